@@ -1,0 +1,203 @@
+"""The values that cross layers: frozen, plain, without behaviour of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+Plane = Literal["semantic", "episodic", "knowledge", "documents"]
+Mode = Literal["hybrid", "words", "meaning"]
+
+PLANES: dict[Plane, tuple[str, ...]] = {
+    "semantic": (
+        "lesson", "decision", "pattern", "preference", "commitment", "reflection", "plan", "feeling",
+    ),
+    "episodic": ("interaction", "observation", "outcome", "handoff", "checkpoint", "summary"),
+    "knowledge": ("fact", "relationship", "person", "place", "project", "concept", "skill"),
+    "documents": ("document",),
+}  # fmt: skip
+
+_PLANE_OF = {kind: plane for plane, kinds in PLANES.items() for kind in kinds}
+
+
+def plane_of(kind: str | None) -> Plane | None:
+    """The plane of a memory's type: a user's own type is semantic, no type has no plane."""
+    if not kind:
+        return None
+    return _PLANE_OF.get(kind, "semantic")
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """A folder of notes. `agent` is whom it is reserved for; None means everybody."""
+
+    name: str
+    root: Path
+    id: str
+    agent: str | None = None
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that went wrong with one thing while the rest went on."""
+
+    what: str
+    """The file, vault or part concerned, as a user would name it."""
+    why: str
+    """One sentence, with what to do where there is something to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and the text under it, up to the next heading of any level."""
+
+    path: tuple[str, ...]
+    """The headings above and including its own; empty before the first."""
+    level: int
+    heading_start: int
+    """Where the heading's line begins; equal to `start` when there is none."""
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The part of a memory that a hit returns and cites."""
+
+    headings: tuple[str, ...]
+    start: int
+    """Character offset of its text in the note's text."""
+    end: int
+    first_line: int
+    """1-based, with the heading's own line where the chunk opens a section."""
+    last_line: int
+    windows: tuple[tuple[int, int], ...]
+    """Character spans of its windows in the note's text."""
+    page: int | None = None
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors."""
+
+    @property
+    def identity(self) -> str:
+        """Names the vector space: weights, dimensions, pooling, normalisation, prompts."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """float32 of shape (len(texts), dimensions), each row of length 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a long run is."""
+
+    stage: Literal["scan", "read", "embed", "prepare"]
+    done: int
+    total: int | None
+    note: str = ""
+
+
+ProgressCallback = Callable[[Progress], None]
+
+
+def silent(_: Progress) -> None:
+    """The callback of those who do not watch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which memories may answer; an empty tuple does not restrict."""
+
+    vaults: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    planes: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    since: str | None = None
+    """Inclusive ISO date or time, compared with the memory's own date."""
+    until: str | None = None
+    where: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LegScore:
+    """What one leg said of a hit."""
+
+    raw: float
+    """BM25 or cosine, as the leg measured it."""
+    rank: int | None
+    """Place in the leg's own list; None when the leg did not find it by itself."""
+    part: float
+    """Its share of the shown score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk that answers, with its memory, its place and its score."""
+
+    rank: int
+    id: str | None
+    type: str | None
+    plane: str | None
+    title: str
+    vault: str
+    path: str
+    lines: tuple[int, int]
+    page_number: int | None
+    heading: tuple[str, ...]
+    snippet: str
+    marks: tuple[tuple[int, int], ...]
+    """Spans of matched words in `snippet`."""
+    tags: tuple[str, ...]
+    created: str | None
+    updated: str | None
+    score: float
+    """0 to 1, with the same meaning in every vault and for every query."""
+    legs: dict[str, LegScore] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The answer to one search."""
+
+    query: str
+    mode: Mode
+    hits: tuple[Hit, ...]
+    confident: bool
+    """False when nothing found is likely to be what was asked for."""
+    suggestions: tuple[str, ...]
+    """Near spellings from the index, when nothing was found."""
+    problems: tuple[Problem, ...]
+    pending: int
+    """Notes known to have changed that were not read before answering."""
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What an index run did."""
+
+    notes: int
+    read: int
+    added: int
+    changed: int
+    removed: int
+    moved: int
+    windows: int
+    embedded: int
+    reused: int
+    seconds: float
+    problems: tuple[Problem, ...] = ()
