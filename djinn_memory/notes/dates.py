@@ -1,0 +1,49 @@
+"""Dates as notes and people write them, as ISO text that sorts by time."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+
+_FORM = re.compile(
+    r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"
+    r"(?:[T ]+(?P<h>\d{1,2}):(?P<min>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?"
+    r" ?(?P<zone>Z|[+-]\d{2}:?\d{2})?)?"
+)
+_AGO = re.compile(r"(\d{1,5}) ?(d|w|m|y|days?|weeks?|months?|years?)(?: ago)?")
+_DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
+
+
+def iso_date(text: str | None) -> str | None:
+    """`2026-03-04`, or `2026-03-04T10:00:00Z` in UTC; None for what is no date.
+
+    A time without a zone is taken as UTC, so that a note means the same on every machine.
+    """
+    match = _FORM.match(text.strip()) if text else None
+    if not match:
+        return None
+    try:
+        day = date(int(match["y"]), int(match["m"]), int(match["d"]))
+        if not match["h"]:
+            return day.isoformat()
+        zone = (match["zone"] or "Z").replace("Z", "+00:00")
+        clock = f"{int(match['h']):02}:{match['min']}:{match['s'] or '00'}"
+        moment = datetime.fromisoformat(f"{day}T{clock}{zone}").astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def spoken_date(text: str, now: datetime) -> str | None:
+    """A date as a person gives it: ISO, `today`, `yesterday`, `30d`, `2 weeks`, `2026`, `2026-03`."""
+    text = text.strip().lower()
+    if text in ("today", "yesterday"):
+        return (now - timedelta(days=text == "yesterday")).date().isoformat()
+    if ago := _AGO.fullmatch(text):
+        try:
+            return (now - timedelta(days=int(ago[1]) * _DAYS[ago[2][0]])).date().isoformat()
+        except OverflowError:
+            return None
+    if re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", text):
+        return text
+    return iso_date(text)

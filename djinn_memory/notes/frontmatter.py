@@ -1,0 +1,145 @@
+"""The YAML block that may open a note: find it, read it leniently, change it by splicing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from djinn_memory.errors import Refused
+from djinn_memory.yamltext import Unspliceable, set_value
+
+MAX_BLOCK = 256_000
+"""Characters of front matter that are parsed; the largest of 10,000 real notes has 9,000."""
+
+MAX_VALUES = 10_000
+"""Scalars a block may hold once its aliases are followed, so that no bomb of aliases goes off."""
+
+_BLOCK = re.compile(r"\ufeff?---[ \t]*\n(.*?)(?:^|(?<=\n))(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_ENTRY = re.compile(r"^[^\s#\-][^\n]*(?:\n(?:[ \t-][^\n]*|#[^\n]*)?(?=\n|\Z))*", re.MULTILINE)
+
+_PLACEHOLDER = re.compile(r"(?m)^([ \t]*(?:[^\s:#][^:\n]*:|-)[ \t]+)(\{\{[^'\n]*\}\})[ \t]*$")
+"""What templates leave for a program to fill in; to YAML it is a mapping with a mapping as key."""
+
+_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """What a note says of itself: scalars are text, as written; lists and mappings are nested."""
+
+    fields: Fields
+    body: int
+    """Character offset at which the note's own text begins."""
+    problem: str | None = None
+
+
+def read(text: str) -> FrontMatter:
+    """The front matter of a note's text (line ends `\\n`).
+
+    Broken YAML is a `problem`, and the entries that can be read by themselves still count. Values
+    stay text: a date that does not exist or a number of 6,000 digits is as good as any other.
+    """
+    block = _BLOCK.match(text)
+    if not block:
+        return FrontMatter({}, 0)
+    source, body = block[1], block.end()
+    if len(source) > MAX_BLOCK:
+        return FrontMatter({}, body, f"front matter of {len(source):,} characters was not read")
+    try:
+        value = _load(source)
+    except _Broken as error:
+        fields = _salvage(source)
+        return FrontMatter(fields, body if fields else 0, f"broken front matter: {error}")
+    if value in (None, "", "null", "~"):
+        return FrontMatter({}, body)
+    if not isinstance(value, dict):
+        # Two rules with prose between them look the same; as text, nothing of it is lost.
+        return FrontMatter({}, 0, "front matter is not `key: value` lines; read as text")
+    return FrontMatter(value, body)
+
+
+def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
+    """The note's bytes with one field set; every byte but that field's line stays.
+
+    A note without front matter gets a block. `Refused` when the block is broken: an edit would
+    have to guess.
+    """
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        raise Refused("the note is not UTF-8 text; save it as UTF-8 first") from None
+    newline = "\r\n" if "\r\n" in text else "\n"
+    block = re.match(r"(\ufeff?---[ \t]*\r?\n)(.*?)((?:---|\.\.\.)[ \t]*(?:\r?\n|\Z))", text, re.S)
+    bom = "\ufeff" if text.startswith("\ufeff") else ""
+    head, source, tail = (
+        block.groups() if block else (f"{bom}---{newline}", "", f"---{newline}")
+    )
+    rest = text[block.end() :] if block else text[len(bom) :]
+    try:
+        changed = set_value(source.replace("\r\n", "\n"), keys, value)
+    except (yaml.YAMLError, Unspliceable) as error:
+        raise Refused(f"broken front matter, mend it first: {_first_line(error)}") from None
+    if newline != "\n":
+        changed = changed.replace("\n", newline)
+    result = f"{head}{changed}{tail}{rest}"
+    if encoding == "utf-8":
+        return result.encode()
+    order = "utf-16-le" if data[:2] == b"\xff\xfe" else "utf-16-be"
+    return data[:2] + result.encode(order)
+
+
+class _Broken(ValueError):
+    pass
+
+
+def _load(source: str) -> Any:
+    try:
+        value = yaml.load(_PLACEHOLDER.sub(r"\1'\2'", source), Loader=_Loader)
+        _count(value, [0], 0)
+        return value
+    except yaml.YAMLError as error:
+        raise _Broken(_first_line(error)) from None
+    except (ValueError, RecursionError, TypeError) as error:
+        raise _Broken(str(error) or "not readable") from None
+
+
+def _count(value: Any, seen: list[int], depth: int) -> None:
+    seen[0] += 1
+    if seen[0] > MAX_VALUES or depth > 50:
+        raise _Broken("it unfolds to too many values")
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                raise _Broken("a key is not text")
+            _count(inner, seen, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            _count(inner, seen, depth + 1)
+
+
+def _salvage(source: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for entry in _ENTRY.findall(source)[:200]:
+        try:
+            value = _load(entry)
+        except _Broken:
+            key, _, rest = entry.partition(":")
+            if rest and "\n" not in entry.strip() and key.strip().isidentifier():
+                fields.setdefault(key.strip(), rest.strip())
+            continue
+        if isinstance(value, dict):
+            fields.update(value)
+    return fields
+
+
+def _first_line(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    why = getattr(error, "problem", None) or str(error).split("\n")[0]
+    return f"line {mark.line + 2}: {why}" if mark else why

@@ -1,0 +1,135 @@
+"""Finds the links of a note: wikilinks, embeds, and Markdown links to `.md` files."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import unquote
+
+from djinn_memory.notes.markup import mask
+
+_LINK = re.compile(
+    r"""
+    !? \[\[ (?P<wiki> [^\[\]\n]+ ) \]\]
+  | !? \[ (?P<label> (?: [^\[\]\n]++ | \n(?![ \t\r]*\n) | \[ [^\[\]\n]* \] )*+ ) \]
+    \( [ \t]* (?: < (?P<angled> [^<>\n]* ) > | (?P<bare> (?: [^\s<>()] | \( [^\s<>()]* \) )++ ) )
+    (?: [ \t]+ (?: "[^"\n]*" | '[^'\n]*' | \( [^()\n]* \) ) )? [ \t]* \)
+    """,
+    re.VERBOSE,
+)
+_BAR = re.compile(r"\\?\|")
+_NOTE_SUFFIX = re.compile(r"(?<=[^/])\.md$", re.IGNORECASE)
+_REMOTE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link as written; `target` is without `.md`, and empty for a link to its own note.
+
+    `start` and `end` are offsets in the parsed text and `line` counts from 1; a link in the
+    front matter has a dotted `field` instead, offsets of -1 and line 0. Nested headings stay
+    joined (`a#b`).
+    """
+
+    target: str
+    heading: str | None
+    block: str | None
+    label: str | None
+    kind: Literal["wiki", "markdown"]
+    embed: bool
+    field: str | None
+    start: int
+    end: int
+    line: int
+    raw: str
+
+
+def parse_links(
+    text: str, *, fields: Mapping[str, object] | None = None, prose: str | None = None
+) -> list[Link]:
+    """Return the links in `fields`, a note's front matter, then those in `text`, its body.
+
+    Pass the body alone with `fields`: front matter left on top of `text` is read as prose, so its
+    links would come twice. `prose` is `mask(text)` where the caller has it already.
+    """
+    in_fields = [
+        link for name, value in _strings(fields or {}) for link in _links(value, value, name)
+    ]
+    return in_fields + list(_links(text, mask(text) if prose is None else prose, None))
+
+
+def _strings(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield each string in the front matter with its dotted field."""
+    for name, value in fields.items():
+        # YAML anchors can make a value contain itself, or one list a million times.
+        seen: set[int] = set()
+        pending: list[tuple[str, object]] = [(str(name), value)]
+        while pending:
+            field, item = pending.pop()
+            if isinstance(item, str):
+                yield field, item
+            elif isinstance(item, Mapping | list | tuple) and id(item) not in seen:
+                seen.add(id(item))
+                inner = (
+                    [(f"{field}.{key}", part) for key, part in item.items()]
+                    if isinstance(item, Mapping)
+                    else [(field, part) for part in item]
+                )
+                pending += reversed(inner)
+
+
+def _links(text: str, prose: str, field: str | None) -> Iterator[Link]:
+    line, counted = 1, 0
+    for match in _LINK.finditer(prose):
+        start, end = match.span()
+        address = _wiki_address(match) if match["wiki"] else _note_address(match)
+        if address is None:
+            continue
+        line += text.count("\n", counted, start)
+        counted = start
+        heading, block = _anchor(address[1])
+        yield Link(
+            target=_NOTE_SUFFIX.sub("", address[0]),
+            heading=heading,
+            block=block,
+            label=_label(text, match),
+            kind="wiki" if match["wiki"] else "markdown",
+            embed=match.group().startswith("!"),
+            field=field,
+            start=start if field is None else -1,
+            end=end if field is None else -1,
+            line=line if field is None else 0,
+            raw=text[start:end],
+        )
+
+
+def _wiki_address(match: re.Match[str]) -> tuple[str, str] | None:
+    target, _, anchor = _BAR.split(match["wiki"], maxsplit=1)[0].partition("#")
+    target, anchor = target.strip(), anchor.strip("# \t")
+    return (target, anchor) if target or anchor else None
+
+
+def _note_address(match: re.Match[str]) -> tuple[str, str] | None:
+    """Return the decoded path and anchor of a Markdown link that can mean a note of the vault."""
+    written = match["bare"] or match["angled"] or ""
+    if match.group().startswith("!") or _REMOTE.match(written):
+        return None
+    path, _, anchor = _ESCAPE.sub(r"\1", written).partition("#")
+    path = unquote(path)
+    return (path, unquote(anchor)) if _NOTE_SUFFIX.search(path) else None
+
+
+def _anchor(written: str) -> tuple[str | None, str | None]:
+    """Split what follows the first `#` into heading and block."""
+    above, _, last = written.rpartition("#")
+    if last.startswith("^"):
+        return above.strip("# \t") or None, last[1:] or None
+    return written or None, None
+
+
+def _label(text: str, match: re.Match[str]) -> str | None:
+    if match["wiki"] is None:
+        return text[slice(*match.span("label"))]
+    shown = _BAR.split(match["wiki"], maxsplit=1)[1:]
+    return shown[0].strip() or None if shown else None

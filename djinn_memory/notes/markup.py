@@ -1,0 +1,288 @@
+"""Tells the prose of a Markdown text from its code, comments, HTML and maths."""
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+Kind = Literal["prose", "fence", "aside"]
+
+# Deeper containers than this are read as text, so that a line of a thousand ">" stays cheap.
+_DEEPEST = 32
+# A code block is indented by four columns, so nothing else may begin that far in.
+_CODE_INDENT = 4
+
+_MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])(?=[ \t\r]|$)")
+_SPACE = re.compile(r"[ \t\r]+")
+# Lines outside of containers whose first character opens no block.
+_PLAIN_LINES = re.compile(r"(?:(?!```)[^\s>+*\d~<%$#|=_-][^\n]*\n)+")
+_BLANK_LINES = re.compile(r"(?:[ \t\r]*\n)+")
+# Headings, table rows, rules and underlines: no code span reaches over their line's end.
+_ALONE = re.compile(r"#{1,6}(?=[ \t\r]|$)|\||[-=*_][-=*_ \t\r]*$")
+
+# The names that CommonMark lets an HTML block begin with, even in the middle of a paragraph.
+_BLOCK_TAGS = (
+    "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details"
+    "|dialog|dir|div|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header"
+    "|hr|html|iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param"
+    "|search|section|summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul"
+)
+_TAG = r"""
+    < (?: /[A-Za-z][A-Za-z0-9-]*+ \s*+ >
+        | [A-Za-z][A-Za-z0-9-]*+
+          (?: \s++ [A-Za-z_:][\w.:-]*+
+              (?: \s*+ = \s*+ (?: [^\s"'=<>`]++ | '[^']*+' | "[^"]*+" ) )?+ )*+
+          \s*+ /? > )
+"""
+_OPENER = re.compile(
+    rf"""
+    (?P<fence> `{{3,}} (?= [^`]*$ ) | ~{{3,}} )
+  | (?P<comment> <!(?=--) ) | (?P<hidden> %% ) | (?P<maths> \$\$ )
+  | (?P<raw> (?= <(?:script|pre|style|textarea)(?:[\s>]|$) ) )
+  | (?P<html> (?= </?(?:{_BLOCK_TAGS})(?:[\s/>]|$) ) )
+  | (?P<tag> (?= {_TAG} [ \t\r]*$ ) )
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_BLANK = re.compile(r"[ \t\r]*$")
+_CLOSER = {
+    "comment": re.compile(r".*?-->"),
+    "hidden": re.compile(r".*?%%"),
+    "maths": re.compile(r".*?\$\$"),
+    "raw": re.compile(r".*?</(?:script|pre|style|textarea)>.*", re.IGNORECASE),
+    "html": _BLANK,
+    "tag": _BLANK,
+}
+
+_INLINE = re.compile(
+    rf"""
+    (?P<kept> \[\[ [^\[\]\n]* \]\]  |  \]\( [ \t]* (?: <[^<>\n]*> | [^\s<>()]* ) )
+  | (?P<dead> \\[!-/:-@\[-`{{-~]
+            | \$ (?![\s$]) (?: [^$\\\n] | \\. )*+ (?<!\s) \$ (?!\d)
+            | {_TAG} )
+  | (?P<code> `+ )
+  | (?P<pair> <!(?=--) | %% | \$\$ )
+    """,
+    re.VERBOSE,
+)
+_PAIRS = {"<!": "-->", "%%": "%%", "$$": "$$"}
+_TICKS = re.compile(r"`+")
+
+
+def mask(text: str) -> str:
+    """Return `text` with a space for every character that is not prose; newlines stay.
+
+    Offsets and line numbers are those of `text`. A wikilink and the address of a Markdown link
+    stay whole, so a `$` in a note's name opens nothing.
+    """
+    parts: list[str] = []
+    done = 0
+    for start, end in _dead_spans(text):
+        parts += text[done:start], _blank_out(text[start:end])
+        done = end
+    parts.append(text[done:])
+    return "".join(parts)
+
+
+def code_blocks(text: str) -> list[tuple[int, int]]:
+    """Return the (start, end) offsets of fenced code blocks, in order.
+
+    A block runs from its first backtick or tilde to the end of its closing line, newline excluded.
+    """
+    return [(start, end) for kind, start, end in _blocks(text) if kind == "fence"]
+
+
+def _blank_out(text: str) -> str:
+    return " " * len(text) if "\n" not in text else re.sub(r"[^\r\n]", " ", text)
+
+
+def _dead_spans(text: str) -> Iterator[tuple[int, int]]:
+    for kind, start, end in _blocks(text):
+        if kind == "prose":
+            yield from _inline(text, start, end)
+        else:
+            yield start, end
+
+
+class _Line(NamedTuple):
+    """A line behind the markers of its containers: where its own text begins and ends."""
+
+    at: int
+    end: int
+    column: int
+    base: int  # the column at which its innermost container's text begins
+    depth: int  # how many of the open containers it continues
+
+    @property
+    def indent(self) -> int:
+        return self.column - self.base
+
+    @property
+    def blank(self) -> bool:
+        return self.at == self.end
+
+
+def _blocks(text: str) -> Iterator[tuple[Kind, int, int]]:
+    """Yield, in order, blocks that are no prose and runs of prose that inline markup can span."""
+    nest: list[int] = []  # open containers: a list item's indent, or 0 for a block quote
+    prose = pos = 0  # text[prose:pos] is prose not yet yielded
+    while pos < len(text):
+        if not nest and (plain := _PLAIN_LINES.match(text, pos)):
+            pos = plain.end()
+            continue
+        line = _continue(text, pos, nest)
+        line, fresh = (line, False) if line.blank else _open_containers(text, line, nest)
+        if prose < pos and (fresh or line.blank):
+            yield "prose", prose, pos
+            prose = pos
+        if line.blank:
+            pos = prose = _after_blank_lines(text, line, nest)
+        elif block := _opened(text, line, interrupts=prose < pos):
+            if prose < line.at:
+                yield "prose", prose, line.at
+            end = _block_end(text, line, nest, block)
+            yield "fence" if block.lastgroup == "fence" else "aside", line.at, end
+            prose, pos = end, _next_line(text, end)
+            if not text[prose:pos].strip():
+                prose = pos
+        elif _ALONE.match(text, line.at, line.end):
+            if prose < pos:
+                yield "prose", prose, pos
+            prose, pos = pos, _next_line(text, line.end)
+            yield "prose", prose, pos
+            prose = pos
+        else:
+            pos = _next_line(text, line.end)
+    if prose < pos:
+        yield "prose", prose, pos
+
+
+def _next_line(text: str, pos: int) -> int:
+    return text.find("\n", pos) + 1 or len(text)
+
+
+def _after_blank_lines(text: str, line: _Line, nest: list[int]) -> int:
+    del nest[line.depth :]
+    after = _next_line(text, line.end)
+    blank = _BLANK_LINES.match(text, after) if 0 not in nest else None
+    return blank.end() if blank else after
+
+
+def _skip_space(text: str, pos: int, end: int, column: int) -> tuple[int, int]:
+    if pos == end or not (found := _SPACE.match(text, pos, end)):
+        return pos, column
+    space, lead = found.group(), column % 4
+    width = len((" " * lead + space).expandtabs(4)) - lead if "\t" in space else len(space)
+    return found.end(), column + width
+
+
+def _continue(text: str, pos: int, nest: list[int]) -> _Line:
+    """Walk past the markers of those containers in `nest` that the line at `pos` continues."""
+    end = text.find("\n", pos)
+    end = len(text) if end < 0 else end
+    base = depth = 0
+    at, column = _skip_space(text, pos, end, 0)
+    for indent in nest:
+        if indent:
+            if at < end and column - base < indent:
+                break
+            base += indent
+        else:
+            if column - base >= _CODE_INDENT or text[at : at + 1] != ">":
+                break
+            at, column, base = _past_quote_mark(text, at, end, column)
+        depth += 1
+    return _Line(at, end, column, base, depth)
+
+
+def _past_quote_mark(text: str, at: int, end: int, column: int) -> tuple[int, int, int]:
+    at, after = _skip_space(text, at + 1, end, column + 1)
+    return at, after, column + (2 if after > column + 1 else 1)
+
+
+def _open_containers(text: str, line: _Line, nest: list[int]) -> tuple[_Line, bool]:
+    """Close the containers that the line left and open those that it begins."""
+    fresh = line.depth < len(nest)
+    del nest[line.depth :]
+    at, end, column, base, _ = line
+    while column - base < _CODE_INDENT and len(nest) < _DEEPEST:
+        if text[at : at + 1] == ">":
+            nest.append(0)
+            at, column, base = _past_quote_mark(text, at, end, column)
+        elif marker := _MARKER.match(text, at, end):
+            behind = column + len(marker.group())
+            at, column = _skip_space(text, marker.end(), end, behind)
+            empty_or_code = at == end or column - behind > _CODE_INDENT
+            inner = behind + 1 if empty_or_code else column
+            nest.append(inner - base)
+            base = inner
+        else:
+            break
+        fresh = True
+    return _Line(at, end, column, base, len(nest)), fresh
+
+
+def _opened(text: str, line: _Line, *, interrupts: bool) -> re.Match[str] | None:
+    """Return the match of the block that begins at the line, if one does."""
+    opener = _OPENER.match(text, line.at, line.end) if line.indent < _CODE_INDENT else None
+    if not opener:
+        return None
+    kind = opener.lastgroup
+    if kind == "tag" and interrupts:
+        return None
+    # Both marks also close, so one without a partner is a slip and hides nothing.
+    if kind in ("hidden", "maths") and text.find(opener.group(), opener.end()) < 0:
+        return None
+    return opener
+
+
+def _block_end(text: str, line: _Line, nest: list[int], opener: re.Match[str]) -> int:
+    """Return where the block closes: at its closer, with its container, or with the text."""
+    kind = opener.lastgroup or ""
+    fence = kind == "fence"
+    mark = opener.group()
+    closer = re.compile(rf"{mark[0]}{{{len(mark)},}}[ \t\r]*$") if fence else _CLOSER[kind]
+    found = closer.match(text, opener.end(), line.end)
+    end = line.end
+    while not found and end + 1 < len(text):
+        line = _continue(text, end + 1, nest)
+        if line.depth < len(nest):
+            break
+        end = line.end
+        if not fence or line.indent < _CODE_INDENT:
+            found = closer.match(text, line.at, line.end)
+    return found.end() if found else end
+
+
+def _inline(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the spans in a run of prose that are no prose; what begins first wins."""
+    ticks: defaultdict[int, list[int]] | None = None
+    absent: set[str] = set()  # closers that do not come again in this run
+    pos = start
+    while found := _INLINE.search(text, pos, end):
+        pos = found.end()
+        close = -1
+        if found.lastgroup == "dead":
+            close = pos
+        elif found.lastgroup == "code":
+            ticks = _tick_runs(text, start, end) if ticks is None else ticks
+            runs = ticks[len(found.group())]
+            later = bisect_left(runs, pos)
+            close = runs[later] + len(found.group()) if later < len(runs) else -1
+        elif found.lastgroup == "pair" and (closer := _PAIRS[found.group()]) not in absent:
+            close = text.find(closer, pos, end)
+            if close < 0:
+                absent.add(closer)
+            else:
+                close += len(closer)
+        if close >= 0:
+            yield found.start(), close
+            pos = close
+
+
+def _tick_runs(text: str, start: int, end: int) -> defaultdict[int, list[int]]:
+    runs: defaultdict[int, list[int]] = defaultdict(list)
+    for run in _TICKS.finditer(text, start, end):
+        runs[len(run.group())].append(run.start())
+    return runs

@@ -1,0 +1,56 @@
+"""Turns a title into a file name."""
+
+import re
+from collections.abc import Callable
+from hashlib import sha256
+from itertools import chain, count
+from unicodedata import category, normalize
+
+# A fallback name is this long; a shorter limit could not hold one.
+_SHORTEST_LIMIT = len("note-12345678")
+
+# Windows opens a device for these names, whatever extension follows.
+_RESERVED = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9¹²³]")
+
+# They choose how the character before them is drawn (mostly emoji); alone they are invisible.
+_VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+
+
+def fold(text: str) -> str:
+    """Return `text` in the one form (NFC, case folded) in which names are compared."""
+    return text.lower() if text.isascii() else normalize("NFC", normalize("NFC", text).casefold())
+
+
+def slug(title: str, *, max_bytes: int = 100) -> str:
+    """Return a file name without extension: letters and digits of any script, joined by `-`.
+
+    Never empty: a title without a letter or digit becomes `note-` and a hash of it. A slug is
+    its own slug. `max_bytes` counts UTF-8 and must be at least 13.
+    """
+    if max_bytes < _SHORTEST_LIMIT:
+        raise ValueError(f"max_bytes must be at least {_SHORTEST_LIMIT}, not {max_bytes}")
+    words = _words(fold(_VARIATION_SELECTORS.sub("", title)))
+    name = "-".join(words).encode()[:max_bytes].decode(errors="ignore").rstrip("-")
+    if not name:
+        return f"note-{sha256(fold(title).encode(errors='backslashreplace')).hexdigest()[:8]}"
+    return f"{name}-note" if _RESERVED.fullmatch(name) else name
+
+
+def unique(base: str, taken: Callable[[str], bool]) -> str:
+    """Return `base`, or the first of `base-2`, `base-3` ... that is not `taken`.
+
+    The number comes on top of the limit that `slug` kept.
+    """
+    names = chain([base], (f"{base}-{number}" for number in count(2)))
+    return next(name for name in names if not taken(name))
+
+
+def _words(text: str) -> list[str]:
+    """Return the runs of letters and digits, each with the combining marks that follow one."""
+    if text.isascii():
+        return re.findall(r"[a-z0-9]+", text)
+    kept, in_word = "", False
+    for char in text:
+        in_word = char.isalnum() or (in_word and category(char) in ("Mn", "Mc"))
+        kept += char if in_word else " "
+    return kept.split()

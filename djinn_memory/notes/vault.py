@@ -1,0 +1,182 @@
+"""A vault on disk: which files are its notes, and changes that stay inside it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from djinn_memory.errors import NotFound, Refused
+from djinn_memory.files import inside
+from djinn_memory.models import Problem, Vault
+
+if TYPE_CHECKING:
+    from pathspec import PathSpec
+
+MAX_BYTES = 50_000_000
+"""A larger file is not a note; reading it would cost every other note its place in memory."""
+
+SKIPPED = frozenset({"node_modules"})
+"""Folders left out beside the hidden ones (.git, .obsidian, .trash, ...)."""
+
+TRASH = ".trash"
+
+
+@dataclass(frozen=True, slots=True)
+class FileStat:
+    """A note's file as a directory listing shows it; equal when nothing touched the file."""
+
+    path: str
+    """POSIX, relative to the vault's root, as the file system spells it."""
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a walk saw."""
+
+    files: list[FileStat]
+    complete: bool = True
+    """False when the time ran out: what is not listed may still be there."""
+    problems: list[Problem] = field(default_factory=list)
+
+
+def walk(vault: Vault, exclude: Sequence[str] = (), *, deadline: float | None = None) -> Listing:
+    """List the notes of a vault, sorted by path; `deadline` is a `time.monotonic` value.
+
+    Symbolic links count only where they lead to a file inside the vault, and folders behind links
+    are not entered, so a walk ends and nothing outside is read. `NotFound` when the root is gone.
+    """
+    listing = Listing([])
+    ignored = _spec(exclude)
+    root = str(vault.root)
+    if not os.path.isdir(root):  # noqa: PTH112 - a string path, walked by the thousand
+        raise NotFound(
+            f"the folder of vault {vault.name} is gone: {root}; "
+            f"restore it or `djinn vault remove {vault.name}`"
+        )
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        if deadline is not None and time.monotonic() > deadline:
+            listing.complete = False
+            break
+        try:
+            with os.scandir(os.path.join(root, folder)) as entries:  # noqa: PTH118
+                for entry in entries:
+                    _visit(entry, folder, vault, ignored, folders, listing)
+        except OSError as error:
+            listing.problems.append(_unreadable(f"{vault.name}/{folder}", error))
+            listing.complete = False
+    listing.files.sort(key=lambda file: file.path)
+    return listing
+
+
+def _visit(
+    entry: os.DirEntry[str],
+    folder: str,
+    vault: Vault,
+    ignored: PathSpec | None,
+    folders: list[str],
+    listing: Listing,
+) -> None:
+    name = entry.name
+    if name.startswith(".") or name in SKIPPED:
+        return
+    path = f"{folder}{name}"
+    if entry.is_dir(follow_symlinks=False):
+        if not (ignored and ignored.match_file(path + "/")):
+            folders.append(path + "/")
+        return
+    if not name[-3:].lower() == ".md" or (ignored and ignored.match_file(path)):
+        return
+    try:
+        info = entry.stat(follow_symlinks=False)
+        if stat.S_ISLNK(info.st_mode):
+            inside(vault.root, path)
+            info = entry.stat()
+    except (OSError, Refused) as error:
+        if not isinstance(error, FileNotFoundError):
+            listing.problems.append(_unreadable(f"{vault.name}/{path}", error))
+        return
+    if not stat.S_ISREG(info.st_mode):
+        return
+    if not _encodable(path):
+        listing.problems.append(
+            Problem(f"{vault.name}/{path!a}", "its name is not valid UTF-8; rename it")
+        )
+        return
+    if info.st_size > MAX_BYTES:
+        listing.problems.append(
+            Problem(f"{vault.name}/{path}", f"{info.st_size:,} bytes is too large for a note; skipped")
+        )
+        return
+    listing.files.append(
+        FileStat(path, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+    )
+
+
+def attachments(vault: Vault, exclude: Sequence[str] = ()) -> Iterator[str]:
+    """Paths of the files that are no notes, so that links to them are not called unresolved."""
+    ignored = _spec(exclude)
+    for folder, names, files in os.walk(vault.root):
+        names[:] = [name for name in names if not name.startswith(".") and name not in SKIPPED]
+        inner = PurePosixPath(Path(folder).relative_to(vault.root).as_posix())
+        for name in files:
+            path = str(inner / name)
+            if not name.startswith(".") and name[-3:].lower() != ".md" and _encodable(path):
+                if ignored and ignored.match_file(path):
+                    continue
+                yield path
+
+
+def read(vault: Vault, path: str) -> bytes:
+    """The bytes of a note; a path or link that leads out of the vault is `OutsideVault`."""
+    with inside(vault.root, path).open("rb") as file:
+        return file.read(MAX_BYTES + 1)[:MAX_BYTES]
+
+
+def trash(vault: Vault, path: str) -> Path:
+    """Move a note to the vault's `.trash/`, under a free name; returns where it lies now."""
+    if vault.read_only:
+        raise Refused(f"vault {vault.name} is read-only; delete the file yourself")
+    source = vault.root.resolve() / path
+    inside(vault.root, Path(path).parent)
+    if not source.is_symlink() and not source.is_file():
+        raise NotFound(f"{vault.name}/{path} is gone already; `djinn index` notices that")
+    folder = inside(vault.root, TRASH) / PurePosixPath(path).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    name = PurePosixPath(path)
+    target, number = folder / name.name, 2
+    while target.exists() or target.is_symlink():
+        target, number = folder / f"{name.stem}-{number}{name.suffix}", number + 1
+    source.rename(target)
+    return target
+
+
+def _spec(exclude: Sequence[str]) -> PathSpec | None:
+    if not exclude:
+        return None
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(exclude)
+
+
+def _encodable(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _unreadable(what: str, error: Exception) -> Problem:
+    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return Problem(what, f"cannot be read: {why}")

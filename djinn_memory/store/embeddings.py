@@ -1,0 +1,69 @@
+"""The cache of vectors by model and text: what costs time to make outlives the index."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from djinn_memory.store.sqlite import connect, transaction
+
+_SCHEMA = Path(__file__).parent / "embeddings_schema"
+
+
+def text_hash(text: str) -> bytes:
+    """The key of a window's text."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class EmbeddingCache:
+    """Vectors as little-endian float32, keyed by (identity, text hash)."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = connect(path, _SCHEMA)
+
+    def get(self, identity: str, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The vectors that are known, by text hash."""
+        found: dict[bytes, bytes] = {}
+        number = self._number(identity)
+        for at in range(0, len(hashes), 500):
+            part = hashes[at : at + 500]
+            marks = ",".join("?" * len(part))
+            found.update(
+                self._connection.execute(
+                    f"select hash, vector from embedding where identity_id = ? and hash in ({marks})",
+                    (number, *part),
+                )
+            )
+        return found
+
+    def put(self, identity: str, vectors: Mapping[bytes, bytes]) -> None:
+        """Keep vectors; durable when this returns."""
+        with transaction(self._connection):
+            number = self._number(identity, make=True)
+            self._connection.executemany(
+                "insert or replace into embedding values (?, ?, ?)",
+                [(number, key, vector) for key, vector in vectors.items()],
+            )
+
+    def count(self, identity: str) -> int:
+        """How many texts have a vector of this identity."""
+        number = self._number(identity)
+        row = self._connection.execute(
+            "select count(*) from embedding where identity_id = ?", (number,)
+        ).get
+        return int(row)
+
+    def close(self) -> None:
+        """Release the file."""
+        self._connection.close()
+
+    def _number(self, identity: str, *, make: bool = False) -> int | None:
+        if make:
+            self._connection.execute(
+                "insert or ignore into identity (name) values (?)", (identity,)
+            )
+        number: int | None = self._connection.execute(
+            "select id from identity where name = ?", (identity,)
+        ).get
+        return number

@@ -1,0 +1,73 @@
+"""Links between notes: as written, and what each one finds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import apsw
+
+from djinn_memory.models import Vault
+from djinn_memory.notes.links import Link
+from djinn_memory.notes.resolve import Resolver, Target
+
+
+def put(connection: apsw.Connection, note_id: int, found: Sequence[Link]) -> None:
+    """Write the links of a note, unresolved until `resolve` runs."""
+    connection.executemany(
+        "insert into link (note_id, target, heading, block, label, kind, embed, field, line, "
+        "start, stop) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                note_id, link.target, link.heading, link.block, link.label, link.kind, link.embed,
+                link.field, link.line, link.start, link.end,
+            )
+            for link in found
+        ],
+    )  # fmt: skip
+
+
+def resolve(
+    connection: apsw.Connection, vaults: Sequence[Vault], attachments: Sequence[tuple[str, str]]
+) -> None:
+    """Find the target of every link anew: one new or renamed note can change any of them.
+
+    `attachments` are (vault, path) of files that are no notes; a link to one is resolved without
+    a note.
+    """
+    names = {vault.id: vault.name for vault in vaults}
+    aliases: dict[int, list[str]] = {}
+    for note_id, alias in connection.execute(
+        "select note_id, alias from alias join memory on memory.id = memory_id"
+    ):
+        aliases.setdefault(note_id, []).append(alias)
+    targets = [
+        Target(key, names[uuid], path, uid, title, tuple(aliases.get(key, ())))
+        for key, uuid, path, uid, title in connection.execute(
+            "select note.id, vault.uuid, path, uid, title from note "
+            "join vault on vault.id = vault_id join memory on memory.note_id = note.id"
+        )
+        if uuid in names
+    ]
+    # Attachments have negative keys: they are targets, but no row of the index.
+    targets += [
+        Target(-1 - number, vault, path, None, None, ())
+        for number, (vault, path) in enumerate(attachments)
+    ]
+    resolver = Resolver(targets, personal=frozenset(v.name for v in vaults if v.agent))
+    places = {target.key: (target.vault, target.path) for target in targets}
+    changes = []
+    for key, note_id, target, kind, old in connection.execute(
+        "select id, note_id, target, kind, json_array(target_note_id, how, candidates) from link"
+    ):
+        if note_id not in places:
+            continue
+        vault, path = places[note_id]
+        found = resolver.resolve(target, source_vault=vault, source_path=path, kind=kind)
+        note = found.key if found.key is not None and found.key >= 0 else None
+        candidates = json.dumps(found.ambiguous) if found.ambiguous else None
+        if json.loads(old) != [note, found.how, candidates]:
+            changes.append((note, found.how, candidates, key))
+    connection.executemany(
+        "update link set target_note_id = ?, how = ?, candidates = ? where id = ?", changes
+    )

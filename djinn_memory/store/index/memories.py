@@ -1,0 +1,221 @@
+"""Notes, memories and chunks in the index: written whole, removed whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from djinn_memory.models import Chunk, Vault, plane_of
+from djinn_memory.notes.note import Note
+from djinn_memory.notes.vault import FileStat
+from djinn_memory.store.index import links, vectors, words
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A note's file as the index remembers it."""
+
+    note_id: int
+    stat: FileStat
+    seen_ns: int
+    hash: bytes
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window of a chunk: its span in the chunk's text and the key of the text it embeds."""
+
+    start: int
+    end: int
+    hash: bytes
+
+
+def vault_id(connection: apsw.Connection, vault: Vault) -> int:
+    """The index's number for a vault, given when it is first seen; follows a rename by its UUID."""
+    connection.execute(
+        "insert into vault (uuid, name) values (?, ?) "
+        "on conflict (uuid) do update set name = excluded.name where name <> excluded.name",
+        (vault.id, vault.name),
+    )
+    number: int = connection.execute("select id from vault where uuid = ?", (vault.id,)).get
+    return number
+
+
+def vault_ids(connection: apsw.Connection, vaults: Sequence[Vault]) -> dict[int, Vault]:
+    """The vaults that the index knows, by its numbers."""
+    by_uuid = {vault.id: vault for vault in vaults}
+    return {
+        key: by_uuid[uuid]
+        for key, uuid in connection.execute("select id, uuid from vault")
+        if uuid in by_uuid
+    }
+
+
+def known(connection: apsw.Connection, vault: int) -> dict[str, Known]:
+    """Every note of a vault that is in the index, by path."""
+    rows = connection.execute(
+        "select path, id, size, mtime_ns, ctime_ns, inode, seen_ns, hash, problem "
+        "from note where vault_id = ?",
+        (vault,),
+    )
+    return {
+        path: Known(key, FileStat(path, size, mtime, ctime, inode), seen, digest, problem)
+        for path, key, size, mtime, ctime, inode, seen, digest, problem in rows
+    }
+
+
+def put(
+    connection: apsw.Connection,
+    vault: int,
+    file: FileStat,
+    seen_ns: int,
+    digest: bytes,
+    note: Note,
+    chunks: Sequence[tuple[Chunk, Sequence[Window]]],
+) -> int:
+    """Write a note with all that hangs off it, in the place of what was known at its path.
+
+    The note keeps its number, so that links to it stay. Words are findable at once; windows wait
+    for their vectors.
+    """
+    stat = (file.size, file.mtime_ns, file.ctime_ns, file.inode, seen_ns, digest, note.problem)
+    note_id: int | None = connection.execute(
+        "select id from note where vault_id = ? and path = ?", (vault, file.path)
+    ).get
+    if note_id is None:
+        note_id = connection.execute(
+            "insert into note (vault_id, path, size, mtime_ns, ctime_ns, inode, seen_ns, hash, "
+            "problem) values (?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
+            (vault, file.path, *stat),
+        ).get
+    else:
+        _clear(connection, note_id)
+        connection.execute(
+            "update note set size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, seen_ns = ?, "
+            "hash = ?, problem = ? where id = ?",
+            (*stat, note_id),
+        )
+    assert note_id is not None
+    memory_id = _put_memory(connection, note_id, file, note)
+    for ordinal, (chunk, windows) in enumerate(chunks):
+        _put_chunk(connection, memory_id, ordinal, file.path, note, chunk, windows)
+    links.put(connection, note_id, note.links)
+    return note_id
+
+
+def touch(connection: apsw.Connection, note_id: int, file: FileStat, seen_ns: int) -> None:
+    """Remember a file's new times, or its new path, for unchanged bytes."""
+    connection.execute(
+        "update note set path = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, seen_ns = ? "
+        "where id = ?",
+        (file.path, file.size, file.mtime_ns, file.ctime_ns, file.inode, seen_ns, note_id),
+    )
+
+
+def remove(connection: apsw.Connection, note_id: int) -> None:
+    """Forget a note and all that hangs off it."""
+    _clear(connection, note_id)
+    connection.execute("delete from note where id = ?", (note_id,))
+
+
+def remove_vault(connection: apsw.Connection, vault: int) -> None:
+    """Forget a vault and its notes."""
+    for (note_id,) in connection.execute(
+        "select id from note where vault_id = ?", (vault,)
+    ).fetchall():
+        remove(connection, note_id)
+    connection.execute("delete from vault where id = ?", (vault,))
+
+
+def _clear(connection: apsw.Connection, note_id: int) -> None:
+    chunk_ids = [
+        key
+        for (key,) in connection.execute(
+            "select chunk.id from chunk join memory on memory.id = memory_id where note_id = ?",
+            (note_id,),
+        )
+    ]
+    marks = json.dumps(chunk_ids)
+    windows = connection.execute(
+        "select id from window where embedded and chunk_id in (select value from json_each(?))",
+        (marks,),
+    ).fetchall()
+    vectors.remove(connection, [key for (key,) in windows])
+    words.remove(connection, chunk_ids)
+    connection.execute("delete from memory where note_id = ?", (note_id,))
+    connection.execute("delete from link where note_id = ?", (note_id,))
+
+
+def _put_memory(connection: apsw.Connection, note_id: int, file: FileStat, note: Note) -> int:
+    from datetime import UTC, datetime
+
+    modified = datetime.fromtimestamp(file.mtime_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    memory_id: int = connection.execute(
+        "insert into memory (note_id, uid, type, plane, title, created, updated, date, dated) "
+        "values (?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
+        (
+            note_id,
+            note.id,
+            note.type,
+            plane_of(note.type),
+            note.title,
+            note.created,
+            note.updated or modified,
+            note.date or modified,
+            note.date is not None,
+        ),
+    ).get
+    for tag in note.tags:
+        connection.execute(
+            "insert or ignore into tag values (?, ?, ?)", (memory_id, tag, tag.casefold())
+        )
+    for alias in note.aliases:
+        connection.execute("insert or ignore into alias values (?, ?)", (memory_id, alias))
+    connection.executemany(
+        "insert into field values (?, ?, ?, ?)",
+        [(memory_id, key, value, value.casefold()) for key, value in note.fields],
+    )
+    return memory_id
+
+
+def _put_chunk(
+    connection: apsw.Connection,
+    memory_id: int,
+    ordinal: int,
+    path: str,
+    note: Note,
+    chunk: Chunk,
+    windows: Sequence[Window],
+) -> None:
+    text = note.text[chunk.start : chunk.end]
+    chunk_id: int = connection.execute(
+        "insert into chunk (memory_id, ordinal, headings, first_line, last_line, page, text) "
+        "values (?, ?, ?, ?, ?, ?, ?) returning id",
+        (
+            memory_id,
+            ordinal,
+            json.dumps(chunk.headings, ensure_ascii=False),
+            chunk.first_line,
+            chunk.last_line,
+            chunk.page,
+            text,
+        ),
+    ).get
+    connection.executemany(
+        "insert into window (chunk_id, start, stop, hash) values (?, ?, ?, ?)",
+        [(chunk_id, window.start, window.end, window.hash) for window in windows],
+    )
+    words.add(
+        connection,
+        chunk_id,
+        title=note.title,
+        aliases=" \n".join(note.aliases),
+        headings=" \n".join(chunk.headings),
+        tags=" ".join(note.tags),
+        path=path.removesuffix(".md"),
+        body=text,
+    )

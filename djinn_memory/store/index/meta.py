@@ -1,0 +1,16 @@
+"""What the index says of itself: versions of what made it, the vectors' identity."""
+
+from __future__ import annotations
+
+import apsw
+
+
+def get(connection: apsw.Connection, key: str) -> str | None:
+    """The value of `key`, None when never written."""
+    value: str | None = connection.execute("select value from meta where key = ?", (key,)).get
+    return value
+
+
+def put(connection: apsw.Connection, key: str, value: str) -> None:
+    """Write a value over the one before."""
+    connection.execute("insert or replace into meta values (?, ?)", (key, value))

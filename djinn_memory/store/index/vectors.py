@@ -1,0 +1,89 @@
+"""The meaning leg: sqlite-vec over windows, partitioned by vault so that none starves another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+import apsw
+
+from djinn_memory.store.index import meta
+
+MAX_NEIGHBOURS = 4096
+"""The most that vec0 gives for one query."""
+
+
+def space(connection: apsw.Connection) -> str | None:
+    """The identity of the vectors in the index; None while there are none."""
+    return meta.get(connection, "identity")
+
+
+def make_space(connection: apsw.Connection, identity: str, dimensions: int) -> None:
+    """Begin anew with vectors of `identity`: every window waits for one again."""
+    connection.execute("drop table if exists vectors")
+    connection.execute(
+        "create virtual table vectors using vec0("
+        "window_id integer primary key, vault_id integer partition key, "
+        f"embedding float[{dimensions}] distance_metric=cosine)"
+    )
+    connection.execute("update window set embedded = 0")
+    meta.put(connection, "identity", identity)
+
+
+def add(connection: apsw.Connection, rows: Iterable[tuple[int, bytes]]) -> None:
+    """Store the vectors of (window id, float32 bytes); a window that is gone is passed over."""
+    for window_id, vector in rows:
+        vault_id = connection.execute(
+            "select note.vault_id from window join chunk on chunk.id = window.chunk_id "
+            "join memory on memory.id = chunk.memory_id join note on note.id = memory.note_id "
+            "where window.id = ? and not window.embedded",
+            (window_id,),
+        ).get
+        if vault_id is not None:
+            connection.execute("insert into vectors values (?, ?, ?)", (window_id, vault_id, vector))
+            connection.execute("update window set embedded = 1 where id = ?", (window_id,))
+
+
+def remove(connection: apsw.Connection, window_ids: Sequence[int]) -> None:
+    """Forget vectors."""
+    if space(connection):
+        connection.executemany(
+            "delete from vectors where window_id = ?", [(key,) for key in window_ids]
+        )
+
+
+def pending(connection: apsw.Connection, limit: int = -1) -> list[int]:
+    """Windows that wait for a vector, oldest first."""
+    return [
+        key
+        for (key,) in connection.execute(
+            "select id from window where not embedded order by id limit ?", (limit,)
+        )
+    ]
+
+
+def nearest(
+    connection: apsw.Connection,
+    query: bytes,
+    vault_id: int,
+    *,
+    limit: int,
+    chunk_ids: Sequence[int] | None = None,
+) -> list[tuple[int, float]]:
+    """The windows of a vault nearest to `query`: (window id, cosine), best first, exact.
+
+    `chunk_ids` restricts the answer to windows of these chunks.
+    """
+    sql = (
+        "select window_id, distance from vectors "
+        "where embedding match ? and k = ? and vault_id = ?"
+    )
+    values: tuple[object, ...] = (query, min(limit, MAX_NEIGHBOURS), vault_id)
+    if chunk_ids is not None:
+        sql += (
+            " and window_id in (select window.id from window where chunk_id in "
+            "(select value from json_each(?)))"
+        )
+        values += (json.dumps(list(chunk_ids)),)
+    found = connection.execute(f"{sql} order by distance", values)
+    return [(window_id, 1.0 - distance) for window_id, distance in found]
