@@ -102,7 +102,7 @@ class Home:
         visible = {v.name: v for v in self.vaults if v.agent in (None, agent)}
         for name in only:
             if name not in visible:
-                raise NotFound(f"no vault {name!r} for {agent}; known: {', '.join(visible)}")
+                raise unknown_vault(name, list(visible))
         return tuple(visible[name] for name in dict.fromkeys(only)) if only else (*visible.values(),)
 
     def edit(self, *changes: tuple[tuple[str, ...], Any]) -> Config:
@@ -152,9 +152,7 @@ def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:
         write_atomic(home.state / ".gitignore", _IGNORED)
         made.append(f"{home.config.state_dir}/")
     for name in agents:
-        if name not in home.config.agents:
-            home.edit((("agents",), [*home.config.agents, name]))
-            made.append(f"agent {name}")
+        made += add_agent(home, name)
     made += join_own_vaults(home)
     return home, made
 
@@ -180,6 +178,57 @@ def join_own_vaults(home: Home) -> list[str]:
             folder.mkdir(parents=True)
             made.append(f"{home.config.vaults[name].path}/")
     return made
+
+
+def add_agent(home: Home, name: str) -> list[str]:
+    """Give the home another agent with a personal vault; returns what was made, if anything."""
+    check_name(name, "agent")
+    if name not in home.config.agents:
+        taken = home.config.vaults.get(name)
+        if taken and taken.agent != name:
+            raise Refused(f"a vault is named {name} already; take another name for the agent")
+        home.edit((("agents",), [*home.config.agents, name]))
+    return join_own_vaults(home)
+
+
+def add_vault(
+    home: Home, name: str, path: Path, *, read_only: bool = False, agent: str | None = None
+) -> Vault:
+    """Join an existing folder of notes under a name. `Refused` when it or the name has joined."""
+    check_name(name, "vault")
+    folder = path.expanduser().resolve()
+    if not folder.is_dir():
+        raise NotFound(f"no folder {path}; name one that exists")
+    if name in home.config.vaults:
+        raise Refused(f"there is a vault {name} already; take another name, or remove it first")
+    for vault in home.vaults:
+        if vault.root.resolve() == folder:
+            raise Refused(f"{folder} is vault {vault.name} already")
+    if agent is not None:
+        home.agent(agent)
+    entry: dict[str, Any] = {"path": str(folder), "id": str(uuid.uuid4())}
+    if agent is not None:
+        entry["for"] = agent
+    if read_only:
+        entry["read_only"] = True
+    home.edit(*((("vaults", name, key), value) for key, value in entry.items()))
+    return next(vault for vault in home.vaults if vault.name == name)
+
+
+def remove_vault(home: Home, name: str) -> Vault:
+    """Take a vault off the config; its files stay where they are."""
+    found = next((vault for vault in home.vaults if vault.name == name), None)
+    if found is None:
+        raise unknown_vault(name, list(home.config.vaults))
+    if name == SHARED or found.agent == name:
+        raise Refused(f"{name} is one of the home's own vaults and stays")
+    home.edit((("vaults", name), None))
+    return found
+
+
+def unknown_vault(name: str, known: list[str]) -> NotFound:
+    """The error for a vault that is not there, or not there for this agent."""
+    return NotFound(f"no vault {name!r}; known: {', '.join(known)}")
 
 
 def check_name(name: str, what: str) -> str:

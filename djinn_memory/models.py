@@ -93,6 +93,10 @@ class Embedder(Protocol):
     def dimensions(self) -> int:
         """Length of a vector."""
 
+    @property
+    def ready(self) -> bool:
+        """Whether it can embed at once, with nothing to prepare first."""
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """float32 of shape (len(texts), dimensions), each row of length 1."""
 
@@ -127,6 +131,8 @@ class Filters:
     """Inclusive ISO date or time, compared with the memory's own date."""
     until: str | None = None
     where: tuple[tuple[str, str], ...] = ()
+    excluded: tuple[tuple[str, str], ...] = ()
+    """("tag" | "type" | "path", value) that must not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +170,8 @@ class Hit:
     score: float
     """0 to 1, with the same meaning in every vault and for every query."""
     legs: dict[str, LegScore] = field(default_factory=dict)
+    feedback: float = 0.0
+    """What likeness to the best notes added to the legs' parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +188,8 @@ class SearchResult:
     problems: tuple[Problem, ...]
     pending: int
     """Notes known to have changed that were not read before answering."""
+    unembedded: int
+    """Windows that are found by words only until `djinn index` has embedded them."""
     milliseconds: float
 
 

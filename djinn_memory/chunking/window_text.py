@@ -8,8 +8,8 @@ from djinn_memory.chunking.chunks import WINDOW_TOKENS
 from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.notes.plain import plain
 
-PREFIX_TOKENS = 64
-"""A title may be a paragraph; the text itself keeps three quarters of the window at least."""
+PREFIX_TOKENS = 60
+"""A title may be a paragraph; the text itself keeps two thirds of the window at least."""
 
 
 @lru_cache(maxsize=4096)
@@ -28,6 +28,7 @@ def room(line: str) -> int:
 
 
 def window_text(line: str, text: str) -> str:
-    """The text that is embedded."""
-    return f"{line}\n{plain(text).strip()}".strip()
+    """The text that is embedded: the prefix is left out where the text begins with the same."""
+    words = plain(text).strip()
+    return words if words.startswith(line[:40]) else f"{line}\n{words}".strip()
 

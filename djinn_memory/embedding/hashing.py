@@ -16,6 +16,7 @@ class HashingEmbedder:
 
     dimensions = 128
     identity = "hashing-128-1"
+    ready = True
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Signed counts of the texts' words; a text without words is a fixed unit vector."""

@@ -37,13 +37,20 @@ class LocalEmbedder:
     @cached_property
     def folder(self) -> Path:
         """Where the exported model lies, made now if it does not yet."""
-        source = model_folder()
-        folder = model_cache() / "models" / f"{_fingerprint(source)}-{FORMAT}"
-        if not (folder / "model.json").is_file():
+        if not self.ready:
             from djinn_memory.embedding.export import export
 
-            export(source, folder, self._progress)
-        return folder
+            export(model_folder(), self._place, self._progress)
+        return self._place
+
+    @property
+    def ready(self) -> bool:
+        """Whether the model was exported before."""
+        return (self._place / "model.json").is_file()
+
+    @cached_property
+    def _place(self) -> Path:
+        return model_cache() / "models" / f"{_fingerprint(model_folder())}-{FORMAT}"
 
     @cached_property
     def _card(self) -> dict[str, Any]:

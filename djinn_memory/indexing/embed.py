@@ -28,14 +28,15 @@ def embed(
     *,
     progress: ProgressCallback = silent,
     at_most: int | None = None,
+    rebuild: bool = False,
 ) -> tuple[int, int]:
     """Fill in missing vectors; returns how many texts were embedded and how many were reused.
 
     A text is embedded once, whatever number of windows hold it. Vectors of another identity are
     dropped first: two are never compared. With `at_most`, no more than that many texts are
-    embedded, the rest stay pending. The caller holds the index lock.
+    embedded, the rest stay pending; with `rebuild` every window gets its vector anew. The caller holds the index lock.
     """
-    if vectors.space(connection) != embedder.identity:
+    if rebuild or vectors.space(connection) != embedder.identity:
         with transaction(connection):
             vectors.make_space(connection, embedder.identity, embedder.dimensions)
     reused = _reuse(connection, cache, embedder.identity)

@@ -66,24 +66,42 @@ def nearest(
     connection: apsw.Connection,
     query: bytes,
     vault_id: int,
-    *,
     limit: int,
-    chunk_ids: Sequence[int] | None = None,
-) -> list[tuple[int, float]]:
-    """The windows of a vault nearest to `query`: (window id, cosine), best first, exact.
+    *,
+    where: str | None = None,
+    values: Sequence[object] = (),
+) -> list[int]:
+    """The windows of a vault nearest to `query` by cosine, best first, exact.
 
-    `chunk_ids` restricts the answer to windows of these chunks.
+    `where` is a condition over note, memory and chunk that their windows must satisfy.
     """
-    sql = (
-        "select window_id, distance from vectors "
-        "where embedding match ? and k = ? and vault_id = ?"
-    )
-    values: tuple[object, ...] = (query, min(limit, MAX_NEIGHBOURS), vault_id)
-    if chunk_ids is not None:
+    sql = "select window_id from vectors where embedding match ? and k = ? and vault_id = ?"
+    if where:
         sql += (
-            " and window_id in (select window.id from window where chunk_id in "
-            "(select value from json_each(?)))"
+            " and window_id in (select window.id from window join chunk on chunk.id = chunk_id "
+            "join memory on memory.id = memory_id join note on note.id = note_id "
+            f"where {where})"
         )
-        values += (json.dumps(list(chunk_ids)),)
-    found = connection.execute(f"{sql} order by distance", values)
-    return [(window_id, 1.0 - distance) for window_id, distance in found]
+    found = connection.execute(
+        f"{sql} order by distance", (query, min(limit, MAX_NEIGHBOURS), vault_id, *values)
+    )
+    return [window_id for (window_id,) in found]
+
+
+def of_chunks(
+    connection: apsw.Connection, chunk_ids: Sequence[int]
+) -> list[tuple[int, int, bytes]]:
+    """Every vector of the given chunks: (chunk id, window id, float32 bytes)."""
+    windows = dict(
+        connection.execute(
+            "select id, chunk_id from window where embedded "
+            "and chunk_id in (select value from json_each(?))",
+            (json.dumps(list(chunk_ids)),),
+        )
+    )
+    rows = connection.execute(
+        "select window_id, embedding from vectors "
+        "where window_id in (select value from json_each(?))",
+        (json.dumps(list(windows)),),
+    )
+    return [(windows[window], window, vector) for window, vector in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -18,6 +19,12 @@ _UNSPACED = (
     "\u1100-\u11ff\uac00-\ud7af"  # Hangul
     "\U00020000-\U0003134f"
 )
+_WEIGHTS = "3, 3, 2, 2, 1, 1"
+"""Of title, aliases, headings, tags, path, body: where a word stands says what a note is about."""
+
+_UNICODE61 = ["remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
+"""The tokenizer's options, the same as in the schema."""
+
 _RUN = re.compile(f"[{_UNSPACED}]+")
 _MARKS = re.compile("[\u064b-\u065f\u0640\u0591-\u05c7]")
 _CLUSTER = re.compile(f"[{_UNSPACED}](?:[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u3099\u309a])*")
@@ -39,11 +46,6 @@ def _bigrams(match: re.Match[str]) -> str:
     units = _CLUSTER.findall(match[0])
     pairs = [first + second for first, second in zip(units, units[1:], strict=False)]
     return f" {' '.join([*pairs, *units[-1:]])} "
-
-
-def is_unspaced(text: str) -> bool:
-    """Whether `text` begins in a script that is cut into bigrams."""
-    return bool(_RUN.match(text))
 
 
 def add(
@@ -70,12 +72,57 @@ def remove(connection: apsw.Connection, chunk_ids: Sequence[int]) -> None:
     connection.executemany("delete from words where rowid = ?", [(key,) for key in chunk_ids])
 
 
-def terms(connection: apsw.Connection, text: str) -> list[str]:
-    """The index's own words in `text`, stemmed, in order: what a match is made of."""
-    tokenizer = connection.fts5_tokenizer(
-        "porter",
-        ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc"],
+def split(connection: apsw.Connection, text: str) -> list[str]:
+    """The words of `text` as the index sees them, before stemming."""
+    return _tokens(connection, "unicode61", _UNICODE61, text)
+
+
+def stem(connection: apsw.Connection, word: str) -> str:
+    """The form under which the index keeps `word`; empty when it keeps none."""
+    return next(iter(_tokens(connection, "porter", ["unicode61", *_UNICODE61], word)), "")
+
+
+def _tokens(connection: apsw.Connection, name: str, options: list[str], text: str) -> list[str]:
+    tokenizer = connection.fts5_tokenizer(name, options)
+    found: list[str] = tokenizer(
+        prepare(text).encode("utf-8", "replace"),
+        apsw.FTS5_TOKENIZE_DOCUMENT,
+        None,
+        include_offsets=False,
+        include_colocated=False,
     )
-    prepared = prepare(text).encode()
-    return list(tokenizer(prepared, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False,
-                          include_colocated=False))  # fmt: skip
+    return found
+
+
+def frequency(connection: apsw.Connection, stemmed: str) -> int:
+    """In how many chunks a stemmed word stands."""
+    return connection.execute("select doc from vocabulary where term = ?", (stemmed,)).get or 0
+
+
+def search(
+    connection: apsw.Connection,
+    match: str,
+    where: str,
+    values: Sequence[object],
+    limit: int,
+) -> list[tuple[int, float]]:
+    """Chunks that match and satisfy `where` (over note, memory, chunk): (id, BM25), best first."""
+    return connection.execute(
+        f"select words.rowid, -bm25(words, {_WEIGHTS}) as score from words "
+        "join chunk on chunk.id = words.rowid join memory on memory.id = chunk.memory_id "
+        "join note on note.id = memory.note_id "
+        f"where words match ? and {where} order by score desc, words.rowid limit ?",
+        (match, *values, limit),
+    ).fetchall()
+
+
+def scores(connection: apsw.Connection, match: str, chunk_ids: Sequence[int]) -> dict[int, float]:
+    """BM25 of those of `chunk_ids` that match."""
+    # The unary plus keeps the rowid out of the plan: else the match is run once for each id.
+    return dict(
+        connection.execute(
+            f"select rowid, -bm25(words, {_WEIGHTS}) from words where words match ? "
+            "and +rowid in (select value from json_each(?))",
+            (match, json.dumps(list(chunk_ids))),
+        )
+    )

@@ -1,0 +1,99 @@
+"""The command line: one error boundary, and the tree of commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from djinn_memory import __version__
+from djinn_memory.cli.commands import agent, config, home, memory, vault
+from djinn_memory.cli.output import clean, talk
+from djinn_memory.errors import DjinnError
+
+INTERRUPTED = 130
+
+# Typer keeps its copy of click to itself; this is the class above all its usage errors.
+_CommandLineError: type[Exception] = next(
+    kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
+)
+
+app = typer.Typer(
+    name="djinn",
+    help="Long-term memory for people and their AI agents, kept as plain Markdown that they own.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with `djinn init`, put notes into `vaults/`, then `djinn index` and "
+    '`djinn memory search "a question"`.',
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"djinn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    ctx: typer.Context,
+    home_folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--home", metavar="DIR",
+            help="The home to use; else DJINN_HOME, the nearest folder with `.djinn/`, or ~/djinn.",
+        ),
+    ] = None,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_version, is_eager=True),
+    ] = False,
+) -> None:  # fmt: skip
+    """Keep what `--home` says for the command that follows."""
+    ctx.obj = home_folder
+
+
+home.register(app)
+app.add_typer(memory.app, name="memory")
+app.add_typer(vault.app, name="vault")
+app.add_typer(agent.app, name="agent")
+app.add_typer(config.app, name="config")
+
+
+def main() -> None:
+    """Run the command line and exit with its code; a user's mistake is one line, a bug a traceback."""
+    try:
+        code = app(standalone_mode=False)
+    except DjinnError as error:
+        talk(f"{typer.style('error', fg='red')}: {clean(str(error))}")
+        code = error.exit_code
+    except _CommandLineError as error:
+        code = _usage(error)
+    except (KeyboardInterrupt, typer.Abort):
+        talk("interrupted; what was done is kept, run the command again to go on")
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # The reader, such as `head`, has what it wanted; without this Python complains at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        talk(f"{typer.style('error', fg='red')}: {clean(where)}{error.strerror or error}")
+        code = 5
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: Exception) -> int:
+    message = clean(error.format_message())  # type: ignore[attr-defined]
+    ctx = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(message if not ctx else ctx.get_help())
+        return 2
+    hint = f"; see `{ctx.command_path} --help`" if ctx else ""
+    talk(f"{typer.style('error', fg='red')}: {message.rstrip('.')}{hint}")
+    return 2

@@ -1,0 +1,43 @@
+"""djinn agent add, list."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from djinn_memory.cli import options, output
+from djinn_memory.cli.output import say
+
+app = typer.Typer(help="The names that have a personal vault.", no_args_is_help=True)
+
+
+@app.command(epilog="Example: `djinn agent add grace`")
+def add(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="Letters, digits, '.', '-' and '_'.")],
+    json: options.Json = False,
+) -> None:
+    """Give another agent a personal vault."""
+    from djinn_memory import home as homes
+
+    home = options.open_djinn(ctx).home
+    made = homes.add_agent(home, name)
+    if json:
+        output.as_json("djinn.agent.add/1", agent=name, made=made, problems=[])
+    else:
+        say(f"{name}: {home.config.vaults[name].path}" + ("" if made else " (was there)"))
+
+
+@app.command(name="list", epilog="Example: `djinn agent list --json`")
+def list_agents(ctx: typer.Context, json: options.Json = False) -> None:
+    """List the agents; the first is the default."""
+    home = options.open_djinn(ctx).home
+    rows = [
+        {"name": name, "vault": home.config.vaults[name].path if name in home.config.vaults else None}
+        for name in home.config.agents
+    ]
+    if json:
+        output.as_json("djinn.agent.list/1", agents=rows, problems=[])
+    else:
+        output.columns([[str(row["name"]), str(row["vault"] or "-")] for row in rows])

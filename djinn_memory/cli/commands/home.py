@@ -1,0 +1,129 @@
+"""djinn init, index, status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from djinn_memory.cli import options, output
+from djinn_memory.cli.output import count, say, talk
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands that stand at the top of the tree."""
+    app.command(epilog="Example: `djinn init ~/memory --agent finn --agent grace`")(init)
+    app.command(epilog="Example: `djinn index --vault notes`")(index)
+    app.command(epilog="Example: `djinn status --json`")(status)
+
+
+def init(
+    ctx: typer.Context,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="Where; --home or ~/djinn if not given.")
+    ] = None,
+    agents: Annotated[
+        list[str] | None,
+        typer.Option("--agent", help="A name with a personal vault; repeatable. `me` if none.",
+                     metavar="NAME"),
+    ] = None,
+    json: options.Json = False,
+) -> None:  # fmt: skip
+    """Make a home: settings, a shared vault, a personal vault for each agent.
+
+    Run it again to complete a home or to add agents; it changes nothing that is there.
+    """
+    from djinn_memory import home as homes
+
+    place = folder or ctx.obj or Path.home() / "djinn"
+    home, made = homes.init(place, tuple(agents or ()))
+    if json:
+        output.as_json("djinn.init/1", home=home.root, made=made, problems=[])
+        return
+    say(f"{'made' if made else 'nothing to do in'} {output.clean(str(home.root))}")
+    for name in made:
+        say(f"  {name}")
+    if made:
+        talk(
+            f"Next: put notes into {output.clean(str(home.root))}/vaults, or "
+            "`djinn vault add notes FOLDER`; then `djinn index`."
+        )
+
+
+def index(
+    ctx: typer.Context,
+    vaults: options.Vaults = None,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="Read every note again; vectors are not computed again."),
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Bring the index up to date with the vaults: words first, then meaning.
+
+    Only what changed is read, and only new text is embedded. Stop it at any time; the next run
+    goes on.
+    """
+    with output.progress_line(json) as progress:
+        report = options.open_djinn(ctx, progress).index(vaults or (), rebuild=rebuild)
+    if json:
+        output.as_json("djinn.index/1", **_fields(report))
+    else:
+        output.problems(report.problems)
+        moves = [
+            f"{number:,} {word}"
+            for number, word in (
+                (report.added, "new"),
+                (report.changed, "changed"),
+                (report.moved, "moved"),
+                (report.removed, "removed"),
+            )
+            if number
+        ]
+        say(
+            f"{count(report.notes, 'note')}: {', '.join(moves) or 'nothing changed'}; "
+            f"{count(report.embedded, 'text')} embedded, {report.reused:,} from the cache; "
+            f"{report.seconds:.1f} s"
+        )
+    if report.problems:
+        raise typer.Exit(1)
+
+
+def status(ctx: typer.Context, json: options.Json = False) -> None:
+    """Show the home: vaults, how much is indexed, what waits."""
+    djinn = options.open_djinn(ctx)
+    found = djinn.status()
+    if json:
+        output.as_json("djinn.status/1", **_fields(found))
+        return
+    say(f"home      {output.clean(str(found.home))}")
+    say(f"agents    {', '.join(found.agents)}")
+    for number, (vault, notes) in enumerate(found.vaults):
+        marks = [f"for {vault.agent}"] if vault.agent else []
+        marks += ["read-only"] if vault.read_only else []
+        extra = f" ({', '.join(marks)})" if marks else ""
+        label = "vaults    " if number == 0 else "          "
+        say(f"{label}{vault.name}: {count(notes, 'note')}{extra}, {output.clean(str(vault.root))}")
+    if found.stats is None:
+        say("index     none yet; run `djinn index`")
+    else:
+        stats = found.stats
+        say(
+            f"index     {count(stats.notes, 'note')}, {count(stats.chunks, 'chunk')}, "
+            f"{count(stats.windows, 'window')}, {found.index_bytes / 1e6:.1f} MB; "
+            f"vectors kept: {found.cache_bytes / 1e6:.1f} MB"
+        )
+        say(f"links     {stats.links:,}, of which {stats.unresolved:,} unresolved")
+        waiting = [f"{count(found.stale, 'changed note')}"] if found.stale else []
+        waiting += [f"{count(stats.pending, 'window')} to embed"] if stats.pending else []
+        say(f"waiting   {', '.join(waiting) + '; run `djinn index`' if waiting else 'nothing'}")
+    say(f"embedding {found.provider}{f', {found.identity}' if found.identity else ''}")
+    output.problems(found.problems)
+
+
+def _fields(value: object) -> dict[str, object]:
+    """A dataclass as the fields of a JSON object."""
+    from dataclasses import fields
+
+    return {field.name: getattr(value, field.name) for field in fields(value)}  # type: ignore[arg-type]

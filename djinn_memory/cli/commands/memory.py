@@ -1,0 +1,196 @@
+"""djinn memory search, list, show, delete, stats."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from djinn_memory.cli import options, output, render
+from djinn_memory.cli.output import count, say, talk
+
+if TYPE_CHECKING:
+    from djinn_memory.memories.catalogue import Entry
+
+app = typer.Typer(help="Find, read and manage what is remembered.", no_args_is_help=True)
+
+
+class Mode(str, Enum):
+    """Which legs answer."""
+
+    hybrid = "hybrid"
+    words = "words"
+    meaning = "meaning"
+
+
+class Format(str, Enum):
+    """How hits are printed."""
+
+    table = "table"
+    md = "md"
+    paths = "paths"
+    csv = "csv"
+
+
+Name = Annotated[str, typer.Argument(help="An id, a path, a title, an alias or a file name.")]
+
+
+@app.command(
+    epilog='Examples: `djinn memory search "how do I link to a heading"` · '
+    '`djinn memory search \'"exact words" -draft tag:project/x\'` · '
+    "`djinn memory search pricing --type decision --since 90d --json`"
+)
+def search(
+    ctx: typer.Context,
+    query: Annotated[
+        list[str],
+        typer.Argument(
+            help='A question or words. "a b" asks for the phrase, -word leaves out, '
+            "tag:x type:x path:x filter."
+        ),
+    ],
+    limit: options.Limit = None,
+    agent: options.Agent = None,
+    vaults: options.Vaults = None,
+    types: options.Types = None,
+    tags: options.Tags = None,
+    planes: options.Planes = None,
+    since: options.Since = None,
+    until: options.Until = None,
+    where: options.Where = None,
+    mode: Annotated[
+        Mode | None, typer.Option("--mode", help="Both legs, or one of them.", show_default=False)
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what each leg said of each hit.")
+    ] = False,
+    json: options.Json = False,
+    form: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.table,
+) -> None:
+    """Search by words and by meaning, across all vaults that the agent sees.
+
+    Everything stays on this machine. Notes that changed since the last `djinn index` are noticed.
+    """
+    asked = options.filters(
+        vaults=vaults, types=types, tags=tags, planes=planes, since=since, until=until, where=where
+    )
+    result = options.open_djinn(ctx).search(
+        " ".join(query), asked, agent=agent, mode=mode.value if mode else None, limit=limit
+    )
+    if json:
+        render.search_json(result, explain)
+        return
+    getattr(render, f"search_{form.value}")(result, explain)
+    render.search_talk(result, quiet=form is Format.table)
+
+
+@app.command(
+    name="list",
+    epilog="Examples: `djinn memory list --type decision` · "
+    "`djinn memory list --tag project/x --since 30d`",
+)
+def list_memories(
+    ctx: typer.Context,
+    limit: options.Limit = None,
+    agent: options.Agent = None,
+    vaults: options.Vaults = None,
+    types: options.Types = None,
+    tags: options.Tags = None,
+    planes: options.Planes = None,
+    since: options.Since = None,
+    until: options.Until = None,
+    where: options.Where = None,
+    json: options.Json = False,
+) -> None:
+    """List memories, newest first."""
+    asked = options.filters(
+        vaults=vaults, types=types, tags=tags, planes=planes, since=since, until=until, where=where
+    )
+    entries = options.open_djinn(ctx).entries(asked, agent=agent, limit=limit or 50)
+    if json:
+        output.as_json(
+            "djinn.memory.list/1", memories=[render.entry(one) for one in entries], problems=[]
+        )
+        return
+    output.columns(
+        [[one.date[:10], one.type or "-", one.title, f"{one.vault}/{one.path}"] for one in entries],
+        head=("date", "type", "title", "path"),
+    )
+
+
+@app.command(epilog="Example: `djinn memory show \"Project: Harbourlight\"`")
+def show(
+    ctx: typer.Context, name: Name, agent: options.Agent = None, json: options.Json = False
+) -> None:
+    """Show a whole note, what it links to and what links to it."""
+    detail, text = options.open_djinn(ctx).show(name, agent=agent)
+    if json:
+        render.show_json(detail, text)
+    else:
+        render.show(detail, text)
+
+
+@app.command(epilog="Example: `djinn memory delete inbox/old-idea.md --yes`")
+def delete(
+    ctx: typer.Context,
+    name: Name,
+    agent: options.Agent = None,
+    yes: options.Yes = False,
+    dry_run: options.DryRun = False,
+    json: options.Json = False,
+) -> None:
+    """Move a note to its vault's `.trash/`, from where it can be taken back."""
+    djinn = options.open_djinn(ctx)
+    entry = djinn.find(name, agent=agent)
+    place = f"{entry.vault}/{entry.path}"
+    if not dry_run:
+        _confirm(entry, yes)
+    moved = None if dry_run else djinn.delete(entry)
+    if json:
+        output.as_json(
+            "djinn.memory.delete/1", memory=render.entry(entry), moved_to=moved, problems=[]
+        )
+    elif dry_run:
+        say(f"would move {output.clean(place)} to the trash")
+    else:
+        say(f"moved {output.clean(place)} to {output.clean(str(moved))}")
+
+
+@app.command(epilog="Example: `djinn memory stats --vault notes --json`")
+def stats(
+    ctx: typer.Context,
+    agent: options.Agent = None,
+    vaults: options.Vaults = None,
+    json: options.Json = False,
+) -> None:
+    """Count notes by type, plane, tag and vault."""
+    found = options.open_djinn(ctx).stats(options.filters(vaults=vaults), agent=agent)
+    if json:
+        from dataclasses import asdict
+
+        output.as_json("djinn.memory.stats/1", **asdict(found), problems=[])
+        return
+    say(
+        f"{count(found.notes, 'note')}, {count(found.chunks, 'chunk')}, "
+        f"{count(found.links, 'link')} ({found.unresolved:,} unresolved)"
+    )
+    for label, group in (
+        ("vaults", found.vaults), ("types", found.types), ("planes", found.planes),
+        ("tags", dict(list(found.tags.items())[:20])),
+    ):  # fmt: skip
+        if group:
+            listed = ", ".join(f"{name} {number:,}" for name, number in group.items())
+            say(f"{label:7} {output.clean(listed)}")
+
+
+def _confirm(entry: Entry, yes: bool) -> None:
+    from djinn_memory.errors import UsageError
+
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("nobody is there to be asked; give --yes to delete without a question")
+    talk(f"{output.clean(entry.title)}  ({output.clean(entry.vault)}/{output.clean(entry.path)})")
+    typer.confirm("Move it to the trash?", abort=True, err=True)

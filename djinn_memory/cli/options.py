@@ -1,0 +1,146 @@
+"""The options that mean the same everywhere, and how a command gets at the home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from djinn_memory.models import PLANES
+
+if TYPE_CHECKING:
+    from djinn_memory.djinn import Djinn
+    from djinn_memory.models import Filters, ProgressCallback
+
+
+def _complete_vaults(ctx: typer.Context) -> list[str]:
+    return _from_home(lambda djinn: [vault.name for vault in djinn.home.vaults])
+
+
+def _complete_agents(ctx: typer.Context) -> list[str]:
+    return _from_home(lambda djinn: djinn.home.config.agents)
+
+
+def _complete_types(ctx: typer.Context) -> list[str]:
+    return _from_home(lambda djinn: list(djinn.stats().types)) or sorted(
+        kind for kinds in PLANES.values() for kind in kinds
+    )
+
+
+def _complete_tags(ctx: typer.Context) -> list[str]:
+    return _from_home(lambda djinn: list(djinn.stats().tags))
+
+
+def _from_home(what: Any) -> list[str]:
+    from djinn_memory.djinn import Djinn
+    from djinn_memory.errors import DjinnError
+
+    try:
+        return list(what(Djinn.open()))
+    except DjinnError:
+        return []
+
+
+Agent = Annotated[
+    str | None,
+    typer.Option(
+        "--agent", help="Whose memory; the first agent of the config if not given.",
+        autocompletion=_complete_agents, metavar="NAME",
+    ),
+]  # fmt: skip
+Vaults = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--vault", help="Only this vault; give it again for more.", autocompletion=_complete_vaults,
+        metavar="NAME",
+    ),
+]  # fmt: skip
+Types = Annotated[
+    list[str] | None,
+    typer.Option("--type", help="Only memories of this type, such as decision; repeatable.",
+                 autocompletion=_complete_types, metavar="TYPE"),
+]  # fmt: skip
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", help="Only memories with this tag, or one below it; repeat for all of several.",
+                 autocompletion=_complete_tags, metavar="TAG"),
+]  # fmt: skip
+Planes = Annotated[
+    list[str] | None,
+    typer.Option("--plane", help=f"Only this plane: {', '.join(PLANES)}; repeatable.",
+                 autocompletion=lambda: list(PLANES), metavar="PLANE"),
+]  # fmt: skip
+Since = Annotated[
+    str | None,
+    typer.Option("--since", help="From this day on: 2026-03-01, 2026-03, 30d, yesterday.", metavar="DATE"),
+]
+Until = Annotated[
+    str | None, typer.Option("--until", help="Up to this day, included.", metavar="DATE")
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option("--where", help="Only notes whose front matter says so, such as status=active; repeatable.",
+                 metavar="KEY=VALUE"),
+]  # fmt: skip
+Limit = Annotated[int | None, typer.Option("--limit", "-n", min=1, max=1000, help="How many at most.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+
+
+def open_djinn(ctx: typer.Context, progress: ProgressCallback | None = None) -> Djinn:
+    """The home that `--home`, the environment or the folder names."""
+    from djinn_memory.djinn import Djinn
+    from djinn_memory.models import silent
+
+    place: Path | None = ctx.obj
+    return Djinn.open(place, progress or silent)
+
+
+def filters(
+    *,
+    vaults: list[str] | None = None,
+    types: list[str] | None = None,
+    tags: list[str] | None = None,
+    planes: list[str] | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    where: list[str] | None = None,
+) -> Filters:
+    """The filter options as one value; `UsageError` names the option that is off."""
+    from djinn_memory.errors import UsageError
+    from djinn_memory.models import Filters
+
+    for plane in planes or ():
+        if plane not in PLANES:
+            raise UsageError(f"--plane {plane}: no such plane; allowed: {', '.join(PLANES)}")
+    pairs = []
+    for text in where or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--where {text}: write it as KEY=VALUE, such as status=active")
+        pairs.append((key.strip(), value.strip()))
+    return Filters(
+        vaults=tuple(vaults or ()),
+        types=tuple(types or ()),
+        tags=tuple(tags or ()),
+        planes=tuple(planes or ()),
+        since=_date("--since", since),
+        until=_date("--until", until),
+        where=tuple(pairs),
+    )
+
+
+def _date(option: str, text: str | None) -> str | None:
+    from datetime import UTC, datetime
+
+    from djinn_memory.errors import UsageError
+    from djinn_memory.notes.dates import spoken_date
+
+    if text is None:
+        return None
+    found = spoken_date(text, datetime.now(UTC))
+    if found is None:
+        raise UsageError(f"{option} {text}: no date; write 2026-03-01, 2026-03, 30d or yesterday")
+    return found

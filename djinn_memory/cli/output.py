@@ -1,0 +1,150 @@
+"""What commands print: data to stdout, talk to stderr, nothing that could command a terminal."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import typer
+
+from djinn_memory.models import Problem, Progress, ProgressCallback, silent
+
+# Control characters, and the marks that turn the direction of text: a note must not be able to
+# move the cursor, set a title, or show a path as another.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def clean(text: str) -> str:
+    """`text` on one line and harmless to a terminal."""
+    return _UNSAFE.sub("\ufffd", text.replace("\n", " ").replace("\t", " "))
+
+
+def clean_lines(text: str) -> str:
+    """`text` harmless to a terminal, its lines and tabs kept."""
+    return _UNSAFE.sub("\ufffd", text)
+
+
+def say(text: str = "", **style: Any) -> None:
+    """A line of data."""
+    typer.echo(typer.style(text, **style) if style else text)
+
+
+def talk(text: str) -> None:
+    """A line for the person at the terminal, not for a pipe."""
+    typer.echo(text, err=True)
+
+
+def dim(text: str) -> str:
+    """`text` in the background, where there are colours."""
+    return typer.style(text, dim=True)
+
+
+def problems(found: Iterable[Problem], *, most: int = 20) -> None:
+    """A line for each problem, on stderr."""
+    listed = list(found)
+    for problem in listed[:most]:
+        talk(f"{typer.style('warning', fg='yellow')}: {clean(problem.what)}: {clean(problem.why)}")
+    if len(listed) > most:
+        talk(f"... and {len(listed) - most} more; `--json` lists them all")
+
+
+def as_json(schema: str, **fields: Any) -> None:
+    """One object on stdout and nothing else; `schema` is its name and version."""
+    import msgspec
+
+    data = msgspec.json.encode({"schema": schema, **fields}, enc_hook=str)
+    sys.stdout.buffer.write(msgspec.json.format(data, indent=2) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def columns(rows: Sequence[Sequence[str]], *, head: Sequence[str] = ()) -> None:
+    """Rows in aligned columns; a head only where a person is looking."""
+    listed = [[clean(cell) for cell in row] for row in rows]
+    if head and sys.stdout.isatty():
+        listed.insert(0, list(head))
+    widths = [max((len(row[at]) for row in listed), default=0) for at in range(len(rows[0]))] \
+        if rows else []  # fmt: skip
+    for number, row in enumerate(listed):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        bold = number == 0 and len(listed) > len(rows)
+        say(typer.style(line.rstrip(), bold=True) if bold else line.rstrip())
+
+
+def count(number: int, noun: str) -> str:
+    """`1 note`, `2 notes`."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+class ProgressLine:
+    """Shows a run's progress on stderr: a live bar for a person, a line now and then for a log."""
+
+    _LABELS = {"scan": "looking", "read": "reading", "embed": "embedding", "prepare": "preparing"}
+    _EVERY = 5.0
+
+    def __init__(self) -> None:
+        self._live: Any = None
+        self._tasks: dict[str, Any] = {}
+        self._spoke = time.monotonic()
+        self._began = self._spoke
+
+    def __enter__(self) -> ProgressCallback:
+        return self._show
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            self._live.stop()
+
+    def _show(self, progress: Progress) -> None:
+        if progress.stage == "prepare":
+            if progress.total is None:
+                talk(progress.note)
+        elif sys.stderr.isatty():
+            self._bar(progress)
+        elif time.monotonic() - self._spoke > self._EVERY:
+            self._spoke = time.monotonic()
+            talk(f"{self._LABELS[progress.stage]} {progress.done:,} of {progress.total or 0:,}")
+
+    def _bar(self, progress: Progress) -> None:
+        if self._live is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Live
+
+            self._live = Live(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
+                TextColumn("{task.fields[rate]}"),
+                TimeRemainingColumn(),
+                TextColumn("left"),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._live.start()
+        label = f"{self._LABELS[progress.stage]} {progress.note}".strip()
+        if label not in self._tasks:
+            self._tasks[label] = self._live.add_task(label, total=progress.total, rate="")
+        task = self._live.tasks[self._tasks[label]]
+        rate = f"{task.speed:,.0f}/s" if task.speed else ""
+        self._live.update(
+            self._tasks[label], completed=progress.done, total=progress.total, rate=rate
+        )
+
+
+def progress_line(quiet: bool) -> ProgressLine | _NoProgress:
+    """A progress display, or none for `--json`."""
+    return _NoProgress() if quiet else ProgressLine()
+
+
+class _NoProgress:
+    def __enter__(self) -> ProgressCallback:
+        return silent
+
+    def __exit__(self, *_: object) -> None:
+        pass

@@ -1,0 +1,211 @@
+"""How results look: for a person, as Markdown, as paths, as CSV, as JSON."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from djinn_memory.cli import output
+from djinn_memory.cli.output import clean, count, dim, say, talk
+
+if TYPE_CHECKING:
+    from djinn_memory.memories.catalogue import Detail, Entry, LinkEnd
+    from djinn_memory.models import Hit, SearchResult
+
+NO_MATCH = "no confident match"
+
+
+def search_table(result: SearchResult, explain: bool) -> None:
+    """Hits as blocks of title, place and snippet."""
+    if not result.hits:
+        say(f"nothing found{_spellings(result)}")
+        return
+    if not result.confident:
+        say(f"{NO_MATCH}{_spellings(result)}; the nearest:")
+    for hit in result.hits:
+        place = f"{hit.vault}/{hit.path}:{hit.lines[0]}-{hit.lines[1]}"
+        number = f"{hit.rank:2}. "
+        say(
+            f"{number}{typer.style(clean(_heading(hit)), bold=True)}  "
+            f"{typer.style(f'{hit.score:.2f}', fg='green')}"
+        )
+        extra = [clean(place), *([hit.type] if hit.type else []), *_dates(hit)]
+        extra += [f"#{clean(tag)}" for tag in hit.tags[:6]]
+        say(f"    {dim('  '.join(map(clean, extra)))}")
+        if hit.snippet:
+            say(f"    {_marked(hit, *_bold())}")
+        if explain:
+            say(f"    {dim(_explained(hit))}")
+
+
+def search_md(result: SearchResult, explain: bool) -> None:
+    """Hits as a Markdown list, matched words in bold, to paste or to give to an agent."""
+    if result.hits and not result.confident:
+        say(f"> {NO_MATCH}\n")
+    for hit in result.hits:
+        say(f"{hit.rank}. **{clean(_heading(hit))}** ({hit.score:.2f})  ")
+        say(f"   `{clean(hit.vault)}/{clean(hit.path)}:{hit.lines[0]}-{hit.lines[1]}`  ")
+        if hit.snippet:
+            say(f"   {_marked(hit, '**', '**')}")
+        if explain:
+            say(f"   _{_explained(hit)}_")
+
+
+def search_paths(result: SearchResult, explain: bool) -> None:
+    """One `vault/path:line` for each hit."""
+    for hit in result.hits:
+        say(f"{clean(hit.vault)}/{clean(hit.path)}:{hit.lines[0]}")
+
+
+def search_csv(result: SearchResult, explain: bool) -> None:
+    """Hits as comma-separated values with a head."""
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    legs = ["words", "meaning"] if explain else []
+    writer.writerow(
+        ["rank", "score", "title", "heading", "vault", "path", "first_line", "last_line", "type",
+         "tags", "created", "updated", "snippet", *legs]
+    )  # fmt: skip
+    for hit in result.hits:
+        row: list[object] = [
+            hit.rank, f"{hit.score:.4f}", hit.title, " > ".join(hit.heading), hit.vault, hit.path,
+            *hit.lines, hit.type, " ".join(hit.tags), hit.created, hit.updated, hit.snippet,
+        ]  # fmt: skip
+        row += [f"{hit.legs[leg].raw:.4f}" if leg in hit.legs else "" for leg in legs]
+        writer.writerow([clean(cell) if isinstance(cell, str) else cell for cell in row])
+
+
+def search_json(result: SearchResult, explain: bool) -> None:
+    """The result as one object; `--explain` adds each leg's rank and part."""
+    output.as_json(
+        "djinn.search/1",
+        query=result.query,
+        mode=result.mode,
+        confident=result.confident,
+        hits=[_hit(hit, explain) for hit in result.hits],
+        suggestions=result.suggestions,
+        pending=result.pending,
+        unembedded=result.unembedded,
+        milliseconds=round(result.milliseconds, 1),
+        problems=result.problems,
+    )
+
+
+def search_talk(result: SearchResult, *, quiet: bool) -> None:
+    """What a person should know beside the hits."""
+    output.problems(result.problems)
+    if not quiet:
+        if not result.hits:
+            talk(f"nothing found{_spellings(result)}")
+        elif not result.confident:
+            talk(NO_MATCH)
+    if result.pending:
+        talk(f"{count(result.pending, 'changed note')} not read yet; run `djinn index`")
+    elif result.unembedded and not result.problems:
+        talk(f"{count(result.unembedded, 'window')} found by words only yet; run `djinn index`")
+
+
+def entry(one: Entry) -> dict[str, Any]:
+    """A memory of a list, for JSON."""
+    fields = asdict(one)
+    del fields["note_id"]
+    return fields
+
+
+def show(detail: Detail, text: str) -> None:
+    """A note's text, with links both ways below."""
+    one = detail.entry
+    talk(dim(f"{clean(one.vault)}/{clean(one.path)}"))
+    say(output.clean_lines(text.rstrip("\n")))
+    for label, links in (("links to", detail.links), ("linked from", detail.backlinks)):
+        if links:
+            say()
+            say(dim(f"{label}:"))
+        for line in dict.fromkeys(_link(link, label == "links to") for link in links):
+            say(f"  {line}")
+    if detail.problem:
+        talk(f"{typer.style('warning', fg='yellow')}: {clean(detail.problem)}")
+
+
+def show_json(detail: Detail, text: str) -> None:
+    """A whole memory as one object."""
+    fields: dict[str, list[str]] = {}
+    for key, value in detail.fields:
+        fields.setdefault(key, []).append(value)
+    path = f"{detail.entry.vault}/{detail.entry.path}"
+    output.as_json(
+        "djinn.memory.show/1",
+        **entry(detail.entry),
+        aliases=detail.aliases,
+        fields=fields,
+        text=text,
+        links=detail.links,
+        backlinks=detail.backlinks,
+        problems=[{"what": path, "why": detail.problem}] if detail.problem else [],
+    )
+
+
+def _link(link: LinkEnd, forward: bool) -> str:
+    place = f"{link.vault}/{link.path}" if link.path else ""
+    if not forward:
+        return clean(f"{link.title}  ({place}{f':{link.line}' if link.line else ''})")
+    if link.path:
+        name = f"{link.target} -> " if link.target != link.title else ""
+        return clean(f"{name}{link.title}  ({place}){'  ambiguous' if link.ambiguous else ''}")
+    return clean(f"{link.target}  ({'attachment' if link.how else 'unresolved'})")
+
+
+def _hit(hit: Hit, explain: bool) -> dict[str, Any]:
+    fields = asdict(hit)
+    legs = fields.pop("legs")
+    feedback = fields.pop("feedback")
+    if explain:
+        fields["legs"] = legs
+        fields["feedback"] = feedback
+    else:
+        fields["legs"] = {name: leg["raw"] for name, leg in legs.items()}
+    return fields
+
+
+def _heading(hit: Hit) -> str:
+    trail = [heading for heading in hit.heading if heading != hit.title]
+    return " > ".join([hit.title, *trail])
+
+
+def _dates(hit: Hit) -> list[str]:
+    day = hit.created or hit.updated
+    return [day[:10]] if day else []
+
+
+def _bold() -> tuple[str, str]:
+    if sys.stdout.isatty():
+        return typer.style("", bold=True, fg="yellow", reset=False), typer.style("", reset=True)
+    return "**", "**"
+
+
+def _marked(hit: Hit, before: str, after: str) -> str:
+    parts, at = [], 0
+    for start, end in hit.marks:
+        parts += [clean(hit.snippet[at:start]), before, clean(hit.snippet[start:end]), after]
+        at = end
+    return "".join([*parts, clean(hit.snippet[at:])])
+
+
+def _explained(hit: Hit) -> str:
+    names = {"words": "words BM25", "meaning": "meaning cosine"}
+    parts = [
+        f"{names[name]} {leg.raw:.3f}"
+        f"{f' (rank {leg.rank})' if leg.rank else ''} gives {leg.part:.3f}"
+        for name, leg in hit.legs.items()
+    ]
+    if hit.feedback:
+        parts.append(f"likeness to the best {hit.feedback:+.3f}")
+    return "; ".join(parts) or "filter only"
+
+
+def _spellings(result: SearchResult) -> str:
+    return f"; did you mean: {', '.join(map(clean, result.suggestions))}?" if result.suggestions else ""

@@ -1,0 +1,236 @@
+"""What is remembered, without a question asked: list, show, count, and where a name leads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from djinn_memory.errors import NotFound, UsageError
+from djinn_memory.models import Filters, Vault
+from djinn_memory.notes.resolve import Resolver, Target
+from djinn_memory.search.filters import condition
+from djinn_memory.search.hits import tags
+from djinn_memory.store.index.memories import vault_ids
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A memory as a list shows it."""
+
+    note_id: int
+    id: str | None
+    type: str | None
+    plane: str | None
+    title: str
+    vault: str
+    path: str
+    tags: tuple[str, ...]
+    created: str | None
+    updated: str | None
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEnd:
+    """A link as one of its two notes sees it."""
+
+    target: str
+    """As written."""
+    title: str | None
+    """The other note's title; None while the target is unresolved or no note."""
+    vault: str | None
+    path: str | None
+    line: int
+    field: str | None
+    embed: bool
+    how: str | None
+    ambiguous: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A whole memory."""
+
+    entry: Entry
+    aliases: tuple[str, ...]
+    fields: tuple[tuple[str, str], ...]
+    links: tuple[LinkEnd, ...]
+    backlinks: tuple[LinkEnd, ...]
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """How much there is."""
+
+    notes: int
+    chunks: int
+    windows: int
+    pending: int
+    links: int
+    unresolved: int
+    problems: int
+    types: dict[str, int]
+    planes: dict[str, int]
+    tags: dict[str, int]
+    vaults: dict[str, int]
+
+
+_ENTRY = (
+    "select note.id, uid, type, plane, title, vault_id, path, created, updated, date, memory.id "
+    "from memory join note on note.id = note_id "
+)
+
+
+def entries(
+    connection: apsw.Connection, filters: Filters, vaults: Sequence[Vault], limit: int
+) -> list[Entry]:
+    """Memories that satisfy `filters`, newest first."""
+    numbered = vault_ids(connection, vaults)
+    where, values = condition(filters, numbered)
+    rows = connection.execute(
+        f"{_ENTRY} where {where} order by date desc, path limit ?", (*values, limit)
+    )
+    return [_entry(connection, row, numbered) for row in rows]
+
+
+def find(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> Entry:
+    """The memory that `name` means: an id, a path (also `vault/path`), a title, alias or file name.
+
+    Names resolve as links do. Raises `NotFound`, and `UsageError` with the choices when several
+    notes could be meant.
+    """
+    numbered = vault_ids(connection, vaults)
+    targets = _targets(connection, numbered)
+    key = _exact(name, targets) or _resolve(name, targets, vaults)
+    if key is None:
+        raise NotFound(
+            f"no note {name!r}; give an id, a path or a title as `djinn memory list` shows them"
+        )
+    row = connection.execute(f"{_ENTRY} where note.id = ?", (key,)).fetchone()
+    return _entry(connection, row, numbered)
+
+
+def detail(connection: apsw.Connection, entry: Entry, vaults: Sequence[Vault]) -> Detail:
+    """All that the index knows of a memory, with links both ways inside `vaults`."""
+    numbered = vault_ids(connection, vaults)
+    memory, problem = connection.execute(
+        "select memory.id, problem from memory join note on note.id = note_id where note.id = ?",
+        (entry.note_id,),
+    ).fetchone()
+    aliases = connection.execute("select alias from alias where memory_id = ?", (memory,))
+    fields = connection.execute("select key, value from field where memory_id = ?", (memory,))
+    return Detail(
+        entry,
+        tuple(alias for (alias,) in aliases),
+        tuple(fields.fetchall()),
+        tuple(_links(connection, "note_id", "target_note_id", entry.note_id, numbered)),
+        tuple(_links(connection, "target_note_id", "note_id", entry.note_id, numbered)),
+        problem,
+    )
+
+
+def stats(connection: apsw.Connection, filters: Filters, vaults: Sequence[Vault]) -> Stats:
+    """Counts over the memories that satisfy `filters`."""
+    numbered = vault_ids(connection, vaults)
+    where, values = condition(filters, numbered)
+    base = f"from memory join note on note.id = note_id where {where}"
+
+    def count(sql: str) -> int:
+        return int(connection.execute(sql, values).get or 0)
+
+    def group(what: str, source: str = base) -> dict[str, int]:
+        rows = connection.execute(
+            f"select {what}, count(*) {source} group by 1 order by 2 desc, 1", values
+        )
+        return {str(key): number for key, number in rows if key is not None}
+
+    chunk = f"from chunk where memory_id in (select memory.id {base})"
+    window = f"from window where chunk_id in (select id {chunk})"
+    link = f"from link where note_id in (select note.id {base})"
+    by_vault = group("note.vault_id")
+    return Stats(
+        notes=count(f"select count(*) {base}"),
+        chunks=count(f"select count(*) {chunk}"),
+        windows=count(f"select count(*) {window}"),
+        pending=count(f"select count(*) {window} and not embedded"),
+        links=count(f"select count(*) {link}"),
+        unresolved=count(f"select count(*) {link} and how is null"),
+        problems=count(f"select count(*) {base} and problem is not null"),
+        types=group("type"),
+        planes=group("plane"),
+        tags=group("tag", f"from tag where memory_id in (select memory.id {base})"),
+        vaults={numbered[int(key)].name: number for key, number in by_vault.items()},
+    )
+
+
+def _entry(
+    connection: apsw.Connection, row: tuple[object, ...], vaults: dict[int, Vault]
+) -> Entry:
+    note, uid, kind, plane, title, vault, path, created, updated, date, memory = row
+    return Entry(
+        note, uid, kind, plane, title, vaults[vault].name, path,
+        tags(connection, memory), created, updated, date,
+    )  # type: ignore[arg-type, index]  # fmt: skip
+
+
+def _targets(connection: apsw.Connection, vaults: dict[int, Vault]) -> list[Target]:
+    aliases: dict[int, list[str]] = {}
+    for note, alias in connection.execute(
+        "select note_id, alias from alias join memory on memory.id = memory_id"
+    ):
+        aliases.setdefault(note, []).append(alias)
+    rows = connection.execute(
+        "select note.id, vault_id, path, uid, title from note join memory on note_id = note.id"
+    )
+    return [
+        Target(key, vaults[vault].name, path, uid, title, tuple(aliases.get(key, ())))
+        for key, vault, path, uid, title in rows
+        if vault in vaults
+    ]
+
+
+def _exact(name: str, targets: Sequence[Target]) -> int | None:
+    """By id, or by vault and path as a hit shows them."""
+    for target in targets:
+        if name in (target.id, f"{target.vault}/{target.path}", f"{target.vault}:{target.path}"):
+            return target.key
+    return None
+
+
+def _resolve(name: str, targets: Sequence[Target], vaults: Sequence[Vault]) -> int | None:
+    written = name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md")
+    if not written:
+        return None
+    by_key = {target.key: target for target in targets}
+    found: dict[int, None] = {}
+    for vault in vaults:
+        own = [target for target in targets if target.vault == vault.name]
+        result = Resolver(own).resolve(written, source_vault=vault.name, source_path="")
+        if result.key is not None:
+            found.update(dict.fromkeys(result.ambiguous or (result.key,)))
+    if len(found) > 1:
+        places = ", ".join(f"{by_key[key].vault}/{by_key[key].path}" for key in found)
+        raise UsageError(f"{name!r} could be any of: {places}; name one by its path")
+    return next(iter(found), None)
+
+
+def _links(
+    connection: apsw.Connection, here: str, there: str, note: int, vaults: dict[int, Vault]
+) -> list[LinkEnd]:
+    found = []
+    for target, title, vault, path, line, field, embed, how, candidates in connection.execute(
+        "select target, title, vault_id, path, line, field, embed, how, candidates from link "
+        f"left join note on note.id = link.{there} left join memory on memory.note_id = note.id "
+        f"where link.{here} = ? order by path, line, start",
+        (note,),
+    ):
+        if vault is not None and vault not in vaults:
+            continue
+        name = vaults[vault].name if vault is not None else None
+        found.append(
+            LinkEnd(target, title, name, path, line, field, bool(embed), how, bool(candidates))
+        )
+    return found

@@ -1,0 +1,70 @@
+"""Filters as SQL over the index's note and memory rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from djinn_memory.models import Filters
+
+_IN_PATH = "instr(lower(note.path), ?) > 0"
+
+Condition = tuple[str, list[object]]
+
+
+def condition(filters: Filters, vault_ids: Iterable[int]) -> Condition:
+    """A boolean SQL expression over `note` and `memory`, and its bound values.
+
+    Several tags must all be there, also as the upper part of a nested one; several types, planes
+    or paths are alternatives.
+    """
+    parts: list[str] = []
+    values: list[object] = []
+
+    def add(sql: str, *bound: object) -> None:
+        parts.append(sql)
+        values.extend(bound)
+
+    ids = list(vault_ids)
+    add(f"note.vault_id in ({_marks(ids)})", *ids)
+    if filters.types:
+        add(f"memory.type in ({_marks(filters.types)})", *(t.casefold() for t in filters.types))
+    if filters.planes:
+        add(f"memory.plane in ({_marks(filters.planes)})", *filters.planes)
+    for tag in filters.tags:
+        add(*_has_tag(tag))
+    if filters.paths:
+        add(f"({' or '.join([_IN_PATH] * len(filters.paths))})", *map(str.lower, filters.paths))
+    for key, value in filters.excluded:
+        if key == "tag":
+            sql, *bound = _has_tag(value)
+            add(f"not {sql}", *bound)
+        elif key == "type":
+            add("memory.type is not ?", value.casefold())
+        else:
+            add(f"not {_IN_PATH}", value.lower())
+    if filters.since:
+        add("memory.date >= ?", filters.since)
+    if filters.until:
+        # A day includes its hours: `2026-03-04T09:00` sorts behind `2026-03-04`.
+        add("memory.date < ?", f"{filters.until}~")
+    for key, value in filters.where:
+        add(
+            "exists (select 1 from field where field.memory_id = memory.id "
+            "and key = ? and folded = ?)",
+            key.casefold(),
+            value.casefold(),
+        )
+    return " and ".join(parts), values
+
+
+def _has_tag(tag: str) -> tuple[str, str, int, str]:
+    folded = tag.lstrip("#").casefold()
+    sql = (
+        "exists (select 1 from tag where tag.memory_id = memory.id "
+        "and (folded = ? or substr(folded, 1, ?) = ?))"
+    )
+    return sql, folded, len(folded) + 1, f"{folded}/"
+
+
+def _marks(values: Iterable[object]) -> str:
+    return ", ".join("?" for _ in values)

@@ -1,0 +1,88 @@
+"""From ranked chunks to what a user sees: titles, places, snippets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+import apsw
+
+from djinn_memory.models import Hit, Vault
+from djinn_memory.notes.plain import inline
+from djinn_memory.search.fusion import shown
+from djinn_memory.search.pipeline import Candidate
+from djinn_memory.search.snippet import snippet
+from djinn_memory.store.index import words
+
+_SQL = """
+select chunk.id, memory.id, uid, type, plane, title, vault_id, path, first_line, last_line, page,
+    headings, text, created, updated, window.start, window.stop
+from chunk join memory on memory.id = memory_id join note on note.id = note_id
+left join window on window.id = ?
+where chunk.id = ?
+"""
+
+
+def hit(
+    connection: apsw.Connection,
+    candidate: Candidate,
+    rank: int,
+    vaults: Mapping[int, Vault],
+    matches: Callable[[str], bool],
+) -> Hit:
+    """The hit for a candidate; its chunk must be in the index."""
+    row = connection.execute(_SQL, (candidate.window_id, candidate.chunk_id)).fetchone()
+    (_, memory, uid, kind, plane, title, vault, path, first, last, page, headings, text, created,
+     updated, start, stop) = row  # fmt: skip
+    window = (start, stop) if start is not None and stop > start else (0, len(text))
+    excerpt, marks = snippet(text, window, matches)
+    legs = {"words": candidate.words, "meaning": candidate.meaning}
+    return Hit(
+        rank=rank,
+        id=uid,
+        type=kind,
+        plane=plane,
+        title=title,
+        vault=vaults[vault].name,
+        path=path,
+        lines=(first, last),
+        page_number=page,
+        heading=tuple(inline(heading) for heading in json.loads(headings)),
+        snippet=excerpt,
+        marks=marks,
+        tags=tags(connection, memory),
+        created=created,
+        updated=updated,
+        score=shown(candidate.score),
+        legs={name: leg for name, leg in legs.items() if leg is not None},
+        feedback=candidate.feedback,
+    )
+
+
+def tags(connection: apsw.Connection, memory_id: int) -> tuple[str, ...]:
+    """A memory's tags, as written."""
+    rows = connection.execute("select tag from tag where memory_id = ?", (memory_id,))
+    return tuple(tag for (tag,) in rows)
+
+
+def matcher(connection: apsw.Connection, stems: frozenset[str]) -> Callable[[str], bool]:
+    """Tells whether a word of a text answers a query with these stems."""
+
+    @lru_cache(maxsize=10_000)
+    def matches(word: str) -> bool:
+        return words.stem(connection, word) in stems
+
+    return matches
+
+
+def places(
+    connection: apsw.Connection, note_ids: Sequence[int]
+) -> dict[int, tuple[int, str, str | None]]:
+    """By note: its vault's number, its path, its plane."""
+    rows = connection.execute(
+        "select note.id, vault_id, path, plane from note join memory on note_id = note.id "
+        "where note.id in (select value from json_each(?))",
+        (json.dumps(list(note_ids)),),
+    )
+    return {key: (vault, path, plane) for key, vault, path, plane in rows}

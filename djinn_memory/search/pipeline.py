@@ -1,0 +1,256 @@
+"""From a query to ranked chunks: both legs, fusion, feedback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import apsw
+
+from djinn_memory.models import Filters, LegScore, Mode
+from djinn_memory.search import fusion, words_leg
+from djinn_memory.search.filters import condition
+from djinn_memory.search.query import Query
+from djinn_memory.search.words_leg import WordsQuery
+from djinn_memory.store.index import vectors, words
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
+
+DEPTH = 200
+"""Candidates taken from each leg; on two collections 50 give the same order as 400."""
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A chunk that may answer."""
+
+    chunk_id: int
+    note_id: int
+    score: float = 0.0
+    words: LegScore | None = None
+    meaning: LegScore | None = None
+    feedback: float = 0.0
+    window_id: int | None = None
+    """The window nearest to the query's meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The answer in ids."""
+
+    candidates: tuple[Candidate, ...]
+    confident: bool
+    stems: frozenset[str] = field(default_factory=frozenset)
+    """Stems of the query's words, which a snippet marks."""
+
+
+def rank(
+    connection: apsw.Connection,
+    query: Query,
+    filters: Filters,
+    vault_ids: Sequence[int],
+    *,
+    mode: Mode,
+    vector: Vectors | None,
+) -> Ranking:
+    """All candidates, best first. `vector` is the query's, float32 of (dimensions,).
+
+    Without a vector the words answer alone; a query of filters only lists the newest first.
+    """
+    where, values = _restrict(connection, query, filters, vault_ids)
+    if not query.text:
+        return Ranking(tuple(_newest(connection, where, values)), True)
+    asked = words_leg.compose(connection, query.text)
+    if mode == "words" or vector is None:
+        return _by_words(connection, asked, where, values)
+    by_words = [] if mode == "meaning" or asked is None else _found(connection, asked, where, values)
+    open_to_all = not (query.phrases or query.without or replace(filters, vaults=()) != Filters())
+    by_meaning = _nearest(connection, vector, vault_ids, None if open_to_all else where, values)
+    found = _measure(connection, [*by_words, *by_meaning], vector)
+    shares = _shares(connection, asked, list(found), mode)
+    ranks = {chunk: place for place, chunk in enumerate(by_words, 1)}
+    near = sorted((c for c in found if found[c].window_id), key=lambda c: -found[c].cosine)
+    places = {chunk: place for place, chunk in enumerate(near, 1)}
+    base = {
+        chunk: fusion.fuse(shares[chunk][1], one.cosine) if mode == "hybrid" else one.cosine
+        for chunk, one in found.items()
+    }
+    final = _feedback(base, found) if mode == "hybrid" else base
+    half = fusion.MEANING_SHARE if mode == "hybrid" else 1.0
+    candidates = [
+        Candidate(
+            chunk,
+            one.note_id,
+            final[chunk],
+            LegScore(shares[chunk][0], ranks.get(chunk), (1 - half) * shares[chunk][1]),
+            LegScore(one.cosine, places.get(chunk), half * one.cosine),
+            final[chunk] - base[chunk],
+            one.window_id,
+        )
+        for chunk, one in found.items()
+    ]
+    candidates.sort(key=lambda one: (-one.score, one.chunk_id))
+    sure = fusion.confident(
+        (share for _, share in shares.values()), (one.cosine for one in found.values())
+    ) or (mode == "hybrid" and _looked_up(connection, asked, where, values))
+    return Ranking(tuple(candidates), sure, asked.stems if asked else frozenset())
+
+
+@dataclass(slots=True)
+class _Measured:
+    note_id: int
+    cosine: float = 0.0
+    window_id: int | None = None
+    vector: Vectors | None = None
+
+
+def _restrict(
+    connection: apsw.Connection, query: Query, filters: Filters, vault_ids: Sequence[int]
+) -> tuple[str, list[object]]:
+    """What a chunk must satisfy, as SQL over note, memory and chunk."""
+    where, values = condition(filters, vault_ids)
+    for text in query.phrases:
+        match = words_leg.phrase(connection, text)
+        if match:
+            where += " and chunk.id in (select rowid from words where words match ?)"
+            values.append(match)
+    for text in query.without:
+        match = words_leg.phrase(connection, text)
+        if match:
+            where += (
+                " and memory.id not in (select memory_id from chunk where id in "
+                "(select rowid from words where words match ?))"
+            )
+            values.append(match)
+    return where, values
+
+
+def _newest(
+    connection: apsw.Connection, where: str, values: Sequence[object]
+) -> list[Candidate]:
+    rows = connection.execute(
+        "select chunk.id, note.id from chunk join memory on memory.id = memory_id "
+        f"join note on note.id = note_id where ordinal = 0 and {where} "
+        "order by memory.date desc, note.path limit 1000",
+        values,
+    )
+    return [Candidate(chunk, note, 1.0) for chunk, note in rows]
+
+
+def _by_words(
+    connection: apsw.Connection, asked: WordsQuery | None, where: str, values: Sequence[object]
+) -> Ranking:
+    if asked is None:
+        return Ranking((), False)
+    found = _found(connection, asked, where, values)
+    notes = _notes(connection, found)
+    scores = words_leg.score(connection, asked, found)
+    best = sorted(found, key=lambda chunk: (-scores[chunk], chunk))
+    candidates = tuple(
+        Candidate(
+            chunk,
+            notes[chunk],
+            asked.share(scores[chunk]),
+            LegScore(scores[chunk], place, asked.share(scores[chunk])),
+        )
+        for place, chunk in enumerate(best, 1)
+    )
+    sure = fusion.confident((one.score for one in candidates), None)
+    return Ranking(
+        candidates, sure or _looked_up(connection, asked, where, values), asked.stems
+    )
+
+
+def _found(
+    connection: apsw.Connection, asked: WordsQuery, where: str, values: Sequence[object]
+) -> list[int]:
+    return [chunk for chunk, _ in words.search(connection, asked.terms, where, values, DEPTH)]
+
+
+def _looked_up(
+    connection: apsw.Connection, asked: WordsQuery | None, where: str, values: Sequence[object]
+) -> bool:
+    if asked is None or not asked.every:
+        return False
+    return bool(words.search(connection, asked.every, where, values, 1))
+
+
+def _nearest(
+    connection: apsw.Connection,
+    vector: Vectors,
+    vault_ids: Sequence[int],
+    where: str | None,
+    values: Sequence[object],
+) -> list[int]:
+    """Chunks by meaning, asked vault by vault so that a large one cannot crowd out a small one."""
+    windows: list[int] = []
+    for vault in vault_ids:
+        windows += vectors.nearest(
+            connection, vector.tobytes(), vault, DEPTH, where=where, values=values
+        )
+    rows = connection.execute(
+        "select distinct chunk_id from window where id in (select value from json_each(?))",
+        (json.dumps(windows),),
+    )
+    return [chunk for (chunk,) in rows]
+
+
+def _measure(
+    connection: apsw.Connection, chunk_ids: Sequence[int], vector: Vectors
+) -> dict[int, _Measured]:
+    """The exact cosine of every candidate: that of its best window."""
+    import numpy as np
+
+    notes = _notes(connection, chunk_ids)
+    found = {chunk: _Measured(note) for chunk, note in notes.items()}
+    rows = vectors.of_chunks(connection, list(found))
+    if not rows:
+        return found
+    matrix = np.frombuffer(b"".join(row[2] for row in rows), dtype="<f4").reshape(len(rows), -1)
+    for (chunk, window, _), cosine, one in zip(
+        rows, (matrix @ vector).tolist(), matrix, strict=True
+    ):
+        measured = found[chunk]
+        if measured.window_id is None or cosine > measured.cosine:
+            measured.cosine, measured.window_id, measured.vector = cosine, window, one
+    return found
+
+
+def _shares(
+    connection: apsw.Connection, asked: WordsQuery | None, chunks: list[int], mode: Mode
+) -> dict[int, tuple[float, float]]:
+    """By chunk: BM25, and what it is worth between 0 and 1."""
+    if asked is None or mode == "meaning":
+        return dict.fromkeys(chunks, (0.0, 0.0))
+    scores = words_leg.score(connection, asked, chunks)
+    return {
+        chunk: (scores.get(chunk, 0.0), asked.share(scores.get(chunk, 0.0))) for chunk in chunks
+    }
+
+
+def _feedback(base: dict[int, float], found: dict[int, _Measured]) -> dict[int, float]:
+    """Scores with the likeness of each chunk's best window to the best notes'."""
+    import numpy as np
+
+    best = fusion.best_notes(base, {chunk: one.note_id for chunk, one in found.items()})
+    examples = [found[chunk].vector for chunk in best if found[chunk].vector is not None]
+    if not examples:
+        return base
+    mean = np.mean(examples, axis=0)
+    likeness = {
+        chunk: float(one.vector @ mean) for chunk, one in found.items() if one.vector is not None
+    }
+    return fusion.with_feedback(base, likeness, best)
+
+
+def _notes(connection: apsw.Connection, chunk_ids: Sequence[int]) -> dict[int, int]:
+    return dict(
+        connection.execute(
+            "select chunk.id, note_id from chunk join memory on memory.id = memory_id "
+            "where chunk.id in (select value from json_each(?))",
+            (json.dumps(list(chunk_ids)),),
+        )
+    )

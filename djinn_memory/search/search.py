@@ -1,0 +1,82 @@
+"""One search: the question asked of the index, the answer checked against the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import apsw
+
+from djinn_memory.models import Filters, Hit, Mode, Vault
+from djinn_memory.search import hits
+from djinn_memory.search.filters import condition
+from djinn_memory.search.pipeline import Candidate, Ranking, rank
+from djinn_memory.search.query import Query
+from djinn_memory.search.suggest import near_spellings
+from djinn_memory.store.index.memories import vault_ids
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many hits, in all and of one note."""
+
+    hits: int
+    per_note: int
+    per_document: int
+
+
+def search(
+    connection: apsw.Connection,
+    query: Query,
+    filters: Filters,
+    vaults: Sequence[Vault],
+    *,
+    mode: Mode,
+    vector: Vectors | None,
+    limits: Limits,
+) -> tuple[tuple[Hit, ...], bool, tuple[str, ...]]:
+    """Hits, whether they are likely meant, and near spellings where the words found nothing.
+
+    A note that is gone from the disk is not shown, whatever the index says.
+    """
+    numbered = vault_ids(connection, vaults)
+    ranking = rank(connection, query, filters, list(numbered), mode=mode, vector=vector)
+    chosen = _present(connection, ranking, numbered, limits)
+    matches = hits.matcher(connection, ranking.stems)
+    found = tuple(
+        hits.hit(connection, candidate, place, numbered, matches)
+        for place, candidate in enumerate(chosen, 1)
+    )
+    spellings: tuple[str, ...] = ()
+    if query.text and not (found and ranking.confident):
+        where, values = condition(Filters(), list(numbered))
+        spellings = near_spellings(connection, query.text, where, values)
+    return found, bool(found) and ranking.confident, spellings
+
+
+def _present(
+    connection: apsw.Connection, ranking: Ranking, vaults: dict[int, Vault], limits: Limits
+) -> list[Candidate]:
+    """The candidates to show: of notes that are there, not too many of one."""
+    pool = ranking.candidates
+    places = hits.places(connection, list({one.note_id for one in pool}))
+    there: dict[int, bool] = {}
+    chosen: list[Candidate] = []
+    taken: dict[int, int] = {}
+    for one in pool:
+        vault, path, plane = places[one.note_id]
+        most = limits.per_document if plane == "documents" else limits.per_note
+        if taken.get(one.note_id, 0) >= most:
+            continue
+        if one.note_id not in there:
+            there[one.note_id] = (vaults[vault].root / path).is_file()
+        if there[one.note_id]:
+            taken[one.note_id] = taken.get(one.note_id, 0) + 1
+            chosen.append(one)
+            if len(chosen) == limits.hits:
+                break
+    return chosen

@@ -1,0 +1,121 @@
+"""The words leg: what FTS5 is asked, and what its BM25 is worth between 0 and 1."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import apsw
+
+from djinn_memory.store.index import words
+
+MAX_TERMS = 100
+"""Words of a query that are asked for; a pasted page is cut here."""
+
+LOOKUP_TERMS = 4
+"""So few words, all in one chunk, are what was asked for, whatever the scores."""
+
+PAIR_WEIGHT = 0.3
+"""What neighbours in the query that are neighbours in the text add to the BM25 of single words."""
+
+SATURATED = 2.2
+"""k1 + 1: the most that one word can bring in BM25, in units of its rarity."""
+
+RARE_WORDS = 2.5
+"""So many words of the greatest rarity, fully met, are a full match, however long the query."""
+
+_POSSESSIVE = re.compile(r"['’]s\b")
+
+
+@dataclass(frozen=True, slots=True)
+class WordsQuery:
+    """A query as FTS5 reads it."""
+
+    terms: str
+    """OR of the words; a word asked twice counts twice."""
+    pairs: str
+    """OR of the neighbouring pairs; empty when there are none."""
+    every: str
+    """AND of the words of a short query, a look-up; empty for a longer one."""
+    stems: frozenset[str]
+    full: float
+    """The score at which a match counts as whole."""
+
+    def share(self, score: float) -> float:
+        """0 to 1, with one meaning for all queries and vaults."""
+        return min(1.0, score / self.full) if self.full > 0 else 0.0
+
+
+def compose(connection: apsw.Connection, text: str) -> WordsQuery | None:
+    """Turn text into a query; None when there is no word in it.
+
+    Stop words are dropped unless there is nothing else. `full` is the least of what a text that
+    holds every word could reach, and of a few very rare words' worth: `min(2.2 * sum(idf),
+    5.5 * ln(2N))`, for N chunks, with BM25's own idf.
+    """
+    asked = words.split(connection, _POSSESSIVE.sub("", text))[:MAX_TERMS]
+    asked = [word for at, word in enumerate(asked) if not _tail_of_run(asked, at)]
+    kept = [word not in stop_words() for word in asked]
+    if not any(kept):
+        kept = [True] * len(asked)
+    terms = [word for word, keep in zip(asked, kept, strict=True) if keep]
+    if not terms:
+        return None
+    pairs = {
+        f'"{asked[at]} {asked[at + 1]}"': None
+        for at in range(len(asked) - 1)
+        if kept[at] and kept[at + 1] and asked[at] != asked[at + 1]
+    }
+    stems = {words.stem(connection, term) for term in terms} - {""}
+    total = connection.execute("select count(*) from chunk").get or 1
+    rarity = sum(_idf(total, words.frequency(connection, stem)) for stem in stems)
+    return WordsQuery(
+        " OR ".join(_quoted(term) for term in terms),
+        " OR ".join(pairs),
+        " AND ".join(map(_quoted, terms)) if len(terms) <= LOOKUP_TERMS else "",
+        frozenset(stems),
+        min(SATURATED * rarity, SATURATED * RARE_WORDS * math.log(2 * total)),
+    )
+
+
+def phrase(connection: apsw.Connection, text: str) -> str | None:
+    """`text` as one phrase for FTS5; None when there is no word in it."""
+    found = words.split(connection, text)
+    found = [word for at, word in enumerate(found) if not _tail_of_run(found, at)]
+    return f'"{" ".join(found)}"' if found else None
+
+
+def score(
+    connection: apsw.Connection, query: WordsQuery, chunk_ids: list[int]
+) -> dict[int, float]:
+    """BM25 of words and neighbouring pairs, for those of `chunk_ids` that hold any."""
+    result = words.scores(connection, query.terms, chunk_ids)
+    if query.pairs:
+        for chunk_id, bonus in words.scores(connection, query.pairs, chunk_ids).items():
+            result[chunk_id] = result.get(chunk_id, 0.0) + PAIR_WEIGHT * bonus
+    return result
+
+
+@cache
+def stop_words() -> frozenset[str]:
+    """English words that say nothing about what is asked for."""
+    return frozenset(files("djinn_memory.search").joinpath("stopwords.txt").read_text().split())
+
+
+def _idf(total: int, holding: int) -> float:
+    return max(1e-6, math.log((total - holding + 0.5) / (holding + 0.5)))
+
+
+def _quoted(term: str) -> str:
+    # A lone character of a script cut into pairs begins a pair in the index.
+    return f'"{term}"*' if len(term) == 1 and not term.isascii() else f'"{term}"'
+
+
+def _tail_of_run(found: list[str], at: int) -> bool:
+    """Whether a word is the single last character that `prepare` puts behind a run's pairs."""
+    word = found[at]
+    before = found[at - 1] if at else ""
+    return not word.isascii() and len(before) > len(word) and before.endswith(word)
