@@ -38,7 +38,7 @@ SWEEP_WINDOWS = 64
 """Windows embedded before answering: about a second's work; the rest waits for `djinn index`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Status:
     """A home at a glance."""
 
@@ -408,6 +408,7 @@ class _Ahead:
         assert embedder
         self.ready = embedder.ready
         self._outcome: Any = None
+        # Not a pool: importing one costs more than the one thread that is needed.
         self._thread = threading.Thread(target=self._run, args=(embedder, text), daemon=True)
         if self.ready:
             self._thread.start()

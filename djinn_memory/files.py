@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,8 +18,9 @@ def write_atomic(path: Path, data: bytes) -> None:
     A symbolic link is followed, so that the file it names changes and the link stays.
     """
     path = path.resolve()
-    descriptor, name = tempfile.mkstemp(prefix=".djinn-", suffix=".tmp", dir=path.parent)
-    temporary = Path(name)
+    temporary = path.with_name(f".djinn-{secrets.token_hex(8)}.tmp")
+    # Not tempfile: its files are the owner's alone, and a note is as open as its folder.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

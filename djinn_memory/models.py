@@ -35,7 +35,7 @@ def plane_of(kind: str | None) -> Plane | None:
     return _PLANE_OF.get(kind, "semantic")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Vault:
     """A folder of notes. `agent` is whom it is reserved for; None means everybody."""
 
@@ -46,7 +46,7 @@ class Vault:
     read_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Problem:
     """Something that went wrong with one thing while the rest went on."""
 
@@ -56,7 +56,7 @@ class Problem:
     """One sentence, with what to do where there is something to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Section:
     """A heading and the text under it, up to the next heading of any level."""
 
@@ -68,7 +68,7 @@ class Section:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Chunk:
     """The part of a memory that a hit returns and cites."""
 
@@ -101,7 +101,7 @@ class Embedder(Protocol):
         """float32 of shape (len(texts), dimensions), each row of length 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Progress:
     """How far a long run is."""
 
@@ -118,7 +118,7 @@ def silent(_: Progress) -> None:
     """The callback of those who do not watch."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Filters:
     """Which memories may answer; an empty tuple does not restrict."""
 
@@ -135,7 +135,7 @@ class Filters:
     """("tag" | "type" | "path", value) that must not hold."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LegScore:
     """What one leg said of a hit."""
 
@@ -147,7 +147,7 @@ class LegScore:
     """Its share of the shown score."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Hit:
     """A chunk that answers, with its memory, its place and its score."""
 
@@ -174,7 +174,7 @@ class Hit:
     """What likeness to the best notes added to the legs' parts."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SearchResult:
     """The answer to one search."""
 
@@ -193,7 +193,7 @@ class SearchResult:
     milliseconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IndexReport:
     """What an index run did."""
 

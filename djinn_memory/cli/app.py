@@ -90,6 +90,7 @@ def main() -> None:
 
 def _usage(error: Exception) -> int:
     message = clean(error.format_message())  # type: ignore[attr-defined]
+    message = message.replace("Value error, ", "")
     ctx = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(message if not ctx else ctx.get_help())

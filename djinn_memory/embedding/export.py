@@ -8,7 +8,6 @@ import logging
 import shutil
 import tempfile
 import warnings
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ def export(source: Path, folder: Path, progress: ProgressCallback) -> None:
 
 def sentences() -> list[str]:
     """The built-in texts on which an exported model is compared with its original."""
-    text = files("djinn_memory.embedding").joinpath("sentences.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("sentences.txt").read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line.strip()]
 
 

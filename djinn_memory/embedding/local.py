@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -67,17 +68,29 @@ class LocalEmbedder:
         """`int8`, or `fp32` where int8 strayed too far from the original on this machine."""
         return str(self._card["precision"])
 
-    @cached_property
-    def _session(self) -> Any:
-        return open_session(self.folder / "model.onnx", self._threads)
-
-    @cached_property
-    def _tokenizer(self) -> Any:
-        return open_tokenizer(self.folder)
-
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, (len(texts), 384). Text beyond 256 tokens is not read."""
-        return run(self._session, self._tokenizer, texts, self._batch)
+        session, tokenizer = _opened(self.folder, self._threads)
+        return run(session, tokenizer, texts, self._batch)
+
+
+def warm() -> None:
+    """Load the model with the default settings if it was exported before, for who embeds next."""
+    embedder = LocalEmbedder()
+    if embedder.ready:
+        _opened(embedder.folder, 0)
+
+
+_opening = threading.Lock()
+_open: dict[tuple[Path, int], tuple[Any, Any]] = {}
+
+
+def _opened(folder: Path, threads: int) -> tuple[Any, Any]:
+    """The session and the tokenizer of a model, loaded once, by whichever thread is first."""
+    with _opening:
+        if (folder, threads) not in _open:
+            _open[folder, threads] = open_session(folder / "model.onnx", threads), open_tokenizer(folder)
+        return _open[folder, threads]
 
 
 def open_session(path: Path, threads: int) -> Any:

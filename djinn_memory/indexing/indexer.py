@@ -31,7 +31,7 @@ MAKER = f"chunks {CHUNKS_VERSION}, words {words.VERSION}"
 """What an index was made by; one made otherwise is read anew, whole, by `djinn index`."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Tally:
     """What a run has done so far."""
 

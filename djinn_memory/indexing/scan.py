@@ -12,7 +12,7 @@ RACY_NS = 2_000_000_000
 """Two writes within the grain of a file system's clock (2 s on FAT) leave the same time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Changes:
     """What is to be looked at."""
 

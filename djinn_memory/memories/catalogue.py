@@ -15,7 +15,7 @@ from djinn_memory.search.hits import tags
 from djinn_memory.store.index.memories import vault_ids
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
     """A memory as a list shows it."""
 
@@ -32,7 +32,7 @@ class Entry:
     date: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LinkEnd:
     """A link as one of its two notes sees it."""
 
@@ -49,7 +49,7 @@ class LinkEnd:
     ambiguous: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Detail:
     """A whole memory."""
 
@@ -61,7 +61,7 @@ class Detail:
     problem: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stats:
     """How much there is."""
 

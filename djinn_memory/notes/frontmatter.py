@@ -29,7 +29,7 @@ _Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 Fields = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FrontMatter:
     """What a note says of itself: scalars are text, as written; lists and mappings are nested."""
 

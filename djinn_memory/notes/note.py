@@ -25,7 +25,7 @@ _ID = re.compile(r"mem_[0-9a-hjkmnp-tv-z]{16}")
 _BRACKETS = re.compile(r"^\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]$")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Note:
     """What is read from a file: text with `\\n` line ends, and what the note says of itself."""
 

@@ -12,7 +12,7 @@ from djinn_memory.notes.slugs import fold, slug
 How = Literal["self", "path", "suffix", "name", "id", "title", "alias", "slug"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Target:
     """A file that a link can mean; `path` is POSIX, from the vault's root, with extension.
 
@@ -27,7 +27,7 @@ class Target:
     aliases: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Resolution:
     """The target's key and how it was found, both None when nothing was.
 

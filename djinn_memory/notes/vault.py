@@ -26,7 +26,7 @@ SKIPPED = frozenset({"node_modules"})
 TRASH = ".trash"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileStat:
     """A note's file as a directory listing shows it; equal when nothing touched the file."""
 
@@ -38,7 +38,7 @@ class FileStat:
     inode: int
 
 
-@dataclass(slots=True)
+@dataclass
 class Listing:
     """What a walk saw."""
 

@@ -23,7 +23,7 @@ DEPTH = 200
 """Candidates taken from each leg; on two collections 50 give the same order as 400."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Candidate:
     """A chunk that may answer."""
 
@@ -37,7 +37,7 @@ class Candidate:
     """The window nearest to the query's meaning."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ranking:
     """The answer in ids."""
 
@@ -68,7 +68,7 @@ def rank(
         return _by_words(connection, asked, where, values)
     by_words = [] if mode == "meaning" or asked is None else _found(connection, asked, where, values)
     open_to_all = not (query.phrases or query.without or replace(filters, vaults=()) != Filters())
-    by_meaning = _nearest(connection, vector, vault_ids, None if open_to_all else where, values)
+    by_meaning = _nearest(connection, vector, vault_ids, None if open_to_all else (where, values))
     found = _measure(connection, [*by_words, *by_meaning], vector)
     shares = _shares(connection, asked, list(found), mode)
     ranks = {chunk: place for place, chunk in enumerate(by_words, 1)}
@@ -99,7 +99,7 @@ def rank(
     return Ranking(tuple(candidates), sure, asked.stems if asked else frozenset())
 
 
-@dataclass(slots=True)
+@dataclass
 class _Measured:
     note_id: int
     cosine: float = 0.0
@@ -182,14 +182,13 @@ def _nearest(
     connection: apsw.Connection,
     vector: Vectors,
     vault_ids: Sequence[int],
-    where: str | None,
-    values: Sequence[object],
+    restrict: tuple[str, Sequence[object]] | None,
 ) -> list[int]:
     """Chunks by meaning, asked vault by vault so that a large one cannot crowd out a small one."""
     windows: list[int] = []
     for vault in vault_ids:
         windows += vectors.nearest(
-            connection, vector.tobytes(), vault, DEPTH, where=where, values=values
+            connection, vector.tobytes(), vault, DEPTH, restrict=restrict
         )
     rows = connection.execute(
         "select distinct chunk_id from window where id in (select value from json_each(?))",

@@ -14,7 +14,7 @@ _PART = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Query:
     """A query taken apart; `text` is what is searched for by meaning and by words."""
 

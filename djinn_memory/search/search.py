@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Limits:
     """How many hits, in all and of one note."""
 

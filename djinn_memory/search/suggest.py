@@ -45,7 +45,7 @@ def _spelled(
 ) -> str | None:
     """A word of some visible chunk whose stem is `term`."""
     for (text,) in connection.execute(
-        "select title || ' ' || text from words join chunk on chunk.id = words.rowid "
+        "select memory.title || ' ' || text from words join chunk on chunk.id = words.rowid "
         "join memory on memory.id = memory_id join note on note.id = note_id "
         f"where words match ? and {where} limit 3",
         (f'"{term}"*', *values),

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import apsw
 
@@ -30,7 +30,7 @@ RARE_WORDS = 2.5
 _POSSESSIVE = re.compile(r"['’]s\b")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WordsQuery:
     """A query as FTS5 reads it."""
 
@@ -102,7 +102,7 @@ def score(
 @cache
 def stop_words() -> frozenset[str]:
     """English words that say nothing about what is asked for."""
-    return frozenset(files("djinn_memory.search").joinpath("stopwords.txt").read_text().split())
+    return frozenset(Path(__file__).with_name("stopwords.txt").read_text().split())
 
 
 def _idf(total: int, holding: int) -> float:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import apsw
 
-from djinn_memory.models import Vault
-from djinn_memory.notes.links import Link
-from djinn_memory.notes.resolve import Resolver, Target
+if TYPE_CHECKING:
+    from djinn_memory.models import Vault
+    from djinn_memory.notes.links import Link
 
 
 def put(connection: apsw.Connection, note_id: int, found: Sequence[Link]) -> None:
@@ -35,6 +36,8 @@ def resolve(
     `attachments` are (vault, path) of files that are no notes; a link to one is resolved without
     a note.
     """
+    from djinn_memory.notes.resolve import Resolver, Target
+
     names = {vault.id: vault.name for vault in vaults}
     aliases: dict[int, list[str]] = {}
     for note_id, alias in connection.execute(

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import apsw
 
 from djinn_memory.models import Chunk, Vault, plane_of
-from djinn_memory.notes.note import Note
 from djinn_memory.notes.vault import FileStat
 from djinn_memory.store.index import links, vectors, words
 
+if TYPE_CHECKING:
+    from djinn_memory.notes.note import Note
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Known:
     """A note's file as the index remembers it."""
 
@@ -25,7 +28,7 @@ class Known:
     problem: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Window:
     """A window of a chunk: its span in the chunk's text and the key of the text it embeds."""
 

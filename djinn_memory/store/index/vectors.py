@@ -68,15 +68,16 @@ def nearest(
     vault_id: int,
     limit: int,
     *,
-    where: str | None = None,
-    values: Sequence[object] = (),
+    restrict: tuple[str, Sequence[object]] | None = None,
 ) -> list[int]:
     """The windows of a vault nearest to `query` by cosine, best first, exact.
 
-    `where` is a condition over note, memory and chunk that their windows must satisfy.
+    `restrict` is a condition over note, memory and chunk, with its values, on the answer.
     """
     sql = "select window_id from vectors where embedding match ? and k = ? and vault_id = ?"
-    if where:
+    values: Sequence[object] = ()
+    if restrict:
+        where, values = restrict
         sql += (
             " and window_id in (select window.id from window join chunk on chunk.id = chunk_id "
             "join memory on memory.id = memory_id join note on note.id = note_id "

@@ -25,9 +25,8 @@ _WEIGHTS = "3, 3, 2, 2, 1, 1"
 _UNICODE61 = ["remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
 """The tokenizer's options, the same as in the schema."""
 
-_RUN = re.compile(f"[{_UNSPACED}]+")
-_MARKS = re.compile("[\u064b-\u065f\u0640\u0591-\u05c7]")
-_CLUSTER = re.compile(f"[{_UNSPACED}](?:[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u3099\u309a])*")
+_MARKS = "[\u064b-\u065f\u0640\u0591-\u05c7]"
+_CLUSTER = f"[{_UNSPACED}](?:[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u3099\u309a])*"
 
 
 def prepare(text: str) -> str:
@@ -38,12 +37,13 @@ def prepare(text: str) -> str:
     """
     if text.isascii():
         return text
-    text = _MARKS.sub("", unicodedata.normalize("NFKC", text).casefold())
-    return _RUN.sub(_bigrams, text)
+    # `re` keeps what it compiled; an English query never pays for it.
+    text = re.sub(_MARKS, "", unicodedata.normalize("NFKC", text).casefold())
+    return re.sub(f"[{_UNSPACED}]+", _bigrams, text)
 
 
 def _bigrams(match: re.Match[str]) -> str:
-    units = _CLUSTER.findall(match[0])
+    units = re.findall(_CLUSTER, match[0])
     pairs = [first + second for first, second in zip(units, units[1:], strict=False)]
     return f" {' '.join([*pairs, *units[-1:]])} "
 

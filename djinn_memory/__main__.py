@@ -1,0 +1,5 @@
+"""`python -m djinn_memory` is `djinn`."""
+
+from djinn_memory.cli.start import main
+
+main()
