@@ -88,7 +88,9 @@ def read(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8 text; save it as UTF-8") from None
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}; mend its permissions") from None
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}; mend its permissions"
+        ) from None
     return parse(text, str(path))
 
 
@@ -159,7 +161,7 @@ def model_cache() -> Path:
 
 
 def parse_value(text: str) -> Any:
-    """A value as a user types it: YAML, so that `20`, `true` and `[a, b]` mean what they look like."""
+    """A value as a user types it: YAML, so `20`, `true` and `[a, b]` mean what they look like."""
     return _yaml(text, "the value")
 
 
@@ -185,7 +187,7 @@ def _put(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
 
 
 def _name_entry(message: str, data: Mapping[str, Any]) -> str:
-    """msgspec says `$.vaults[...]` for any entry of a mapping: put in which one it was."""
+    """Msgspec says `$.vaults[...]` for any entry of a mapping: put in which one it was."""
     if "$.vaults" not in message or not isinstance(data["vaults"], dict):
         return message
     for name, entry in data["vaults"].items():

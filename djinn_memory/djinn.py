@@ -6,10 +6,12 @@ import contextlib
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory import home as homes
 from djinn_memory.errors import DjinnError, IndexMissing, Unavailable, UsageError
@@ -38,8 +40,7 @@ SWEEP_WINDOWS = 64
 """Windows embedded before answering: about a second's work; the rest waits for `djinn index`."""
 
 
-@dataclass(frozen=True)
-class Status:
+class Status(Struct, frozen=True):
     """A home at a glance."""
 
     home: Path
@@ -67,9 +68,7 @@ class Djinn:
         self._problems: list[Problem] = []
 
     @classmethod
-    def open(
-        cls, place: str | Path | None = None, progress: ProgressCallback = silent
-    ) -> Djinn:
+    def open(cls, place: str | Path | None = None, progress: ProgressCallback = silent) -> Djinn:
         """The home at `place`, or the one that `home.discover` finds."""
         return cls(homes.discover(place), progress)
 
@@ -319,9 +318,7 @@ class Djinn:
         self._sweep(vaults, None)
         return vaults
 
-    def _sweep(
-        self, vaults: Sequence[Vault], ahead: _Ahead | None
-    ) -> tuple[int, list[Problem]]:
+    def _sweep(self, vaults: Sequence[Vault], ahead: _Ahead | None) -> tuple[int, list[Problem]]:
         """Read the few notes that changed; returns how many more seem to have."""
         from djinn_memory.indexing.sweep import stale
 
@@ -433,4 +430,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
-

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +17,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     A symbolic link is followed, so that the file it names changes and the link stays.
     """
     path = path.resolve()
-    temporary = path.with_name(f".djinn-{secrets.token_hex(8)}.tmp")
+    temporary = path.with_name(f".djinn-{os.urandom(8).hex()}.tmp")
     # Not tempfile: its files are the owner's alone, and a note is as open as its folder.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-import uuid
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from djinn_memory import config as settings
 from djinn_memory.config import Config
 from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
 from djinn_memory.files import lock, write_atomic
 from djinn_memory.models import Vault
-from djinn_memory.yamltext import Unspliceable, remove_value, set_value
 
 SHARED = "shared"
 _IGNORED = b"# Made again from the notes at any time; not worth a place in git.\n*\n"
@@ -103,20 +99,28 @@ class Home:
         for name in only:
             if name not in visible:
                 raise unknown_vault(name, list(visible))
-        return tuple(visible[name] for name in dict.fromkeys(only)) if only else (*visible.values(),)
+        return (
+            tuple(visible[name] for name in dict.fromkeys(only)) if only else (*visible.values(),)
+        )
 
     def edit(self, *changes: tuple[tuple[str, ...], Any]) -> Config:
         """Set each (keys, value) in `config.yaml`, or remove where the value is None.
 
         The result is checked before it is written; comments and order stay.
         """
+        from yaml import YAMLError
+
+        from djinn_memory.yamltext import Unspliceable, remove_value, set_value
+
         with lock(self.state / "home.lock"):
             before = settings.parse(self._text(), str(self.config_path))
             text = self._text()
             try:
                 for keys, value in changes:
-                    text = remove_value(text, keys) if value is None else set_value(text, keys, value)
-            except (Unspliceable, yaml.YAMLError) as error:
+                    text = (
+                        remove_value(text, keys) if value is None else set_value(text, keys, value)
+                    )
+            except (Unspliceable, YAMLError) as error:
                 raise ConfigError(
                     f"{self.config_path}: {error}; write it in block style, a key on a line"
                 ) from None
@@ -169,7 +173,7 @@ def join_own_vaults(home: Home) -> list[str]:
             if personal:
                 changes.append((("vaults", name, "for"), name))
         if entry is None or entry.id is None:
-            changes.append((("vaults", name, "id"), str(uuid.uuid4())))
+            changes.append((("vaults", name, "id"), _new_id()))
     if changes:
         home.edit(*changes)
     for name in (SHARED, *home.config.agents):
@@ -206,7 +210,7 @@ def add_vault(
             raise Refused(f"{folder} is vault {vault.name} already")
     if agent is not None:
         home.agent(agent)
-    entry: dict[str, Any] = {"path": str(folder), "id": str(uuid.uuid4())}
+    entry: dict[str, Any] = {"path": str(folder), "id": _new_id()}
     if agent is not None:
         entry["for"] = agent
     if read_only:
@@ -233,13 +237,19 @@ def unknown_vault(name: str, known: list[str]) -> NotFound:
 
 def check_name(name: str, what: str) -> str:
     """`name` if it can name an agent or a vault; `UsageError` says what can."""
-    if not re.match(settings.NAME, name) or name == SHARED and what == "agent":
+    if not re.match(settings.NAME, name) or (name == SHARED and what == "agent"):
         raise UsageError(
-            f"{name!r} cannot name {'an' if what[0] in 'aeiou' else 'a'} {what}; use letters, digits, "
-            "'.', '-' and '_', beginning with a letter or digit"
+            f"{name!r} cannot name {'an' if what == 'agent' else 'a'} {what}; "
+            "use letters, digits, '.', '-' and '_', beginning with a letter or digit"
             + (" (shared is the common vault)" if name == SHARED else "")
         )
     return name
+
+
+def _new_id() -> str:
+    from uuid import uuid4
+
+    return str(uuid4())
 
 
 def _example() -> bytes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +19,8 @@ Mode = Literal["hybrid", "words", "meaning"]
 
 PLANES: dict[Plane, tuple[str, ...]] = {
     "semantic": (
-        "lesson", "decision", "pattern", "preference", "commitment", "reflection", "plan", "feeling",
+        "lesson", "decision", "pattern", "preference", "commitment", "reflection", "plan",
+        "feeling",
     ),
     "episodic": ("interaction", "observation", "outcome", "handoff", "checkpoint", "summary"),
     "knowledge": ("fact", "relationship", "person", "place", "project", "concept", "skill"),
@@ -35,8 +37,7 @@ def plane_of(kind: str | None) -> Plane | None:
     return _PLANE_OF.get(kind, "semantic")
 
 
-@dataclass(frozen=True)
-class Vault:
+class Vault(Struct, frozen=True):
     """A folder of notes. `agent` is whom it is reserved for; None means everybody."""
 
     name: str
@@ -46,8 +47,7 @@ class Vault:
     read_only: bool = False
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Something that went wrong with one thing while the rest went on."""
 
     what: str
@@ -56,8 +56,7 @@ class Problem:
     """One sentence, with what to do where there is something to do."""
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Struct, frozen=True):
     """A heading and the text under it, up to the next heading of any level."""
 
     path: tuple[str, ...]
@@ -68,8 +67,7 @@ class Section:
     end: int
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """The part of a memory that a hit returns and cites."""
 
     headings: tuple[str, ...]
@@ -101,11 +99,10 @@ class Embedder(Protocol):
         """float32 of shape (len(texts), dimensions), each row of length 1."""
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far a long run is."""
 
-    stage: Literal["scan", "read", "embed", "prepare"]
+    stage: Literal["read", "embed", "prepare"]
     done: int
     total: int | None
     note: str = ""
@@ -118,8 +115,7 @@ def silent(_: Progress) -> None:
     """The callback of those who do not watch."""
 
 
-@dataclass(frozen=True)
-class Filters:
+class Filters(Struct, frozen=True):
     """Which memories may answer; an empty tuple does not restrict."""
 
     vaults: tuple[str, ...] = ()
@@ -135,8 +131,7 @@ class Filters:
     """("tag" | "type" | "path", value) that must not hold."""
 
 
-@dataclass(frozen=True)
-class LegScore:
+class LegScore(Struct, frozen=True):
     """What one leg said of a hit."""
 
     raw: float
@@ -147,8 +142,7 @@ class LegScore:
     """Its share of the shown score."""
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """A chunk that answers, with its memory, its place and its score."""
 
     rank: int
@@ -174,8 +168,7 @@ class Hit:
     """What likeness to the best notes added to the legs' parts."""
 
 
-@dataclass(frozen=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True):
     """The answer to one search."""
 
     query: str
@@ -193,8 +186,7 @@ class SearchResult:
     milliseconds: float
 
 
-@dataclass(frozen=True)
-class IndexReport:
+class IndexReport(Struct, frozen=True):
     """What an index run did."""
 
     notes: int

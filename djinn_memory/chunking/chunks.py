@@ -33,7 +33,9 @@ _BREAKS = (
 """Where text may be cut, best first: between paragraphs, lines, sentences, words."""
 
 
-def chunks(text: str, body: int, tokens: Sequence[int], *, limit: int = CHUNK_TOKENS) -> list[Chunk]:
+def chunks(
+    text: str, body: int, tokens: Sequence[int], *, limit: int = CHUNK_TOKENS
+) -> list[Chunk]:
     """The chunks of a note in order, at least one; together they hold all text outside headings.
 
     `tokens` are the character offsets at which tokens begin. A chunk never crosses a heading; a
@@ -121,7 +123,7 @@ def _cut(
     solid: Sequence[tuple[int, int]],
     limit: int,
 ) -> int:
-    """Where the chunk that begins at `start` ends: at the best break that leaves it in the limit."""
+    """Where the chunk that begins at `start` ends: at the best break within the limit."""
     first, stop = bisect_left(tokens, start), bisect_left(tokens, end)
     count = stop - first
     if count <= limit:

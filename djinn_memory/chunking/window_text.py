@@ -31,4 +31,3 @@ def window_text(line: str, text: str) -> str:
     """The text that is embedded: the prefix is left out where the text begins with the same."""
     words = plain(text).strip()
     return words if words.startswith(line[:40]) else f"{line}\n{words}".strip()
-

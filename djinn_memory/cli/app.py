@@ -66,7 +66,7 @@ app.add_typer(config.app, name="config")
 
 
 def main() -> None:
-    """Run the command line and exit with its code; a user's mistake is one line, a bug a traceback."""
+    """Run the command line and exit: a user's mistake is one line, a bug keeps its traceback."""
     try:
         code = app(standalone_mode=False)
     except DjinnError as error:

@@ -63,7 +63,7 @@ Types = Annotated[
 ]  # fmt: skip
 Tags = Annotated[
     list[str] | None,
-    typer.Option("--tag", help="Only memories with this tag, or one below it; repeat for all of several.",
+    typer.Option("--tag", help="Only memories with this tag or one below it; repeatable.",
                  autocompletion=_complete_tags, metavar="TAG"),
 ]  # fmt: skip
 Planes = Annotated[
@@ -73,17 +73,21 @@ Planes = Annotated[
 ]  # fmt: skip
 Since = Annotated[
     str | None,
-    typer.Option("--since", help="From this day on: 2026-03-01, 2026-03, 30d, yesterday.", metavar="DATE"),
+    typer.Option(
+        "--since", help="From this day on: 2026-03-01, 2026-03, 30d, yesterday.", metavar="DATE"
+    ),
 ]
 Until = Annotated[
     str | None, typer.Option("--until", help="Up to this day, included.", metavar="DATE")
 ]
 Where = Annotated[
     list[str] | None,
-    typer.Option("--where", help="Only notes whose front matter says so, such as status=active; repeatable.",
+    typer.Option("--where", help="Only notes whose front matter says status=active or the like.",
                  metavar="KEY=VALUE"),
 ]  # fmt: skip
-Limit = Annotated[int | None, typer.Option("--limit", "-n", min=1, max=1000, help="How many at most.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", "-n", min=1, max=1000, help="How many at most.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
@@ -133,13 +137,13 @@ def filters(
 
 
 def _date(option: str, text: str | None) -> str | None:
+    if text is None:
+        return None
     from datetime import UTC, datetime
 
     from djinn_memory.errors import UsageError
     from djinn_memory.notes.dates import spoken_date
 
-    if text is None:
-        return None
     found = spoken_date(text, datetime.now(UTC))
     if found is None:
         raise UsageError(f"{option} {text}: no date; write 2026-03-01, 2026-03, 30d or yesterday")

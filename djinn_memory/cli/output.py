@@ -6,7 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import typer
 
@@ -84,7 +84,12 @@ def count(number: int, noun: str) -> str:
 class ProgressLine:
     """Shows a run's progress on stderr: a live bar for a person, a line now and then for a log."""
 
-    _LABELS = {"scan": "looking", "read": "reading", "embed": "embedding", "prepare": "preparing"}
+    _LABELS: ClassVar = {
+        "scan": "looking",
+        "read": "reading",
+        "embed": "embedding",
+        "prepare": "preparing",
+    }
     _EVERY = 5.0
 
     def __init__(self) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import typer
+from msgspec.structs import asdict
 
 from djinn_memory.cli import output
 from djinn_memory.cli.output import clean, count, dim, say, talk
@@ -208,4 +208,8 @@ def _explained(hit: Hit) -> str:
 
 
 def _spellings(result: SearchResult) -> str:
-    return f"; did you mean: {', '.join(map(clean, result.suggestions))}?" if result.suggestions else ""
+    return (
+        f"; did you mean: {', '.join(map(clean, result.suggestions))}?"
+        if result.suggestions
+        else ""
+    )

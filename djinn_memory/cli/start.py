@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
-import threading
 
 
 def main() -> None:
     """Run `djinn`."""
     # A short run makes little garbage: looking for it among a thousand new modules is 20 ms.
     gc.set_threshold(50_000, 20, 20)
+    # numpy's BLAS starts a thread a core and lets it spin, for matrices that djinn does not have.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if sys.argv[1:3] == ["memory", "search"] and not {"words", "--help", "-h"} & set(sys.argv):
-        threading.Thread(target=_warm, daemon=True).start()
+        _warm()
     from djinn_memory.cli.app import main as run
 
     run()
@@ -23,5 +25,5 @@ def _warm() -> None:
         from djinn_memory.embedding.local import warm
 
         warm()
-    except Exception:  # noqa: S110 - only a head start: the search itself meets the error again
+    except Exception:
         pass

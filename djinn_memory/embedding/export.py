@@ -41,8 +41,9 @@ def export(source: Path, folder: Path, progress: ProgressCallback) -> None:
                 shutil.rmtree(scratch, ignore_errors=True)
     except OSError as error:
         raise Unavailable(
-            f"the embedding model cannot be prepared in {folder.parent}: {error.strerror or error}; "
-            "make room there, set DJINN_CACHE, or use `embedding.provider: none`"
+            f"the embedding model cannot be prepared in {folder.parent}: "
+            f"{error.strerror or error}; make room there, set DJINN_CACHE, "
+            "or use `embedding.provider: none`"
         ) from None
     progress(Progress("prepare", 1, 1, "embedding model ready"))
 
@@ -71,7 +72,9 @@ def _export(source: Path, scratch: Path) -> None:
         if cosines.mean() >= MIN_MEAN_COSINE and cosines.min() >= MIN_COSINE:
             break
     else:
-        raise Unavailable(f"the exported model strays from its original: {measured}; reinstall djinn")
+        raise Unavailable(
+            f"the exported model strays from its original: {measured}; reinstall djinn"
+        )
     for name in ("fp32.onnx", "int8.onnx"):
         (scratch / name).unlink()
     weights = hashlib.sha256((source / "model.safetensors").read_bytes()).hexdigest()
@@ -88,7 +91,7 @@ def _export(source: Path, scratch: Path) -> None:
 
 
 def _trace(source: Path, target: Path, texts: list[str]) -> Any:
-    """Export the fp32 graph (tokens in, unit vector out); returns the original's vectors of `texts`."""
+    """Export the fp32 graph, tokens in and unit vector out; returns the original's vectors."""
     logging.disable(logging.WARNING)
     try:
         import torch
@@ -101,7 +104,7 @@ def _trace(source: Path, target: Path, texts: list[str]) -> Any:
         )
         reference = original.encode(texts, convert_to_numpy=True, show_progress_bar=False)
 
-        class Whole(torch.nn.Module):
+        class Whole(torch.nn.Module):  # type: ignore[misc]
             def __init__(self) -> None:
                 super().__init__()
                 self.model = original

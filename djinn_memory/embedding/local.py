@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,27 +70,39 @@ class LocalEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, (len(texts), 384). Text beyond 256 tokens is not read."""
-        session, tokenizer = _opened(self.folder, self._threads)
+        tokenizer = _tokenizer(self.folder)
+        session = _session(self.folder / "model.onnx", self._threads)
         return run(session, tokenizer, texts, self._batch)
 
 
 def warm() -> None:
-    """Load the model with the default settings if it was exported before, for who embeds next."""
+    """Begin to load the model, with the default settings, for who embeds next on any thread.
+
+    Does nothing where the model was not exported before.
+    """
     embedder = LocalEmbedder()
     if embedder.ready:
-        _opened(embedder.folder, 0)
+        # Imports hold the interpreter, loading does not: so the first here, the second beside.
+        import onnxruntime  # noqa: F401
+
+        threading.Thread(
+            target=_session, args=(embedder.folder / "model.onnx", 0), daemon=True
+        ).start()
 
 
-_opening = threading.Lock()
-_open: dict[tuple[Path, int], tuple[Any, Any]] = {}
+class _Once:
+    """Calls `make` once for each key, by whichever thread is first; the others wait."""
 
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: dict[tuple[Any, ...], Any] = {}
 
-def _opened(folder: Path, threads: int) -> tuple[Any, Any]:
-    """The session and the tokenizer of a model, loaded once, by whichever thread is first."""
-    with _opening:
-        if (folder, threads) not in _open:
-            _open[folder, threads] = open_session(folder / "model.onnx", threads), open_tokenizer(folder)
-        return _open[folder, threads]
+    def __call__(self, *key: Any) -> Any:
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = self._make(*key)
+            return self._made[key]
 
 
 def open_session(path: Path, threads: int) -> Any:
@@ -100,10 +112,10 @@ def open_session(path: Path, threads: int) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
+    # Idle workers that spin take the core on which the rest of a search runs.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(
-        str(path), options, providers=["CPUExecutionProvider"]
-    )
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def open_tokenizer(folder: Path) -> Any:
@@ -114,6 +126,10 @@ def open_tokenizer(folder: Path) -> Any:
     tokenizer.enable_truncation(MAX_TOKENS)
     tokenizer.enable_padding()
     return tokenizer
+
+
+_session = _Once(open_session)
+_tokenizer = _Once(open_tokenizer)
 
 
 def run(session: Any, tokenizer: Any, texts: Sequence[str], batch: int) -> Vectors:
@@ -133,11 +149,10 @@ def run(session: Any, tokenizer: Any, texts: Sequence[str], batch: int) -> Vecto
 
 def _fingerprint(source: Path) -> str:
     """Tells one set of weights from another without reading all 90 MB at every start."""
-    digest = hashlib.sha256((source / "tokenizer.json").read_bytes()[:65536])
     with (source / "model.safetensors").open("rb") as file:
         size = file.seek(0, 2)
-        digest.update(str(size).encode())
+        check = 0
         for at in (0, size // 2, max(0, size - 65536)):
             file.seek(at)
-            digest.update(file.read(65536))
-    return digest.hexdigest()[:16]
+            check = zlib.crc32(file.read(65536), check)
+    return f"minilm-{size:x}-{check:08x}"

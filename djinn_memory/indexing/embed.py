@@ -12,7 +12,7 @@ from djinn_memory.chunking.window_text import prefix, window_text
 from djinn_memory.models import Embedder, Progress, ProgressCallback, silent
 from djinn_memory.store.embeddings import EmbeddingCache
 from djinn_memory.store.index import vectors
-from djinn_memory.store.sqlite import transaction
+from djinn_memory.store.sqlite import rows, transaction
 
 COMMIT_WINDOWS = 128
 """Windows between two commits: a few seconds of work is what a kill may cost."""
@@ -34,7 +34,8 @@ def embed(
 
     A text is embedded once, whatever number of windows hold it. Vectors of another identity are
     dropped first: two are never compared. With `at_most`, no more than that many texts are
-    embedded, the rest stay pending; with `rebuild` every window gets its vector anew. The caller holds the index lock.
+    embedded, the rest stay pending; with `rebuild` every window gets its vector anew. The caller
+    holds the index lock.
     """
     if rebuild or vectors.space(connection) != embedder.identity:
         with transaction(connection):
@@ -63,9 +64,9 @@ def embed(
 
 def _reuse(connection: apsw.Connection, cache: EmbeddingCache, identity: str) -> int:
     reused = 0
-    rows = connection.execute("select id, hash from window where not embedded").fetchall()
-    for at in range(0, len(rows), CACHED_AT_ONCE):
-        part = rows[at : at + CACHED_AT_ONCE]
+    waiting = rows(connection, "select id, hash from window where not embedded")
+    for at in range(0, len(waiting), CACHED_AT_ONCE):
+        part = waiting[at : at + CACHED_AT_ONCE]
         found = cache.get(identity, list({key for _, key in part}))
         if found:
             with transaction(connection):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import apsw
+from msgspec import Struct, field
 
 from djinn_memory.chunking.chunks import VERSION as CHUNKS_VERSION
 from djinn_memory.chunking.chunks import chunks, windows
@@ -22,7 +22,7 @@ from djinn_memory.notes.vault import FileStat
 from djinn_memory.store.embeddings import text_hash
 from djinn_memory.store.index import links, memories, meta, words
 from djinn_memory.store.index.memories import Known, Window
-from djinn_memory.store.sqlite import transaction
+from djinn_memory.store.sqlite import rows, transaction
 
 COMMIT_SECONDS = 1.0
 """A kill loses at most what was read since the last commit."""
@@ -31,8 +31,7 @@ MAKER = f"chunks {CHUNKS_VERSION}, words {words.VERSION}"
 """What an index was made by; one made otherwise is read anew, whole, by `djinn index`."""
 
 
-@dataclass
-class Tally:
+class Tally(Struct):
     """What a run has done so far."""
 
     notes: int = 0
@@ -105,8 +104,8 @@ def update(
 def forget_others(connection: apsw.Connection, vaults: Sequence[Vault]) -> int:
     """Drop the vaults that are not among `vaults`, all of the home; returns how many."""
     kept = {vault.id for vault in vaults}
-    rows = connection.execute("select id, uuid from vault").fetchall()
-    stale = [key for key, uuid in rows if uuid not in kept]
+    known = rows(connection, "select id, uuid from vault")
+    stale = [key for key, uuid in known if uuid not in kept]
     with transaction(connection):
         for key in stale:
             memories.remove_vault(connection, key)
@@ -118,9 +117,7 @@ def resolve_links(
 ) -> None:
     """Point every link at its note; `vaults` are all of the home."""
     attachments = [
-        (vault.name, path)
-        for vault in vaults
-        for path in disk.attachments(vault, exclude)
+        (vault.name, path) for vault in vaults for path in disk.attachments(vault, exclude)
     ]
     with transaction(connection):
         links.resolve(connection, vaults, attachments)

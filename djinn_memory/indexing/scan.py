@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from djinn_memory.notes.vault import FileStat, Listing
 from djinn_memory.store.index.memories import Known
@@ -12,8 +13,7 @@ RACY_NS = 2_000_000_000
 """Two writes within the grain of a file system's clock (2 s on FAT) leave the same time."""
 
 
-@dataclass(frozen=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """What is to be looked at."""
 
     suspects: tuple[FileStat, ...]

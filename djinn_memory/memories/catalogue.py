@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import apsw
+from msgspec import Struct
 
 from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.models import Filters, Vault
@@ -13,10 +13,10 @@ from djinn_memory.notes.resolve import Resolver, Target
 from djinn_memory.search.filters import condition
 from djinn_memory.search.hits import tags
 from djinn_memory.store.index.memories import vault_ids
+from djinn_memory.store.sqlite import Row, rows
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A memory as a list shows it."""
 
     note_id: int
@@ -32,8 +32,7 @@ class Entry:
     date: str
 
 
-@dataclass(frozen=True)
-class LinkEnd:
+class LinkEnd(Struct, frozen=True):
     """A link as one of its two notes sees it."""
 
     target: str
@@ -49,8 +48,7 @@ class LinkEnd:
     ambiguous: bool
 
 
-@dataclass(frozen=True)
-class Detail:
+class Detail(Struct, frozen=True):
     """A whole memory."""
 
     entry: Entry
@@ -61,8 +59,7 @@ class Detail:
     problem: str | None
 
 
-@dataclass(frozen=True)
-class Stats:
+class Stats(Struct, frozen=True):
     """How much there is."""
 
     notes: int
@@ -71,7 +68,7 @@ class Stats:
     pending: int
     links: int
     unresolved: int
-    problems: int
+    broken: int
     types: dict[str, int]
     planes: dict[str, int]
     tags: dict[str, int]
@@ -90,10 +87,10 @@ def entries(
     """Memories that satisfy `filters`, newest first."""
     numbered = vault_ids(connection, vaults)
     where, values = condition(filters, numbered)
-    rows = connection.execute(
-        f"{_ENTRY} where {where} order by date desc, path limit ?", (*values, limit)
+    found = rows(
+        connection, f"{_ENTRY} where {where} order by date desc, path limit ?", (*values, limit)
     )
-    return [_entry(connection, row, numbered) for row in rows]
+    return [_entry(connection, row, numbered) for row in found]
 
 
 def find(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> Entry:
@@ -109,23 +106,24 @@ def find(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> Ent
         raise NotFound(
             f"no note {name!r}; give an id, a path or a title as `djinn memory list` shows them"
         )
-    row = connection.execute(f"{_ENTRY} where note.id = ?", (key,)).fetchone()
+    [row] = rows(connection, f"{_ENTRY} where note.id = ?", (key,))
     return _entry(connection, row, numbered)
 
 
 def detail(connection: apsw.Connection, entry: Entry, vaults: Sequence[Vault]) -> Detail:
     """All that the index knows of a memory, with links both ways inside `vaults`."""
     numbered = vault_ids(connection, vaults)
-    memory, problem = connection.execute(
+    [(memory, problem)] = rows(
+        connection,
         "select memory.id, problem from memory join note on note.id = note_id where note.id = ?",
         (entry.note_id,),
-    ).fetchone()
-    aliases = connection.execute("select alias from alias where memory_id = ?", (memory,))
-    fields = connection.execute("select key, value from field where memory_id = ?", (memory,))
+    )
+    aliases = rows(connection, "select alias from alias where memory_id = ?", (memory,))
+    fields = rows(connection, "select key, value from field where memory_id = ?", (memory,))
     return Detail(
         entry,
         tuple(alias for (alias,) in aliases),
-        tuple(fields.fetchall()),
+        tuple(fields),
         tuple(_links(connection, "note_id", "target_note_id", entry.note_id, numbered)),
         tuple(_links(connection, "target_note_id", "note_id", entry.note_id, numbered)),
         problem,
@@ -142,10 +140,10 @@ def stats(connection: apsw.Connection, filters: Filters, vaults: Sequence[Vault]
         return int(connection.execute(sql, values).get or 0)
 
     def group(what: str, source: str = base) -> dict[str, int]:
-        rows = connection.execute(
-            f"select {what}, count(*) {source} group by 1 order by 2 desc, 1", values
+        found = rows(
+            connection, f"select {what}, count(*) {source} group by 1 order by 2 desc, 1", values
         )
-        return {str(key): number for key, number in rows if key is not None}
+        return {str(key): number for key, number in found if key is not None}
 
     chunk = f"from chunk where memory_id in (select memory.id {base})"
     window = f"from window where chunk_id in (select id {chunk})"
@@ -158,7 +156,7 @@ def stats(connection: apsw.Connection, filters: Filters, vaults: Sequence[Vault]
         pending=count(f"select count(*) {window} and not embedded"),
         links=count(f"select count(*) {link}"),
         unresolved=count(f"select count(*) {link} and how is null"),
-        problems=count(f"select count(*) {base} and problem is not null"),
+        broken=count(f"select count(*) {base} and problem is not null"),
         types=group("type"),
         planes=group("plane"),
         tags=group("tag", f"from tag where memory_id in (select memory.id {base})"),
@@ -166,14 +164,12 @@ def stats(connection: apsw.Connection, filters: Filters, vaults: Sequence[Vault]
     )
 
 
-def _entry(
-    connection: apsw.Connection, row: tuple[object, ...], vaults: dict[int, Vault]
-) -> Entry:
+def _entry(connection: apsw.Connection, row: Row, vaults: dict[int, Vault]) -> Entry:
     note, uid, kind, plane, title, vault, path, created, updated, date, memory = row
     return Entry(
         note, uid, kind, plane, title, vaults[vault].name, path,
         tags(connection, memory), created, updated, date,
-    )  # type: ignore[arg-type, index]  # fmt: skip
+    )  # fmt: skip
 
 
 def _targets(connection: apsw.Connection, vaults: dict[int, Vault]) -> list[Target]:
@@ -182,12 +178,13 @@ def _targets(connection: apsw.Connection, vaults: dict[int, Vault]) -> list[Targ
         "select note_id, alias from alias join memory on memory.id = memory_id"
     ):
         aliases.setdefault(note, []).append(alias)
-    rows = connection.execute(
-        "select note.id, vault_id, path, uid, title from note join memory on note_id = note.id"
+    found = rows(
+        connection,
+        "select note.id, vault_id, path, uid, title from note join memory on note_id = note.id",
     )
     return [
         Target(key, vaults[vault].name, path, uid, title, tuple(aliases.get(key, ())))
-        for key, vault, path, uid, title in rows
+        for key, vault, path, uid, title in found
         if vault in vaults
     ]
 

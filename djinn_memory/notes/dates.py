@@ -35,7 +35,7 @@ def iso_date(text: str | None) -> str | None:
 
 
 def spoken_date(text: str, now: datetime) -> str | None:
-    """A date as a person gives it: ISO, `today`, `yesterday`, `30d`, `2 weeks`, `2026`, `2026-03`."""
+    """A date as a person gives it: ISO, `today`, `yesterday`, `30d`, `2 weeks`, `2026-03`."""
     text = text.strip().lower()
     if text in ("today", "yesterday"):
         return (now - timedelta(days=text == "yesterday")).date().isoformat()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from djinn_memory.errors import Refused
 from djinn_memory.yamltext import Unspliceable, set_value
@@ -29,8 +29,7 @@ _Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 Fields = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class FrontMatter:
+class FrontMatter(Struct, frozen=True):
     """What a note says of itself: scalars are text, as written; lists and mappings are nested."""
 
     fields: Fields
@@ -78,9 +77,7 @@ def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
     newline = "\r\n" if "\r\n" in text else "\n"
     block = re.match(r"(\ufeff?---[ \t]*\r?\n)(.*?)((?:---|\.\.\.)[ \t]*(?:\r?\n|\Z))", text, re.S)
     bom = "\ufeff" if text.startswith("\ufeff") else ""
-    head, source, tail = (
-        block.groups() if block else (f"{bom}---{newline}", "", f"---{newline}")
-    )
+    head, source, tail = block.groups() if block else (f"{bom}---{newline}", "", f"---{newline}")
     rest = text[block.end() :] if block else text[len(bom) :]
     try:
         changed = set_value(source.replace("\r\n", "\n"), keys, value)

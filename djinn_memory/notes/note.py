@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
+
+from msgspec import Struct
 
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import iso_date
@@ -25,8 +26,7 @@ _ID = re.compile(r"mem_[0-9a-hjkmnp-tv-z]{16}")
 _BRACKETS = re.compile(r"^\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]$")
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(Struct, frozen=True):
     """What is read from a file: text with `\\n` line ends, and what the note says of itself."""
 
     text: str

@@ -28,7 +28,10 @@ def _decode(data: bytes) -> tuple[str, str | None]:
         if data.startswith(bom):
             text = data.decode(encoding, errors="replace")
             broken = "\ufffd" in text
-            return text, f"not valid {encoding}; broken characters were replaced" if broken else None
+            return (
+                text,
+                f"not valid {encoding}; broken characters were replaced" if broken else None,
+            )
     head = data[:4096]
     if b"\0" in head:
         for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[0::2])):

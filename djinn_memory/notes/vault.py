@@ -6,16 +6,17 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from djinn_memory.errors import NotFound, Refused
 from djinn_memory.files import inside
 from djinn_memory.models import Problem, Vault
 
 if TYPE_CHECKING:
-    from pathspec import PathSpec
+    from pathspec import GitIgnoreSpec
 
 MAX_BYTES = 50_000_000
 """A larger file is not a note; reading it would cost every other note its place in memory."""
@@ -26,8 +27,7 @@ SKIPPED = frozenset({"node_modules"})
 TRASH = ".trash"
 
 
-@dataclass(frozen=True)
-class FileStat:
+class FileStat(Struct, frozen=True):
     """A note's file as a directory listing shows it; equal when nothing touched the file."""
 
     path: str
@@ -38,8 +38,7 @@ class FileStat:
     inode: int
 
 
-@dataclass
-class Listing:
+class Listing(Struct):
     """What a walk saw."""
 
     files: list[FileStat]
@@ -83,7 +82,7 @@ def _visit(
     entry: os.DirEntry[str],
     folder: str,
     vault: Vault,
-    ignored: PathSpec | None,
+    ignored: GitIgnoreSpec | None,
     folders: list[str],
     listing: Listing,
 ) -> None:
@@ -95,7 +94,7 @@ def _visit(
         if not (ignored and ignored.match_file(path + "/")):
             folders.append(path + "/")
         return
-    if not name[-3:].lower() == ".md" or (ignored and ignored.match_file(path)):
+    if name[-3:].lower() != ".md" or (ignored and ignored.match_file(path)):
         return
     try:
         info = entry.stat(follow_symlinks=False)
@@ -115,7 +114,9 @@ def _visit(
         return
     if info.st_size > MAX_BYTES:
         listing.problems.append(
-            Problem(f"{vault.name}/{path}", f"{info.st_size:,} bytes is too large for a note; skipped")
+            Problem(
+                f"{vault.name}/{path}", f"{info.st_size:,} bytes is too large for a note; skipped"
+            )
         )
         return
     listing.files.append(
@@ -161,7 +162,7 @@ def trash(vault: Vault, path: str) -> Path:
     return target
 
 
-def _spec(exclude: Sequence[str]) -> PathSpec | None:
+def _spec(exclude: Sequence[str]) -> GitIgnoreSpec | None:
     if not exclude:
         return None
     from pathspec import GitIgnoreSpec

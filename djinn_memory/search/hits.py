@@ -14,6 +14,7 @@ from djinn_memory.search.fusion import shown
 from djinn_memory.search.pipeline import Candidate
 from djinn_memory.search.snippet import snippet
 from djinn_memory.store.index import words
+from djinn_memory.store.sqlite import rows
 
 _SQL = """
 select chunk.id, memory.id, uid, type, plane, title, vault_id, path, first_line, last_line, page,
@@ -32,7 +33,7 @@ def hit(
     matches: Callable[[str], bool],
 ) -> Hit:
     """The hit for a candidate; its chunk must be in the index."""
-    row = connection.execute(_SQL, (candidate.window_id, candidate.chunk_id)).fetchone()
+    [row] = rows(connection, _SQL, (candidate.window_id, candidate.chunk_id))
     (_, memory, uid, kind, plane, title, vault, path, first, last, page, headings, text, created,
      updated, start, stop) = row  # fmt: skip
     window = (start, stop) if start is not None and stop > start else (0, len(text))
@@ -62,8 +63,8 @@ def hit(
 
 def tags(connection: apsw.Connection, memory_id: int) -> tuple[str, ...]:
     """A memory's tags, as written."""
-    rows = connection.execute("select tag from tag where memory_id = ?", (memory_id,))
-    return tuple(tag for (tag,) in rows)
+    found = rows(connection, "select tag from tag where memory_id = ?", (memory_id,))
+    return tuple(tag for (tag,) in found)
 
 
 def matcher(connection: apsw.Connection, stems: frozenset[str]) -> Callable[[str], bool]:
@@ -80,9 +81,10 @@ def places(
     connection: apsw.Connection, note_ids: Sequence[int]
 ) -> dict[int, tuple[int, str, str | None]]:
     """By note: its vault's number, its path, its plane."""
-    rows = connection.execute(
+    found = rows(
+        connection,
         "select note.id, vault_id, path, plane from note join memory on note_id = note.id "
         "where note.id in (select value from json_each(?))",
         (json.dumps(list(note_ids)),),
     )
-    return {key: (vault, path, plane) for key, vault, path, plane in rows}
+    return {key: (vault, path, plane) for key, vault, path, plane in found}

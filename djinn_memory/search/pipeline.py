@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import apsw
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from djinn_memory.models import Filters, LegScore, Mode
 from djinn_memory.search import fusion, words_leg
@@ -23,8 +24,7 @@ DEPTH = 200
 """Candidates taken from each leg; on two collections 50 give the same order as 400."""
 
 
-@dataclass
-class Candidate:
+class Candidate(Struct):
     """A chunk that may answer."""
 
     chunk_id: int
@@ -37,8 +37,7 @@ class Candidate:
     """The window nearest to the query's meaning."""
 
 
-@dataclass(frozen=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """The answer in ids."""
 
     candidates: tuple[Candidate, ...]
@@ -66,7 +65,9 @@ def rank(
     asked = words_leg.compose(connection, query.text)
     if mode == "words" or vector is None:
         return _by_words(connection, asked, where, values)
-    by_words = [] if mode == "meaning" or asked is None else _found(connection, asked, where, values)
+    by_words = (
+        [] if mode == "meaning" or asked is None else _found(connection, asked, where, values)
+    )
     open_to_all = not (query.phrases or query.without or replace(filters, vaults=()) != Filters())
     by_meaning = _nearest(connection, vector, vault_ids, None if open_to_all else (where, values))
     found = _measure(connection, [*by_words, *by_meaning], vector)
@@ -99,8 +100,7 @@ def rank(
     return Ranking(tuple(candidates), sure, asked.stems if asked else frozenset())
 
 
-@dataclass
-class _Measured:
+class _Measured(Struct):
     note_id: int
     cosine: float = 0.0
     window_id: int | None = None
@@ -128,9 +128,7 @@ def _restrict(
     return where, values
 
 
-def _newest(
-    connection: apsw.Connection, where: str, values: Sequence[object]
-) -> list[Candidate]:
+def _newest(connection: apsw.Connection, where: str, values: Sequence[object]) -> list[Candidate]:
     rows = connection.execute(
         "select chunk.id, note.id from chunk join memory on memory.id = memory_id "
         f"join note on note.id = note_id where ordinal = 0 and {where} "
@@ -159,9 +157,7 @@ def _by_words(
         for place, chunk in enumerate(best, 1)
     )
     sure = fusion.confident((one.score for one in candidates), None)
-    return Ranking(
-        candidates, sure or _looked_up(connection, asked, where, values), asked.stems
-    )
+    return Ranking(candidates, sure or _looked_up(connection, asked, where, values), asked.stems)
 
 
 def _found(
@@ -187,9 +183,7 @@ def _nearest(
     """Chunks by meaning, asked vault by vault so that a large one cannot crowd out a small one."""
     windows: list[int] = []
     for vault in vault_ids:
-        windows += vectors.nearest(
-            connection, vector.tobytes(), vault, DEPTH, restrict=restrict
-        )
+        windows += vectors.nearest(connection, vector.tobytes(), vault, DEPTH, restrict=restrict)
     rows = connection.execute(
         "select distinct chunk_id from window where id in (select value from json_each(?))",
         (json.dumps(windows),),
@@ -235,7 +229,7 @@ def _feedback(base: dict[int, float], found: dict[int, _Measured]) -> dict[int, 
     import numpy as np
 
     best = fusion.best_notes(base, {chunk: one.note_id for chunk, one in found.items()})
-    examples = [found[chunk].vector for chunk in best if found[chunk].vector is not None]
+    examples = [one for chunk in best if (one := found[chunk].vector) is not None]
     if not examples:
         return base
     mean = np.mean(examples, axis=0)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory.models import Filters
 
@@ -14,8 +16,7 @@ _PART = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(Struct, frozen=True):
     """A query taken apart; `text` is what is searched for by meaning and by words."""
 
     text: str

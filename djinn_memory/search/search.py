@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import apsw
+from msgspec import Struct
 
 from djinn_memory.models import Filters, Hit, Mode, Vault
 from djinn_memory.search import hits
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How many hits, in all and of one note."""
 
     hits: int

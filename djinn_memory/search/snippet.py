@@ -33,7 +33,9 @@ def snippet(
     lead = "… " if start > 0 or before else ""
     tail = " …" if end < len(whole) or after else ""
     shift = len(lead) - start
-    marks = tuple((low + shift, high + shift) for low, high in spans if start <= low and high <= end)
+    marks = tuple(
+        (low + shift, high + shift) for low, high in spans if start <= low and high <= end
+    )
     return f"{lead}{whole[start:end]}{tail}", marks
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import apsw
+from msgspec import Struct
 
 from djinn_memory.store.index import words
 
@@ -30,8 +30,7 @@ RARE_WORDS = 2.5
 _POSSESSIVE = re.compile(r"['’]s\b")
 
 
-@dataclass(frozen=True)
-class WordsQuery:
+class WordsQuery(Struct, frozen=True):
     """A query as FTS5 reads it."""
 
     terms: str
@@ -88,9 +87,7 @@ def phrase(connection: apsw.Connection, text: str) -> str | None:
     return f'"{" ".join(found)}"' if found else None
 
 
-def score(
-    connection: apsw.Connection, query: WordsQuery, chunk_ids: list[int]
-) -> dict[int, float]:
+def score(connection: apsw.Connection, query: WordsQuery, chunk_ids: list[int]) -> dict[int, float]:
     """BM25 of words and neighbouring pairs, for those of `chunk_ids` that hold any."""
     result = words.scores(connection, query.terms, chunk_ids)
     if query.pairs:

@@ -29,12 +29,11 @@ class EmbeddingCache:
         for at in range(0, len(hashes), 500):
             part = hashes[at : at + 500]
             marks = ",".join("?" * len(part))
-            found.update(
-                self._connection.execute(
-                    f"select hash, vector from embedding where identity_id = ? and hash in ({marks})",
-                    (number, *part),
-                )
+            rows = self._connection.execute(
+                f"select hash, vector from embedding where identity_id = ? and hash in ({marks})",
+                (number, *part),
             )
+            found.update(rows)
         return found
 
     def put(self, identity: str, vectors: Mapping[bytes, bytes]) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import apsw
 
 from djinn_memory.errors import Refused, Unavailable
 
 BUSY_MS = 10_000
+
+Row = tuple[Any, ...]
 
 
 def connect(path: Path, schema: Path, *, write: bool = True) -> apsw.Connection:
@@ -25,7 +28,9 @@ def connect(path: Path, schema: Path, *, write: bool = True) -> apsw.Connection:
         connection = _open(path, write)
         _migrate(connection, path, schema, write)
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError):
-        raise Unavailable(f"{path} cannot be opened; check that it exists and its permissions") from None
+        raise Unavailable(
+            f"{path} cannot be opened; check that it exists and its permissions"
+        ) from None
     except (apsw.NotADBError, apsw.CorruptError):
         raise Broken(f"{path} is damaged; `djinn index --rebuild` makes it anew") from None
     except apsw.FullError:
@@ -84,6 +89,11 @@ def _migrate(connection: apsw.Connection, path: Path, schema: Path, write: bool)
                 connection.execute(scripts[version + 1].read_text(encoding="utf-8"))
                 connection.pragma("user_version", version + 1)
                 version += 1
+
+
+def rows(connection: apsw.Connection, sql: str, values: Sequence[object] = ()) -> list[Row]:
+    """All rows of a query; what the columns hold is known where the query stands."""
+    return connection.execute(sql, tuple(values)).fetchall()
 
 
 @contextmanager

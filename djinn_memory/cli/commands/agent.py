@@ -34,7 +34,10 @@ def list_agents(ctx: typer.Context, json: options.Json = False) -> None:
     """List the agents; the first is the default."""
     home = options.open_djinn(ctx).home
     rows = [
-        {"name": name, "vault": home.config.vaults[name].path if name in home.config.vaults else None}
+        {
+            "name": name,
+            "vault": home.config.vaults[name].path if name in home.config.vaults else None,
+        }
         for name in home.config.agents
     ]
     if json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -122,8 +122,8 @@ def status(ctx: typer.Context, json: options.Json = False) -> None:
     output.problems(found.problems)
 
 
-def _fields(value: object) -> dict[str, object]:
-    """A dataclass as the fields of a JSON object."""
-    from dataclasses import fields
+def _fields(value: Any) -> dict[str, Any]:
+    """A result as the fields of a JSON object."""
+    from msgspec.structs import asdict
 
-    return {field.name: getattr(value, field.name) for field in fields(value)}  # type: ignore[arg-type]
+    return asdict(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Find, read and manage what is remembered.", no_args_is_help=True)
 
 
-class Mode(str, Enum):
+class Mode(StrEnum):
     """Which legs answer."""
 
     hybrid = "hybrid"
@@ -25,7 +25,7 @@ class Mode(str, Enum):
     meaning = "meaning"
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     """How hits are printed."""
 
     table = "table"
@@ -39,7 +39,7 @@ Name = Annotated[str, typer.Argument(help="An id, a path, a title, an alias or a
 
 @app.command(
     epilog='Examples: `djinn memory search "how do I link to a heading"` · '
-    '`djinn memory search \'"exact words" -draft tag:project/x\'` · '
+    "`djinn memory search '\"exact words\" -draft tag:project/x'` · "
     "`djinn memory search pricing --type decision --since 90d --json`"
 )
 def search(
@@ -120,7 +120,7 @@ def list_memories(
     )
 
 
-@app.command(epilog="Example: `djinn memory show \"Project: Harbourlight\"`")
+@app.command(epilog='Example: `djinn memory show "Project: Harbourlight"`')
 def show(
     ctx: typer.Context, name: Name, agent: options.Agent = None, json: options.Json = False
 ) -> None:
@@ -168,7 +168,7 @@ def stats(
     """Count notes by type, plane, tag and vault."""
     found = options.open_djinn(ctx).stats(options.filters(vaults=vaults), agent=agent)
     if json:
-        from dataclasses import asdict
+        from msgspec.structs import asdict
 
         output.as_json("djinn.memory.stats/1", **asdict(found), problems=[])
         return

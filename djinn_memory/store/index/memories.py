@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import apsw
+from msgspec import Struct
 
 from djinn_memory.models import Chunk, Vault, plane_of
 from djinn_memory.notes.vault import FileStat
 from djinn_memory.store.index import links, vectors, words
+from djinn_memory.store.sqlite import rows
 
 if TYPE_CHECKING:
     from djinn_memory.notes.note import Note
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(Struct, frozen=True):
     """A note's file as the index remembers it."""
 
     note_id: int
@@ -28,8 +28,7 @@ class Known:
     problem: str | None
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Struct, frozen=True):
     """A window of a chunk: its span in the chunk's text and the key of the text it embeds."""
 
     start: int
@@ -60,14 +59,15 @@ def vault_ids(connection: apsw.Connection, vaults: Sequence[Vault]) -> dict[int,
 
 def known(connection: apsw.Connection, vault: int) -> dict[str, Known]:
     """Every note of a vault that is in the index, by path."""
-    rows = connection.execute(
+    found = rows(
+        connection,
         "select path, id, size, mtime_ns, ctime_ns, inode, seen_ns, hash, problem "
         "from note where vault_id = ?",
         (vault,),
     )
     return {
         path: Known(key, FileStat(path, size, mtime, ctime, inode), seen, digest, problem)
-        for path, key, size, mtime, ctime, inode, seen, digest, problem in rows
+        for path, key, size, mtime, ctime, inode, seen, digest, problem in found
     }
 
 
@@ -127,9 +127,7 @@ def remove(connection: apsw.Connection, note_id: int) -> None:
 
 def remove_vault(connection: apsw.Connection, vault: int) -> None:
     """Forget a vault and its notes."""
-    for (note_id,) in connection.execute(
-        "select id from note where vault_id = ?", (vault,)
-    ).fetchall():
+    for (note_id,) in rows(connection, "select id from note where vault_id = ?", (vault,)):
         remove(connection, note_id)
     connection.execute("delete from vault where id = ?", (vault,))
 
@@ -137,16 +135,18 @@ def remove_vault(connection: apsw.Connection, vault: int) -> None:
 def _clear(connection: apsw.Connection, note_id: int) -> None:
     chunk_ids = [
         key
-        for (key,) in connection.execute(
+        for (key,) in rows(
+            connection,
             "select chunk.id from chunk join memory on memory.id = memory_id where note_id = ?",
             (note_id,),
         )
     ]
     marks = json.dumps(chunk_ids)
-    windows = connection.execute(
+    windows = rows(
+        connection,
         "select id from window where embedded and chunk_id in (select value from json_each(?))",
         (marks,),
-    ).fetchall()
+    )
     vectors.remove(connection, [key for (key,) in windows])
     words.remove(connection, chunk_ids)
     connection.execute("delete from memory where note_id = ?", (note_id,))

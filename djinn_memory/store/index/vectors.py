@@ -40,7 +40,9 @@ def add(connection: apsw.Connection, rows: Iterable[tuple[int, bytes]]) -> None:
             (window_id,),
         ).get
         if vault_id is not None:
-            connection.execute("insert into vectors values (?, ?, ?)", (window_id, vault_id, vector))
+            connection.execute(
+                "insert into vectors values (?, ?, ?)", (window_id, vault_id, vector)
+            )
             connection.execute("update window set embedded = 1 where id = ?", (window_id,))
 
 

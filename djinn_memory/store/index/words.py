@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 import apsw
+
+from djinn_memory.store.sqlite import rows
 
 VERSION = 1
 """Raised when `prepare` gives other words: the index is then made anew."""
@@ -44,7 +48,7 @@ def prepare(text: str) -> str:
 
 def _bigrams(match: re.Match[str]) -> str:
     units = re.findall(_CLUSTER, match[0])
-    pairs = [first + second for first, second in zip(units, units[1:], strict=False)]
+    pairs = [first + second for first, second in itertools.pairwise(units)]
     return f" {' '.join([*pairs, *units[-1:]])} "
 
 
@@ -84,14 +88,14 @@ def stem(connection: apsw.Connection, word: str) -> str:
 
 def _tokens(connection: apsw.Connection, name: str, options: list[str], text: str) -> list[str]:
     tokenizer = connection.fts5_tokenizer(name, options)
-    found: list[str] = tokenizer(
+    found: Any = tokenizer(
         prepare(text).encode("utf-8", "replace"),
         apsw.FTS5_TOKENIZE_DOCUMENT,
         None,
         include_offsets=False,
         include_colocated=False,
     )
-    return found
+    return list(found)
 
 
 def frequency(connection: apsw.Connection, stemmed: str) -> int:
@@ -107,13 +111,14 @@ def search(
     limit: int,
 ) -> list[tuple[int, float]]:
     """Chunks that match and satisfy `where` (over note, memory, chunk): (id, BM25), best first."""
-    return connection.execute(
+    return rows(
+        connection,
         f"select words.rowid, -bm25(words, {_WEIGHTS}) as score from words "
         "join chunk on chunk.id = words.rowid join memory on memory.id = chunk.memory_id "
         "join note on note.id = memory.note_id "
         f"where words match ? and {where} order by score desc, words.rowid limit ?",
         (match, *values, limit),
-    ).fetchall()
+    )
 
 
 def scores(connection: apsw.Connection, match: str, chunk_ids: Sequence[int]) -> dict[int, float]:

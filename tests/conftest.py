@@ -1,0 +1,79 @@
+"""What tests share: the data folder, a home to work in, the command as a user runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home import Home, init
+
+HERE = Path(__file__).resolve().parent
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The real vaults, PDFs and retrieval sets, which lie beside the checkout."""
+    place = Path(os.environ.get("DJINN_TEST_DATA") or HERE.parents[1] / "shared" / "data")
+    if not place.is_dir():
+        pytest.skip(f"no test data at {place}; set DJINN_TEST_DATA")
+    return place
+
+
+@pytest.fixture(scope="session")
+def sample() -> Path:
+    """The sample memory of the checkout."""
+    return HERE.parent / "vaults"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """An empty home whose vectors come from hashing: equal everywhere, made at once."""
+    made, _ = init(tmp_path / "home")
+    made.edit((("embedding", "provider"), "hashing"))
+    return made
+
+
+@pytest.fixture
+def djinn(home: Home) -> Djinn:
+    """The home, opened."""
+    return Djinn(home)
+
+
+@pytest.fixture
+def shared(home: Home) -> Path:
+    """The folder of the home's shared vault."""
+    return home.root / "vaults" / "shared"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run `djinn` as a user does: a process of its own, from a folder that is no home."""
+
+    def call(
+        *arguments: object, home: Path | None = None, stdin: str = "", **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("DJINN_")}
+        for kept in ("DJINN_CACHE", "DJINN_TEST_DATA"):
+            if kept in os.environ:
+                inherited[kept] = os.environ[kept]
+        if home is not None:
+            environment["DJINN_HOME"] = str(home)
+        return subprocess.run(
+            [sys.executable, "-m", "djinn_memory", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            input=stdin,
+            cwd=tmp_path,
+            env={**inherited, "HOME": str(tmp_path), **environment},
+            timeout=120,
+            check=False,
+        )
+
+    return call
