@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from djinn_memory.config import model_cache
 from djinn_memory.djinn import Djinn
 from djinn_memory.home import Home, init
 
@@ -60,9 +61,8 @@ def run(tmp_path: Path) -> Run:
         *arguments: object, home: Path | None = None, stdin: str = "", **environment: str
     ) -> subprocess.CompletedProcess[str]:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("DJINN_")}
-        for kept in ("DJINN_CACHE", "DJINN_TEST_DATA"):
-            if kept in os.environ:
-                inherited[kept] = os.environ[kept]
+        # The exported model is shared with the user's own runs: it takes ten seconds to make.
+        inherited["DJINN_CACHE"] = str(model_cache())
         if home is not None:
             environment["DJINN_HOME"] = str(home)
         return subprocess.run(
