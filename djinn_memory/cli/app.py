@@ -68,7 +68,7 @@ app.add_typer(config.app, name="config")
 def main() -> None:
     """Run the command line and exit: a user's mistake is one line, a bug keeps its traceback."""
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="djinn", standalone_mode=False)
     except DjinnError as error:
         talk(f"{typer.style('error', fg='red')}: {clean(str(error))}")
         code = error.exit_code

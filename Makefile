@@ -1,0 +1,36 @@
+# `make demo` and `make test` work in a fresh clone on a machine with Python 3.11 or newer.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+READY = $(VENV)/.ready
+
+.PHONY: demo test check bench docs soak clean
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,all]'
+	touch $@
+
+demo: $(READY)
+	$(BIN)/python tools/demo.py
+
+test: $(READY)
+	$(BIN)/python -m pytest -m "not soak"
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+soak: $(READY)
+	$(BIN)/python -m pytest -m soak
+
+bench: $(READY)
+	$(BIN)/python benchmarks/run.py
+
+docs: $(READY)
+	$(BIN)/python tools/docs.py
+
+clean:
+	rm -rf $(VENV) .demo build dist

@@ -1,0 +1,85 @@
+"""What benchmarks share: where the data lies, throw-away homes, timing, tables."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from djinn_memory.home import Home, add_vault, init
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("DJINN_TEST_DATA") or ROOT.parent / "shared" / "data")
+PROGRAM = [str(Path(sys.executable).with_name("djinn"))]
+
+
+def need_data() -> Path:
+    """The data folder; ends the benchmark in one line where it is absent."""
+    if not DATA.is_dir():
+        sys.exit(f"skipped: no data at {DATA}; set DJINN_TEST_DATA")
+    return DATA
+
+
+@contextmanager
+def home_with(**vaults: Path) -> Iterator[Home]:
+    """A home for the time of the block, with these folders as vaults."""
+    with tempfile.TemporaryDirectory(prefix="djinn-bench-") as folder:
+        home, _ = init(Path(folder) / "home")
+        for name, place in vaults.items():
+            add_vault(home, name, place)
+        yield home
+
+
+def median_seconds(command: Sequence[str], runs: int = 11, **environment: str) -> float:
+    """The median wall time of whole processes, after one that is not counted."""
+    times = []
+    for _ in range(runs + 1):
+        began = time.perf_counter()
+        subprocess.run(
+            command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, **environment},
+        )  # fmt: skip
+        times.append(time.perf_counter() - began)
+    return statistics.median(times[1:])
+
+
+def peak_mb(command: Sequence[str], **environment: str) -> float:
+    """Peak resident memory of one process, in MB."""
+    # A child begins with the size of whoever forks it, so a small program does the forking.
+    watch = (
+        "import resource, subprocess, sys; "
+        "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); "
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", watch, *command],
+        check=True, capture_output=True, text=True, env={**os.environ, **environment},
+    )  # fmt: skip
+    return int(done.stdout.split()[-1]) / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+def machine() -> str:
+    """One line on what this was measured on."""
+    name = platform.processor() or platform.machine()
+    facts = Path("/proc/cpuinfo")
+    for line in facts.read_text().splitlines() if facts.exists() else ():
+        if line.startswith("model name"):
+            name = line.split(":", 1)[1].strip()
+            break
+    return f"{name}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a Markdown table."""
+    print("| " + " | ".join(head) + " |")
+    print("|" + "---|" * len(head))
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |")
+    print(flush=True)

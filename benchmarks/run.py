@@ -1,0 +1,34 @@
+"""Runs all benchmarks and writes their tables to docs/benchmarks.md.
+
+Run: `make bench`
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TARGET = HERE.parent / "docs" / "benchmarks.md"
+HEAD = """# Benchmarks
+
+Made by `make bench`. Machines differ, so what counts is the ratio to what stands beside a figure.
+The data is not part of the project; where it is absent a benchmark says so.
+"""
+
+
+def main() -> None:
+    """Print each table as it comes, then keep them all."""
+    parts = [HEAD]
+    for script in ("speed.py", "quality.py"):
+        done = subprocess.run(
+            [sys.executable, HERE / script], stdout=subprocess.PIPE, text=True, check=True
+        )
+        print(done.stdout)
+        parts.append(done.stdout)
+    TARGET.write_text("\n".join(parts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

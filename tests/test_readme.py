@@ -1,0 +1,55 @@
+"""Every djinn command that the README shows is run, as written, by a shell."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from djinn_memory.config import model_cache
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def commands() -> list[str]:
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [line for line in lines if re.match(r"(\w+=\S+ )?djinn |cd ", line)]
+
+
+def test_commands_of_the_readme_work(tmp_path: Path, sample: Path) -> None:
+    shutil.copytree(sample / "shared", tmp_path / "notes")
+    (tmp_path / "notes" / "inbox").mkdir(exist_ok=True)
+    (tmp_path / "notes" / "inbox" / "old-idea.md").write_text("An old idea.\n")
+    (tmp_path / "finn").mkdir()
+    script = "set -ex\n" + "\n".join(commands())
+    program = Path(sys.executable).parent
+    done = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={
+            "HOME": str(tmp_path),
+            "PATH": f"{program}{os.pathsep}{os.environ['PATH']}",
+            "DJINN_CACHE": str(model_cache()),
+        },
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(commands()) > 20
+    assert "Traceback" not in done.stderr
+
+
+def test_help_and_reference_agree() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "docs.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
