@@ -36,7 +36,8 @@ def commands() -> list[list[str]]:
 
 def page() -> str:
     """The whole page."""
-    plain = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1", "TERMINAL_WIDTH": "100"}
+    fixed = {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "TERM": "dumb", "NO_COLOR": "1"}
+    plain = {**os.environ, **fixed}
     plain.pop("FORCE_COLOR", None)
     parts = [HEAD]
     for words in commands():

@@ -124,7 +124,7 @@ def open_tokenizer(folder: Path) -> Any:
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(MAX_TOKENS)
-    tokenizer.enable_padding()
+    tokenizer.no_padding()
     return tokenizer
 
 
@@ -133,16 +133,19 @@ _tokenizer = _Once(open_tokenizer)
 
 
 def run(session: Any, tokenizer: Any, texts: Sequence[str], batch: int) -> Vectors:
-    """Embed `texts` in batches of like length, which pads least; rows in the order of `texts`."""
+    """Embed `texts` in batches of like length in tokens, which pads least; rows in their order."""
     import numpy as np
 
-    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+    tokens = [encoded.ids for encoded in tokenizer.encode_batch(texts)]
+    order = sorted(range(len(texts)), key=lambda index: len(tokens[index]))
     vectors = np.empty((len(texts), LocalEmbedder.dimensions), dtype=np.float32)
     for at in range(0, len(order), batch):
         rows = order[at : at + batch]
-        encoded = tokenizer.encode_batch([texts[row] for row in rows])
-        ids = np.array([one.ids for one in encoded], dtype=np.int64)
-        mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)
+        ids = np.zeros((len(rows), len(tokens[rows[-1]])), dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for line, row in enumerate(rows):
+            ids[line, : len(tokens[row])] = tokens[row]
+            mask[line, : len(tokens[row])] = 1
         vectors[rows] = session.run(None, {"input_ids": ids, "attention_mask": mask})[0]
     return vectors
 

@@ -1,0 +1,95 @@
+"""The packaged model: as near to its original as promised, and cheap to use once exported."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from djinn_memory.embedding import export
+from djinn_memory.embedding.local import LocalEmbedder, open_session, open_tokenizer, run
+from djinn_memory.errors import Unavailable
+from djinn_memory.models import silent
+
+FIRST_USE = """
+import sys
+from djinn_memory.embedding.local import LocalEmbedder
+said = []
+embedder = LocalEmbedder(progress=lambda progress: said.append(progress.note))
+row = embedder.embed(["a harbour at low water"])[0]
+heavy = {"torch", "transformers", "sentence_transformers"} & set(sys.modules)
+print(embedder.identity, embedder.precision, len(said), len(heavy), f"{float(row @ row):.3f}")
+"""
+
+
+def first_use(cache: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", FIRST_USE],
+        env={"DJINN_CACHE": str(cache), "PATH": "/usr/bin:/bin"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_first_uses_at_once_export_once_and_later_ones_import_no_torch(tmp_path: Path) -> None:
+    both = [first_use(tmp_path), first_use(tmp_path)]
+    outputs = [process.communicate(timeout=300) for process in both]
+    assert [process.returncode for process in both] == [0, 0], outputs
+    models = list((tmp_path / "models").iterdir())
+    assert len([path for path in models if path.is_dir()]) == 1
+    [card_file] = tmp_path.glob("models/*/model.json")
+    card = json.loads(card_file.read_text())
+    assert card["precision"] == "int8"
+    assert card["mean_cosine"] >= export.MIN_MEAN_COSINE
+    assert card["min_cosine"] >= export.MIN_COSINE
+    later = first_use(tmp_path)
+    said, errors = later.communicate(timeout=60)
+    assert said.split() == [card["identity"], "int8", "0", "0", "1.000"], errors
+
+
+def test_vectors_are_unit_rows_in_the_order_of_the_texts() -> None:
+    embedder = LocalEmbedder()
+    texts = ["tides and harbours", "a", "the water was low " * 60, "tides and harbours"]
+    vectors = embedder.embed(texts)
+    assert vectors.shape == (4, embedder.dimensions)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)
+    assert vectors[0] @ vectors[3] > 0.999
+    assert vectors[0] @ vectors[2] > vectors[0] @ vectors[1]
+    assert embedder.embed([]).shape == (0, embedder.dimensions)
+
+
+def test_meaning_is_found_without_shared_words() -> None:
+    question, answer, other = LocalEmbedder().embed(
+        ["why is my boat stuck in the mud", "the hull lies aground at low water", "quarterly taxes"]
+    )
+    assert question @ answer > question @ other + 0.2
+
+
+def test_built_in_sentences_are_a_few_hundred_and_of_all_lengths() -> None:
+    texts = export.sentences()
+    assert len(set(texts)) >= 300
+    assert min(map(len, texts)) < 15
+    assert max(map(len, texts)) > 400
+
+
+def test_no_room_for_the_model_is_one_line(tmp_path: Path) -> None:
+    blocked = tmp_path / "models"
+    blocked.write_text("a file where a folder should be")
+    with pytest.raises(Unavailable, match="DJINN_CACHE"):
+        export.export(Path("unused"), blocked / "model", silent)
+
+
+@pytest.mark.soak
+def test_fp32_takes_over_where_int8_strays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DJINN_CACHE", str(tmp_path))
+    monkeypatch.setattr(export, "MIN_COSINE", 0.9999)
+    embedder = LocalEmbedder()
+    assert embedder.precision == "fp32"
+    session = open_session(embedder.folder / "model.onnx", 1)
+    [row] = run(session, open_tokenizer(embedder.folder), ["a harbour"], 32)
+    assert row @ row == pytest.approx(1, abs=1e-4)
