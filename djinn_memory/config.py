@@ -17,7 +17,7 @@ from msgspec import Meta
 from djinn_memory.errors import ConfigError
 from djinn_memory.models import Mode
 
-NAME = r"^[^\W_][\w.-]{0,63}$"
+NAME = r"^[^\W_][\w.-]{0,63}\Z"
 """Names of vaults and agents: they become folder names and command line words."""
 
 Name = Annotated[str, Meta(pattern=NAME, description="letters, digits, '.', '-' and '_'")]
@@ -70,13 +70,13 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> Config:
     Raises `ConfigError` with one line that names the key and what is allowed there.
     """
     data = read(path)
-    where = str(path)
+    config = validate(data, str(path))
     for name, value in sorted((os.environ if environment is None else environment).items()):
         keys = override_keys(name)
-        if keys:
+        if keys and value:
             _put(data, keys, _yaml(value, name))
-            validate(data, f"{name} in the environment")
-    return validate(data, where)
+            config = validate(data, f"{name} in the environment")
+    return config
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -110,7 +110,9 @@ def validate(data: Mapping[str, Any], where: str) -> Config:
     try:
         config = msgspec.convert(data, Config)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{where}: {_explain(_name_entry(str(error), data))}") from None
+        why = _explain(_name_entry(str(error), data))
+        # A key of the file may hold line breaks.
+        raise ConfigError(f"{where}: {' '.join(why.split())}") from None
     for name, vault in config.vaults.items():
         if vault.agent is not None and vault.agent not in config.agents:
             raise ConfigError(
@@ -141,8 +143,8 @@ def value_at(config: Config, key: str) -> Any:
 
 def override_keys(name: str) -> tuple[str, ...]:
     """The config path that an environment variable sets; empty when it is none of djinn's."""
-    match = re.fullmatch(r"DJINN_([A-Z0-9]+(?:_[A-Z0-9]+)*?(?:__[A-Za-z0-9_.-]+?)+)", name)
-    return tuple(match[1].lower().split("__")) if match else ()
+    keys = name.removeprefix("DJINN_").lower().split("__")
+    return tuple(keys) if name.startswith("DJINN_") and len(keys) > 1 and all(keys) else ()
 
 
 def home_from_environment() -> str | None:
@@ -166,11 +168,13 @@ def parse_value(text: str) -> Any:
 
 
 def _yaml(text: str, where: str) -> Any:
-    import yaml
+    from yaml import YAMLError
+
+    from djinn_memory.yamltext import load as load_yaml
 
     try:
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return load_yaml(text)
+    except (YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         why = getattr(error, "problem", None) or "not readable as YAML"
@@ -202,20 +206,23 @@ def _name_entry(message: str, data: Mapping[str, Any]) -> str:
 
 def _explain(message: str) -> str:
     text, _, at = message.partition(" - at ")
-    path = [part for part in re.split(r"[.\[\]]+", at.strip("`").lstrip("$")) if part]
+    path = [part for part in re.split(r"[.\[\]`]+", at.rpartition("$")[2]) if part]
     names = re.findall(r"`([^`]*)`", text)
     if "unknown field" in text and names:
         kind = _type_at(path)
         known = [f.encode_name for f in msgspec.structs.fields(kind)] if _is_struct(kind) else []
         return _unknown(names[0], ".".join(path), known)
     key = ".".join(path)
+    if at.startswith("`key`"):
+        return f"{'.'.join(path) or 'the file'}: a key is not text; write names as keys"
     if "expected a vault's name" in text:
         return f"{key}: expected {_describe(Name)} as a vault's name"
     if "missing required field" in text and names:
         return f"{key}.{names[0]} is missing; write it there"
     found = re.search(r"got `([^`]*)`|Invalid enum value (.*)", text)
     got = f", not {found[1] or found[2]}" if found else ""
-    return f"{key or 'the file'}: expected {_describe(_type_at(path)) or text}{got}"
+    allowed = _describe(_type_at(path)) or text.removeprefix("Expected ")
+    return f"{key or 'the file'}: expected {allowed}{got}"
 
 
 def _unknown(name: str, at: str, known: list[str]) -> str:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory import home as homes
-from djinn_memory.errors import DjinnError, IndexMissing, Unavailable, UsageError
+from djinn_memory.errors import DjinnError, Unavailable, UsageError
 from djinn_memory.files import lock
 from djinn_memory.home import Home
 from djinn_memory.models import (
@@ -32,31 +30,41 @@ from djinn_memory.models import (
 if TYPE_CHECKING:
     import apsw
 
+    from djinn_memory.embedding.ahead import Ahead
     from djinn_memory.memories.catalogue import Detail, Entry, Stats
+    from djinn_memory.memories.status import Status
     from djinn_memory.models import Vectors
-    from djinn_memory.store.embeddings import EmbeddingCache
+    from djinn_memory.store.state import State
 
 SWEEP_WINDOWS = 64
 """Windows embedded before answering: about a second's work; the rest waits for `djinn index`."""
 
 
-class Status(Struct, frozen=True):
-    """A home at a glance."""
+P = ParamSpec("P")
+T = TypeVar("T")
 
-    home: Path
-    agents: tuple[str, ...]
-    vaults: tuple[tuple[Vault, int], ...]
-    """Each with the number of its notes in the index."""
-    stats: Stats | None
-    """None while there is no index."""
-    stale: int
-    """Notes that seem to have changed since they were indexed."""
-    index_bytes: int
-    cache_bytes: int
-    provider: str
-    identity: str | None
-    """Of the vectors in the index."""
-    problems: tuple[Problem, ...]
+
+def _mending(verb: Callable[Concatenate[Djinn, P], T]) -> Callable[Concatenate[Djinn, P], T]:
+    """Set a damaged database aside and do it again: all that is in one can be made anew."""
+
+    @wraps(verb)
+    def run(self: Djinn, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return verb(self, *args, **kwargs)
+        except _store_errors():
+            if not self._state.set_aside_damaged():
+                raise
+        return verb(self, *args, **kwargs)
+
+    return run
+
+
+def _store_errors() -> tuple[type[Exception], ...]:
+    import apsw
+
+    from djinn_memory.store.sqlite import Broken
+
+    return (apsw.Error, Broken)
 
 
 class Djinn:
@@ -65,7 +73,8 @@ class Djinn:
     def __init__(self, home: Home, progress: ProgressCallback = silent) -> None:
         self.home = home
         self._progress = progress
-        self._problems: list[Problem] = []
+        self.problems: list[Problem] = []
+        """What went wrong beside the answers; a search and an index run report their own too."""
 
     @classmethod
     def open(cls, place: str | Path | None = None, progress: ProgressCallback = silent) -> Djinn:
@@ -80,39 +89,16 @@ class Djinn:
         return embedder(self.home.config.embedding, self._progress)
 
     @cached_property
-    def _cache(self) -> EmbeddingCache:
-        from djinn_memory.store.embeddings import EmbeddingCache
+    def _state(self) -> State:
+        from djinn_memory.store.state import State
 
-        return EmbeddingCache(self.home.embeddings_path)
-
-    @cached_property
-    def _index(self) -> apsw.Connection:
-        """The index, writable where the disk lets it be, made when there is none."""
-        from djinn_memory.store.index import open_index
-        from djinn_memory.store.sqlite import Broken
-
-        path = self.home.index_path
-        try:
-            return open_index(path)
-        except Broken:
-            aside = path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}")
-            path.rename(aside)
-            self._problems.append(
-                Problem(str(path), f"was damaged; set aside as {aside.name}, run `djinn index`")
-            )
-            return open_index(path)
-        except (Unavailable, OSError):
-            if not path.exists():
-                raise IndexMissing(
-                    f"there is no index at {path} and none can be written; "
-                    "check the folder's permissions, or set state_dir in config.yaml"
-                ) from None
-            return open_index(path, write=False)
+        return State(self.home, self.problems)
 
     @property
-    def _writable(self) -> bool:
-        return not self._index.readonly("main")
+    def _index(self) -> apsw.Connection:
+        return self._state.index
 
+    @_mending
     def index(self, vaults: Sequence[str] = (), *, rebuild: bool = False) -> IndexReport:
         """Bring the index up to date with all vaults, or those named; see `indexing`.
 
@@ -124,8 +110,8 @@ class Djinn:
 
         began = time.monotonic()
         chosen = self._named(vaults)
-        self._need_writable()
-        with self._index_lock(timeout=30):
+        self._state.need_writable()
+        with self._state.lock(timeout=30):
             tally = indexer.update(
                 self._index,
                 chosen,
@@ -133,9 +119,8 @@ class Djinn:
                 rebuild=rebuild,
                 progress=self._progress,
             )
-            forgotten = indexer.forget_others(self._index, self.home.vaults)
-            if tally.touched or forgotten:
-                indexer.resolve_links(self._index, self.home.vaults, self.home.config.exclude)
+            indexer.forget_others(self._index, self.home.vaults)
+            indexer.resolve_links(self._index, self.home.vaults, self.home.config.exclude)
             if not vaults:
                 meta.put(self._index, "maker", indexer.MAKER)
             embedded = reused = 0
@@ -153,9 +138,10 @@ class Djinn:
             embedded=embedded,
             reused=reused,
             seconds=time.monotonic() - began,
-            problems=(*self._problems, *tally.problems),
+            problems=(*self.problems, *tally.problems),
         )
 
+    @_mending
     def search(
         self,
         text: str,
@@ -173,6 +159,8 @@ class Djinn:
         """
         from djinn_memory.search.query import parse
         from djinn_memory.search.search import Limits, search
+        from djinn_memory.store.index import memories, vectors
+        from djinn_memory.store.sqlite import snapshot
 
         began = time.monotonic()
         settings = self.home.config.search
@@ -185,60 +173,69 @@ class Djinn:
         mode = mode or settings.mode
         if self.embedder is None:
             mode = "words"
-        ahead = _Ahead(self.embedder, query.text) if mode != "words" and query.text else None
+        ahead = self._ahead(query.text) if mode != "words" else None
         pending, problems = self._sweep(vaults, ahead)
         vector = self._vector(ahead, problems) if ahead else None
-        hits, confident, spellings = search(
-            self._index,
-            query,
-            filters,
-            vaults,
-            mode=mode if vector is not None or not query.text else "words",
-            vector=vector,
-            limits=Limits(limit or settings.limit, settings.per_note, settings.per_document),
-        )
-        waiting = 0
-        if mode != "words":
-            waiting = self._index.execute("select count(*) from window where not embedded").get
+        with snapshot(self._index):
+            hits, confident, spellings = search(
+                self._index,
+                query,
+                filters,
+                vaults,
+                mode=mode if vector is not None or not query.text else "words",
+                vector=vector,
+                limits=Limits(limit or settings.limit, settings.per_note, settings.per_document),
+            )
+            waiting = 0
+            if mode != "words":
+                waiting = vectors.pending(self._index, memories.vault_ids(self._index, vaults))
         return SearchResult(
             query=text,
             mode=mode,
             hits=hits,
             confident=confident,
             suggestions=spellings,
-            problems=(*self._problems, *problems),
+            problems=(*self.problems, *problems),
             pending=pending,
             unembedded=waiting,
             milliseconds=(time.monotonic() - began) * 1000,
         )
 
+    @_mending
     def entries(
         self, filters: Filters | None = None, *, agent: str | None = None, limit: int = 50
     ) -> list[Entry]:
         """Memories in the vaults that `agent` sees, newest first."""
         from djinn_memory.memories.catalogue import entries
+        from djinn_memory.store.sqlite import snapshot
 
         filters = filters or Filters()
         vaults = self._fresh_scope(agent, filters)
-        return entries(self._index, filters, vaults, limit)
+        with snapshot(self._index):
+            return entries(self._index, filters, vaults, limit)
 
+    @_mending
     def show(self, name: str, *, agent: str | None = None) -> tuple[Detail, str]:
         """A memory by id, path or title, and its text as it stands on the disk now."""
         from djinn_memory.memories.catalogue import detail, find
         from djinn_memory.notes import vault as disk
         from djinn_memory.notes.text import decode
+        from djinn_memory.store.sqlite import snapshot
 
         vaults = self._fresh_scope(agent, Filters())
-        found = detail(self._index, find(self._index, name, vaults), vaults)
+        with snapshot(self._index):
+            found = detail(self._index, find(self._index, name, vaults), vaults)
         vault = next(vault for vault in vaults if vault.name == found.entry.vault)
         return found, decode(disk.read(vault, found.entry.path))[0]
 
+    @_mending
     def find(self, name: str, *, agent: str | None = None) -> Entry:
         """The memory that `name` means, as `show` would."""
         from djinn_memory.memories.catalogue import find
 
         return find(self._index, name, self._fresh_scope(agent, Filters()))
 
+    @_mending
     def delete(self, entry: Entry) -> Path:
         """Move a note to its vault's `.trash/`; returns where it lies now."""
         from djinn_memory.indexing.indexer import resolve_links
@@ -246,65 +243,39 @@ class Djinn:
         from djinn_memory.store.index import memories
         from djinn_memory.store.sqlite import transaction
 
-        self._need_writable()
         vault = next(vault for vault in self.home.vaults if vault.name == entry.vault)
         with self.vault_lock(vault):
             place = disk.trash(vault, entry.path)
-        with self._index_lock(timeout=10):
+        # The note is gone, whether or not the index can be told now: a hit's file is looked for.
+        with contextlib.suppress(Unavailable), self._state.lock(timeout=1):
             with transaction(self._index):
                 memories.remove(self._index, entry.note_id)
             resolve_links(self._index, self.home.vaults, self.home.config.exclude)
         return place
 
+    @_mending
     def stats(self, filters: Filters | None = None, *, agent: str | None = None) -> Stats:
         """Counts of what `agent` sees."""
         from djinn_memory.memories.catalogue import stats
+        from djinn_memory.store.sqlite import snapshot
 
         filters = filters or Filters()
-        return stats(self._index, filters, self._fresh_scope(agent, filters))
+        vaults = self._fresh_scope(agent, filters)
+        with snapshot(self._index):
+            return stats(self._index, filters, vaults)
 
+    @_mending
     def status(self) -> Status:
         """The state of the home; reads only, and makes nothing that is not there."""
-        from djinn_memory.indexing.sweep import stale
-        from djinn_memory.memories.catalogue import stats
-        from djinn_memory.store.index import vectors
+        from djinn_memory.memories.status import status
 
-        counted, identity, waiting = None, None, 0
-        problems: list[Problem] = []
-        if self.home.index_path.exists():
-            counted = stats(self._index, Filters(), self.home.vaults)
-            identity = vectors.space(self._index)
-            waiting, problems = stale(
-                self._index, self.home.vaults, self.home.config.exclude, time.monotonic() + 10
-            )
-        notes = counted.vaults if counted else {}
-        return Status(
-            home=self.home.root,
-            agents=tuple(self.home.config.agents),
-            vaults=tuple((vault, notes.get(vault.name, 0)) for vault in self.home.vaults),
-            stats=counted,
-            stale=waiting,
-            index_bytes=_size(self.home.index_path),
-            cache_bytes=_size(self.home.embeddings_path),
-            provider=self.home.config.embedding.provider,
-            identity=identity,
-            problems=(*self._problems, *problems),
-        )
+        index = self._index if self.home.index_path.exists() else None
+        return status(self.home, index, self.problems)
 
     def vault_lock(self, vault: Vault) -> contextlib.AbstractContextManager[None]:
         """Hold a vault against other writers of this home."""
         name = vault.id.replace("/", "-").replace(":", "-")
         return lock(self.home.state / "locks" / f"{name}.lock")
-
-    def _index_lock(self, timeout: float) -> contextlib.AbstractContextManager[None]:
-        return lock(self.home.state / "index.lock", timeout=timeout)
-
-    def _need_writable(self) -> None:
-        if not self._writable:
-            raise Unavailable(
-                f"{self.home.state} cannot be written; check its permissions, "
-                "or set state_dir in config.yaml"
-            )
 
     def _named(self, names: Sequence[str]) -> list[Vault]:
         by_name = {vault.name: vault for vault in self.home.vaults}
@@ -315,10 +286,14 @@ class Djinn:
 
     def _fresh_scope(self, agent: str | None, filters: Filters) -> tuple[Vault, ...]:
         vaults = self.home.scope(self.home.agent(agent), filters.vaults)
-        self._sweep(vaults, None)
+        pending, problems = self._sweep(vaults, None)
+        self.problems += problems
+        if pending:
+            why = f"{pending:,} changed notes are not read yet; run `djinn index`"
+            self.problems.append(Problem("index", why))
         return vaults
 
-    def _sweep(self, vaults: Sequence[Vault], ahead: _Ahead | None) -> tuple[int, list[Problem]]:
+    def _sweep(self, vaults: Sequence[Vault], ahead: Ahead | None) -> tuple[int, list[Problem]]:
         """Read the few notes that changed; returns how many more seem to have."""
         from djinn_memory.indexing.sweep import stale
 
@@ -326,14 +301,13 @@ class Djinn:
         exclude = self.home.config.exclude
         if not settings.sweep_ms:
             return 0, []
-        deadline = time.monotonic() + settings.sweep_ms / 1000
-        count, problems = stale(self._index, vaults, exclude, deadline)
-        if not count or not self._writable:
-            return count, problems
+        seen = stale(self._index, vaults, exclude, time.monotonic() + settings.sweep_ms / 1000)
+        if not (seen.changed or seen.racy) or not self._state.writable:
+            return seen.changed, seen.problems
         from djinn_memory.indexing import indexer
 
         try:
-            with self._index_lock(timeout=0):
+            with self._state.lock(timeout=0):
                 tally = indexer.update(
                     self._index,
                     vaults,
@@ -343,13 +317,18 @@ class Djinn:
                 )
                 if tally.touched:
                     indexer.resolve_links(self._index, self.home.vaults, exclude)
-                if ahead and ahead.ready and self._same_space():
+                if tally.touched and ahead and ahead.ready and self._same_space():
                     ahead.result()
                     self._embed(at_most=SWEEP_WINDOWS)
         except DjinnError:
             # Another process is indexing: it will find what this one saw.
-            return count, problems
-        return tally.pending, [*problems, *tally.problems]
+            return seen.changed, seen.problems
+        return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
+
+    def _ahead(self, text: str) -> Ahead | None:
+        from djinn_memory.embedding.ahead import Ahead
+
+        return Ahead(self.embedder, text) if self.embedder and text else None
 
     def _same_space(self) -> bool:
         from djinn_memory.store.index import vectors
@@ -363,14 +342,14 @@ class Djinn:
         assert self.embedder
         return embed(
             self._index,
-            self._cache,
+            self._state.cache,
             self.embedder,
             progress=self._progress,
             at_most=at_most,
             rebuild=rebuild,
         )
 
-    def _vector(self, ahead: _Ahead, problems: list[Problem]) -> Vectors | None:
+    def _vector(self, ahead: Ahead, problems: list[Problem]) -> Vectors | None:
         """The query's vector if it can be compared with the index's, else the reason why not."""
         from djinn_memory.store.index import vectors
 
@@ -396,37 +375,3 @@ class Djinn:
             except DjinnError as error:
                 problems.append(Problem("embedding", f"{error}; only words were searched"))
         return None
-
-
-class _Ahead:
-    """Embeds a query on a thread of its own while the index is opened and the vaults looked at."""
-
-    def __init__(self, embedder: Embedder | None, text: str) -> None:
-        assert embedder
-        self.ready = embedder.ready
-        self._outcome: Any = None
-        # Not a pool: importing one costs more than the one thread that is needed.
-        self._thread = threading.Thread(target=self._run, args=(embedder, text), daemon=True)
-        if self.ready:
-            self._thread.start()
-
-    def _run(self, embedder: Embedder, text: str) -> None:
-        try:
-            self._outcome = embedder.embed([text])[0]
-        except BaseException as error:
-            self._outcome = error
-
-    def result(self) -> Vectors:
-        """The vector, waited for; raises what embedding raised."""
-        self._thread.join()
-        if isinstance(self._outcome, BaseException):
-            raise self._outcome
-        vector: Vectors = self._outcome
-        return vector
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0

@@ -44,13 +44,20 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
+def expand(path: str | Path) -> Path:
+    """`path` with a leading `~` replaced; one that names no user stays as it is."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path's own raises there
+
+
 def inside(root: Path, relative: str | Path) -> Path:
     """`root / relative` with every link followed; `OutsideVault` when that leaves `root`."""
     base = root.resolve()
-    target = (base / relative).resolve()
-    if target != base and base not in target.parents:
-        raise OutsideVault(f"{relative} leads out of {root}; name a path inside it")
-    return target
+    # A NUL in the path and links in a circle lead nowhere.
+    with suppress(ValueError, RuntimeError):
+        target = (base / relative).resolve()
+        if target.is_relative_to(base):
+            return target
+    raise OutsideVault(f"{relative} leads out of {root}; name a path inside it")
 
 
 @contextmanager

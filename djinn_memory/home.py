@@ -11,7 +11,7 @@ from typing import Any
 from djinn_memory import config as settings
 from djinn_memory.config import Config
 from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
-from djinn_memory.files import lock, write_atomic
+from djinn_memory.files import expand, lock, write_atomic
 from djinn_memory.models import Vault
 
 SHARED = "shared"
@@ -25,7 +25,7 @@ def discover(named: str | Path | None = None, *, start: Path | None = None) -> H
     """
     place = named or settings.home_from_environment()
     if place:
-        return _existing(Path(place).expanduser())
+        return _existing(expand(place))
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if (folder / ".djinn").is_dir():
@@ -58,7 +58,7 @@ class Home:
     @cached_property
     def state(self) -> Path:
         """The folder of index, vector cache and locks."""
-        return (self.root / Path(self.config.state_dir).expanduser()).resolve()
+        return (self.root / expand(self.config.state_dir)).resolve()
 
     @property
     def index_path(self) -> Path:
@@ -76,7 +76,7 @@ class Home:
         return tuple(
             Vault(
                 name=name,
-                root=(self.root / Path(entry.path).expanduser()),
+                root=self.root / expand(entry.path),
                 id=entry.id or f"path:{entry.path}",
                 agent=entry.agent,
                 read_only=entry.read_only,
@@ -113,33 +113,31 @@ class Home:
         from djinn_memory.yamltext import Unspliceable, remove_value, set_value
 
         with lock(self.state / "home.lock"):
-            before = settings.parse(self._text(), str(self.config_path))
-            text = self._text()
+            text = before = self._text()
             try:
                 for keys, value in changes:
                     text = (
                         remove_value(text, keys) if value is None else set_value(text, keys, value)
                     )
             except (Unspliceable, YAMLError) as error:
-                raise ConfigError(
-                    f"{self.config_path}: {error}; write it in block style, a key on a line"
-                ) from None
+                why = " ".join(str(error).split())
+                raise ConfigError(f"{self.config_path}: {why}") from None
             checked = settings.validate(
                 settings.parse(text, str(self.config_path)), str(self.config_path)
             )
-            if settings.parse(text, "") != before:
+            if settings.parse(text, "") != settings.parse(before, ""):
                 write_atomic(self.config_path, text.encode())
         for name in ("config", "vaults", "state"):
             self.__dict__.pop(name, None)
         return checked
 
     def _text(self) -> str:
-        return self.config_path.read_bytes().decode("utf-8-sig")
+        return self.config_path.read_bytes().decode()
 
 
 def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:
     """Make a home, or complete one; what is there is never changed. Also says what was made."""
-    root = root.expanduser()
+    root = expand(root)
     for name in agents:
         check_name(name, "agent")
     if root.exists() and not root.is_dir():
@@ -177,7 +175,7 @@ def join_own_vaults(home: Home) -> list[str]:
     if changes:
         home.edit(*changes)
     for name in (SHARED, *home.config.agents):
-        folder = home.root / Path(home.config.vaults[name].path).expanduser()
+        folder = home.root / expand(home.config.vaults[name].path)
         if not folder.exists():
             folder.mkdir(parents=True)
             made.append(f"{home.config.vaults[name].path}/")
@@ -200,7 +198,7 @@ def add_vault(
 ) -> Vault:
     """Join an existing folder of notes under a name. `Refused` when it or the name has joined."""
     check_name(name, "vault")
-    folder = path.expanduser().resolve()
+    folder = expand(path).resolve()
     if not folder.is_dir():
         raise NotFound(f"no folder {path}; name one that exists")
     if name in home.config.vaults:
@@ -237,7 +235,7 @@ def unknown_vault(name: str, known: list[str]) -> NotFound:
 
 def check_name(name: str, what: str) -> str:
     """`name` if it can name an agent or a vault; `UsageError` says what can."""
-    if not re.match(settings.NAME, name) or (name == SHARED and what == "agent"):
+    if not re.fullmatch(settings.NAME, name) or (name == SHARED and what == "agent"):
         raise UsageError(
             f"{name!r} cannot name {'an' if what == 'agent' else 'a'} {what}; "
             "use letters, digits, '.', '-' and '_', beginning with a letter or digit"

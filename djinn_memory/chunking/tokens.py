@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,10 +41,7 @@ def token_starts(text: str) -> list[int]:
     """
     starts: list[int] = []
     at = 0
-    pieces = _split(text)
-    for piece, encoded in zip(
-        pieces, _tokenizer().encode_batch(pieces, add_special_tokens=False), strict=True
-    ):
+    for piece, encoded in _encoded(_split(text)):
         last = -1
         for start, end in encoded.offsets:
             if end - start > _LONG:
@@ -58,6 +56,13 @@ def token_starts(text: str) -> list[int]:
 def count_tokens(text: str) -> int:
     """How many tokens `text` has."""
     return len(token_starts(text))
+
+
+def _encoded(pieces: list[str], batch: int = 8) -> Iterator[tuple[str, Any]]:
+    """Each piece with its tokens; a batch at a time, for a token takes 100 bytes on the way."""
+    for at in range(0, len(pieces), batch):
+        some = pieces[at : at + batch]
+        yield from zip(some, _tokenizer().encode_batch(some, add_special_tokens=False), strict=True)
 
 
 def _split(text: str, size: int = 20_000) -> list[str]:

@@ -69,13 +69,13 @@ def main() -> None:
     """Run the command line and exit: a user's mistake is one line, a bug keeps its traceback."""
     try:
         code = app(prog_name="djinn", standalone_mode=False)
+        sys.stdout.flush()
     except DjinnError as error:
         talk(f"{typer.style('error', fg='red')}: {clean(str(error))}")
         code = error.exit_code
     except _CommandLineError as error:
         code = _usage(error)
     except (KeyboardInterrupt, typer.Abort):
-        talk("interrupted; what was done is kept, run the command again to go on")
         code = INTERRUPTED
     except BrokenPipeError:
         # The reader, such as `head`, has what it wanted; without this Python complains at exit.
@@ -85,6 +85,8 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else ""
         talk(f"{typer.style('error', fg='red')}: {clean(where)}{error.strerror or error}")
         code = 5
+    if code == INTERRUPTED:
+        talk("interrupted; what was done is kept, run the command again to go on")
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -93,8 +95,10 @@ def _usage(error: Exception) -> int:
     message = message.replace("Value error, ", "")
     ctx = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
-        typer.echo(message if not ctx else ctx.get_help())
+        # Making the error has printed the help already.
         return 2
     hint = f"; see `{ctx.command_path} --help`" if ctx else ""
+    if type(error).__name__ == "NoSuchOption" and hint and ctx.command.name == "search":
+        hint += ", or write -- before a query that begins with -"
     talk(f"{typer.style('error', fg='red')}: {message.rstrip('.')}{hint}")
     return 2

@@ -55,10 +55,15 @@ def problems(found: Iterable[Problem], *, most: int = 20) -> None:
 
 def as_json(schema: str, **fields: Any) -> None:
     """One object on stdout and nothing else; `schema` is its name and version."""
+    import json
+
     import msgspec
 
-    data = msgspec.json.encode({"schema": schema, **fields}, enc_hook=str)
-    sys.stdout.buffer.write(msgspec.json.format(data, indent=2) + b"\n")
+    data = msgspec.to_builtins({"schema": schema, **fields}, enc_hook=str)
+    text = json.dumps(data, ensure_ascii=False, indent=2)
+    # What could command a terminal stands only inside strings, where it may as well be escaped.
+    text = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    sys.stdout.buffer.write(text.encode() + b"\n")
     sys.stdout.buffer.flush()
 
 
@@ -85,7 +90,6 @@ class ProgressLine:
     """Shows a run's progress on stderr: a live bar for a person, a line now and then for a log."""
 
     _LABELS: ClassVar = {
-        "scan": "looking",
         "read": "reading",
         "embed": "embedding",
         "prepare": "preparing",
@@ -95,8 +99,8 @@ class ProgressLine:
     def __init__(self) -> None:
         self._live: Any = None
         self._tasks: dict[str, Any] = {}
-        self._spoke = time.monotonic()
-        self._began = self._spoke
+        self._began = self._spoke = time.monotonic()
+        self._stage = ""
 
     def __enter__(self) -> ProgressCallback:
         return self._show
@@ -111,9 +115,20 @@ class ProgressLine:
                 talk(progress.note)
         elif sys.stderr.isatty():
             self._bar(progress)
-        elif time.monotonic() - self._spoke > self._EVERY:
-            self._spoke = time.monotonic()
-            talk(f"{self._LABELS[progress.stage]} {progress.done:,} of {progress.total or 0:,}")
+        else:
+            self._line(progress)
+
+    def _line(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if progress.stage != self._stage:
+            self._stage, self._began = progress.stage, now
+        elif now - self._spoke > self._EVERY and progress.total:
+            self._spoke = now
+            rate = progress.done / (now - self._began)
+            talk(
+                f"{self._LABELS[progress.stage]} {progress.done:,} of {progress.total:,}, "
+                f"{rate:,.0f}/s, {(progress.total - progress.done) / rate:,.0f} s left"
+            )
 
     def _bar(self, progress: Progress) -> None:
         if self._live is None:

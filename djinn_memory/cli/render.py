@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -10,6 +11,7 @@ from msgspec.structs import asdict
 
 from djinn_memory.cli import output
 from djinn_memory.cli.output import clean, count, dim, say, talk
+from djinn_memory.models import Problem
 
 if TYPE_CHECKING:
     from djinn_memory.memories.catalogue import Detail, Entry, LinkEnd
@@ -131,7 +133,7 @@ def show(detail: Detail, text: str) -> None:
         talk(f"{typer.style('warning', fg='yellow')}: {clean(detail.problem)}")
 
 
-def show_json(detail: Detail, text: str) -> None:
+def show_json(detail: Detail, text: str, problems: Sequence[Problem]) -> None:
     """A whole memory as one object."""
     fields: dict[str, list[str]] = {}
     for key, value in detail.fields:
@@ -145,7 +147,7 @@ def show_json(detail: Detail, text: str) -> None:
         text=text,
         links=detail.links,
         backlinks=detail.backlinks,
-        problems=[{"what": path, "why": detail.problem}] if detail.problem else [],
+        problems=[*problems, *([Problem(path, detail.problem)] if detail.problem else [])],
     )
 
 
@@ -161,13 +163,9 @@ def _link(link: LinkEnd, forward: bool) -> str:
 
 def _hit(hit: Hit, explain: bool) -> dict[str, Any]:
     fields = asdict(hit)
-    legs = fields.pop("legs")
-    feedback = fields.pop("feedback")
-    if explain:
-        fields["legs"] = legs
-        fields["feedback"] = feedback
-    else:
-        fields["legs"] = {name: leg["raw"] for name, leg in legs.items()}
+    if not explain:
+        del fields["feedback"]
+        fields["legs"] = {name: leg.raw for name, leg in hit.legs.items()}
     return fields
 
 

@@ -33,7 +33,7 @@ def embed(
     """Fill in missing vectors; returns how many texts were embedded and how many were reused.
 
     A text is embedded once, whatever number of windows hold it. Vectors of another identity are
-    dropped first: two are never compared. With `at_most`, no more than that many texts are
+    dropped first: two are never compared. With `at_most`, only so many of the newest texts are
     embedded, the rest stay pending; with `rebuild` every window gets its vector anew. The caller
     holds the index lock.
     """
@@ -42,9 +42,10 @@ def embed(
             vectors.make_space(connection, embedder.identity, embedder.dimensions)
     reused = _reuse(connection, cache, embedder.identity)
     waiting = _waiting(connection)
+    newest = sorted(waiting, key=lambda key: -waiting[key][0][-1])[:at_most]
     # Windows of like length share a batch, which pads least; the longest come first, so that the
     # time left is over- rather than understated.
-    order = sorted(waiting, key=lambda key: -waiting[key][1])[:at_most]
+    order = sorted(newest, key=lambda key: -waiting[key][1])
     done = 0
     for at in range(0, len(order), COMMIT_WINDOWS):
         part = order[at : at + COMMIT_WINDOWS]

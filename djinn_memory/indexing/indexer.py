@@ -68,7 +68,8 @@ def update(
     tally = Tally()
     if meta.get(connection, "maker") is None:
         meta.put(connection, "maker", MAKER)
-    force = rebuild or meta.get(connection, "maker") != MAKER
+    # A look around before a search leaves an index of another maker to `djinn index`.
+    force = rebuild or (at_most is None and outdated(connection))
     for vault in vaults:
         try:
             listing = disk.walk(vault, exclude, deadline=deadline)
@@ -82,13 +83,13 @@ def update(
             number = memories.vault_id(connection, vault)
         known = memories.known(connection, number)
         found = changes(known, listing, force=force)
-        suspects = found.suspects
+        wanted = (*found.suspects, *found.racy)
         if at_most is not None:
             room_left = max(0, at_most - tally.read)
-            tally.pending += len(suspects[room_left:])
-            suspects = suspects[:room_left]
+            tally.pending += len(found.suspects[room_left:])
+            wanted = wanted[:room_left]
         gone = {path: known[path] for path in found.gone}
-        _read(connection, vault, number, suspects, known, gone, tally, progress, force)
+        _read(_Run(connection, vault, number, known, gone, tally, force), wanted, progress)
         with transaction(connection):
             for entry in gone.values():
                 memories.remove(connection, entry.note_id)
@@ -112,79 +113,79 @@ def forget_others(connection: apsw.Connection, vaults: Sequence[Vault]) -> int:
     return len(stale)
 
 
+def outdated(connection: apsw.Connection) -> bool:
+    """Whether another version of djinn cut or split the notes of this index."""
+    return meta.get(connection, "maker") not in (None, MAKER)
+
+
 def resolve_links(
     connection: apsw.Connection, vaults: Sequence[Vault], exclude: Sequence[str] = ()
 ) -> None:
-    """Point every link at its note; `vaults` are all of the home."""
+    """Point every link at its note, if any note or attachment changed; `vaults` are all."""
     attachments = [
         (vault.name, path) for vault in vaults for path in disk.attachments(vault, exclude)
     ]
-    with transaction(connection):
-        links.resolve(connection, vaults, attachments)
-
-
-def _read(
-    connection: apsw.Connection,
-    vault: Vault,
-    number: int,
-    suspects: Sequence[FileStat],
-    known: dict[str, Known],
-    gone: dict[str, Known],
-    tally: Tally,
-    progress: ProgressCallback,
-    force: bool,
-) -> None:
-    """Read files in short transactions, so that readers and a kill meet whole notes only."""
-    moved = {entry.hash: entry for entry in gone.values()}
-    at = 0
-    while at < len(suspects):
-        began = time.monotonic()
+    mark = hashlib.blake2b(repr(sorted(attachments)).encode(), digest_size=16).hexdigest()
+    if links.settled(connection) != mark:
         with transaction(connection):
-            while at < len(suspects) and time.monotonic() - began < COMMIT_SECONDS:
-                file = suspects[at]
+            links.resolve(connection, vaults, attachments, mark)
+
+
+class _Run(Struct):
+    """One vault being read."""
+
+    connection: apsw.Connection
+    vault: Vault
+    number: int
+    known: dict[str, Known]
+    gone: dict[str, Known]
+    """Notes whose files are gone; one that is found under another path is taken out."""
+    tally: Tally
+    force: bool
+
+
+def _read(run: _Run, files: Sequence[FileStat], progress: ProgressCallback) -> None:
+    """Read files in short transactions, so that readers and a kill meet whole notes only."""
+    moved = {entry.hash: entry for entry in run.gone.values()}
+    at = 0
+    while at < len(files):
+        began = time.monotonic()
+        with transaction(run.connection):
+            while at < len(files) and time.monotonic() - began < COMMIT_SECONDS:
+                _read_one(run, files[at], moved)
                 at += 1
-                _read_one(connection, vault, number, file, known, moved, gone, tally, force)
-        progress(Progress("read", at, len(suspects), vault.name))
+        progress(Progress("read", at, len(files), run.vault.name))
 
 
-def _read_one(
-    connection: apsw.Connection,
-    vault: Vault,
-    number: int,
-    file: FileStat,
-    known: dict[str, Known],
-    moved: dict[bytes, Known],
-    gone: dict[str, Known],
-    tally: Tally,
-    force: bool,
-) -> None:
+def _read_one(run: _Run, file: FileStat, moved: dict[bytes, Known]) -> None:
+    tally = run.tally
     seen = time.time_ns()
     try:
-        data = disk.read(vault, file.path)
+        data = disk.read(run.vault, file.path)
     except FileNotFoundError:
         return
     except (OSError, DjinnError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        tally.problems.append(Problem(f"{vault.name}/{file.path}", f"cannot be read: {why}"))
+        tally.problems.append(Problem(f"{run.vault.name}/{file.path}", f"cannot be read: {why}"))
         return
     tally.read += 1
     digest = hashlib.blake2b(data, digest_size=16).digest()
-    before = known.get(file.path)
-    if before and before.hash == digest and not force:
+    before = run.known.get(file.path)
+    if before and before.hash == digest and not run.force:
         if before.stat != file or seen - before.seen_ns > RACY_NS:
-            memories.touch(connection, before.note_id, file, seen)
+            memories.touch(run.connection, before.note_id, file, seen)
         return
     if before is None and digest in moved:
         entry = moved.pop(digest)
-        gone.pop(entry.stat.path, None)
-        memories.touch(connection, entry.note_id, file, seen)
+        run.gone.pop(entry.stat.path, None)
+        memories.touch(run.connection, entry.note_id, file, seen)
         tally.moved += 1
     elif before is None:
         tally.added += 1
     else:
         tally.changed += 1
     note = parse(file.path, data)
-    memories.put(connection, number, file, seen, digest, note, list(cut(note)))
+    memories.put(run.connection, run.number, file, seen, digest, note, list(cut(note)))
 
 
 def cut(note: Note) -> Iterator[tuple[Chunk, list[Window]]]:

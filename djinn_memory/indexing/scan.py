@@ -17,23 +17,22 @@ class Changes(Struct, frozen=True):
     """What is to be looked at."""
 
     suspects: tuple[FileStat, ...]
-    """Files that are new or may have changed; only their bytes tell."""
+    """Files that are new or whose times or size are others than before."""
+    racy: tuple[FileStat, ...]
+    """Files that look the same, but were so fresh when they were read that it proves nothing."""
     gone: tuple[str, ...]
     """Paths of the index that the vault no longer has."""
 
 
 def changes(known: Mapping[str, Known], listing: Listing, *, force: bool = False) -> Changes:
     """Compare a listing with what the index knows; an incomplete listing shows nothing as gone."""
-    suspects = tuple(
-        file for file in listing.files if force or not unchanged(known.get(file.path), file)
-    )
+    suspects, racy = [], []
+    for file in listing.files:
+        before = known.get(file.path)
+        if force or before is None or before.stat != file:
+            suspects.append(file)
+        elif before.seen_ns - max(file.mtime_ns, file.ctime_ns) <= RACY_NS:
+            racy.append(file)
     listed = {file.path for file in listing.files}
     gone = tuple(path for path in known if path not in listed) if listing.complete else ()
-    return Changes(suspects, gone)
-
-
-def unchanged(known: Known | None, file: FileStat) -> bool:
-    """Whether the file is surely the one that was read."""
-    if known is None or known.stat != file:
-        return False
-    return known.seen_ns - max(file.mtime_ns, file.ctime_ns) > RACY_NS
+    return Changes(tuple(suspects), tuple(racy), gone)

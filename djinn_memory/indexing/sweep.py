@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import apsw
+from msgspec import Struct
 
 from djinn_memory.errors import NotFound
 from djinn_memory.indexing.scan import changes
@@ -13,18 +14,28 @@ from djinn_memory.notes import vault as disk
 from djinn_memory.store.index import memories
 
 
+class Stale(Struct, frozen=True):
+    """What a look around saw."""
+
+    changed: int
+    """Notes that are new, changed or gone."""
+    racy: int
+    """Notes that look the same but were read too soon after they were written to be sure."""
+    problems: list[Problem]
+
+
 def stale(
     connection: apsw.Connection,
     vaults: Sequence[Vault],
     exclude: Sequence[str],
     deadline: float,
-) -> tuple[int, list[Problem]]:
-    """How many notes seem new, changed or gone, as far as could be seen until `deadline`.
+) -> Stale:
+    """How many notes changed since they were indexed, as far as could be seen until `deadline`.
 
     Reads only, from the index and from directory listings; `deadline` is a `time.monotonic` value.
     """
     numbers = {vault.id: key for key, vault in memories.vault_ids(connection, vaults).items()}
-    count = 0
+    changed = racy = 0
     problems = []
     for vault in vaults:
         try:
@@ -34,5 +45,8 @@ def stale(
             continue
         known = memories.known(connection, numbers[vault.id]) if vault.id in numbers else {}
         found = changes(known, listing)
-        count += len(found.suspects) + len(found.gone)
-    return count, problems
+        if not listing.files:
+            problems += listing.problems
+        changed += len(found.suspects) + len(found.gone)
+        racy += len(found.racy)
+    return Stale(changed, racy, problems)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import apsw
 from msgspec import Struct
@@ -11,7 +12,7 @@ from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.resolve import Resolver, Target
 from djinn_memory.search.filters import condition
-from djinn_memory.search.hits import tags
+from djinn_memory.search.hits import on_disk, tags
 from djinn_memory.store.index.memories import vault_ids
 from djinn_memory.store.sqlite import Row, rows
 
@@ -84,13 +85,12 @@ _ENTRY = (
 def entries(
     connection: apsw.Connection, filters: Filters, vaults: Sequence[Vault], limit: int
 ) -> list[Entry]:
-    """Memories that satisfy `filters`, newest first."""
+    """Memories that satisfy `filters` and are still on the disk, newest first."""
     numbered = vault_ids(connection, vaults)
     where, values = condition(filters, numbered)
-    found = rows(
-        connection, f"{_ENTRY} where {where} order by date desc, path limit ?", (*values, limit)
-    )
-    return [_entry(connection, row, numbered) for row in found]
+    found = rows(connection, f"{_ENTRY} where {where} order by date desc, path", values)
+    present = (row for row in found if on_disk(numbered[row[5]], row[6]))
+    return [_entry(connection, row, numbered) for row in islice(present, limit)]
 
 
 def find(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> Entry:
@@ -102,12 +102,12 @@ def find(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> Ent
     numbered = vault_ids(connection, vaults)
     targets = _targets(connection, numbered)
     key = _exact(name, targets) or _resolve(name, targets, vaults)
-    if key is None:
+    found = rows(connection, f"{_ENTRY} where note.id = ?", (key,))
+    if not found or not on_disk(numbered[found[0][5]], found[0][6]):
         raise NotFound(
             f"no note {name!r}; give an id, a path or a title as `djinn memory list` shows them"
         )
-    [row] = rows(connection, f"{_ENTRY} where note.id = ?", (key,))
-    return _entry(connection, row, numbered)
+    return _entry(connection, found[0], numbered)
 
 
 def detail(connection: apsw.Connection, entry: Entry, vaults: Sequence[Vault]) -> Detail:

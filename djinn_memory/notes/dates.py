@@ -10,7 +10,7 @@ _FORM = re.compile(
     r"(?:[T ]+(?P<h>\d{1,2}):(?P<min>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?"
     r" ?(?P<zone>Z|[+-]\d{2}:?\d{2})?)?"
 )
-_AGO = re.compile(r"(\d{1,5}) ?(d|w|m|y|days?|weeks?|months?|years?)(?: ago)?")
+_AGO = re.compile(r"([0-9]{1,5}) ?(d|w|m|y|days?|weeks?|months?|years?)(?: ago)?")
 _DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
 
 
@@ -31,7 +31,7 @@ def iso_date(text: str | None) -> str | None:
         moment = datetime.fromisoformat(f"{day}T{clock}{zone}").astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def spoken_date(text: str, now: datetime) -> str | None:
@@ -44,6 +44,6 @@ def spoken_date(text: str, now: datetime) -> str | None:
             return (now - timedelta(days=int(ago[1]) * _DAYS[ago[2][0]])).date().isoformat()
         except OverflowError:
             return None
-    if re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", text):
+    if re.fullmatch(r"[0-9]{4}(-(0[1-9]|1[0-2]))?", text):
         return text
     return iso_date(text)

@@ -10,7 +10,8 @@ import yaml
 from msgspec import Struct
 
 from djinn_memory.errors import Refused
-from djinn_memory.yamltext import Unspliceable, set_value
+from djinn_memory.notes.text import detect
+from djinn_memory.yamltext import Unspliceable, line_end, load, set_value
 
 MAX_BLOCK = 256_000
 """Characters of front matter that are parsed; the largest of 10,000 real notes has 9,000."""
@@ -18,13 +19,13 @@ MAX_BLOCK = 256_000
 MAX_VALUES = 10_000
 """Scalars a block may hold once its aliases are followed, so that no bomb of aliases goes off."""
 
-_BLOCK = re.compile(r"\ufeff?---[ \t]*\n(.*?)(?:^|(?<=\n))(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_BLOCK = re.compile(
+    r"(---[ \t]*(?:\r\n?|\n))(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL
+)
 _ENTRY = re.compile(r"^[^\s#\-][^\n]*(?:\n(?:[ \t-][^\n]*|#[^\n]*)?(?=\n|\Z))*", re.MULTILINE)
 
 _PLACEHOLDER = re.compile(r"(?m)^([ \t]*(?:[^\s:#][^:\n]*:|-)[ \t]+)(\{\{[^'\n]*\}\})[ \t]*$")
 """What templates leave for a program to fill in; to YAML it is a mapping with a mapping as key."""
-
-_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 Fields = Mapping[str, Any]
 
@@ -47,7 +48,7 @@ def read(text: str) -> FrontMatter:
     block = _BLOCK.match(text)
     if not block:
         return FrontMatter({}, 0)
-    source, body = block[1], block.end()
+    source, body = block[2], block.end()
     if len(source) > MAX_BLOCK:
         return FrontMatter({}, body, f"front matter of {len(source):,} characters was not read")
     try:
@@ -69,27 +70,24 @@ def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
     A note without front matter gets a block. `Refused` when the block is broken: an edit would
     have to guess.
     """
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+    bom, encoding, _ = detect(data)
     try:
-        text = data.decode(encoding)
+        text = data[len(bom) :].decode(encoding or "ascii")
     except UnicodeDecodeError:
-        raise Refused("the note is not UTF-8 text; save it as UTF-8 first") from None
-    newline = "\r\n" if "\r\n" in text else "\n"
-    block = re.match(r"(\ufeff?---[ \t]*\r?\n)(.*?)((?:---|\.\.\.)[ \t]*(?:\r?\n|\Z))", text, re.S)
-    bom = "\ufeff" if text.startswith("\ufeff") else ""
-    head, source, tail = block.groups() if block else (f"{bom}---{newline}", "", f"---{newline}")
-    rest = text[block.end() :] if block else text[len(bom) :]
+        encoding = None
+    if encoding in (None, "cp1252"):
+        raise Refused("the note is not UTF-8 text; save it as UTF-8 first")
+    newline = line_end(text)
+    block = _BLOCK.match(text)
     try:
-        changed = set_value(source.replace("\r\n", "\n"), keys, value)
+        changed = set_value(block[2] if block else "", keys, value, newline=newline)
     except (yaml.YAMLError, Unspliceable) as error:
         raise Refused(f"broken front matter, mend it first: {_first_line(error)}") from None
-    if newline != "\n":
-        changed = changed.replace("\n", newline)
-    result = f"{head}{changed}{tail}{rest}"
-    if encoding == "utf-8":
-        return result.encode()
-    order = "utf-16-le" if data[:2] == b"\xff\xfe" else "utf-16-be"
-    return data[:2] + result.encode(order)
+    if block:
+        text = text[: block.start(2)] + changed + text[block.end(2) :]
+    else:
+        text = f"---{newline}{changed}---{newline}{text}"
+    return bom + text.encode(encoding)
 
 
 class _Broken(ValueError):
@@ -98,7 +96,7 @@ class _Broken(ValueError):
 
 def _load(source: str) -> Any:
     try:
-        value = yaml.load(_PLACEHOLDER.sub(r"\1'\2'", source), Loader=_Loader)
+        value = load(_PLACEHOLDER.sub(r"\1'\2'", source), typed=False)
         _count(value, [0], 0)
         return value
     except yaml.YAMLError as error:

@@ -17,6 +17,8 @@ _MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])(?=[ \t\r]|$)")
 _SPACE = re.compile(r"[ \t\r]+")
 # Lines outside of containers whose first character opens no block.
 _PLAIN_LINES = re.compile(r"(?:(?!```)[^\s>+*\d~<%$#|=_-][^\n]*\n)+")
+# Headings and table rows outside of containers in which nothing can begin that is no prose.
+_QUIET_LINES = re.compile(r"(?:(?:#{1,6}(?=[ \t\r\n])|\|)[^\n`$%<\\]*\n)+")
 _BLANK_LINES = re.compile(r"(?:[ \t\r]*\n)+")
 # Headings, table rows, rules and underlines: no code span reaches over their line's end.
 _ALONE = re.compile(r"#{1,6}(?=[ \t\r]|$)|\||[-=*_][-=*_ \t\r]*$")
@@ -68,6 +70,7 @@ _INLINE = re.compile(
 )
 _PAIRS = {"<!": "-->", "%%": "%%", "$$": "$$"}
 _TICKS = re.compile(r"`+")
+_SHOWN = re.compile(r"[^\r\n]")
 
 
 def mask(text: str) -> str:
@@ -94,7 +97,7 @@ def code_blocks(text: str) -> list[tuple[int, int]]:
 
 
 def _blank_out(text: str) -> str:
-    return " " * len(text) if "\n" not in text else re.sub(r"[^\r\n]", " ", text)
+    return _SHOWN.sub(" ", text) if "\n" in text or "\r" in text else " " * len(text)
 
 
 def _dead_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -130,6 +133,11 @@ def _blocks(text: str) -> Iterator[tuple[Kind, int, int]]:
     while pos < len(text):
         if not nest and (plain := _PLAIN_LINES.match(text, pos)):
             pos = plain.end()
+            continue
+        if not nest and (quiet := _QUIET_LINES.match(text, pos)):
+            if prose < pos:
+                yield "prose", prose, pos
+            pos = prose = quiet.end()
             continue
         line = _continue(text, pos, nest)
         line, fresh = (line, False) if line.blank else _open_containers(text, line, nest)

@@ -11,19 +11,22 @@ from msgspec import Struct
 
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import iso_date
+from djinn_memory.notes.headings import headings
 from djinn_memory.notes.links import Link, parse_links
 from djinn_memory.notes.markup import mask
 from djinn_memory.notes.plain import inline
 from djinn_memory.notes.text import decode
 
-_H1 = re.compile(r"^ {0,3}#[ \t]+(?P<atx>[^\n]+?)(?:[ \t]+#+)?$", re.MULTILINE)
-_H1_UNDERLINED = re.compile(r"(?:\A|\n\n)(?P<atx>[^\n#>|-][^\n]*)\n {0,3}={2,}[ \t]*(?:\n|\Z)")
-_TAG = re.compile(
-    r"(?<![^\s(,;])(?<!\]\()#(?=[^\s#]*[^\W\d])([\w/-](?:[\w/-]|[^\x00-\x7f\s\u2010-\u206f\u3000-\u303f])*)"
-)
+_TAG = re.compile(r"(?<![^\s(,;])(?<!\]\()#((?:[\w/-]|[^\x00-\x7f\s\u2010-\u206f\u3000-\u303f])++)")
+"""A tag begins a word and is not a number alone: that is how people write of an issue or a year."""
+
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 _ID = re.compile(r"mem_[0-9a-hjkmnp-tv-z]{16}")
 _BRACKETS = re.compile(r"^\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]$")
+
+
+MAX_TITLE = 300
+"""A longer title is cut: every window of the note carries it."""
 
 
 class Note(Struct, frozen=True):
@@ -58,13 +61,8 @@ def parse(path: str, data: bytes) -> Note:
     front = frontmatter.read(text)
     fields = {key.strip().casefold(): value for key, value in front.fields.items()}
     prose = mask(text[front.body :])
-    heading = _H1.search(prose) or _H1_UNDERLINED.search(prose)
-    own = _first(fields.get("title"))
-    if not own and heading:
-        start, end = heading.span("atx")
-        own = text[front.body + start : front.body + end]
     name = PurePosixPath(path).stem
-    title = inline(own or "")[:300]
+    title = inline(_first(fields.get("title"))) or _first_heading(text[front.body :], prose)
     day = _DAY.search(name)
     created = iso_date(_first(fields.get("created")))
     identity = _first(fields.get("id")) or ""
@@ -73,7 +71,7 @@ def parse(path: str, data: bytes) -> Note:
     return Note(
         text=text,
         body=front.body,
-        title=title or name,
+        title=title[:MAX_TITLE] or name,
         titled=bool(title),
         id=identity if _ID.fullmatch(identity) else None,
         type=kind[:100] or None,
@@ -86,6 +84,12 @@ def parse(path: str, data: bytes) -> Note:
         links=tuple(parse_links(text[front.body :], fields=front.fields, prose=prose)),
         problem="; ".join(remarks) or None,
     )
+
+
+def _first_heading(body: str, prose: str) -> str:
+    """The words of the first level-one heading that has any."""
+    ones = (body[slice(*h.title)] for h in headings(prose) if h.level == 1)
+    return next(filter(None, map(inline, filter(None, ones))), "")
 
 
 def _first(value: Any) -> str:
@@ -114,8 +118,13 @@ def _words(fields: dict[str, Any], *keys: str, split: str) -> Iterator[str]:
 def _tags(fields: dict[str, Any], prose: str) -> tuple[str, ...]:
     """Tags of the front matter, then those in the text, each once whatever its case."""
     found = [tag.lstrip("#") for tag in _words(fields, "tags", "tag", split=r",\s")]
-    found += [match[1].strip("/") for match in _TAG.finditer(prose)]
-    return tuple({tag.casefold(): tag for tag in reversed(found) if tag}.values())[::-1]
+    found += [tag for tag in _TAG.findall(prose) if not tag.isdecimal()]
+    once: dict[str, str] = {}
+    for tag in found:
+        name = tag.strip("/")
+        if name.strip("-/"):
+            once.setdefault(name.casefold(), name)
+    return tuple(once.values())
 
 
 def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:

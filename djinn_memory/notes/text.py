@@ -5,41 +5,52 @@ from __future__ import annotations
 import codecs
 
 _BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
 
 def decode(data: bytes) -> tuple[str, str | None]:
-    """The text of a file, with `\\n` line ends, and a remark when it had to be guessed.
+    """The text of a file, with `\\n` line ends, and a remark when something is wrong with it.
 
-    A byte order mark decides; then UTF-8; UTF-16 without a mark shows by its zero bytes; what is
-    left is read as Windows-1252, in which every byte is something, so no text is lost.
+    What no encoding explains is read as Windows-1252, in which every byte is something, so no text
+    is lost; only binary data has none.
     """
-    text, remark = _decode(data)
+    bom, encoding, remark = detect(data)
+    if encoding is None:
+        return "", remark
+    try:
+        text = data[len(bom) :].decode(encoding)
+    except UnicodeDecodeError:
+        text = data[len(bom) :].decode(encoding, errors="replace")
+        remark = remark or f"not valid {encoding.upper()}; broken characters were replaced"
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+        remark = remark or "it has NUL characters; remove them"
     return text.replace("\r\n", "\n").replace("\r", "\n"), remark
 
 
-def _decode(data: bytes) -> tuple[str, str | None]:
+def detect(data: bytes) -> tuple[bytes, str | None, str | None]:
+    """A file's byte order mark, its encoding (None: binary), and a remark when that is a guess.
+
+    A mark decides; then UTF-16 shows by its zero bytes; then UTF-8.
+    """
     for bom, encoding in _BOMS:
         if data.startswith(bom):
-            text = data.decode(encoding, errors="replace")
-            broken = "\ufffd" in text
-            return (
-                text,
-                f"not valid {encoding}; broken characters were replaced" if broken else None,
-            )
+            return bom, encoding, None
     head = data[:4096]
-    if b"\0" in head:
+    if any(head) and b"\0" in head:
         for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[0::2])):
             if zeros.count(0) > 0.4 * len(zeros):
-                return data.decode(encoding, errors="replace"), "UTF-16 without a byte order mark"
-        return "", "binary, not text; rename it or exclude it"
+                return b"", encoding, "UTF-16 without a byte order mark"
     try:
-        return data.decode("utf-8"), None
+        data.decode("utf-8")
     except UnicodeDecodeError as error:
-        remark = f"not UTF-8 (byte {error.start}); read as Windows-1252, save it as UTF-8"
-        return data.decode("cp1252", errors="replace"), remark
+        if b"\0" in head:
+            return b"", None, "binary, not text; rename it or exclude it"
+        why = f"not UTF-8 (byte {error.start}); read as Windows-1252, save it as UTF-8"
+        return b"", "cp1252", why
+    return b"", "utf-8", None

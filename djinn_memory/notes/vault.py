@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from djinn_memory.errors import NotFound, Refused
+from djinn_memory.errors import ConfigError, NotFound, Refused
 from djinn_memory.files import inside
 from djinn_memory.models import Problem, Vault
 
@@ -50,8 +51,8 @@ class Listing(Struct):
 def walk(vault: Vault, exclude: Sequence[str] = (), *, deadline: float | None = None) -> Listing:
     """List the notes of a vault, sorted by path; `deadline` is a `time.monotonic` value.
 
-    Symbolic links count only where they lead to a file inside the vault, and folders behind links
-    are not entered, so a walk ends and nothing outside is read. `NotFound` when the root is gone.
+    Symbolic links are not followed: what lies in the vault is listed under its own name, and what
+    lies outside is not read. `NotFound` when the root is gone.
     """
     listing = Listing([])
     ignored = _spec(exclude)
@@ -100,28 +101,23 @@ def _visit(
         info = entry.stat(follow_symlinks=False)
         if stat.S_ISLNK(info.st_mode):
             inside(vault.root, path)
-            info = entry.stat()
+    except FileNotFoundError:
+        return
     except (OSError, Refused) as error:
-        if not isinstance(error, FileNotFoundError):
-            listing.problems.append(_unreadable(f"{vault.name}/{path}", error))
+        listing.problems.append(_unreadable(f"{vault.name}/{path}", error))
         return
     if not stat.S_ISREG(info.st_mode):
         return
+    what = f"{vault.name}/{path}"
     if not _encodable(path):
-        listing.problems.append(
-            Problem(f"{vault.name}/{path!a}", "its name is not valid UTF-8; rename it")
+        listing.problems.append(Problem(ascii(what), "its name is not valid UTF-8; rename it"))
+    elif info.st_size > MAX_BYTES:
+        why = f"{info.st_size:,} bytes is too large for a note; skipped"
+        listing.problems.append(Problem(what, why))
+    else:
+        listing.files.append(
+            FileStat(path, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
         )
-        return
-    if info.st_size > MAX_BYTES:
-        listing.problems.append(
-            Problem(
-                f"{vault.name}/{path}", f"{info.st_size:,} bytes is too large for a note; skipped"
-            )
-        )
-        return
-    listing.files.append(
-        FileStat(path, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
-    )
 
 
 def attachments(vault: Vault, exclude: Sequence[str] = ()) -> Iterator[str]:
@@ -140,7 +136,11 @@ def attachments(vault: Vault, exclude: Sequence[str] = ()) -> Iterator[str]:
 
 def read(vault: Vault, path: str) -> bytes:
     """The bytes of a note; a path or link that leads out of the vault is `OutsideVault`."""
-    with inside(vault.root, path).open("rb") as file:
+    target = inside(vault.root, path)
+    if target.exists() and not target.is_file():
+        # To open a FIFO would wait for a writer for ever.
+        raise Refused(f"{vault.name}/{path} is no file")
+    with target.open("rb") as file:
         return file.read(MAX_BYTES + 1)[:MAX_BYTES]
 
 
@@ -152,7 +152,7 @@ def trash(vault: Vault, path: str) -> Path:
     inside(vault.root, Path(path).parent)
     if not source.is_symlink() and not source.is_file():
         raise NotFound(f"{vault.name}/{path} is gone already; `djinn index` notices that")
-    folder = inside(vault.root, TRASH) / PurePosixPath(path).parent
+    folder = inside(vault.root, Path(TRASH, path).parent)
     folder.mkdir(parents=True, exist_ok=True)
     name = PurePosixPath(path)
     target, number = folder / name.name, 2
@@ -167,7 +167,10 @@ def _spec(exclude: Sequence[str]) -> GitIgnoreSpec | None:
         return None
     from pathspec import GitIgnoreSpec
 
-    return GitIgnoreSpec.from_lines(exclude)
+    try:
+        return GitIgnoreSpec.from_lines(exclude)
+    except (ValueError, re.error) as error:
+        raise ConfigError(f"exclude: {error}; write patterns as in .gitignore") from None
 
 
 def _encodable(path: str) -> bool:

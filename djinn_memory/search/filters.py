@@ -22,7 +22,11 @@ def condition(filters: Filters, vault_ids: Iterable[int]) -> Condition:
 
     def add(sql: str, *bound: object) -> None:
         parts.append(sql)
-        values.extend(bound)
+        # Bytes of the command line that are no text come as lone surrogates: they match nothing.
+        values.extend(
+            value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+            for value in bound
+        )
 
     ids = list(vault_ids)
     add(f"note.vault_id in ({_marks(ids)})", *ids)
@@ -58,7 +62,7 @@ def condition(filters: Filters, vault_ids: Iterable[int]) -> Condition:
 
 
 def _has_tag(tag: str) -> tuple[str, str, int, str]:
-    folded = tag.lstrip("#").casefold()
+    folded = tag.lstrip("#").rstrip("/").casefold()
     sql = (
         "exists (select 1 from tag where tag.memory_id = memory.id "
         "and (folded = ? or substr(folded, 1, ?) = ?))"

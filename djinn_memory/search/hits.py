@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
@@ -59,6 +60,11 @@ def hit(
         legs={name: leg for name, leg in legs.items() if leg is not None},
         feedback=candidate.feedback,
     )
+
+
+def on_disk(vault: Vault, path: str) -> bool:
+    """Whether a note's file is there, and may be looked at."""
+    return os.path.isfile(os.path.join(vault.root, path))  # noqa: PTH113, PTH118 - never raises
 
 
 def tags(connection: apsw.Connection, memory_id: int) -> tuple[str, ...]:

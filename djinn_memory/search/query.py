@@ -9,6 +9,9 @@ from msgspec.structs import replace
 
 from djinn_memory.models import Filters
 
+MAX_OPERATORS = 50
+"""Phrases, words left out and filters of one query; what comes after them is text."""
+
 _PART = re.compile(
     r'(?P<minus>-?)(?:(?P<key>tag|type|path):(?P<value>"[^"]+"|[^\s"]+)'
     r'|"(?P<phrase>[^"]*)"|(?P<text>[^\s"]+|"))',
@@ -52,9 +55,14 @@ def parse(query: str) -> Query:
     without: list[str] = []
     wanted: dict[str, list[str]] = {"tag": [], "type": [], "path": []}
     excluded: list[tuple[str, str]] = []
-    for part in _PART.finditer(query.replace("\0", " ")):
+    readable = query.replace("\0", " ").encode("utf-8", "replace").decode()
+    spare = MAX_OPERATORS
+    for part in _PART.finditer(readable):
         minus, phrase, word = part["minus"], part["phrase"], part["text"]
         value = (part["value"] or "").strip('"').lstrip("#")
+        if not spare:
+            text.append(part[0])
+            continue
         if value and minus:
             excluded.append((part["key"].lower(), value))
         elif value:
@@ -66,6 +74,8 @@ def parse(query: str) -> Query:
             text.append(phrase)
         else:
             text.append(part[0])
+            continue
+        spare -= 1
     return Query(
         " ".join(text).strip(),
         tuple(phrases),

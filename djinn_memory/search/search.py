@@ -72,7 +72,7 @@ def _present(
         if taken.get(one.note_id, 0) >= most:
             continue
         if one.note_id not in there:
-            there[one.note_id] = (vaults[vault].root / path).is_file()
+            there[one.note_id] = hits.on_disk(vaults[vault], path)
         if there[one.note_id]:
             taken[one.note_id] = taken.get(one.note_id, 0) + 1
             chosen.append(one)

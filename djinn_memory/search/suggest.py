@@ -4,44 +4,61 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Sequence
 
 import apsw
 
 from djinn_memory.search.words_leg import stop_words
 from djinn_memory.store.index import words
 
+MAX_WORDS = 20
+"""Words of a query that are looked at."""
+
+MIN_LENGTH = 3
+"""A shorter word is like too many others."""
+
+LIKENESS = 0.7
+"""By `difflib`: one letter of four wrong, or two of seven."""
+
 MAX_CANDIDATES = 20_000
+"""Words of the index that one word is compared with: a tenth of a second."""
 
 
 def near_spellings(
-    connection: apsw.Connection, text: str, where: str, values: list[object]
+    connection: apsw.Connection, text: str, where: str, values: Sequence[object]
 ) -> tuple[str, ...]:
-    """For each word of `text` that the index does not hold, the most alike one that it does.
+    """For each word of `text` that the notes do not hold, the most alike one that they do.
 
-    Only words of chunks that satisfy `where` are told, so that nothing of a hidden vault shows.
+    Only chunks that satisfy `where` count, so that nothing of a hidden vault shows, not even that
+    a word is there. The first letter is taken to be right.
     """
     found: dict[str, None] = {}
-    for word in words.split(connection, text)[:20]:
+    for word in dict.fromkeys(words.split(connection, text)[:MAX_WORDS]):
         stem = words.stem(connection, word)
-        if len(word) < 3 or word in stop_words() or words.frequency(connection, stem):
+        if _short(word) or words.search(connection, f'"{word}"', where, values, 1):
             continue
         near = [
             term
             for (term,) in connection.execute(
-                "select term from vocabulary where length(term) between ? and ? limit ?",
-                (len(stem) - 2, len(stem) + 2, MAX_CANDIDATES),
+                "select term from vocabulary where term >= ? and term < ? "
+                "and length(term) between ? and ? limit ?",
+                (stem[0], chr(ord(stem[0]) + 1), len(stem) - 2, len(stem) + 2, MAX_CANDIDATES),
             )
         ]
-        for term in difflib.get_close_matches(stem, near, 3, cutoff=0.7):
+        for term in difflib.get_close_matches(stem, near, 20, cutoff=LIKENESS):
             spelled = _spelled(connection, term, where, values)
-            if spelled:
+            if spelled and difflib.get_close_matches(word, [spelled], cutoff=LIKENESS):
                 found[spelled] = None
                 break
     return tuple(found)
 
 
+def _short(word: str) -> bool:
+    return len(word) < MIN_LENGTH or word in stop_words()
+
+
 def _spelled(
-    connection: apsw.Connection, term: str, where: str, values: list[object]
+    connection: apsw.Connection, term: str, where: str, values: Sequence[object]
 ) -> str | None:
     """A word of some visible chunk whose stem is `term`."""
     for (text,) in connection.execute(
@@ -50,7 +67,7 @@ def _spelled(
         f"where words match ? and {where} limit 3",
         (f'"{term}"*', *values),
     ):
-        for word in re.findall(r"\w+", text):
-            if words.stem(connection, word) == term:
-                return str(word).lower()
+        for word in dict.fromkeys(re.findall(r"\w+", text.lower())):
+            if not _short(word) and words.stem(connection, word) == term:
+                return str(word)
     return None

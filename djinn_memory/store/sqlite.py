@@ -24,24 +24,43 @@ def connect(path: Path, schema: Path, *, write: bool = True) -> apsw.Connection:
     Reading works on a disk that cannot be written. Raises `Unavailable` when the file is missing,
     unreadable or broken and `Refused` when a newer djinn made it.
     """
-    try:
+    with _explained(path):
         connection = _open(path, write)
         _migrate(connection, path, schema, write)
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError):
-        raise Unavailable(
-            f"{path} cannot be opened; check that it exists and its permissions"
-        ) from None
-    except (apsw.NotADBError, apsw.CorruptError):
-        raise Broken(f"{path} is damaged; `djinn index --rebuild` makes it anew") from None
-    except apsw.FullError:
-        raise Unavailable(f"the disk is full: {path} cannot grow; make room") from None
-    except apsw.BusyError:
-        raise Unavailable(f"another djinn process is writing {path}; try again") from None
     return connection
 
 
 class Broken(Unavailable):
     """The file is no database, or a damaged one."""
+
+
+@contextmanager
+def _explained(path: str | Path) -> Iterator[None]:
+    """SQLite's errors as ones that say what to do."""
+    try:
+        yield
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError):
+        raise Unavailable(
+            f"{path} cannot be opened; check that it exists and its permissions"
+        ) from None
+    except (apsw.NotADBError, apsw.CorruptError):
+        raise Broken(f"{path} is damaged; move it away and run `djinn index`") from None
+    except (apsw.FullError, apsw.IOError):
+        raise Unavailable(f"{path} cannot be written: the disk is full or failing") from None
+    except apsw.BusyError:
+        raise Unavailable(f"another djinn process is writing {path}; try again") from None
+
+
+def damaged(path: Path) -> bool:
+    """Whether SQLite finds the file unreadable or its pages in disorder."""
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        found = connection.execute("pragma quick_check(1)").get
+    except (apsw.NotADBError, apsw.CorruptError):
+        return True
+    except apsw.Error:
+        return False
+    return bool(found != "ok")
 
 
 def _open(path: Path, write: bool) -> apsw.Connection:
@@ -99,14 +118,26 @@ def rows(connection: apsw.Connection, sql: str, values: Sequence[object] = ()) -
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
     """All or nothing, with the write lock taken at the start so that it cannot fail half way."""
-    connection.execute("begin immediate")
+    with _explained(connection.filename):
+        connection.execute("begin immediate")
+        try:
+            yield
+            connection.execute("commit")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("rollback")
+            raise
+
+
+@contextmanager
+def snapshot(connection: apsw.Connection) -> Iterator[None]:
+    """Every query inside sees the same state, whatever other processes commit meanwhile."""
+    connection.execute("begin")
     try:
         yield
-    except BaseException:
+    finally:
         if connection.in_transaction:
             connection.execute("rollback")
-        raise
-    connection.execute("commit")
 
 
 def load_vectors(connection: apsw.Connection) -> None:

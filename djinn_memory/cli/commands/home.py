@@ -21,7 +21,8 @@ def register(app: typer.Typer) -> None:
 def init(
     ctx: typer.Context,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[DIR]", help="Where; --home or ~/djinn if not given.")
+        Path | None,
+        typer.Argument(metavar="[DIR]", help="Where; else --home, DJINN_HOME or ~/djinn."),
     ] = None,
     agents: Annotated[
         list[str] | None,
@@ -35,9 +36,10 @@ def init(
     Run it again to complete a home or to add agents; it changes nothing that is there.
     """
     from djinn_memory import home as homes
+    from djinn_memory.config import home_from_environment
 
-    place = folder or ctx.obj or Path.home() / "djinn"
-    home, made = homes.init(place, tuple(agents or ()))
+    place = folder or ctx.obj or home_from_environment() or Path.home() / "djinn"
+    home, made = homes.init(Path(place), tuple(agents or ()))
     if json:
         output.as_json("djinn.init/1", home=home.root, made=made, problems=[])
         return
@@ -95,7 +97,8 @@ def status(ctx: typer.Context, json: options.Json = False) -> None:
     djinn = options.open_djinn(ctx)
     found = djinn.status()
     if json:
-        output.as_json("djinn.status/1", **_fields(found))
+        vaults = [{**_fields(vault), "notes": notes} for vault, notes in found.vaults]
+        output.as_json("djinn.status/1", **{**_fields(found), "vaults": vaults})
         return
     say(f"home      {output.clean(str(found.home))}")
     say(f"agents    {', '.join(found.agents)}")

@@ -108,12 +108,16 @@ def list_memories(
     asked = options.filters(
         vaults=vaults, types=types, tags=tags, planes=planes, since=since, until=until, where=where
     )
-    entries = options.open_djinn(ctx).entries(asked, agent=agent, limit=limit or 50)
+    djinn = options.open_djinn(ctx)
+    entries = djinn.entries(asked, agent=agent, limit=limit or 50)
     if json:
         output.as_json(
-            "djinn.memory.list/1", memories=[render.entry(one) for one in entries], problems=[]
+            "djinn.memory.list/1",
+            memories=[render.entry(one) for one in entries],
+            problems=djinn.problems,
         )
         return
+    output.problems(djinn.problems)
     output.columns(
         [[one.date[:10], one.type or "-", one.title, f"{one.vault}/{one.path}"] for one in entries],
         head=("date", "type", "title", "path"),
@@ -125,10 +129,12 @@ def show(
     ctx: typer.Context, name: Name, agent: options.Agent = None, json: options.Json = False
 ) -> None:
     """Show a whole note, what it links to and what links to it."""
-    detail, text = options.open_djinn(ctx).show(name, agent=agent)
+    djinn = options.open_djinn(ctx)
+    detail, text = djinn.show(name, agent=agent)
     if json:
-        render.show_json(detail, text)
+        render.show_json(detail, text, djinn.problems)
     else:
+        output.problems(djinn.problems)
         render.show(detail, text)
 
 
@@ -150,7 +156,10 @@ def delete(
     moved = None if dry_run else djinn.delete(entry)
     if json:
         output.as_json(
-            "djinn.memory.delete/1", memory=render.entry(entry), moved_to=moved, problems=[]
+            "djinn.memory.delete/1",
+            memory=render.entry(entry),
+            moved_to=moved,
+            problems=djinn.problems,
         )
     elif dry_run:
         say(f"would move {output.clean(place)} to the trash")
@@ -166,12 +175,14 @@ def stats(
     json: options.Json = False,
 ) -> None:
     """Count notes by type, plane, tag and vault."""
-    found = options.open_djinn(ctx).stats(options.filters(vaults=vaults), agent=agent)
+    djinn = options.open_djinn(ctx)
+    found = djinn.stats(options.filters(vaults=vaults), agent=agent)
     if json:
         from msgspec.structs import asdict
 
-        output.as_json("djinn.memory.stats/1", **asdict(found), problems=[])
+        output.as_json("djinn.memory.stats/1", **asdict(found), problems=djinn.problems)
         return
+    output.problems(djinn.problems)
     say(
         f"{count(found.notes, 'note')}, {count(found.chunks, 'chunk')}, "
         f"{count(found.links, 'link')} ({found.unresolved:,} unresolved)"
@@ -193,4 +204,6 @@ def _confirm(entry: Entry, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise UsageError("nobody is there to be asked; give --yes to delete without a question")
     talk(f"{output.clean(entry.title)}  ({output.clean(entry.vault)}/{output.clean(entry.path)})")
-    typer.confirm("Move it to the trash?", abort=True, err=True)
+    if not typer.confirm("Move it to the trash?", err=True):
+        talk("it stays where it is")
+        raise typer.Exit

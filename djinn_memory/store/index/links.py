@@ -8,33 +8,55 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from djinn_memory.store.index import meta
+
 if TYPE_CHECKING:
     from djinn_memory.models import Vault
-    from djinn_memory.notes.links import Link
+    from djinn_memory.notes.note import Note
 
 
-def put(connection: apsw.Connection, note_id: int, found: Sequence[Link]) -> None:
-    """Write the links of a note, unresolved until `resolve` runs."""
+def put(connection: apsw.Connection, note_id: int, note: Note) -> None:
+    """Write the links of a note, with their place in its file, unresolved until `resolve` runs."""
+    above = note.text.count("\n", 0, note.body)
     connection.executemany(
         "insert into link (note_id, target, heading, block, label, kind, embed, field, line, "
         "start, stop) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 note_id, link.target, link.heading, link.block, link.label, link.kind, link.embed,
-                link.field, link.line, link.start, link.end,
+                link.field,
+                *(
+                    (link.line + above, link.start + note.body, link.end + note.body)
+                    if link.field is None
+                    else (link.line, link.start, link.end)
+                ),
             )
-            for link in found
+            for link in note.links
         ],
     )  # fmt: skip
 
 
+def unsettle(connection: apsw.Connection) -> None:
+    """Note, in the transaction that changes a note, that links may lead elsewhere now."""
+    meta.put(connection, "links", "unsettled")
+
+
+def settled(connection: apsw.Connection) -> str | None:
+    """What `resolve` was told of the attachments; None when a note has changed since."""
+    value = meta.get(connection, "links")
+    return None if value == "unsettled" else value
+
+
 def resolve(
-    connection: apsw.Connection, vaults: Sequence[Vault], attachments: Sequence[tuple[str, str]]
+    connection: apsw.Connection,
+    vaults: Sequence[Vault],
+    attachments: Sequence[tuple[str, str]],
+    mark: str,
 ) -> None:
     """Find the target of every link anew: one new or renamed note can change any of them.
 
     `attachments` are (vault, path) of files that are no notes; a link to one is resolved without
-    a note.
+    a note. `mark` stands for them in `settled`.
     """
     from djinn_memory.notes.resolve import Resolver, Target
 
@@ -74,3 +96,4 @@ def resolve(
     connection.executemany(
         "update link set target_note_id = ?, how = ?, candidates = ? where id = ?", changes
     )
+    meta.put(connection, "links", mark)

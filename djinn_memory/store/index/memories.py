@@ -106,7 +106,8 @@ def put(
     memory_id = _put_memory(connection, note_id, file, note)
     for ordinal, (chunk, windows) in enumerate(chunks):
         _put_chunk(connection, memory_id, ordinal, file.path, note, chunk, windows)
-    links.put(connection, note_id, note.links)
+    links.put(connection, note_id, note)
+    links.unsettle(connection)
     return note_id
 
 
@@ -123,6 +124,7 @@ def remove(connection: apsw.Connection, note_id: int) -> None:
     """Forget a note and all that hangs off it."""
     _clear(connection, note_id)
     connection.execute("delete from note where id = ?", (note_id,))
+    links.unsettle(connection)
 
 
 def remove_vault(connection: apsw.Connection, vault: int) -> None:
@@ -180,7 +182,7 @@ def _put_memory(connection: apsw.Connection, note_id: int, file: FileStat, note:
         connection.execute("insert or ignore into alias values (?, ?)", (memory_id, alias))
     connection.executemany(
         "insert into field values (?, ?, ?, ?)",
-        [(memory_id, key, value, value.casefold()) for key, value in note.fields],
+        [(memory_id, key.casefold(), value, value.casefold()) for key, value in note.fields],
     )
     return memory_id
 

@@ -54,14 +54,15 @@ def remove(connection: apsw.Connection, window_ids: Sequence[int]) -> None:
         )
 
 
-def pending(connection: apsw.Connection, limit: int = -1) -> list[int]:
-    """Windows that wait for a vector, oldest first."""
-    return [
-        key
-        for (key,) in connection.execute(
-            "select id from window where not embedded order by id limit ?", (limit,)
-        )
-    ]
+def pending(connection: apsw.Connection, vault_ids: Iterable[int]) -> int:
+    """How many windows of these vaults wait for a vector."""
+    count: int = connection.execute(
+        "select count(*) from window join chunk on chunk.id = chunk_id "
+        "join memory on memory.id = memory_id join note on note.id = note_id "
+        "where not embedded and vault_id in (select value from json_each(?))",
+        (json.dumps(list(vault_ids)),),
+    ).get
+    return count
 
 
 def nearest(

@@ -95,7 +95,8 @@ def _tokens(connection: apsw.Connection, name: str, options: list[str], text: st
         include_offsets=False,
         include_colocated=False,
     )
-    return list(found)
+    # A combining accent by itself is a token of nothing.
+    return [token for token in found if token]
 
 
 def frequency(connection: apsw.Connection, stemmed: str) -> int:

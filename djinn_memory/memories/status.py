@@ -1,0 +1,70 @@
+"""A home at a glance."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import apsw
+from msgspec import Struct
+
+from djinn_memory.home import Home
+from djinn_memory.indexing.sweep import stale
+from djinn_memory.memories.catalogue import Stats, stats
+from djinn_memory.models import Filters, Problem, Vault
+from djinn_memory.store.index import vectors
+from djinn_memory.store.sqlite import snapshot
+
+LOOK_SECONDS = 10
+"""Spent at most on looking for changed notes: a person waits for this."""
+
+
+class Status(Struct, frozen=True):
+    """How much there is, and what waits to be indexed."""
+
+    home: Path
+    agents: tuple[str, ...]
+    vaults: tuple[tuple[Vault, int], ...]
+    """Each with the number of its notes in the index."""
+    stats: Stats | None
+    """None while there is no index."""
+    stale: int
+    """Notes that seem to have changed since they were indexed."""
+    index_bytes: int
+    cache_bytes: int
+    provider: str
+    identity: str | None
+    """Of the vectors in the index."""
+    problems: tuple[Problem, ...]
+
+
+def status(home: Home, index: apsw.Connection | None, problems: Sequence[Problem]) -> Status:
+    """The state of a home; `index` is None while there is none."""
+    counted = identity = seen = None
+    if index:
+        with snapshot(index):
+            counted = stats(index, Filters(), home.vaults)
+            identity = vectors.space(index)
+            deadline = time.monotonic() + LOOK_SECONDS
+            seen = stale(index, home.vaults, home.config.exclude, deadline)
+    notes = counted.vaults if counted else {}
+    return Status(
+        home=home.root,
+        agents=tuple(home.config.agents),
+        vaults=tuple((vault, notes.get(vault.name, 0)) for vault in home.vaults),
+        stats=counted,
+        stale=seen.changed if seen else 0,
+        index_bytes=_size(home.index_path),
+        cache_bytes=_size(home.embeddings_path),
+        provider=home.config.embedding.provider,
+        identity=identity,
+        problems=(*problems, *(seen.problems if seen else ())),
+    )
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

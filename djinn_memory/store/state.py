@@ -1,0 +1,88 @@
+"""A home's databases and their lock, each opened when it is first needed."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import apsw
+
+from djinn_memory.errors import IndexMissing, Unavailable
+from djinn_memory.files import lock
+from djinn_memory.home import Home
+from djinn_memory.models import Problem
+from djinn_memory.store.index import open_index
+from djinn_memory.store.sqlite import Broken, damaged
+
+if TYPE_CHECKING:
+    from djinn_memory.store.embeddings import EmbeddingCache
+
+
+class State:
+    """What lies in a home's state folder. What goes wrong but is overcome is told in `problems`."""
+
+    def __init__(self, home: Home, problems: list[Problem]) -> None:
+        self._home = home
+        self._problems = problems
+
+    @cached_property
+    def index(self) -> apsw.Connection:
+        """The index, writable where the disk lets it be, made when there is none."""
+        path = self._home.index_path
+        try:
+            return open_index(path)
+        except Broken:
+            raise
+        except (Unavailable, OSError):
+            if not path.exists():
+                raise IndexMissing(
+                    f"there is no index at {path} and none can be written; "
+                    "check the folder's permissions, or set state_dir in config.yaml"
+                ) from None
+            return open_index(path, write=False)
+
+    @cached_property
+    def cache(self) -> EmbeddingCache:
+        """The vectors made so far, which outlive the index."""
+        from djinn_memory.store.embeddings import EmbeddingCache
+
+        return EmbeddingCache(self._home.embeddings_path)
+
+    @property
+    def writable(self) -> bool:
+        """Whether the index can be written."""
+        return not self.index.readonly("main")
+
+    def need_writable(self) -> None:
+        """Raise `Unavailable` when the index cannot be written."""
+        if not self.writable:
+            raise Unavailable(
+                f"{self._home.state} cannot be written; check its permissions, "
+                "or set state_dir in config.yaml"
+            )
+
+    def lock(self, timeout: float) -> contextlib.AbstractContextManager[None]:
+        """Hold the index against other writers; `Unavailable` after `timeout` seconds."""
+        return lock(self._home.state / "index.lock", timeout=timeout)
+
+    def set_aside_damaged(self) -> bool:
+        """Rename what is damaged of index and cache; whether anything was."""
+        self.__dict__.pop("index", None)
+        self.__dict__.pop("cache", None)
+        found = False
+        for path in (self._home.index_path, self._home.embeddings_path):
+            if not path.exists() or not damaged(path):
+                continue
+            aside = path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}")
+            try:
+                path.rename(aside)
+            except OSError:
+                raise Unavailable(
+                    f"{path} is damaged and cannot be moved away; mend the folder's permissions"
+                ) from None
+            why = f"was damaged; set aside as {aside.name}, run `djinn index`"
+            self._problems.append(Problem(str(path), why))
+            found = True
+        return found

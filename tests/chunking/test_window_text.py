@@ -1,0 +1,41 @@
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from djinn_memory.chunking.chunks import WINDOW_TOKENS, chunks, windows
+from djinn_memory.chunking.tokens import count_tokens, token_starts
+from djinn_memory.chunking.window_text import PREFIX_TOKENS, prefix, room, window_text
+from djinn_memory.notes.note import parse
+
+MODEL_READS = 254
+"""Of 256 tokens, two are the marks around a text."""
+
+
+def test_the_prefix_says_where_and_when() -> None:
+    assert prefix("T", (), None) == "T"
+    assert prefix("T", ("A", "B"), "2026-03-04T10:00:00Z") == "T > A > B (2026-03-04)"
+    assert prefix("T", ("T", "B"), None) == "T > B"
+
+
+@given(st.text(min_size=1), st.lists(st.text(max_size=300), max_size=6))
+def test_the_prefix_leaves_room(title: str, trail: list[str]) -> None:
+    line = prefix(title, tuple(trail), None)
+    assert count_tokens(line) <= PREFIX_TOKENS
+    assert room(line) >= WINDOW_TOKENS - PREFIX_TOKENS
+
+
+def test_a_window_is_plain_and_says_its_title_once() -> None:
+    assert window_text("T > A", "**one** [[two|2]]\n") == "T > A\none 2"
+    assert window_text("T > A", "") == "T > A"
+    assert window_text("One", "One two") == "One two"
+
+
+def test_no_window_is_longer_than_the_model_reads(data_dir: Path) -> None:
+    for file in sorted((data_dir / "vaults" / "foam-docs").rglob("*.md")):
+        note = parse(file.name, file.read_bytes())
+        tokens = token_starts(note.text)
+        for chunk in chunks(note.text, note.body, tokens):
+            line = prefix(note.title, chunk.headings, note.date)
+            for start, end in windows(chunk.start, chunk.end, tokens, room(line)):
+                assert count_tokens(window_text(line, note.text[start:end])) <= MODEL_READS

@@ -1,0 +1,591 @@
+"""The command line as a user runs it: exit codes, streams, formats, messages."""
+
+from __future__ import annotations
+
+import csv
+import ctypes
+import io
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home import Home
+from tests.conftest import Run
+from tests.indexing.vaults import fill, with_sample
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Home:
+    """The sample memory, indexed; for tests that change nothing."""
+    from djinn_memory.home import init
+
+    home, _ = init(tmp_path_factory.mktemp("cli") / "home", ("finn", "grace"))
+    home.edit((("embedding", "provider"), "hashing"))
+    with_sample(home, sample)
+    Djinn(home).index()
+    return home
+
+
+def one_line(done: subprocess.CompletedProcess[str], code: int) -> str:
+    """The error of a command that failed as it should: one line, and nothing on stdout."""
+    assert done.returncode == code, done
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+BAD = {
+    "unknown agent": (["memory", "search", "tide", "--agent", "nobody"], 4, "finn, grace"),
+    "unknown vault": (["memory", "search", "tide", "--vault", "nope"], 4, "shared, finn"),
+    "unknown vault to list": (["memory", "list", "--vault", "nope"], 4, "shared, finn"),
+    "unknown vault to index": (["index", "--vault", "nope"], 4, "shared, finn, grace"),
+    "vault of another": (["memory", "search", "x", "--vault", "grace"], 4, "shared, finn"),
+    "unknown note": (["memory", "show", "nothing at all"], 4, "djinn memory list"),
+    "nothing to delete": (["memory", "delete", "nothing at all", "--yes"], 4, "memory list"),
+    "delete unasked": (["memory", "delete", "Chart datum"], 2, "--yes"),
+    "empty query": (["memory", "search", ""], 2, "nothing to search for"),
+    "no query": (["memory", "search"], 2, "--help"),
+    "unknown option": (["memory", "list", "--colour", "red"], 2, "--help"),
+    "unknown command": (["memory", "frobnicate"], 2, "--help"),
+    "bad mode": (["memory", "search", "x", "--mode", "magic"], 2, "hybrid"),
+    "bad format": (["memory", "search", "x", "--format", "pdf"], 2, "table"),
+    "bad limit": (["memory", "search", "x", "-n", "0"], 2, "1"),
+    "bad date": (["memory", "search", "x", "--since", "soon"], 2, "--since"),
+    "bad plane": (["memory", "search", "x", "--plane", "astral"], 2, "semantic"),
+    "bad where": (["memory", "search", "x", "--where", "status"], 2, "KEY=VALUE"),
+    "bad key": (["config", "get", "search.limt"], 2, "limit"),
+    "bad value": (["config", "set", "search.limit", "many"], 2, "search.limit"),
+    "vault without folder": (["vault", "add", "x", "/nonexistent/folder"], 4, "folder"),
+    "vault name taken": (["vault", "add", "shared", "/tmp"], 3, "shared"),
+    "own vault removed": (["vault", "remove", "finn"], 3, "finn"),
+    "unknown vault removed": (["vault", "remove", "nope"], 4, "shared"),
+    "bad agent name": (["agent", "add", "../x"], 2, "letters"),
+    "agent named shared": (["agent", "add", "shared"], 2, "shared"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_mistake_is_one_line_with_a_remedy(kept: Home, run: Run, name: str) -> None:
+    command, code, hint = BAD[name]
+    assert hint in one_line(run(*command, home=kept.root), code)
+
+
+@pytest.mark.parametrize("name", [name for name in BAD if BAD[name][0][0] == "memory"])
+def test_with_json_a_mistake_leaves_stdout_empty_too(kept: Home, run: Run, name: str) -> None:
+    command, code, _ = BAD[name]
+    one_line(run(*command, "--json", home=kept.root), code)
+
+
+def test_a_leading_minus_says_how_to_leave_a_word_out(kept: Home, run: Run) -> None:
+    assert " -- " in one_line(run("memory", "search", "tide", "-draft", home=kept.root), 2)
+    assert run("memory", "search", "--", "tide", "-draft", home=kept.root).returncode == 0
+    assert run("memory", "search", "tide -draft", home=kept.root).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["memory", "search", "x"], ["index"], ["status"], ["memory", "list"], ["config", "show"]],
+)
+def test_no_home_says_how_to_make_one(run: Run, tmp_path: Path, command: list[str]) -> None:
+    assert "djinn init" in one_line(run(*command), 4)
+    assert "djinn init" in one_line(run(*command, home=tmp_path / "nowhere"), 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("serch: {}\n", "serch"),
+        ("search: {limit: lots}\n", "search.limit"),
+        ("search: {limit: 0}\n", "search.limit"),
+        ("agents: []\n", "agents"),
+        ("a: [\n", "line 2"),
+        ("- a\n- b\n", "key: value"),
+        ("agents: finn\n", "agents"),
+        ("vaults: {x: {}}\n", "vaults.x.path"),
+    ],
+)
+def test_a_broken_config_is_one_line_that_names_the_key(
+    home: Home, run: Run, text: str, says: str
+) -> None:
+    home.config_path.write_text(text)
+    for command in (["memory", "search", "x"], ["index"], ["status"], ["memory", "show", "x"]):
+        assert says in one_line(run(*command, home=home.root), 2)
+
+
+def test_a_config_that_is_no_text(home: Home, run: Run) -> None:
+    home.config_path.write_bytes(b"\xff\xfe\x00bad")
+    one_line(run("memory", "search", "x", home=home.root), 2)
+    home.config_path.unlink()
+    home.config_path.mkdir()
+    one_line(run("memory", "search", "x", home=home.root), 2)
+
+
+def test_a_newer_index_is_refused(home: Home, run: Run, shared: Path) -> None:
+    fill(shared, 1)
+    djinn = Djinn(home)
+    djinn.index()
+    djinn._index.pragma("user_version", 99)
+    for command in (["memory", "search", "kettle"], ["index"], ["status"], ["memory", "stats"]):
+        assert "newer djinn" in one_line(run(*command, home=home.root), 3)
+
+
+@pytest.mark.parametrize("damage", ["not a database", "a page", "cut short", "empty"])
+def test_a_damaged_index_is_set_aside_and_made_anew(
+    home: Home, run: Run, shared: Path, damage: str
+) -> None:
+    fill(shared, 30)
+    Djinn(home).index()
+    place = home.index_path
+    data = bytearray(place.read_bytes())
+    if damage == "not a database":
+        data[:4096] = b"x" * 4096
+    elif damage == "a page":
+        data[4096:-4096] = b"\xff" * (len(data) - 8192)
+    elif damage == "cut short":
+        del data[len(data) // 2 :]
+    else:
+        data.clear()
+    place.write_bytes(data)
+    for leftover in home.state.glob("index.db-*"):
+        leftover.unlink()
+    done = run("memory", "search", "kettle", home=home.root)
+    assert done.returncode == 0, done
+    assert "Traceback" not in done.stderr
+    if damage != "empty":
+        assert "set aside" in done.stderr
+        assert list(home.state.glob("index.db.corrupt-*"))
+    done = run("index", "--json", home=home.root)
+    assert done.returncode == 0, done
+    assert json.loads(done.stdout)["embedded"] == 0
+    assert "kettle" in run("memory", "search", "kettle", home=home.root).stdout
+
+
+def test_a_damaged_cache_is_set_aside(home: Home, run: Run, shared: Path) -> None:
+    fill(shared, 2)
+    Djinn(home).index()
+    home.embeddings_path.write_bytes(b"x" * 9000)
+    fill(shared, 4, seed=9)
+    done = run("index", home=home.root)
+    assert done.returncode == 1
+    assert "set aside" in done.stderr
+    assert run("index", home=home.root).returncode == 0
+
+
+# --- formats
+
+
+def test_json_is_one_object_and_nothing_else(kept: Home, run: Run) -> None:
+    done = run("memory", "search", "tide", "--json", home=kept.root)
+    found = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert found["schema"] == "djinn.search/1"
+    assert found["problems"] == []
+    assert list(found["hits"][0]) == [
+        "rank", "id", "type", "plane", "title", "vault", "path", "lines", "page_number", "heading",
+        "snippet", "marks", "tags", "created", "updated", "score", "legs",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "schema"),
+    [
+        (["memory", "list"], "djinn.memory.list/1"),
+        (["memory", "show", "Chart datum"], "djinn.memory.show/1"),
+        (["memory", "delete", "Chart datum", "--dry-run"], "djinn.memory.delete/1"),
+        (["memory", "stats"], "djinn.memory.stats/1"),
+        (["index"], "djinn.index/1"),
+        (["status"], "djinn.status/1"),
+        (["vault", "list"], "djinn.vault.list/1"),
+        (["agent", "list"], "djinn.agent.list/1"),
+        (["config", "show"], "djinn.config.show/1"),
+        (["config", "get", "search"], "djinn.config.get/1"),
+        (["config", "path"], "djinn.config.path/1"),
+    ],
+)
+def test_every_command_speaks_json(kept: Home, run: Run, command: list[str], schema: str) -> None:
+    found = json.loads(run(*command, "--json", home=kept.root).stdout)
+    assert found["schema"] == schema
+    assert found["problems"] == []
+
+
+def test_formats_tell_the_same_hits(kept: Home, run: Run) -> None:
+    def search(*options: str) -> str:
+        return run("memory", "search", "tide", "-n", "5", *options, home=kept.root).stdout
+
+    hits = json.loads(search("--json"))["hits"]
+    assert len(hits) == 5
+    places = [f"{hit['vault']}/{hit['path']}:{hit['lines'][0]}" for hit in hits]
+    assert search("--format", "paths").split("\n")[:-1] == places
+    rows = list(csv.DictReader(io.StringIO(search("--format", "csv"))))
+    assert [f"{row['vault']}/{row['path']}:{row['first_line']}" for row in rows] == places
+    assert [float(row["score"]) for row in rows] == [hit["score"] for hit in hits]
+    for form in ("table", "md"):
+        text = search("--format", form)
+        assert all(place in text for place in places)
+        assert "**" in text
+
+
+def test_explain_shows_each_leg(kept: Home, run: Run) -> None:
+    hits = json.loads(
+        run("memory", "search", "tide", "--explain", "--json", home=kept.root).stdout
+    )["hits"]
+    for hit in hits:
+        parts = sum(leg["part"] for leg in hit["legs"].values()) + hit["feedback"]
+        assert hit["score"] == pytest.approx(parts, abs=1e-4)
+    text = run("memory", "search", "tide", "--explain", home=kept.root).stdout
+    assert "words BM25" in text
+    assert "meaning cosine" in text
+    assert "likeness to the best" in text
+
+
+def test_nothing_found_is_exit_0(kept: Home, run: Run) -> None:
+    done = run("memory", "search", "harborlight", "--mode", "words", home=kept.root)
+    assert done.returncode == 0
+    assert "harbourlight" in done.stdout
+    empty = run("memory", "search", "x", "--type", "nothing", "--format", "paths", home=kept.root)
+    assert (empty.returncode, empty.stdout) == (0, "")
+    assert "nothing found" in empty.stderr
+    assert run("memory", "list", "--type", "nothing", home=kept.root).returncode == 0
+
+
+def test_weak_hits_are_called_so(kept: Home, run: Run) -> None:
+    done = run("memory", "search", "photosynthesis of desert cacti", home=kept.root)
+    assert "no confident match" in done.stdout
+
+
+@pytest.mark.parametrize("pipe", ["head -1", "true"])
+def test_a_reader_that_leaves_is_no_error(kept: Home, pipe: str) -> None:
+    command = f"{sys.executable} -m djinn_memory memory list -n 50 | {pipe}"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        capture_output=True, text=True, env={**os.environ, "DJINN_HOME": str(kept.root)},
+        check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert done.returncode in (0, 1)  # 1 is Typer's own answer to a closed pipe.
+
+
+# --- what notes may not do to a terminal
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07 \u202egnp.exe \x9b31m \u2066 \x08\x7f \u200f"
+FORMATS = ("table", "md", "paths", "csv")
+DANGER = set("\x1b\x07\x08\x7f\x9b\u202e\u2066\u200f")
+
+
+@pytest.fixture
+def hostile(home: Home, shared: Path) -> Home:
+    (shared / "a\u202eb\x1bc.md").write_text(
+        f'---\ntags: ["x\u202ey"]\ntype: "t\u202ez"\naliases: ["q\u202e"]\n---\n'
+        f"# Title {HOSTILE}\n\nkettle {HOSTILE} [[{HOSTILE}]]\n\n## Part {HOSTILE}\n\nkettle\n"
+    )
+    (shared / "broken\u202e.md").write_bytes(b"---\na: [\n---\nkettle \xff")
+    return home
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(["memory", "search", "kettle", "--format", form] for form in FORMATS),
+        ["memory", "search", "kettle", "--explain"],
+        ["memory", "search", "kettle", "--json"],
+        ["memory", "search", "kettel", "--mode", "words"],
+        ["memory", "list"],
+        ["memory", "list", "--json"],
+        ["memory", "stats"],
+        ["memory", "stats", "--json"],
+        ["memory", "show", "a\u202eb\x1bc.md"],
+        ["memory", "show", "a\u202eb\x1bc.md", "--json"],
+        ["memory", "show", HOSTILE],
+        ["memory", "search", HOSTILE, "--json"],
+        ["memory", "search", "x", "--agent", HOSTILE],
+        ["memory", "delete", "a\u202eb\x1bc.md", "--dry-run"],
+        ["index"],
+        ["index", "--rebuild", "--json"],
+        ["status"],
+    ],
+    ids=range(20),
+)  # fmt: skip
+def test_no_note_commands_the_terminal(hostile: Home, run: Run, command: list[str]) -> None:
+    done = run(*command, home=hostile.root)
+    assert "Traceback" not in done.stderr
+    assert not DANGER & set(done.stdout + done.stderr)
+    if "--json" in command and done.returncode in (0, 1):
+        json.loads(done.stdout)
+
+
+def test_json_keeps_what_it_escapes(hostile: Home, run: Run) -> None:
+    found = json.loads(run("memory", "list", "--json", home=hostile.root).stdout)
+    assert {memory["path"] for memory in found["memories"]} == {
+        "a\u202eb\x1bc.md", "broken\u202e.md",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "option", ["query", "--tag", "--type", "--vault", "--agent", "--where", "show"]
+)
+def test_arguments_that_are_no_text(kept: Home, option: str) -> None:
+    bad = b"k\xff=\xfe"
+    command = {
+        "query": [b"memory", b"search", bad, b"--json"],
+        "show": [b"memory", b"show", bad],
+    }.get(option, [b"memory", b"search", b"x", option.encode(), bad])
+    done = subprocess.run(
+        [sys.executable.encode(), b"-m", b"djinn_memory", *command],
+        capture_output=True, env={**os.environ, "DJINN_HOME": str(kept.root)}, check=False,
+    )  # fmt: skip
+    assert b"Traceback" not in done.stderr
+    assert done.returncode in (0, 4)
+    done.stdout.decode()
+
+
+def test_a_terminal_that_cannot_show_a_letter(kept: Home, run: Run) -> None:
+    done = run("memory", "list", home=kept.root, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+
+
+# --- delete
+
+
+def answered(home: Home, answer: bytes | None) -> tuple[int, str]:
+    """Delete on a terminal, and answer the question; None presses Ctrl-C."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ["DJINN_HOME"] = str(home.root)
+        os.execv(
+            sys.executable, [sys.executable, "-m", "djinn_memory", "memory", "delete", "note-00001"]
+        )
+    shown = b""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if select.select([terminal], [], [], 0.2)[0]:
+            try:
+                piece = os.read(terminal, 4096)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+            if b"]:" in piece:
+                if answer is None:
+                    os.kill(child, signal.SIGINT)
+                else:
+                    os.write(terminal, answer)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status), shown.decode()
+
+
+def test_delete_asks_and_obeys(home: Home, shared: Path) -> None:
+    fill(shared, 2)
+    note = shared / "note-00001.md"
+    code, shown = answered(home, b"n\n")
+    assert (code, note.exists()) == (0, True)
+    assert "Note 1" in shown
+    assert "stays" in shown
+    code, shown = answered(home, None)
+    assert (code, note.exists()) == (130, True)
+    assert "Traceback" not in shown
+    code, shown = answered(home, b"y\n")
+    assert (code, note.exists()) == (0, False)
+    assert (shared / ".trash" / "note-00001.md").exists()
+
+
+def test_delete_without_a_terminal(home: Home, run: Run, shared: Path) -> None:
+    fill(shared, 2)
+    one_line(run("memory", "delete", "note-00001", home=home.root), 2)
+    dry = run("memory", "delete", "note-00001", "--dry-run", home=home.root)
+    assert (dry.returncode, (shared / "note-00001.md").exists()) == (0, True)
+    done = run("memory", "delete", "note-00001", "--yes", "--json", home=home.root)
+    moved = json.loads(done.stdout)["moved_to"]
+    assert Path(moved).is_file()
+    assert not (shared / "note-00001.md").exists()
+
+
+# --- disks and permissions
+
+
+def _powerless() -> None:
+    """Root without its powers obeys the permissions of files as anybody does."""
+    drop_from_bounding_set = 24
+    for capability in range(64):
+        ctypes.CDLL(None).prctl(drop_from_bounding_set, capability, 0, 0, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux" and os.geteuid() == 0, reason="root can do anything")
+class TestPermissions:
+    def djinn(self, home: Home, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "djinn_memory", "--home", str(home.root), *command],
+            capture_output=True, text=True, check=False, preexec_fn=_powerless,
+        )  # fmt: skip
+
+    @pytest.fixture
+    def locked(self, home: Home, shared: Path) -> Iterator[Home]:
+        """A home that may be read but not written."""
+        fill(shared, 4)
+        fill(shared.parent / "me", 2, seed=8)
+        djinn = Djinn(home)
+        djinn.index()
+        djinn._index.close()
+        # Not the notes: a change of permissions is a change to be looked at.
+        places = [home.root, *(one for one in home.root.rglob("*") if one.suffix != ".md")]
+        for place in places:
+            place.chmod(0o555 if place.is_dir() else 0o444)
+        yield home
+        for place in places:
+            if place.exists():
+                place.chmod(0o755 if place.is_dir() else 0o644)
+
+    def test_a_home_that_cannot_be_written_still_answers(self, locked: Home) -> None:
+        done = self.djinn(locked, "memory", "search", "kettle")
+        assert done.returncode == 0, done
+        assert "note-0000" in done.stdout
+        for command in (
+            "memory list",
+            "memory show shared/note-00001.md",
+            "memory stats",
+            "status",
+        ):
+            done = self.djinn(locked, *command.split())
+            assert (done.returncode, done.stderr.replace("shared/note-00001.md\n", "")) == (0, "")
+
+    def test_what_changed_there_is_announced(self, locked: Home, shared: Path) -> None:
+        shared.chmod(0o755)
+        (shared / "new.md").write_text("a kettle")
+        (shared / "note-00001.md").unlink()
+        shared.chmod(0o555)
+        done = self.djinn(locked, "memory", "search", "kettle")
+        assert "2 changed notes not read yet" in done.stderr
+        assert "shared/note-00001" not in done.stdout
+
+    def test_what_must_write_is_refused(self, locked: Home) -> None:
+        for command in (
+            "index", "memory delete shared/note-00001.md --yes", "config set search.limit 3",
+            "agent add x", "vault add tmp /tmp",
+        ):  # fmt: skip
+            done = self.djinn(locked, *command.split())
+            assert done.returncode == 5, (command, done)
+            assert "Traceback" not in done.stderr
+            assert done.stdout == ""
+
+    def test_no_index_and_no_way_to_make_one(self, locked: Home) -> None:
+        locked.state.chmod(0o755)
+        for leftover in locked.state.glob("*.db*"):
+            leftover.unlink()
+        locked.state.chmod(0o555)
+        assert "state_dir" in one_line(self.djinn(locked, "memory", "search", "kettle"), 5)
+
+    def test_a_damaged_index_that_cannot_be_moved(self, locked: Home) -> None:
+        locked.index_path.chmod(0o644)
+        locked.index_path.write_bytes(b"x" * 9000)
+        assert "damaged" in one_line(self.djinn(locked, "memory", "search", "kettle"), 5)
+
+    def test_a_vault_that_may_not_be_read(self, locked: Home, shared: Path) -> None:
+        shared.chmod(0o000)
+        done = self.djinn(locked, "memory", "search", "kettle")
+        assert done.returncode == 0, done
+        assert "me/note-0000" in done.stdout
+        assert "shared" in done.stderr
+        assert "shared/" not in done.stdout
+
+    def test_a_config_that_may_not_be_read(self, locked: Home) -> None:
+        locked.config_path.chmod(0o000)
+        one_line(self.djinn(locked, "memory", "search", "kettle"), 2)
+
+
+def test_a_note_that_cannot_be_read_is_named(home: Home, run: Run, shared: Path) -> None:
+    fill(shared, 2)
+    (shared / "loop.md").symlink_to("loop.md")
+    (shared / "dangling.md").symlink_to("nowhere.md")
+    (shared / "folder.md").mkdir()
+    done = run("index", home=home.root)
+    assert "Traceback" not in done.stderr
+    assert "2 notes" in done.stdout
+    assert done.returncode in (0, 1)
+
+
+def test_a_vault_folder_that_is_gone(home: Home, run: Run, shared: Path) -> None:
+    fill(shared, 2)
+    Djinn(home).index()
+    shared.rename(shared.parent / "away")
+    for command in (
+        ["memory", "search", "kettle"],
+        ["memory", "list"],
+        ["memory", "stats"],
+        ["status"],
+    ):
+        done = run(*command, home=home.root)
+        assert done.returncode == 0, done
+        assert "shared" in done.stderr
+        assert "gone" in done.stderr
+    done = run("index", home=home.root)
+    assert done.returncode == 1
+    assert "gone" in done.stderr
+
+
+def test_stdout_that_is_full(kept: Home) -> None:
+    for command in (["memory", "list"], ["memory", "search", "tide", "--json"]):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "djinn_memory", *command],
+                stdout=full, stderr=subprocess.PIPE, text=True,
+                env={**os.environ, "DJINN_HOME": str(kept.root)}, check=False,
+            )  # fmt: skip
+        assert done.returncode == 5, done
+        assert "Traceback" not in done.stderr
+        assert "No space left" in done.stderr
+
+
+def test_version_and_help(run: Run) -> None:
+    assert run("--version").stdout.startswith("djinn 0.")
+    for command in ([], ["memory"], ["memory", "search"], ["vault", "add"], ["index"]):
+        done = run(*command, "--help")
+        assert done.returncode == 0
+        assert "Usage" in done.stdout
+        assert done.stderr == ""
+
+
+def test_init_is_safe_to_run_again(run: Run, tmp_path: Path) -> None:
+    place = tmp_path / "memory"
+    first = run("init", place, "--agent", "finn")
+    assert first.returncode == 0
+    config = (place / "config.yaml").read_text()
+    again = run("init", place)
+    assert "nothing to do" in again.stdout
+    assert (place / "config.yaml").read_text() == config
+    assert run("init", place, "--agent", "grace").returncode == 0
+    assert (place / "vaults" / "grace").is_dir()
+    assert "agents: [finn, grace]" in (place / "config.yaml").read_text()
+    (tmp_path / "file").write_text("x")
+    one_line(run("init", tmp_path / "file"), 3)
+
+
+def test_an_added_vault_is_searched_and_its_files_stay(
+    home: Home, run: Run, tmp_path: Path
+) -> None:
+    fill(tmp_path / "theirs", 2)
+    assert run("vault", "add", "theirs", tmp_path / "theirs", home=home.root).returncode == 0
+    assert "theirs/note-0000" in run("memory", "search", "kettle", home=home.root).stdout
+    assert run("vault", "remove", "theirs", home=home.root).returncode == 0
+    assert "theirs" not in run("memory", "search", "kettle", home=home.root).stdout
+    assert len(list((tmp_path / "theirs").iterdir())) == 2
+
+
+def test_settings_from_the_environment(home: Home, run: Run, shared: Path) -> None:
+    fill(shared, 5)
+    done = run("memory", "search", "kettle", "--json", home=home.root, DJINN_SEARCH__LIMIT="2")
+    assert len(json.loads(done.stdout)["hits"]) == 2
+    bad = run("memory", "search", "kettle", home=home.root, DJINN_SEARCH__LIMIT="many")
+    assert "DJINN_SEARCH__LIMIT" in one_line(bad, 2)

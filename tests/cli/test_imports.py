@@ -1,0 +1,50 @@
+"""What a quick command may not load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {
+    "numpy", "onnxruntime", "onnx", "torch", "transformers", "sentence_transformers", "tokenizers",
+    "apsw", "yaml", "sqlite_vec", "pathspec", "platformdirs", "filelock", "sqlite3", "asyncio",
+}  # fmt: skip
+
+CODE = """
+import sys
+from djinn_memory.cli.start import main
+try:
+    main()
+except SystemExit:
+    pass
+print("\\n@" + " ".join(sys.modules))
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["--help", "memory --help", "memory search --help", "index -h", "vault add -h", "--version"],
+)
+def test_help_loads_nothing_heavy(tmp_path: Path, command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, *command.split()],
+        capture_output=True, text=True, check=True, cwd=tmp_path,
+    )  # fmt: skip
+    loaded = {name.split(".")[0] for name in done.stdout.rsplit("@")[-1].split()}
+    assert not HEAVY & loaded
+
+
+def test_a_search_by_words_loads_no_model(tmp_path: Path) -> None:
+    from djinn_memory.home import init
+
+    home, _ = init(tmp_path / "home")
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, "--home", str(home.root), "memory", "search", "x",
+         "--mode", "words"],
+        capture_output=True, text=True, check=True, cwd=tmp_path,
+    )  # fmt: skip
+    loaded = {name.split(".")[0] for name in done.stdout.rsplit("@")[-1].split()}
+    assert not {"numpy", "onnxruntime", "torch", "transformers", "tokenizers"} & loaded

@@ -1,0 +1,74 @@
+"""Each command on the sample memory, as a person at a terminal would see it.
+
+A file of `transcripts/` holds commands, each after a `$ `, and below each what it printed: stdout,
+then lines of stderr marked `! `, then the exit code if it was not 0. The commands of a file share a
+home. Places, times, numbers of bytes and scores are replaced by names, since they differ from
+machine to machine.
+
+To write the transcripts anew after a change that is meant, and then to read the diff:
+
+    DJINN_TRANSCRIPTS=write python -m pytest tests/cli/test_transcripts.py && git diff tests/cli
+
+A new file needs only its `$ ` lines.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Run
+
+HERE = Path(__file__).parent / "transcripts"
+
+REPLACED = (
+    (r"\b\d+(\.\d+)? s$", "N s"),
+    (r"\b\d+\.\d+ MB", "N MB"),
+    (r'"(milliseconds|seconds)": [\d.e-]+', r'"\1": N'),
+    (r'"(index_bytes|cache_bytes)": \d+', r'"\1": N'),
+    (r'"(score|words|meaning|raw|part|feedback)": -?[\d.e-]+', r'"\1": N'),
+    (r"(?m)(  |\()0\.\d\d(\)  )?$", r"\1N\2"),
+    (r",0\.\d{4},", ",N,"),
+    (r"(BM25|cosine|gives|best) [+-]?\d+\.\d+", r"\1 N"),
+    (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID"),
+    (r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"),
+)
+
+
+def normal(text: str, place: Path) -> str:
+    """`text` as it is on every machine."""
+    text = text.replace(str(place), "TMP")
+    for pattern, name in REPLACED:
+        text = re.sub(pattern, name, text)
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in HERE.glob("*.txt")))
+def test_transcript(name: str, run: Run, tmp_path: Path, sample: Path) -> None:
+    home = tmp_path / "home"
+    run("--home", home, "init", "--agent", "finn", "--agent", "grace")
+    run("config", "set", "embedding.provider", "hashing", home=home)
+    for vault in ("shared", "finn", "grace"):
+        shutil.copytree(sample / vault, home / "vaults" / vault, dirs_exist_ok=True)
+    for note in home.rglob("*.md"):
+        os.utime(note, (1_790_000_000, 1_790_000_000))
+    run("index", home=home)
+    file = HERE / f"{name}.txt"
+    stored = file.read_text(encoding="utf-8")
+    played = ""
+    for line in stored.splitlines():
+        if not line.startswith("$ djinn"):
+            continue
+        done = run(*shlex.split(line)[2:], home=home, COLUMNS="100")
+        played += f"{line}\n{normal(done.stdout, tmp_path)}"
+        played += "".join(f"! {said}\n" for said in normal(done.stderr, tmp_path).splitlines())
+        played += f"exit {done.returncode}\n\n" if done.returncode else "\n"
+    if os.environ.get("DJINN_TRANSCRIPTS") == "write":
+        file.write_text(played, encoding="utf-8")
+    else:
+        assert played == stored

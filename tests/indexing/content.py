@@ -1,0 +1,39 @@
+"""What an index holds, without what two equal indexes may differ in: numbers and times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from djinn_memory.store.index import open_index
+
+_NAME = "vault.uuid || '/' || note.path"
+_QUERIES = {
+    "notes": f"select {_NAME}, hash, problem, uid, type, plane, title, created, date, dated "
+    "from note join vault on vault.id = vault_id join memory on note_id = note.id",
+    "tags": f"select {_NAME}, tag, folded from tag join memory on memory.id = memory_id "
+    "join note on note.id = note_id join vault on vault.id = vault_id",
+    "fields": f"select {_NAME}, key, value from field join memory on memory.id = memory_id "
+    "join note on note.id = note_id join vault on vault.id = vault_id",
+    "chunks": f"select {_NAME}, ordinal, headings, first_line, last_line, text from chunk "
+    "join memory on memory.id = memory_id join note on note.id = note_id "
+    "join vault on vault.id = vault_id",
+    "windows": f"select {_NAME}, ordinal, window.start, window.stop, window.hash, embedded, "
+    "vectors.embedding from window left join vectors on window_id = window.id "
+    "join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
+    "join note on note.id = note_id join vault on vault.id = note.vault_id",
+    "links": f"select {_NAME}, line, start, target, how, "
+    "(select path from note as there where there.id = target_note_id), "
+    "json_array_length(candidates) from link join note on note.id = note_id "
+    "join vault on vault.id = vault_id",
+    "words": "select term, doc, cnt from vocabulary",
+    "meta": "select key, value from meta",
+}
+
+
+def content(index: Path) -> dict[str, list[Any]]:
+    """All rows of an index, by kind, in an order of their own."""
+    connection = open_index(index)
+    return {
+        kind: sorted(connection.execute(sql).fetchall(), key=repr) for kind, sql in _QUERIES.items()
+    }

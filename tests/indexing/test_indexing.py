@@ -1,0 +1,276 @@
+"""An index run: what it reads, parses and embeds, and what it leaves alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home import Home, add_vault, remove_vault
+from djinn_memory.indexing import indexer
+from djinn_memory.store.index import meta
+from tests.indexing.content import content
+from tests.indexing.vaults import fill, settle, with_sample
+
+_OPENED_NOTES = """
+import sys
+opened = []
+sys.addaudithook(
+    lambda event, args: opened.append(args[0])
+    if event == "open" and str(args[0]).endswith(".md") else None
+)
+from djinn_memory.djinn import Djinn
+report = Djinn.open(sys.argv[1]).index()
+print(report.read, len(opened))
+"""
+
+
+def notes_opened(home: Home) -> tuple[int, int]:
+    """Run an index in a process of its own: notes it says it read, and those it really opened."""
+    told = subprocess.run(
+        [sys.executable, "-c", _OPENED_NOTES, str(home.root)],
+        capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    return int(told[0]), int(told[1])
+
+
+def test_a_run_without_change_opens_no_note(home: Home, sample: Path) -> None:
+    with_sample(home, sample)
+    settle()
+    assert notes_opened(home) == (37, 37)
+    assert notes_opened(home) == (0, 0)
+
+
+def test_notes_too_fresh_to_trust_their_times_are_read_once_more(
+    djinn: Djinn, shared: Path
+) -> None:
+    fill(shared, 3)
+    assert djinn.index().read == 3
+    again = djinn.index()
+    assert (again.read, again.changed, again.embedded) == (3, 0, 0)
+    settle()
+    assert djinn.index().read == 3
+    assert djinn.index().read == 0
+
+
+def test_the_same_bytes_with_a_new_time_are_read_but_not_parsed(djinn: Djinn, shared: Path) -> None:
+    fill(shared, 3)
+    djinn.index()
+    before = djinn._index.execute("select id from memory").fetchall()
+    os.utime(shared / "note-00001.md", (1_000_000_000, 1_000_000_000))
+    report = djinn.index()
+    assert (report.added, report.changed, report.moved, report.embedded) == (0, 0, 0, 0)
+    assert djinn._index.execute("select id from memory").fetchall() == before
+
+
+def test_an_edit_that_keeps_size_and_mtime_is_seen(djinn: Djinn, shared: Path) -> None:
+    note = shared / "a.md"
+    note.write_text("the kettle sings")
+    djinn.index()
+    times = note.stat()
+    note.write_text("the zephyr sings")
+    os.utime(note, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert djinn.index().changed == 1
+
+
+@pytest.mark.parametrize("change", ["rename", "move", "rebuild", "copy", "other vault"])
+def test_text_that_is_known_is_never_embedded_again(
+    djinn: Djinn, shared: Path, change: str
+) -> None:
+    fill(shared, 5)
+    (shared / "named.md").write_text("# A name of its own\n\nsome text about a kettle\n")
+    first = djinn.index()
+    assert first.embedded > 5
+    place = shared / "named.md"
+    if change == "rename":
+        place.rename(shared / "renamed.md")
+    elif change == "move":
+        (shared / "deep").mkdir()
+        place.rename(shared / "deep" / "named.md")
+    elif change == "copy":
+        shutil.copy(place, shared / "copy.md")
+    elif change == "other vault":
+        place.rename(shared.parent / "me" / "named.md")
+    report = djinn.index(rebuild=change == "rebuild")
+    assert report.embedded == 0
+    assert report.moved == (change in ("rename", "move"))
+    assert djinn._index.execute("select count(*) from window where not embedded").get == 0
+
+
+def test_a_moved_note_is_the_same_note(djinn: Djinn, shared: Path) -> None:
+    (shared / "a.md").write_text("# Kettle\n\ntext")
+    (shared / "b.md").write_text("see [[Kettle]]")
+    djinn.index()
+    number = djinn._index.execute("select id from note where path = 'a.md'").get
+    (shared / "a.md").rename(shared / "z.md")
+    djinn.index()
+    assert djinn._index.execute("select id from note where path = 'z.md'").get == number
+    assert djinn._index.execute("select count(*) from link where target_note_id = ?", (number,)).get
+
+
+def test_deleting_the_index_costs_nothing_but_reading(home: Home, sample: Path) -> None:
+    with_sample(home, sample)
+    Djinn(home).index()
+    queries = [
+        f"{path.stem.replace('-', ' ')} {extra}".strip()
+        for path in sorted(sample.rglob("*.md"))
+        for extra in ("", "why")
+    ][:50]
+
+    def answers() -> list[object]:
+        djinn = Djinn(home)
+        return [
+            [(hit.vault, hit.path, hit.lines, hit.score) for hit in djinn.search(text).hits]
+            for text in queries
+        ]
+
+    assert len(queries) == 50
+    before, held = answers(), content(home.index_path)
+    for leftover in home.state.glob("index.db*"):
+        leftover.unlink()
+    report = Djinn(home).index()
+    assert report.embedded == 0
+    assert report.reused == report.windows > 50
+    assert answers() == before
+    assert content(home.index_path) == held
+
+
+def test_a_rebuild_gives_what_is_there(home: Home, sample: Path) -> None:
+    with_sample(home, sample)
+    djinn = Djinn(home)
+    djinn.index()
+    before = content(home.index_path)
+    report = djinn.index(rebuild=True)
+    assert (report.read, report.embedded) == (37, 0)
+    assert content(home.index_path) == before
+
+
+def test_changes_leave_what_a_fresh_index_holds(home: Home, shared: Path) -> None:
+    fill(shared, 20)
+    Djinn(home).index()
+    fill(shared, 6, seed=8)
+    (shared / "note-00003.md").unlink()
+    (shared / "note-00004.md").rename(shared / "moved.md")
+    (shared / "new.md").write_text("[[moved]] and [[note-00003]]")
+    Djinn(home).index()
+    after = content(home.index_path)
+    home.index_path.unlink()
+    Djinn(home).index()
+    assert content(home.index_path) == after
+
+
+def test_words_answer_before_vectors_are_made(home: Home, shared: Path) -> None:
+    fill(shared, 4)
+    djinn = Djinn(home)
+    indexer.update(djinn._index, home.vaults)
+    result = Djinn(home).search("kettle", mode="words")
+    assert result.hits
+    hybrid = Djinn(home).search("kettle")
+    assert hybrid.hits
+    assert hybrid.unembedded == djinn._index.execute("select count(*) from window").get > 0
+    assert any("djinn index" in problem.why for problem in hybrid.problems)
+
+
+def test_a_vault_that_left_the_config_leaves_the_index(home: Home, tmp_path: Path) -> None:
+    fill(tmp_path / "outside", 3)
+    add_vault(home, "outside", tmp_path / "outside")
+    Djinn(home).index()
+    assert len(Djinn(home).search("type:lesson").hits) == 3
+    remove_vault(home, "outside")
+    assert not Djinn(home).search("type:lesson").hits
+    Djinn(home).index()
+    assert Djinn(home)._index.execute("select count(*) from note").get == 0
+    assert (
+        Djinn(home)._index.execute("select count(*) from words where words match 'note'").get == 0
+    )
+    assert len(list((tmp_path / "outside").iterdir())) == 3
+
+
+def test_a_vault_whose_folder_is_away_keeps_its_notes(home: Home, tmp_path: Path) -> None:
+    fill(tmp_path / "stick", 3)
+    add_vault(home, "stick", tmp_path / "stick")
+    Djinn(home).index()
+    (tmp_path / "stick").rename(tmp_path / "unplugged")
+    report = Djinn(home).index()
+    assert [problem.what for problem in report.problems] == ["stick"]
+    assert not Djinn(home).search("type:lesson").hits
+    (tmp_path / "unplugged").rename(tmp_path / "stick")
+    assert Djinn(home).index().read == 0 or len(Djinn(home).search("type:lesson").hits) == 3
+
+
+def test_one_vault_can_be_indexed_alone(home: Home, shared: Path) -> None:
+    fill(shared, 2)
+    fill(shared.parent / "me", 3)
+    report = Djinn(home).index(["me"])
+    assert report.notes == report.added == 3
+    assert Djinn(home).index().added == 2
+
+
+def test_links_find_a_target_that_appears_later(djinn: Djinn, shared: Path) -> None:
+    (shared / "a.md").write_text("[[Later]] and ![[plan.png]]")
+    djinn.index()
+    assert djinn.stats().unresolved == 2
+    (shared / "b.md").write_text("# Later\n")
+    assert djinn.index().added == 1
+    assert djinn.stats().unresolved == 1
+    (shared / "plan.png").write_bytes(b"\x89PNG")
+    djinn.index()
+    assert djinn.stats().unresolved == 0
+    (shared / "b.md").unlink()
+    djinn.index()
+    assert djinn.stats().unresolved == 1
+
+
+def test_an_index_of_another_version_is_made_anew_by_an_index_run_only(
+    djinn: Djinn, shared: Path
+) -> None:
+    fill(shared, 30)
+    djinn.index()
+    meta.put(djinn._index, "maker", "chunks 0, words 0")
+    (shared / "new.md").write_text("a kettle")
+    assert djinn.search("kettle").pending == 0
+    report = djinn.index()
+    assert (report.read, report.embedded) == (31, 0)
+    assert djinn.index().changed == 0
+
+
+def test_a_broken_note_is_indexed_by_its_text_and_named(djinn: Djinn, shared: Path) -> None:
+    (shared / "broken.md").write_text("---\ntags: [a, b\ntitle: 'x\n---\nthe zephyr blows\n")
+    (shared / "latin.md").write_bytes("der Zephyr weht über Köln".encode("latin-1"))
+    report = djinn.index()
+    assert {problem.what for problem in report.problems} == {"shared/broken.md", "shared/latin.md"}
+    assert all("\n" not in problem.why for problem in report.problems)
+    assert {hit.path for hit in djinn.search("zephyr").hits} == {"broken.md", "latin.md"}
+
+
+def test_a_changed_provider_is_named_with_its_remedy_and_words_answer(
+    home: Home, shared: Path
+) -> None:
+    fill(shared, 3)
+    djinn = Djinn(home)
+    djinn.index()
+    with djinn._index:
+        meta.put(djinn._index, "identity", "another-model-1")
+    result = Djinn(home).search("kettle")
+    assert result.hits
+    [problem] = result.problems
+    assert "another-model-1" in problem.why
+    assert "hashing-128-1" in problem.why
+    assert "djinn index" in problem.why
+    report = Djinn(home).index()
+    assert (report.embedded, report.reused) == (0, report.windows)
+    assert not Djinn(home).search("kettle").problems
+
+
+def test_a_thousand_windows_with_one_text_are_embedded_once(djinn: Djinn, shared: Path) -> None:
+    for number in range(40):
+        (shared / f"{number}").mkdir()
+        (shared / f"{number}" / "same.md").write_text("the same words everywhere")
+    report = djinn.index()
+    assert (report.embedded, report.windows) == (1, 40)
+    assert djinn._index.execute("select count(*) from vectors").get == 40

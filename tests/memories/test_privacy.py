@@ -1,0 +1,184 @@
+"""An agent never sees another agent's notes, by no command and no side channel."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import DjinnError, NotFound
+from djinn_memory.home import Home, add_vault, init
+from djinn_memory.models import Filters
+from tests.conftest import Run
+from tests.indexing.vaults import with_sample
+
+SECRETS = {
+    "secret-plan.md": "---\nid: mem_7k2m9q4dxw30hv5t\ntitle: Xylophone\naliases: [Glockenspiel]\n"
+    "tags: [marimba]\ntype: vibraphone\nstatus: celesta\n---\n"
+    "kettle [[Shared note]] balafon tambura\n",
+}
+WORDS = ["xylophone", "glockenspiel", "marimba", "vibraphone", "celesta", "balafon", "secret-plan"]
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A home in which grace and a vault for her hold words that stand nowhere else."""
+    home, _ = init(tmp_path_factory.mktemp("privacy") / "home", ("finn", "grace"))
+    home.edit((("embedding", "provider"), "hashing"))
+    theirs = home.root.parent / "theirs"
+    theirs.mkdir()
+    add_vault(home, "theirs", theirs, agent="grace")
+    for folder in (home.root / "vaults" / "grace", theirs):
+        for path, text in SECRETS.items():
+            (folder / path).write_text(text)
+    shared = home.root / "vaults" / "shared"
+    (shared / "a.md").write_text("# Shared note\n\nkettle [[Xylophone]] [[secret-plan]] [[Mine]]\n")
+    (home.root / "vaults" / "finn" / "mine.md").write_text("# Mine\n\nkettle [[Glockenspiel]]\n")
+    Djinn(home).index()
+    return home
+
+
+def told(value: object, allowed: str = "") -> set[str]:
+    """The secret words in all that a result says, beside what was asked or stands in own notes."""
+    text = repr(value).casefold()
+    return {word for word in WORDS if word in text and word not in allowed.casefold()}
+
+
+OWN_LINKS = "xylophone secret-plan glockenspiel"
+"""What the visible notes themselves write in brackets."""
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "words", "meaning"])
+@pytest.mark.parametrize("word", [*WORDS, *(word[:-2] + word[-1] for word in WORDS)])
+def test_search(split: Home, word: str, mode: str) -> None:
+    result = Djinn(split).search(f"{word} kettle", agent="finn", mode=mode)  # type: ignore[arg-type]
+    assert {hit.vault for hit in result.hits} <= {"shared", "finn"}
+    assert not told((result.hits, result.suggestions, result.problems), OWN_LINKS)
+    assert not set(result.suggestions) & set(WORDS) - set(OWN_LINKS.split())
+
+
+def test_suggestions_do_not_tell_a_hidden_word_from_none(split: Home) -> None:
+    """The near spelling of a visible word comes also when a hidden note holds the word itself."""
+    (split.root / "vaults" / "shared" / "b.md").write_text("a tamburan player")
+    for word in ("tambura", "tamburam"):
+        result = Djinn(split).search(word, agent="finn", mode="words")
+        assert result.suggestions == ("tamburan",)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        Filters(types=("vibraphone",)), Filters(tags=("marimba",)), Filters(paths=("secret",)),
+        Filters(where=(("status", "celesta"),)), Filters(since="2000"), Filters(),
+        Filters(excluded=(("tag", "zzz"),)), Filters(planes=("semantic",)),
+    ],
+)  # fmt: skip
+def test_list_and_stats(split: Home, filters: Filters) -> None:
+    djinn = Djinn(split)
+    assert not told(djinn.entries(filters, agent="finn"))
+    assert not told(djinn.stats(filters, agent="finn"))
+    assert djinn.entries(filters, agent="grace")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Xylophone", "Glockenspiel", "secret-plan", "secret-plan.md", "mem_7k2m9q4dxw30hv5t",
+        "grace/secret-plan.md", "grace:secret-plan.md", "theirs/secret-plan.md",
+        "../grace/secret-plan", "[[Xylophone]]",
+    ],
+)  # fmt: skip
+def test_show_and_delete(split: Home, name: str) -> None:
+    for verb in (Djinn(split).show, Djinn(split).find):
+        with pytest.raises(NotFound) as caught:
+            verb(name, agent="finn")
+        assert not told(str(caught.value), name)
+
+
+@pytest.mark.parametrize("name", ["Shared note", "Mine"])
+def test_links_both_ways(split: Home, name: str) -> None:
+    detail, _ = Djinn(split).show(name, agent="finn")
+    for link in (*detail.links, *detail.backlinks):
+        assert link.vault in (None, "shared", "finn")
+    assert not told((detail.backlinks, [link.title for link in detail.links]))
+
+
+def test_a_link_from_shared_never_leads_into_a_personal_vault(split: Home) -> None:
+    for agent in ("finn", "grace"):
+        detail, _ = Djinn(split).show("Shared note", agent=agent)
+        assert {link.vault for link in detail.links} == {None}
+    detail, _ = Djinn(split).show("Shared note", agent="grace")
+    assert [link.vault for link in detail.backlinks] == ["grace", "theirs"]
+
+
+def test_the_vault_cannot_be_named(split: Home) -> None:
+    for vault in ("grace", "theirs"):
+        for verb in ("search", "entries", "stats"):
+            with pytest.raises(NotFound) as caught:
+                arguments = ("kettle",) if verb == "search" else ()
+                getattr(Djinn(split), verb)(*arguments, Filters(vaults=(vault,)), agent="finn")
+            assert "known: shared, finn" in str(caught.value)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    text=st.lists(
+        st.sampled_from([*WORDS, "kettle", "-kettle", "tag:marimba", "type:vibraphone", '"kettle"',
+                         "path:secret", "path:grace", "-tag:x", "xyl", "mar*"]),
+        min_size=1, max_size=4,
+    ),
+    mode=st.sampled_from(["hybrid", "words", "meaning"]),
+)  # fmt: skip
+def test_no_question_reaches_them(split: Home, text: list[str], mode: str) -> None:
+    result = Djinn(split).search(" ".join(text), agent="finn", mode=mode)  # type: ignore[arg-type]
+    assert {hit.vault for hit in result.hits} <= {"shared", "finn"}
+    assert not told((result.hits, result.suggestions, result.problems), OWN_LINKS)
+
+
+def test_the_windows_that_wait_are_ones_own(home: Home, sample: Path) -> None:
+    with_sample(home, sample)
+    home.edit((("embedding", "provider"), "none"))
+    Djinn(home).index()
+    home.edit((("embedding", "provider"), "hashing"))
+    waiting = {
+        name: Djinn(home).search("tide", agent=name).unembedded for name in ("finn", "grace")
+    }
+    pending = {name: Djinn(home).stats(agent=name).pending for name in ("finn", "grace")}
+    assert waiting == pending
+
+
+COMMANDS = [
+    ["memory", "search", "kettle"],
+    ["memory", "search", "kettle", "--explain", "--json"],
+    ["memory", "search", "xilophone", "--mode", "words"],
+    ["memory", "search", "-n", "50", "--format", "csv", "kettle"],
+    ["memory", "list"],
+    ["memory", "list", "--json"],
+    ["memory", "list", "--type", "vibraphone"],
+    ["memory", "show", "Shared note", "--json"],
+    ["memory", "show", "secret-plan"],
+    ["memory", "delete", "secret-plan", "--yes", "--json"],
+    ["memory", "stats"],
+    ["memory", "stats", "--json"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command(split: Home, run: Run, command: list[str]) -> None:
+    done = run(*command, "--agent", "finn", home=split.root)
+    allowed = OWN_LINKS + " ".join(command)
+    assert not told(done.stdout + done.stderr, allowed)
+    if "--json" in command and done.returncode == 0:
+        json.loads(done.stdout)
+    assert (split.root / "vaults" / "grace" / "secret-plan.md").exists()
+
+
+def test_errors_do_not_tell_either(split: Home) -> None:
+    for name in ("xyl", "Xylophones", "balafon"):
+        with pytest.raises(DjinnError) as caught:
+            Djinn(split).show(name, agent="finn")
+        assert not told(str(caught.value), name)

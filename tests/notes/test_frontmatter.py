@@ -1,0 +1,214 @@
+import codecs
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from djinn_memory.errors import Refused
+from djinn_memory.notes.frontmatter import edit, read
+from djinn_memory.notes.text import decode
+
+
+@pytest.mark.parametrize(
+    ("block", "fields"),
+    [
+        ("title: a", {"title": "a"}),
+        ("", {}),
+        ("# only a comment", {}),
+        ("null", {}),
+        ("~", {}),
+        ("{}", {}),
+        ("a: 2024-99-99\nb: 0o9\nc: .nan\nd: yes", {"a": "2024-99-99", "b": "0o9", "c": ".nan",
+                                                    "d": "yes"}),
+        ("n: " + "9" * 6000, {"n": "9" * 6000}),
+        ("1: a\ntrue: b\n~: c", {"1": "a", "true": "b", "~": "c"}),
+        ("a: 1\na: 2", {"a": "2"}),
+        ("a:\n- b\n- c: d", {"a": ["b", {"c": "d"}]}),
+        ("date: {{date:YYYY}}\nl:\n- {{x}}", {"date": "{{date:YYYY}}", "l": ["{{x}}"]}),
+        ("a: !!python/object/apply:os.system [x]", {"a": ["x"]}),
+        ("a: !!python/name:os.system", {"a": ""}),
+        ("a: !!int x", {"a": "x"}),
+        ("title: wait...\nb: foo ---", {"title": "wait...", "b": "foo ---"}),
+        ("a: |-\n  ---\n  b", {"a": "---\nb"}),
+    ],
+)  # fmt: skip
+def test_fields_are_text_as_written(block: str, fields: dict[str, Any]) -> None:
+    text = f"---\n{block}\n---\nbody\n"
+    found = read(text)
+    assert found.fields == fields
+    assert found.problem is None
+    assert text[found.body :] == "body\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "---", "---\n", "---\na: b\n", "----\na: b\n---\n", " ---\na: b\n---\n",
+             "\n---\na: b\n---\n", "--- a\n---\n", "a\n---\nb: c\n---\n"]
+)  # fmt: skip
+def test_what_is_no_block_is_text(text: str) -> None:
+    found = read(text)
+    assert (found.fields, found.body, found.problem) == ({}, 0, None)
+
+
+@pytest.mark.parametrize("text", ["---\n---", "---  \n... \n", "---\n---\n"])
+def test_an_empty_block(text: str) -> None:
+    found = read(text)
+    assert (found.fields, found.body, found.problem) == ({}, len(text), None)
+
+
+@pytest.mark.parametrize(
+    ("block", "fields"),
+    [
+        ("title: a: b\ntags: [x]", {"title": "a: b", "tags": ["x"]}),
+        ("title: good\ntags: [x", {"title": "good", "tags": "[x"}),
+        ("a: 1\n\tb: 2\nc: 3", {"c": "3"}),
+        ("x: *nobody\ny: 1", {"x": "*nobody", "y": "1"}),
+        ("x: &x [*x]\ny: 1", {"x": "&x [*x]", "y": "1"}),
+        ("? [a]\n: b\ny: 1", {"y": "1"}),
+        ("a: @b\nc: `d`\ne: %f", {"a": "@b", "c": "`d`", "e": "%f"}),
+    ],
+)
+def test_broken_blocks_keep_what_can_be_read(block: str, fields: dict[str, Any]) -> None:
+    text = f"---\n{block}\n---\nbody\n"
+    found = read(text)
+    assert fields.items() <= found.fields.items()
+    assert found.problem and len(found.problem.splitlines()) == 1
+    assert text[found.body :] == "body\n"
+
+
+@pytest.mark.parametrize("block", ["- a\n- b", "just prose", "[a, b]", "{{x}}", "a\nb: c: d"])
+def test_absurd_blocks_stay_text(block: str) -> None:
+    found = read(f"---\n{block}\n---\nbody\n")
+    assert not found.fields or found.problem
+    assert found.problem
+
+
+LAUGHS = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30)
+)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [LAUGHS, "x: " + "[" * 20_000, "x: " + "[" * 20_000 + "]" * 20_000, "[" * 100_000,
+     "- " * 60_000, "? " * 60_000, "{a: " * 60_000, "a: [" * 50_000, "a:\n" * 80_000,
+     "x: &a {b: *a}", "a" * 300_000, "a: b\n" * 50_000, "a: '" + "b\n" * 100_000,
+     ": " * 100_000, "%" * 200_000, "a: &x y\n" + "b: *x\n" * 30_000],
+    ids=lambda block: block[:10],
+)  # fmt: skip
+def test_bombs_do_not_go_off(block: str) -> None:
+    began = time.process_time()
+    found = read(f"---\n{block}\n---\nbody\n")
+    assert time.process_time() - began < 2
+    assert found.problem is None or len(found.problem) < 300
+
+
+ENCODINGS = [
+    (b"", "utf-8"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (b"", "utf-16-le"),
+]
+NOTE = """\
+---
+# mine
+zeta: 1   # keep
+title: "Old: one"  # and this
+
+list:
+  - a  # x
+  - b
+text: wait...
+rule: foo ---
+---
+# Body
+title: not this
+---
+"""
+
+
+@pytest.mark.parametrize(("bom", "encoding"), ENCODINGS)
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("key", "value", "old", "new"),
+    [
+        ("title", "New", '"Old: one"', "New"),
+        ("zeta", 2, "zeta: 1 ", "zeta: 2 "),
+        ("list", ["c"], "list:\n  - a  # x\n  - b\n", "list: [c]\n"),
+        ("added", "x", "rule: foo ---\n", "rule: foo ---\nadded: x\n"),
+    ],
+)
+def test_an_edit_changes_no_other_byte(
+    bom: bytes, encoding: str, newline: str, key: str, value: object, old: str, new: str
+) -> None:
+    def data(text: str) -> bytes:
+        return bom + text.replace("\n", newline).encode(encoding)
+
+    assert edit(data(NOTE), (key,), value) == data(NOTE.replace(old, new, 1))
+
+
+def test_mixed_line_ends_stay() -> None:
+    data = b"---\r\na: 1\nb: 2\r\nc: 3\n---\nx\r\ny\n\rz"
+    assert edit(data, ("b",), 5) == data.replace(b"b: 2", b"b: 5")
+
+
+@pytest.mark.parametrize(
+    ("data", "wanted"),
+    [
+        (b"", b"---\na: 1\n---\n"),
+        (b"x\r\ny", b"---\r\na: 1\r\n---\r\nx\r\ny"),
+        (b"\xef\xbb\xbfx", b"\xef\xbb\xbf---\na: 1\n---\nx"),
+        (b"---\n---\nx", b"---\na: 1\n---\nx"),
+        (b"---\r\n---\r\nx", b"---\r\na: 1\r\n---\r\nx"),
+        (b"---\n# c\n---", b"---\n# c\na: 1\n---"),
+        (b"---\nb: |\n  x\n---\n", b"---\nb: |\n  x\na: 1\n---\n"),
+        (b"---\nunclosed", b"---\na: 1\n---\n---\nunclosed"),
+    ],
+)
+def test_a_note_gets_the_block_it_lacks(data: bytes, wanted: bytes) -> None:
+    assert edit(data, ("a",), 1) == wanted
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"caf\xe9", b"---\na: [\n---\n", b"---\n- a\n---\n", b"---\nprose\n---\n", b"\0\xff\0binary",
+     b"\xff\xfea\0b", b"---\na: {{x}}\n---\n", b"---\na: &x 1\nb: *x\n---\n",
+     b"---\nb: " + b"[" * 20_000 + b"\n---\n"],
+)  # fmt: skip
+def test_what_would_be_a_guess_is_refused(data: bytes) -> None:
+    with pytest.raises(Refused) as error:
+        edit(data, ("a",), "new")
+    assert len(str(error.value).splitlines()) == 1
+
+
+LINES = st.lists(
+    st.sampled_from(["a: 1", "b: 'x'", "c:", "d: [x]", "# e", "", "---", "...", "- f", "g: |",
+                     "  h", "i: j ---", "\u2028", "é: ü", "text"]), max_size=12
+)  # fmt: skip
+
+
+@given(
+    LINES, st.sampled_from(["\n", "\r\n"]), st.sampled_from(ENCODINGS), st.text() | st.integers()
+)
+def test_an_edit_reads_back(
+    lines: list[str], newline: str, encoding: tuple[bytes, str], value: Any
+) -> None:
+    text = newline.join(["---", *lines, "---", "body", ""])
+    data = encoding[0] + text.encode(encoding[1])
+    try:
+        changed = edit(data, ("added",), value)
+    except Refused:
+        return
+    before, after = (read(decode(version)[0]) for version in (data, changed))
+    assert after.fields == {**before.fields, "added": str(value)}
+    assert decode(changed)[0][after.body :] == decode(data)[0][before.body :]
+
+
+@given(st.text(), st.sampled_from(["---\n", "---\na: 1\n", ""]))
+def test_read_never_raises(text: str, head: str) -> None:
+    found = read(head + text)
+    assert 0 <= found.body <= len(head + text)
+    read(f"---\n{text}\n---\n")

@@ -1,0 +1,92 @@
+"""One home, opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import NotFound, Unavailable
+from djinn_memory.home import Home
+from tests.indexing.vaults import fill
+
+
+def test_opening_makes_nothing(home: Home) -> None:
+    before = sorted(home.root.rglob("*"))
+    djinn = Djinn.open(home.root)
+    status = djinn.status()
+    assert status.stats is None
+    assert status.index_bytes == status.cache_bytes == 0
+    assert sorted(home.root.rglob("*")) == before
+
+
+def test_a_place_that_is_no_home(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="djinn init"):
+        Djinn.open(tmp_path)
+
+
+def test_status_tells_what_waits(home: Home, shared: Path) -> None:
+    fill(shared, 5)
+    home.edit((("embedding", "provider"), "none"))
+    Djinn(home).index()
+    (shared / "new.md").write_text("x")
+    (shared / "note-00001.md").unlink()
+    status = Djinn(home).status()
+    assert status.stale == 2
+    assert status.stats
+    assert status.stats.pending == status.stats.windows > 0
+    assert status.identity is None
+    assert {vault.name: notes for vault, notes in status.vaults} == {"shared": 5, "me": 0}
+
+
+def test_words_only_asks_for_no_vectors(home: Home, shared: Path) -> None:
+    fill(shared, 3)
+    home.edit((("embedding", "provider"), "none"))
+    djinn = Djinn(home)
+    djinn.index()
+    result = djinn.search("kettle")
+    assert result.mode == "words"
+    assert result.hits
+    assert not result.problems
+    assert not result.unembedded
+    assert not home.embeddings_path.exists()
+
+
+def test_a_model_that_fails_leaves_the_words(home: Home, shared: Path) -> None:
+    class Failing:
+        identity, dimensions, ready = "hashing-128-1", 128, True
+
+        def embed(self, texts: object) -> object:
+            raise Unavailable("the model is away; bring it back")
+
+    fill(shared, 3)
+    Djinn(home).index()
+    djinn = Djinn(home)
+    djinn.__dict__["embedder"] = Failing()
+    result = djinn.search("kettle")
+    assert result.hits
+    assert [problem.why for problem in result.problems] == [
+        "the model is away; bring it back; only words were searched"
+    ]
+
+
+def test_state_elsewhere(home: Home, shared: Path, tmp_path: Path) -> None:
+    fill(shared, 2)
+    home.edit((("state_dir",), str(tmp_path / "state")))
+    Djinn(home).index()
+    assert (tmp_path / "state" / "index.db").is_file()
+    assert not (home.root / ".djinn" / "index.db").exists()
+    assert Djinn.open(home.root).search("kettle").hits
+
+
+def test_the_same_home_from_two_objects(home: Home, shared: Path) -> None:
+    fill(shared, 3)
+    one, two = Djinn(home), Djinn(home)
+    one.index()
+    assert two.search("kettle").hits
+    (shared / "new.md").write_text("a walrus")
+    assert two.search('"walrus"').hits
+    assert one.search('"walrus"').hits
+    one.delete(one.find("new"))
+    assert not two.search('"walrus"').hits
