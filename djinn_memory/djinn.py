@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.catalogue import Detail, Entry, Stats
     from djinn_memory.memories.status import Status
     from djinn_memory.models import Vectors
+    from djinn_memory.search.query import Query
     from djinn_memory.store.state import State
 
 SWEEP_WINDOWS = 64
@@ -157,19 +158,14 @@ class Djinn:
         `search.sweep_notes`. Whatever keeps the meaning leg from answering is a problem in the
         result, and words answer. `UsageError` when there is nothing to search for.
         """
-        from djinn_memory.search.query import parse
         from djinn_memory.search.search import Limits, search
         from djinn_memory.store.index import memories, vectors
         from djinn_memory.store.sqlite import snapshot
 
         began = time.monotonic()
         settings = self.home.config.search
-        filters = filters or Filters()
+        query, filters = _question(text, filters or Filters())
         vaults = self.home.scope(self.home.agent(agent), filters.vaults)
-        query = parse(text)
-        filters = query.narrow(filters)
-        if not query.text and replace(filters, vaults=()) == Filters() and not query.without:
-            raise UsageError('nothing to search for; try djinn memory search "a question"')
         mode = mode or settings.mode
         if self.embedder is None:
             mode = "words"
@@ -375,3 +371,13 @@ class Djinn:
             except DjinnError as error:
                 problems.append(Problem("embedding", f"{error}; only words were searched"))
         return None
+
+
+def _question(text: str, filters: Filters) -> tuple[Query, Filters]:
+    from djinn_memory.search.query import parse
+
+    query = parse(text)
+    filters = query.narrow(filters)
+    if not query.text and replace(filters, vaults=()) == Filters() and not query.without:
+        raise UsageError('nothing to search for; try djinn memory search "a question"')
+    return query, filters

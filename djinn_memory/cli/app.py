@@ -98,7 +98,7 @@ def _usage(error: Exception) -> int:
         # Making the error has printed the help already.
         return 2
     hint = f"; see `{ctx.command_path} --help`" if ctx else ""
-    if type(error).__name__ == "NoSuchOption" and hint and ctx.command.name == "search":
+    if type(error).__name__ == "NoSuchOption" and ctx and ctx.command.name == "search":
         hint += ", or write -- before a query that begins with -"
     talk(f"{typer.style('error', fg='red')}: {message.rstrip('.')}{hint}")
     return 2

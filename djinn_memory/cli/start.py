@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import threading
 
@@ -17,16 +18,17 @@ def main() -> None:
     gc.set_threshold(50_000, 20, 20)
     # numpy's BLAS starts a thread a core and lets it spin, for matrices that djinn does not have.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if sys.argv[1:3] == ["memory", "search"] and not {"words", "--help", "-h"} & set(sys.argv):
-        _warm()
     try:
+        if sys.argv[1:3] == ["memory", "search"] and not {"words", "--help", "-h"} & set(sys.argv):
+            _warm()
         from djinn_memory.cli.app import main as run
 
         run()
     except KeyboardInterrupt:
         sys.exit(130)
     finally:
-        # onnxruntime aborts a process that ends while a thread is still loading a model.
+        # onnxruntime aborts a process that ends while a thread is still loading a model: 60 ms.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         for thread in threading.enumerate():
             if thread is not threading.current_thread():
                 thread.join()

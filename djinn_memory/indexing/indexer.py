@@ -83,11 +83,9 @@ def update(
             number = memories.vault_id(connection, vault)
         known = memories.known(connection, number)
         found = changes(known, listing, force=force)
-        wanted = (*found.suspects, *found.racy)
-        if at_most is not None:
-            room_left = max(0, at_most - tally.read)
-            tally.pending += len(found.suspects[room_left:])
-            wanted = wanted[:room_left]
+        room_left = None if at_most is None else max(0, at_most - tally.read)
+        wanted = (*found.suspects, *found.racy)[:room_left]
+        tally.pending += max(0, len(found.suspects) - len(wanted))
         gone = {path: known[path] for path in found.gone}
         _read(_Run(connection, vault, number, known, gone, tally, force), wanted, progress)
         with transaction(connection):

@@ -72,6 +72,20 @@ def rank(
     by_meaning = _nearest(connection, vector, vault_ids, None if open_to_all else (where, values))
     found = _measure(connection, [*by_words, *by_meaning], vector)
     shares = _shares(connection, asked, list(found), mode)
+    candidates = _candidates(found, shares, by_words, mode)
+    sure = fusion.confident(
+        (share for _, share in shares.values()), (one.cosine for one in found.values())
+    ) or (mode == "hybrid" and _looked_up(connection, asked, where, values))
+    return Ranking(tuple(candidates), sure, asked.stems if asked else frozenset())
+
+
+def _candidates(
+    found: dict[int, _Measured],
+    shares: dict[int, tuple[float, float]],
+    by_words: Sequence[int],
+    mode: Mode,
+) -> list[Candidate]:
+    """Both legs' measures as one score with its parts, best first."""
     ranks = {chunk: place for place, chunk in enumerate(by_words, 1)}
     near = sorted((c for c in found if found[c].window_id), key=lambda c: -found[c].cosine)
     places = {chunk: place for place, chunk in enumerate(near, 1)}
@@ -94,10 +108,7 @@ def rank(
         for chunk, one in found.items()
     ]
     candidates.sort(key=lambda one: (-one.score, one.chunk_id))
-    sure = fusion.confident(
-        (share for _, share in shares.values()), (one.cosine for one in found.values())
-    ) or (mode == "hybrid" and _looked_up(connection, asked, where, values))
-    return Ranking(tuple(candidates), sure, asked.stems if asked else frozenset())
+    return candidates
 
 
 class _Measured(Struct):

@@ -110,7 +110,7 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_done(home: Home, shared: Path) 
     assert report.embedded < report.windows
 
 
-@pytest.mark.parametrize("pause", [0.02, 0.06, 0.1, 0.15, 0.2])
+@pytest.mark.parametrize("pause", [0.08, 0.12, 0.16, 0.2, 0.25])
 def test_ctrl_c_at_the_start_is_no_traceback(home: Home, pause: float) -> None:
     process = start(home, "memory", "search", "kettle")
     time.sleep(pause)
