@@ -36,9 +36,7 @@ def search(home: Home) -> list[list[object]]:
     ):
         seconds = median_seconds([*PROGRAM, *command], **place)
         peak = peak_mb([*PROGRAM, *command], **place)
-        result.append(
-            [label, f"{seconds:.3f} s", f"{seconds / base:.2f}", f"{peak:.0f} MB", bar]
-        )
+        result.append([label, f"{seconds:.3f} s", f"{seconds / base:.2f}", f"{peak:.0f} MB", bar])
     return result
 
 

@@ -99,6 +99,10 @@ class Djinn:
     def _index(self) -> apsw.Connection:
         return self._state.index
 
+    def close(self) -> None:
+        """Release the files of the home; the next call opens them again."""
+        self._state.close()
+
     @_mending
     def index(self, vaults: Sequence[str] = (), *, rebuild: bool = False) -> IndexReport:
         """Bring the index up to date with all vaults, or those named; see `indexing`.

@@ -73,15 +73,23 @@ class Home:
     @cached_property
     def vaults(self) -> tuple[Vault, ...]:
         """All vaults of the config, in its order."""
+        entries = self.config.vaults
+        roots = {name: self.root / expand(entry.path) for name, entry in entries.items()}
+        real = {name: root.resolve() for name, root in roots.items()}
         return tuple(
             Vault(
                 name=name,
-                root=self.root / expand(entry.path),
+                root=roots[name],
                 id=entry.id or f"path:{entry.path}",
                 agent=entry.agent,
                 read_only=entry.read_only,
+                inner=frozenset(
+                    other.relative_to(real[name]).as_posix()
+                    for other in real.values()
+                    if real[name] in other.parents
+                ),
             )
-            for name, entry in self.config.vaults.items()
+            for name, entry in entries.items()
         )
 
     def agent(self, name: str | None) -> str:

@@ -45,6 +45,8 @@ class Vault(Struct, frozen=True):
     id: str
     agent: str | None = None
     read_only: bool = False
+    inner: frozenset[str] = frozenset()
+    """Folders in it, relative to `root`, that are vaults of their own: their notes are theirs."""
 
 
 class Problem(Struct, frozen=True):

@@ -12,6 +12,7 @@ from djinn_memory.home import (
     init,
     remove_vault,
 )
+from djinn_memory.notes.vault import walk
 
 
 @pytest.fixture(autouse=True)
@@ -183,3 +184,14 @@ def test_state_can_be_elsewhere(home: Home, tmp_path: Path) -> None:
     assert home.index_path == tmp_path / "state" / "index.db"
     home.edit((("state_dir",), "~/state"))
     assert home.state == Path.home() / "state"
+
+
+def test_a_note_belongs_to_the_innermost_vault(home: Home) -> None:
+    for place in ("me/mine.md", "shared/ours.md", "loose.md"):
+        (home.root / "vaults" / place).write_text("text")
+    every = add_vault(home, "all", home.root / "vaults")
+    assert every.inner == {"me", "shared"}
+    assert [file.path for file in walk(every).files] == ["loose.md"]
+    add_vault(home, "deep", home.root)
+    assert [file.path for file in walk(home.vaults[-1]).files] == []
+    assert [file.path for file in walk(home.vaults[0]).files] == ["ours.md"]

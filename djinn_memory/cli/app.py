@@ -65,8 +65,8 @@ app.add_typer(agent.app, name="agent")
 app.add_typer(config.app, name="config")
 
 
-def main() -> None:
-    """Run the command line and exit: a user's mistake is one line, a bug keeps its traceback."""
+def main() -> int:
+    """Run the command line: a user's mistake is one line and an exit code, a bug is raised."""
     try:
         code = app(prog_name="djinn", standalone_mode=False)
         sys.stdout.flush()
@@ -87,7 +87,7 @@ def main() -> None:
         code = 5
     if code == INTERRUPTED:
         talk("interrupted; what was done is kept, run the command again to go on")
-    sys.exit(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
 
 
 def _usage(error: Exception) -> int:

@@ -99,7 +99,9 @@ def open_djinn(ctx: typer.Context, progress: ProgressCallback | None = None) -> 
     from djinn_memory.models import silent
 
     place: Path | None = ctx.obj
-    return Djinn.open(place, progress or silent)
+    djinn = Djinn.open(place, progress or silent)
+    ctx.call_on_close(djinn.close)
+    return djinn
 
 
 def filters(

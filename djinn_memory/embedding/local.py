@@ -6,12 +6,14 @@ import json
 import threading
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from djinn_memory.chunking.tokens import model_folder
 from djinn_memory.config import model_cache
+from djinn_memory.errors import Unavailable
 from djinn_memory.models import ProgressCallback, silent
 
 if TYPE_CHECKING:
@@ -85,9 +87,13 @@ def warm() -> None:
         # Imports hold the interpreter, loading does not: so the first here, the second beside.
         import onnxruntime  # noqa: F401
 
-        threading.Thread(
-            target=_session, args=(embedder.folder / "model.onnx", 0), daemon=True
-        ).start()
+        path = embedder.folder / "model.onnx"
+        threading.Thread(target=_load, args=(path,), daemon=True).start()
+
+
+def _load(path: Path) -> None:
+    with suppress(Unavailable):  # who embeds meets the error again
+        _session(path, 0)
 
 
 class _Once:
@@ -115,7 +121,13 @@ def open_session(path: Path, threads: int) -> Any:
     # Idle workers that spin take the core on which the rest of a search runs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # what onnxruntime raises has no common class of its own
+        raise Unavailable(
+            f"the prepared model in {path.parent} is damaged ({type(error).__name__}); "
+            "delete that folder and run `djinn index`"
+        ) from None
 
 
 def open_tokenizer(folder: Path) -> Any:

@@ -14,7 +14,7 @@ from djinn_memory.store.embeddings import EmbeddingCache
 from djinn_memory.store.index import vectors
 from djinn_memory.store.sqlite import rows, transaction
 
-COMMIT_WINDOWS = 128
+COMMIT_WINDOWS = 256
 """Windows between two commits: a few seconds of work is what a kill may cost."""
 
 CACHED_AT_ONCE = 2000
@@ -82,7 +82,7 @@ def _waiting(connection: apsw.Connection) -> dict[bytes, tuple[list[int], int]]:
     """By text hash: the windows that wait for its vector, and its length in characters."""
     found: dict[bytes, tuple[list[int], int]] = defaultdict(lambda: ([], 0))
     for window, key, length in connection.execute(
-        "select id, hash, stop - start from window where not embedded"
+        "select id, hash, length from window where not embedded"
     ):
         windows, _ = found[key]
         windows.append(window)

@@ -191,14 +191,10 @@ def cut(note: Note) -> Iterator[tuple[Chunk, list[Window]]]:
     tokens = token_starts(note.text)
     for chunk in chunks(note.text, note.body, tokens):
         line = prefix(note.title, chunk.headings, note.date)
-        yield (
-            chunk,
-            [
-                Window(
-                    start - chunk.start,
-                    end - chunk.start,
-                    text_hash(window_text(line, note.text[start:end])),
-                )
-                for start, end in windows(chunk.start, chunk.end, tokens, room(line))
-            ],
-        )
+        spans = windows(chunk.start, chunk.end, tokens, room(line))
+        yield chunk, [_window(line, note.text, chunk.start, span) for span in spans]
+
+
+def _window(line: str, text: str, origin: int, span: tuple[int, int]) -> Window:
+    embedded = window_text(line, text[slice(*span)])
+    return Window(span[0] - origin, span[1] - origin, text_hash(embedded), len(embedded))

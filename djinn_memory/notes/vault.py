@@ -92,7 +92,7 @@ def _visit(
         return
     path = f"{folder}{name}"
     if entry.is_dir(follow_symlinks=False):
-        if not (ignored and ignored.match_file(path + "/")):
+        if path not in vault.inner and not (ignored and ignored.match_file(path + "/")):
             folders.append(path + "/")
         return
     if name[-3:].lower() != ".md" or (ignored and ignored.match_file(path)):
@@ -124,8 +124,14 @@ def attachments(vault: Vault, exclude: Sequence[str] = ()) -> Iterator[str]:
     """Paths of the files that are no notes, so that links to them are not called unresolved."""
     ignored = _spec(exclude)
     for folder, names, files in os.walk(vault.root):
-        names[:] = [name for name in names if not name.startswith(".") and name not in SKIPPED]
         inner = PurePosixPath(Path(folder).relative_to(vault.root).as_posix())
+        names[:] = [
+            name
+            for name in names
+            if not name.startswith(".")
+            and name not in SKIPPED
+            and str(inner / name) not in vault.inner
+        ]
         for name in files:
             path = str(inner / name)
             if not name.startswith(".") and name[-3:].lower() != ".md" and _encodable(path):

@@ -67,6 +67,13 @@ class State:
         """Hold the index against other writers; `Unavailable` after `timeout` seconds."""
         return lock(self._home.state / "index.lock", timeout=timeout)
 
+    def close(self) -> None:
+        """Release the files; what is asked for next opens them again."""
+        for name in ("index", "cache"):
+            opened = self.__dict__.pop(name, None)
+            if opened is not None:
+                opened.close()
+
     def set_aside_damaged(self) -> bool:
         """Rename what is damaged of index and cache; whether anything was."""
         self.__dict__.pop("index", None)

@@ -93,3 +93,9 @@ def test_fp32_takes_over_where_int8_strays(tmp_path: Path, monkeypatch: pytest.M
     session = open_session(embedder.folder / "model.onnx", 1)
     [row] = run(session, open_tokenizer(embedder.folder), ["a harbour"], 32)
     assert row @ row == pytest.approx(1, abs=1e-4)
+
+
+def test_a_damaged_model_is_one_line_that_says_what_to_delete(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(b"half of a model")
+    with pytest.raises(Unavailable, match="delete that folder"):
+        open_session(tmp_path / "model.onnx", 1)

@@ -29,11 +29,12 @@ class Known(Struct, frozen=True):
 
 
 class Window(Struct, frozen=True):
-    """A window of a chunk: its span in the chunk's text and the key of the text it embeds."""
+    """A window of a chunk: its span in the chunk's text, key and length of the text it embeds."""
 
     start: int
     end: int
     hash: bytes
+    length: int
 
 
 def vault_id(connection: apsw.Connection, vault: Vault) -> int:
@@ -211,8 +212,8 @@ def _put_chunk(
         ),
     ).get
     connection.executemany(
-        "insert into window (chunk_id, start, stop, hash) values (?, ?, ?, ?)",
-        [(chunk_id, window.start, window.end, window.hash) for window in windows],
+        "insert into window (chunk_id, start, stop, hash, length) values (?, ?, ?, ?, ?)",
+        [(chunk_id, one.start, one.end, one.hash, one.length) for one in windows],
     )
     words.add(
         connection,

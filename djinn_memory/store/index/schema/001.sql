@@ -85,6 +85,8 @@ create table window (
     start integer not null,
     stop integer not null,
     hash blob not null,
+    -- Characters of the text that is embedded: windows of like length share a batch.
+    length integer not null,
     embedded integer not null default 0
 );
 create index window_chunk on window (chunk_id);
