@@ -119,6 +119,13 @@ def validate(data: Mapping[str, Any], where: str) -> Config:
                 f"{where}: vaults.{name}.for: no agent {vault.agent!r}; "
                 f"allowed: {', '.join(config.agents)}"
             )
+    owners: dict[str, str] = {}
+    for name, vault in config.vaults.items():
+        if vault.id is not None and owners.setdefault(vault.id, name) != name:
+            raise ConfigError(
+                f"{where}: vaults.{name}.id: {' '.join(vault.id.split())} is the id of "
+                f"vaults.{owners[vault.id]} already; leave it out here"
+            )
     return config
 
 

@@ -114,7 +114,7 @@ class Djinn:
         from djinn_memory.store.index import meta
 
         began = time.monotonic()
-        chosen = self._named(vaults)
+        chosen = self.home.named(vaults)
         self._state.need_writable()
         with self._state.lock(timeout=30):
             tally = indexer.update(
@@ -171,23 +171,29 @@ class Djinn:
         query, filters = _question(text, filters or Filters())
         vaults = self.home.scope(self.home.agent(agent), filters.vaults)
         mode = mode or settings.mode
+        asked_for_meaning = mode == "meaning"
         if self.embedder is None:
             mode = "words"
         ahead = self._ahead(query.text) if mode != "words" else None
         pending, problems = self._sweep(vaults, ahead)
         vector = self._vector(ahead, problems) if ahead else None
+        if vector is None and query.text:
+            mode = "words"
+        if self.embedder is None and asked_for_meaning:
+            why = "embedding.provider is none, so only words were searched"
+            problems.append(Problem("embedding", why))
         with snapshot(self._index):
             hits, confident, spellings = search(
                 self._index,
                 query,
                 filters,
                 vaults,
-                mode=mode if vector is not None or not query.text else "words",
+                mode=mode,
                 vector=vector,
                 limits=Limits(limit or settings.limit, settings.per_note, settings.per_document),
             )
             waiting = 0
-            if mode != "words":
+            if ahead:
                 waiting = vectors.pending(self._index, memories.vault_ids(self._index, vaults))
         return SearchResult(
             query=text,
@@ -277,13 +283,6 @@ class Djinn:
         name = vault.id.replace("/", "-").replace(":", "-")
         return lock(self.home.state / "locks" / f"{name}.lock")
 
-    def _named(self, names: Sequence[str]) -> list[Vault]:
-        by_name = {vault.name: vault for vault in self.home.vaults}
-        for name in names:
-            if name not in by_name:
-                raise homes.unknown_vault(name, list(by_name))
-        return [by_name[name] for name in dict.fromkeys(names)] if names else list(by_name.values())
-
     def _fresh_scope(self, agent: str | None, filters: Filters) -> tuple[Vault, ...]:
         vaults = self.home.scope(self.home.agent(agent), filters.vaults)
         pending, problems = self._sweep(vaults, None)
@@ -291,7 +290,17 @@ class Djinn:
         if pending:
             why = f"{pending:,} changed notes are not read yet; run `djinn index`"
             self.problems.append(Problem("index", why))
+        self._settle_links()
         return vaults
+
+    def _settle_links(self) -> None:
+        """Resolve links anew if a look around changed notes; a search has no need of them."""
+        from djinn_memory.indexing.indexer import resolve_links
+        from djinn_memory.store.index import links
+
+        if links.settled(self._index) is None and self._state.writable:
+            with contextlib.suppress(Unavailable), self._state.lock(timeout=0):
+                resolve_links(self._index, self.home.vaults, self.home.config.exclude)
 
     def _sweep(self, vaults: Sequence[Vault], ahead: Ahead | None) -> tuple[int, list[Problem]]:
         """Read the few notes that changed; returns how many more seem to have."""
@@ -302,6 +311,9 @@ class Djinn:
         if not settings.sweep_ms:
             return 0, []
         seen = stale(self._index, vaults, exclude, time.monotonic() + settings.sweep_ms / 1000)
+        if not seen.complete:
+            why = f"not all folders could be looked at in {settings.sweep_ms} ms; run `djinn index`"
+            seen.problems.append(Problem("index", why))
         if not (seen.changed or seen.racy) or not self._state.writable:
             return seen.changed, seen.problems
         from djinn_memory.indexing import indexer
@@ -315,8 +327,6 @@ class Djinn:
                     deadline=time.monotonic() + 1,
                     at_most=settings.sweep_notes,
                 )
-                if tally.touched:
-                    indexer.resolve_links(self._index, self.home.vaults, exclude)
                 if tally.touched and ahead and ahead.ready and self._same_space():
                     ahead.result()
                     self._embed(at_most=SWEEP_WINDOWS)

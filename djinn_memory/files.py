@@ -64,15 +64,24 @@ def inside(root: Path, relative: str | Path) -> Path:
 def lock(path: Path, *, timeout: float = 10.0) -> Iterator[None]:
     """Hold `path` as a lock between processes; `Unavailable` after `timeout` seconds.
 
+    It is not to be taken again inside, and `Unavailable` also where it cannot be made.
     The system releases it when its holder dies, so a killed process leaves no stale lock.
     """
     from filelock import FileLock, Timeout
 
+    held = FileLock(path, timeout=timeout)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(path, timeout=timeout):
-            yield
+        held.acquire()
     except Timeout:
         raise Unavailable(
             f"another djinn process holds {path}; try again when it has finished"
         ) from None
+    except OSError as error:
+        raise Unavailable(
+            f"{path} cannot be locked: {error.strerror}; check what lies there and its permissions"
+        ) from None
+    try:
+        yield
+    finally:
+        held.release()

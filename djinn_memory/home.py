@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,9 @@ from djinn_memory.files import expand, lock, write_atomic
 from djinn_memory.models import Vault
 
 SHARED = "shared"
+Change = tuple[tuple[str, ...], Any]
+"""The keys that lead to a setting, and its value; None removes it."""
+
 _IGNORED = b"# Made again from the notes at any time; not worth a place in git.\n*\n"
 
 
@@ -75,7 +79,7 @@ class Home:
         """All vaults of the config, in its order."""
         entries = self.config.vaults
         roots = {name: self.root / expand(entry.path) for name, entry in entries.items()}
-        real = {name: root.resolve() for name, root in roots.items()}
+        real = self._folders(self.config)
         return tuple(
             Vault(
                 name=name,
@@ -101,43 +105,67 @@ class Home:
             raise NotFound(f"no agent {name!r}; known: {', '.join(known)}")
         return name
 
-    def scope(self, agent: str, only: tuple[str, ...] = ()) -> tuple[Vault, ...]:
-        """The vaults that `agent` sees, or those of them that `only` names."""
-        visible = {v.name: v for v in self.vaults if v.agent in (None, agent)}
-        for name in only:
-            if name not in visible:
-                raise unknown_vault(name, list(visible))
-        return (
-            tuple(visible[name] for name in dict.fromkeys(only)) if only else (*visible.values(),)
-        )
+    def named(self, names: Sequence[str] = ()) -> tuple[Vault, ...]:
+        """The vaults of these names, all if there are none; `NotFound` lists the known ones."""
+        return _chosen(self.vaults, names)
 
-    def edit(self, *changes: tuple[tuple[str, ...], Any]) -> Config:
+    def scope(self, agent: str, only: Sequence[str] = ()) -> tuple[Vault, ...]:
+        """The vaults that `agent` sees, or those of them that `only` names."""
+        return _chosen([v for v in self.vaults if v.agent in (None, agent)], only)
+
+    def edit(self, *changes: Change) -> Config:
         """Set each (keys, value) in `config.yaml`, or remove where the value is None.
 
         The result is checked before it is written; comments and order stay.
+        """
+        return self.revise(lambda: changes)
+
+    def revise(self, decide: Callable[[], Iterable[Change]]) -> Config:
+        """Edit what `decide` says, which it finds under the lock, with the settings read afresh.
+
+        So nothing that it checks can change before the result is written. It must not edit itself.
         """
         from yaml import YAMLError
 
         from djinn_memory.yamltext import Unspliceable, remove_value, set_value
 
+        where = str(self.config_path)
         with lock(self.state / "home.lock"):
+            self._forget()
             text = before = self._text()
             try:
-                for keys, value in changes:
+                for keys, value in decide():
                     text = (
                         remove_value(text, keys) if value is None else set_value(text, keys, value)
                     )
             except (Unspliceable, YAMLError) as error:
-                why = " ".join(str(error).split())
-                raise ConfigError(f"{self.config_path}: {why}") from None
-            checked = settings.validate(
-                settings.parse(text, str(self.config_path)), str(self.config_path)
-            )
+                raise ConfigError(f"{where}: {' '.join(str(error).split())}") from None
+            checked = settings.validate(settings.parse(text, where), where)
+            self._folders(checked)
             if settings.parse(text, "") != settings.parse(before, ""):
                 write_atomic(self.config_path, text.encode())
+        self._forget()
+        return checked
+
+    def _forget(self) -> None:
         for name in ("config", "vaults", "state"):
             self.__dict__.pop(name, None)
-        return checked
+
+    def _folders(self, config: Config) -> dict[str, Path]:
+        """Each vault's folder with every link followed; `ConfigError` when two share one."""
+        folders = {
+            name: (self.root / expand(entry.path)).resolve()
+            for name, entry in config.vaults.items()
+        }
+        taken: dict[Path, str] = {}
+        for name, folder in folders.items():
+            first = taken.setdefault(folder, name)
+            if first != name:
+                raise ConfigError(
+                    f"{self.config_path}: vaults.{first}.path and vaults.{name}.path are one "
+                    "folder; remove one of the two"
+                )
+        return folders
 
     def _text(self) -> str:
         return self.config_path.read_bytes().decode()
@@ -153,9 +181,7 @@ def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:
     root.mkdir(parents=True, exist_ok=True)
     home = Home(root.resolve())
     made = []
-    if not home.config_path.exists():
-        write_atomic(home.config_path, _example())
-        home.edit((("agents",), list(dict.fromkeys(agents)) or ["me"]))
+    if _write_example(home, agents):
         made.append("config.yaml")
     home.state.mkdir(parents=True, exist_ok=True)
     if not (home.state / ".gitignore").exists():
@@ -167,38 +193,55 @@ def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:
     return home, made
 
 
-def join_own_vaults(home: Home) -> list[str]:
-    """Give the home its shared vault and each agent a personal one; returns the folders made."""
-    changes: list[tuple[tuple[str, ...], Any]] = []
+def _write_example(home: Home, agents: tuple[str, ...]) -> bool:
+    """Write the first settings of a home, whole at once; False when there are some."""
+    from djinn_memory.yamltext import set_value
+
+    with lock(home.root / ".djinn" / "home.lock"):
+        if home.config_path.exists():
+            return False
+        chosen = list(dict.fromkeys(agents)) or ["me"]
+        text = set_value(_example().decode(), ("agents",), chosen)
+        write_atomic(home.config_path, text.encode())
+    return True
+
+
+def join_own_vaults(home: Home, joining: str | None = None) -> list[str]:
+    """Give the home its shared vault and each agent a personal one; returns the folders made.
+
+    The agent `joining` becomes one of the home's first.
+    """
+
+    def missing() -> Iterable[Change]:
+        agents = home.config.agents
+        if joining is not None and joining not in agents:
+            taken = home.config.vaults.get(joining)
+            if taken and taken.agent != joining:
+                raise Refused(f"a vault is named {joining} already; take another name")
+            agents = [*agents, joining]
+            yield ("agents",), agents
+        for name in (SHARED, *agents):
+            entry = home.config.vaults.get(name)
+            if entry is None:
+                yield ("vaults", name, "path"), f"vaults/{name}"
+                if name != SHARED:
+                    yield ("vaults", name, "for"), name
+            if entry is None or entry.id is None:
+                yield ("vaults", name, "id"), _new_id()
+
+    home.revise(missing)
     made = []
-    for name in (SHARED, *home.config.agents):
-        entry = home.config.vaults.get(name)
-        personal = name != SHARED
-        if entry is None:
-            changes.append((("vaults", name, "path"), f"vaults/{name}"))
-            if personal:
-                changes.append((("vaults", name, "for"), name))
-        if entry is None or entry.id is None:
-            changes.append((("vaults", name, "id"), _new_id()))
-    if changes:
-        home.edit(*changes)
     for name in (SHARED, *home.config.agents):
         folder = home.root / expand(home.config.vaults[name].path)
         if not folder.exists():
-            folder.mkdir(parents=True)
+            folder.mkdir(parents=True, exist_ok=True)
             made.append(f"{home.config.vaults[name].path}/")
     return made
 
 
 def add_agent(home: Home, name: str) -> list[str]:
     """Give the home another agent with a personal vault; returns what was made, if anything."""
-    check_name(name, "agent")
-    if name not in home.config.agents:
-        taken = home.config.vaults.get(name)
-        if taken and taken.agent != name:
-            raise Refused(f"a vault is named {name} already; take another name for the agent")
-        home.edit((("agents",), [*home.config.agents, name]))
-    return join_own_vaults(home)
+    return join_own_vaults(home, check_name(name, "agent"))
 
 
 def add_vault(
@@ -209,31 +252,44 @@ def add_vault(
     folder = expand(path).resolve()
     if not folder.is_dir():
         raise NotFound(f"no folder {path}; name one that exists")
-    if name in home.config.vaults:
-        raise Refused(f"there is a vault {name} already; take another name, or remove it first")
-    for vault in home.vaults:
-        if vault.root.resolve() == folder:
-            raise Refused(f"{folder} is vault {vault.name} already")
-    if agent is not None:
-        home.agent(agent)
-    entry: dict[str, Any] = {"path": str(folder), "id": _new_id()}
-    if agent is not None:
-        entry["for"] = agent
-    if read_only:
-        entry["read_only"] = True
-    home.edit(*((("vaults", name, key), value) for key, value in entry.items()))
-    return next(vault for vault in home.vaults if vault.name == name)
+
+    def entry() -> Iterable[Change]:
+        if name in home.config.vaults:
+            raise Refused(f"there is a vault {name} already; take another name, or remove it first")
+        for vault in home.vaults:
+            if vault.root.resolve() == folder:
+                raise Refused(f"{folder} is vault {vault.name} already")
+        yield ("vaults", name, "path"), str(folder)
+        yield ("vaults", name, "id"), _new_id()
+        if agent is not None:
+            yield ("vaults", name, "for"), home.agent(agent)
+        if read_only:
+            yield ("vaults", name, "read_only"), True
+
+    home.revise(entry)
+    return home.named((name,))[0]
 
 
 def remove_vault(home: Home, name: str) -> Vault:
     """Take a vault off the config; its files stay where they are."""
-    found = next((vault for vault in home.vaults if vault.name == name), None)
-    if found is None:
-        raise unknown_vault(name, list(home.config.vaults))
-    if name == SHARED or found.agent == name:
-        raise Refused(f"{name} is one of the home's own vaults and stays")
-    home.edit((("vaults", name), None))
-    return found
+    found: list[Vault] = []
+
+    def removal() -> Iterable[Change]:
+        found.extend(home.named((name,)))
+        if name == SHARED or found[0].agent == name:
+            raise Refused(f"{name} is one of the home's own vaults and stays")
+        yield ("vaults", name), None
+
+    home.revise(removal)
+    return found[0]
+
+
+def _chosen(vaults: Sequence[Vault], names: Sequence[str]) -> tuple[Vault, ...]:
+    by_name = {vault.name: vault for vault in vaults}
+    for name in names:
+        if name not in by_name:
+            raise unknown_vault(name, list(by_name))
+    return tuple(by_name[name] for name in dict.fromkeys(names)) or tuple(vaults)
 
 
 def unknown_vault(name: str, known: list[str]) -> NotFound:

@@ -163,6 +163,8 @@ class Hit(Struct, frozen=True):
     tags: tuple[str, ...]
     created: str | None
     updated: str | None
+    date: str
+    """What the note is about, else when it was written: what `--since` and `--until` compare."""
     score: float
     """0 to 1, with the same meaning in every vault and for every query."""
     legs: dict[str, LegScore] = field(default_factory=dict)

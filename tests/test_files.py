@@ -128,6 +128,18 @@ def test_a_failure_under_a_lock_releases_it(tmp_path: Path) -> None:
         pass
 
 
+def test_a_lock_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "file" / "home.lock"):
+        with pytest.raises(Unavailable, match=f"{path} cannot be locked"), lock(path, timeout=0):
+            pass
+
+
+def test_a_failure_of_the_work_is_not_the_locks(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), lock(tmp_path / "home.lock"):
+        (tmp_path / "gone").read_bytes()
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "vault"

@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from djinn_memory.home import (
     remove_vault,
 )
 from djinn_memory.notes.vault import walk
+from tests.conftest import Run
 
 
 @pytest.fixture(autouse=True)
@@ -195,3 +197,72 @@ def test_a_note_belongs_to_the_innermost_vault(home: Home) -> None:
     add_vault(home, "deep", home.root)
     assert [file.path for file in walk(home.vaults[-1]).files] == []
     assert [file.path for file in walk(home.vaults[0]).files] == ["ours.md"]
+
+
+def test_edits_at_one_time_are_all_kept(home: Home, tmp_path: Path, run: Run) -> None:
+    names = [f"agent{n}" for n in range(5)]
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    commands = [
+        *(("agent", "add", name) for name in names),
+        *(("vault", "add", "same", tmp_path / name) for name in ("a", "b")),
+    ]
+    with ThreadPoolExecutor(len(commands)) as pool:
+        done = list(pool.map(lambda words: run(*words, home=home.root), commands))
+    now = Home(home.root)
+    assert [d.returncode for d in done[:5]] == [0] * 5
+    assert set(now.config.agents) == {"me", *names}
+    assert {"shared", "me", "same", *names} == set(now.config.vaults)
+    [won] = [d for d in done[5:] if d.returncode == 0]
+    [lost] = [d for d in done[5:] if d.returncode == 3]
+    assert str(now.named(("same",))[0].root) in won.stdout
+    assert "there is a vault same already" in lost.stderr
+
+
+def test_init_at_one_time_makes_one_home(tmp_path: Path, run: Run) -> None:
+    names = ("finn", "grace", "zoe")
+    with ThreadPoolExecutor(len(names)) as pool:
+        done = list(pool.map(lambda name: run("init", tmp_path / "h", "--agent", name), names))
+    assert [d.returncode for d in done] == [0] * 3
+    assert set(Home(tmp_path / "h").config.agents) == set(names)
+
+
+def test_what_an_edit_rests_on_is_read_under_the_lock(home: Home, tmp_path: Path) -> None:
+    stale = Home(home.root)
+    assert stale.vaults
+    assert stale.config.agents == ["me"]
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    add_agent(home, "finn")
+    add_vault(home, "notes", tmp_path / "one")
+    with pytest.raises(Refused, match="a vault notes already"):
+        add_vault(stale, "notes", tmp_path / "two")
+    with pytest.raises(Refused, match="is vault notes already"):
+        add_vault(Home(home.root), "again", tmp_path / "one")
+    add_agent(stale, "zoe")
+    assert stale.config.agents == ["me", "finn", "zoe"]
+    remove_vault(home, "notes")
+    with pytest.raises(NotFound, match="'notes'"):
+        remove_vault(stale, "notes")
+
+
+def test_two_vaults_in_one_folder_are_refused(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(home.root / "vaults" / "me")
+    before = home.config_path.read_bytes()
+    path = (("vaults", "again", "path"), str(tmp_path / "link"))
+    with pytest.raises(ConfigError, match=r"vaults\.me\.path and vaults\.again\.path") as error:
+        home.edit(path)
+    assert len(str(error.value).splitlines()) == 1
+    assert home.config_path.read_bytes() == before
+    again = f"vaults:\n  again: {{path: {tmp_path}/link}}\n"
+    home.config_path.write_bytes(before.replace(b"vaults:\n", again.encode()))
+    with pytest.raises(ConfigError, match=r"vaults\.again\.path and vaults\.me\.path"):
+        _ = Home(home.root).vaults
+
+
+def test_vaults_by_name(home: Home) -> None:
+    add_agent(home, "finn")
+    assert [vault.name for vault in home.named(("finn", "shared", "finn"))] == ["finn", "shared"]
+    assert home.named(()) == home.vaults
+    with pytest.raises(NotFound, match=r"no vault 'zoe'; known: shared, me, finn$"):
+        home.named(("zoe",))

@@ -36,7 +36,7 @@ def main() -> None:
     print(
         f"""
 Try next, from this folder:
-  {program} --home .demo memory search "when is the boss free to talk" --agent grace --explain
+  {program} --home .demo memory search "can I book a meeting with Maren" --agent grace --explain
   {program} --home .demo memory show "Project: Harbourlight"
   {program} --home .demo vault add notes FOLDER   # a folder of your own notes
   {program} --home .demo index

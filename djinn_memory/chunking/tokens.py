@@ -53,11 +53,6 @@ def token_starts(text: str) -> list[int]:
     return starts
 
 
-def count_tokens(text: str) -> int:
-    """How many tokens `text` has."""
-    return len(token_starts(text))
-
-
 def _encoded(pieces: list[str], batch: int = 8) -> Iterator[tuple[str, Any]]:
     """Each piece with its tokens; a batch at a time, for a token takes 100 bytes on the way."""
     for at in range(0, len(pieces), batch):

@@ -77,7 +77,7 @@ def main() -> int:
         code = _usage(error)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
         # The reader, such as `head`, has what it wanted; without this Python complains at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0

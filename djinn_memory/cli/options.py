@@ -141,12 +141,12 @@ def filters(
 def _date(option: str, text: str | None) -> str | None:
     if text is None:
         return None
-    from datetime import UTC, datetime
+    from datetime import datetime
 
     from djinn_memory.errors import UsageError
     from djinn_memory.notes.dates import spoken_date
 
-    found = spoken_date(text, datetime.now(UTC))
+    found = spoken_date(text, datetime.now().astimezone())
     if found is None:
         raise UsageError(f"{option} {text}: no date; write 2026-03-01, 2026-03, 30d or yesterday")
     return found

@@ -34,7 +34,7 @@ def search_table(result: SearchResult, explain: bool) -> None:
             f"{number}{typer.style(clean(_heading(hit)), bold=True)}  "
             f"{typer.style(f'{hit.score:.2f}', fg='green')}"
         )
-        extra = [clean(place), *([hit.type] if hit.type else []), *_dates(hit)]
+        extra = [clean(place), *([hit.type] if hit.type else []), hit.date[:10]]
         extra += [f"#{clean(tag)}" for tag in hit.tags[:6]]
         say(f"    {dim('  '.join(map(clean, extra)))}")
         if hit.snippet:
@@ -172,11 +172,6 @@ def _hit(hit: Hit, explain: bool) -> dict[str, Any]:
 def _heading(hit: Hit) -> str:
     trail = [heading for heading in hit.heading if heading != hit.title]
     return " > ".join([hit.title, *trail])
-
-
-def _dates(hit: Hit) -> list[str]:
-    day = hit.created or hit.updated
-    return [day[:10]] if day else []
 
 
 def _bold() -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from contextlib import suppress
 
@@ -18,7 +19,7 @@ def main() -> None:
     # numpy's BLAS starts a thread a core and lets it spin, for matrices that djinn does not have.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        if sys.argv[1:3] == ["memory", "search"] and not {"words", "--help", "-h"} & set(sys.argv):
+        if _embeds(" ".join(sys.argv[1:])):
             _warm()
         from djinn_memory.cli.app import main as run
 
@@ -34,6 +35,11 @@ def main() -> None:
     # Everything is closed and written. To take a thousand modules and a model apart, only to end,
     # takes 45 ms, and onnxruntime aborts if it is taken apart while it still loads.
     os._exit(code)
+
+
+def _embeds(line: str) -> bool:
+    """Whether a command line looks like a search by meaning; a wrong guess costs only time."""
+    return "memory search " in line and not re.search(r"--mode[ =]words|--help| -h\b", line)
 
 
 def _warm() -> None:

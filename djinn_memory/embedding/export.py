@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import shutil
 import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
 
-from djinn_memory.embedding.local import open_session, open_tokenizer, run
+from djinn_memory.embedding.local import open_session, open_tokenizer, run, runtime
 from djinn_memory.errors import Unavailable
 from djinn_memory.files import lock, write_atomic
 from djinn_memory.models import Progress, ProgressCallback
@@ -93,6 +94,8 @@ def _export(source: Path, scratch: Path) -> None:
 def _trace(source: Path, target: Path, texts: list[str]) -> Any:
     """Export the fp32 graph, tokens in and unit vector out; returns the original's vectors."""
     logging.disable(logging.WARNING)
+    # The model is a folder on this disk: nothing is to be asked of a hub, nor told to it.
+    os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1")
     try:
         import torch
         from sentence_transformers import SentenceTransformer
@@ -137,6 +140,7 @@ def _trace(source: Path, target: Path, texts: list[str]) -> Any:
 def _quantize(source: Path, target: Path) -> None:
     logging.disable(logging.WARNING)
     try:
+        runtime()
         import onnx
         from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -154,8 +158,7 @@ def _quantize(source: Path, target: Path) -> None:
 
 def _optimize(source: Path, target: Path) -> Any:
     """Write the graph as onnxruntime optimises it, which halves the time to load it."""
-    import onnxruntime
-
+    onnxruntime = runtime()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import zlib
 from collections.abc import Callable, Sequence
@@ -85,8 +86,7 @@ def warm() -> None:
     embedder = LocalEmbedder()
     if embedder.ready:
         # Imports hold the interpreter, loading does not: so the first here, the second beside.
-        import onnxruntime  # noqa: F401
-
+        runtime()
         path = embedder.folder / "model.onnx"
         threading.Thread(target=_load, args=(path,), daemon=True).start()
 
@@ -97,24 +97,32 @@ def _load(path: Path) -> None:
 
 
 class _Once:
-    """Calls `make` once for each key, by whichever thread is first; the others wait."""
+    """Calls `make` once for each path, by whichever thread is first; the others wait."""
 
     def __init__(self, make: Callable[..., Any]) -> None:
         self._make = make
         self._lock = threading.Lock()
-        self._made: dict[tuple[Any, ...], Any] = {}
+        self._made: dict[Path, Any] = {}
 
-    def __call__(self, *key: Any) -> Any:
+    def __call__(self, path: Path, *options: Any) -> Any:
         with self._lock:
-            if key not in self._made:
-                self._made[key] = self._make(*key)
-            return self._made[key]
+            if path not in self._made:
+                self._made[path] = self._make(path, *options)
+            return self._made[path]
+
+
+def runtime() -> Any:
+    """The module onnxruntime, silenced: by itself it reports its use to its maker."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()
+    return onnxruntime
 
 
 def open_session(path: Path, threads: int) -> Any:
     """An inference session; the graph was optimised when it was exported."""
-    import onnxruntime
-
+    onnxruntime = runtime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3

@@ -14,7 +14,7 @@ from djinn_memory.store.embeddings import EmbeddingCache
 from djinn_memory.store.index import vectors
 from djinn_memory.store.sqlite import rows, transaction
 
-COMMIT_WINDOWS = 256
+COMMIT_WINDOWS = 128
 """Windows between two commits: a few seconds of work is what a kill may cost."""
 
 CACHED_AT_ONCE = 2000

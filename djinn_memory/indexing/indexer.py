@@ -123,7 +123,9 @@ def resolve_links(
     attachments = [
         (vault.name, path) for vault in vaults for path in disk.attachments(vault, exclude)
     ]
-    mark = hashlib.blake2b(repr(sorted(attachments)).encode(), digest_size=16).hexdigest()
+    scope = sorted((vault.id, vault.name, vault.agent or "") for vault in vaults)
+    told = repr((scope, sorted(attachments))).encode()
+    mark = hashlib.blake2b(told, digest_size=16).hexdigest()
     if links.settled(connection) != mark:
         with transaction(connection):
             links.resolve(connection, vaults, attachments, mark)
@@ -182,8 +184,16 @@ def _read_one(run: _Run, file: FileStat, moved: dict[bytes, Known]) -> None:
         tally.added += 1
     else:
         tally.changed += 1
-    note = parse(file.path, data)
-    memories.put(run.connection, run.number, file, seen, digest, note, list(cut(note)))
+    try:
+        # A savepoint: what cannot be understood of one note costs that note only.
+        with run.connection:
+            note = parse(file.path, data)
+            memories.put(run.connection, run.number, file, seen, digest, note, list(cut(note)))
+    except (apsw.Error, DjinnError):
+        raise
+    except Exception as error:
+        why = f"cannot be understood ({type(error).__name__}: {error}); exclude it, and report this"
+        tally.problems.append(Problem(f"{run.vault.name}/{file.path}", why))
 
 
 def cut(note: Note) -> Iterator[tuple[Chunk, list[Window]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import apsw
@@ -21,6 +22,8 @@ class Stale(Struct, frozen=True):
     """Notes that are new, changed or gone."""
     racy: int
     """Notes that look the same but were read too soon after they were written to be sure."""
+    complete: bool
+    """Whether all folders were looked at."""
     problems: list[Problem]
 
 
@@ -36,8 +39,11 @@ def stale(
     """
     numbers = {vault.id: key for key, vault in memories.vault_ids(connection, vaults).items()}
     changed = racy = 0
+    complete = True
     problems = []
-    for vault in vaults:
+    # In haste another vault comes first each time, so that none is never looked at.
+    first = time.monotonic_ns() % len(vaults) if vaults else 0
+    for vault in (*vaults[first:], *vaults[:first]):
         try:
             listing = disk.walk(vault, exclude, deadline=deadline)
         except NotFound as error:
@@ -49,4 +55,5 @@ def stale(
             problems += listing.problems
         changed += len(found.suspects) + len(found.gone)
         racy += len(found.racy)
-    return Stale(changed, racy, problems)
+        complete = complete and (listing.complete or bool(listing.problems))
+    return Stale(changed, racy, complete, problems)

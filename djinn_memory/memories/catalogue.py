@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 import apsw
@@ -13,6 +13,7 @@ from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.resolve import Resolver, Target
 from djinn_memory.search.filters import condition
 from djinn_memory.search.hits import on_disk, tags
+from djinn_memory.store.index import links
 from djinn_memory.store.index.memories import vault_ids
 from djinn_memory.store.sqlite import Row, rows
 
@@ -94,15 +95,20 @@ def entries(
 
 
 def find(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> Entry:
-    """The memory that `name` means: an id, a path (also `vault/path`), a title, alias or file name.
+    """The memory that `name` means: an id, a path, a title, alias or file name.
+
+    A path may begin with `vault/`; `vault:path` is never ambiguous.
 
     Names resolve as links do. Raises `NotFound`, and `UsageError` with the choices when several
     notes could be meant.
     """
     numbered = vault_ids(connection, vaults)
-    targets = _targets(connection, numbered)
-    key = _exact(name, targets) or _resolve(name, targets, vaults)
-    found = rows(connection, f"{_ENTRY} where note.id = ?", (key,))
+    targets = {target.key: target for target in links.targets(connection, vaults)}
+    keys = _exact(name, targets.values()) or _resolve(name, targets.values(), vaults)
+    if len(keys) > 1:
+        places = ", ".join(f"{targets[key].vault}:{targets[key].path}" for key in keys)
+        raise UsageError(f"{name!r} could be any of: {places}; name one like that")
+    found = rows(connection, f"{_ENTRY} where note.id = ?", tuple(keys)) if keys else []
     if not found or not on_disk(numbered[found[0][5]], found[0][6]):
         raise NotFound(
             f"no note {name!r}; give an id, a path or a title as `djinn memory list` shows them"
@@ -172,46 +178,29 @@ def _entry(connection: apsw.Connection, row: Row, vaults: dict[int, Vault]) -> E
     )  # fmt: skip
 
 
-def _targets(connection: apsw.Connection, vaults: dict[int, Vault]) -> list[Target]:
-    aliases: dict[int, list[str]] = {}
-    for note, alias in connection.execute(
-        "select note_id, alias from alias join memory on memory.id = memory_id"
-    ):
-        aliases.setdefault(note, []).append(alias)
-    found = rows(
-        connection,
-        "select note.id, vault_id, path, uid, title from note join memory on note_id = note.id",
-    )
+def _exact(name: str, targets: Iterable[Target]) -> list[int]:
+    """By vault and path, which is one note, else by id or as a path in any vault."""
+    for target in targets:
+        if name == f"{target.vault}:{target.path}":
+            return [target.key]
     return [
-        Target(key, vaults[vault].name, path, uid, title, tuple(aliases.get(key, ())))
-        for key, vault, path, uid, title in found
-        if vault in vaults
+        target.key
+        for target in targets
+        if name in (target.id, target.path, f"{target.vault}/{target.path}")
     ]
 
 
-def _exact(name: str, targets: Sequence[Target]) -> int | None:
-    """By id, or by vault and path as a hit shows them."""
-    for target in targets:
-        if name in (target.id, f"{target.vault}/{target.path}", f"{target.vault}:{target.path}"):
-            return target.key
-    return None
-
-
-def _resolve(name: str, targets: Sequence[Target], vaults: Sequence[Vault]) -> int | None:
+def _resolve(name: str, targets: Iterable[Target], vaults: Sequence[Vault]) -> list[int]:
     written = name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md")
     if not written:
-        return None
-    by_key = {target.key: target for target in targets}
+        return []
     found: dict[int, None] = {}
     for vault in vaults:
         own = [target for target in targets if target.vault == vault.name]
         result = Resolver(own).resolve(written, source_vault=vault.name, source_path="")
         if result.key is not None:
             found.update(dict.fromkeys(result.ambiguous or (result.key,)))
-    if len(found) > 1:
-        places = ", ".join(f"{by_key[key].vault}/{by_key[key].path}" for key in found)
-        raise UsageError(f"{name!r} could be any of: {places}; name one by its path")
-    return next(iter(found), None)
+    return list(found)
 
 
 def _links(

@@ -35,8 +35,12 @@ def iso_date(text: str | None) -> str | None:
 
 
 def spoken_date(text: str, now: datetime) -> str | None:
-    """A date as a person gives it: ISO, `today`, `yesterday`, `30d`, `2 weeks`, `2026-03`."""
-    text = text.strip().lower()
+    """A date as a person gives it: ISO, `today`, `yesterday`, `30d`, `2 weeks`, `2026-03`.
+
+    Days are those of the zone of `now`.
+    """
+    iso = text.strip().upper()
+    text = iso.lower()
     if text in ("today", "yesterday"):
         return (now - timedelta(days=text == "yesterday")).date().isoformat()
     if ago := _AGO.fullmatch(text):
@@ -46,4 +50,4 @@ def spoken_date(text: str, now: datetime) -> str | None:
             return None
     if re.fullmatch(r"[0-9]{4}(-(0[1-9]|1[0-2]))?", text):
         return text
-    return iso_date(text)
+    return iso_date(iso) if _FORM.fullmatch(iso) else None

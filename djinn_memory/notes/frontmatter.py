@@ -125,9 +125,10 @@ def _salvage(source: str) -> dict[str, Any]:
         try:
             value = _load(entry)
         except _Broken:
-            key, _, rest = entry.partition(":")
-            if rest and "\n" not in entry.strip() and key.strip().isidentifier():
-                fields.setdefault(key.strip(), rest.strip())
+            # `title: Plan: B` is plain to a reader; half a quotation or a list is not.
+            key, _, rest = (part.strip() for part in entry.partition(":"))
+            if key.isidentifier() and rest and "\n" not in rest and rest[0] not in "\"'[{&*!|>":
+                fields.setdefault(key, rest)
             continue
         if isinstance(value, dict):
             fields.update(value)

@@ -15,6 +15,7 @@ from djinn_memory.notes.headings import headings
 from djinn_memory.notes.links import Link, parse_links
 from djinn_memory.notes.markup import mask
 from djinn_memory.notes.plain import inline
+from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.text import decode
 
 _TAG = re.compile(r"(?<![^\s(,;])(?<!\]\()#((?:[\w/-]|[^\x00-\x7f\s\u2010-\u206f\u3000-\u303f])++)")
@@ -36,8 +37,6 @@ class Note(Struct, frozen=True):
     body: int
     """Offset in `text` behind the front matter."""
     title: str
-    titled: bool
-    """Whether the note names itself, rather than by its file name."""
     id: str | None
     type: str | None
     aliases: tuple[str, ...]
@@ -59,20 +58,19 @@ def parse(path: str, data: bytes) -> Note:
     """
     text, remark = decode(data)
     front = frontmatter.read(text)
-    fields = {key.strip().casefold(): value for key, value in front.fields.items()}
+    fields = {fold(key.strip()): value for key, value in front.fields.items()}
     prose = mask(text[front.body :])
     name = PurePosixPath(path).stem
     title = inline(_first(fields.get("title"))) or _first_heading(text[front.body :], prose)
     day = _DAY.search(name)
     created = iso_date(_first(fields.get("created")))
     identity = _first(fields.get("id")) or ""
-    kind = _unlinked(_first(fields.get("type"))).casefold()
+    kind = fold(_unlinked(_first(fields.get("type"))))
     remarks = [part for part in (front.problem, remark) if part]
     return Note(
         text=text,
         body=front.body,
         title=title[:MAX_TITLE] or name,
-        titled=bool(title),
         id=identity if _ID.fullmatch(identity) else None,
         type=kind[:100] or None,
         aliases=tuple(dict.fromkeys(_words(fields, "aliases", "alias", split=","))),
@@ -123,7 +121,7 @@ def _tags(fields: dict[str, Any], prose: str) -> tuple[str, ...]:
     for tag in found:
         name = tag.strip("/")
         if name.strip("-/"):
-            once.setdefault(name.casefold(), name)
+            once.setdefault(fold(name), name)
     return tuple(once.values())
 
 

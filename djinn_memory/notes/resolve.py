@@ -2,7 +2,7 @@
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -40,9 +40,10 @@ class Resolution:
 
 
 class Resolver:
-    """Resolves links among the targets that one agent sees.
+    """Resolves links among the targets of a home.
 
-    No link enters a vault in `personal` but one from that same vault.
+    `reserved` gives the agent of each vault that is one agent's alone: only links from that
+    agent's vaults enter it, and they look in the open vaults first.
     """
 
     def __init__(
@@ -50,14 +51,18 @@ class Resolver:
         targets: Iterable[Target],
         *,
         shared: str = "shared",
-        personal: frozenset[str] = frozenset(),
+        reserved: Mapping[str, str] | None = None,
     ) -> None:
         by_vault: defaultdict[str, list[Target]] = defaultdict(list)
         for target in targets:
             by_vault[target.vault].append(target)
         self._vaults = {name: _Vault(members) for name, members in by_vault.items()}
-        # `sorted` is stable: after the shared vault the others stay in the order first seen.
-        self._open = sorted((name for name in by_vault if name not in personal), key=shared.__ne__)
+        self._reserved = reserved or {}
+        # None is everybody. `sorted` is stable: after the shared vault the others stay in the
+        # order first seen.
+        self._of: defaultdict[str | None, list[str]] = defaultdict(list)
+        for name in sorted(by_vault, key=shared.__ne__):
+            self._of[self._reserved.get(name)].append(name)
 
     def resolve(
         self,
@@ -71,7 +76,7 @@ class Resolver:
         if not target.strip():
             return self._itself(source_vault, source_path)
         wanted = _name(target)
-        for name in dict.fromkeys([source_vault, *self._open]):
+        for name in self._seen_from(source_vault):
             if name not in self._vaults:
                 continue
             folder = _folder(source_path) if name == source_vault else None
@@ -79,6 +84,10 @@ class Resolver:
                 if candidates:
                     return _choose(how, candidates, folder)
         return Resolution(None, None)
+
+    def _seen_from(self, vault: str) -> Iterable[str]:
+        agent = self._reserved.get(vault)
+        return dict.fromkeys([vault, *self._of.get(None, ()), *self._of.get(agent, ())])
 
     def _itself(self, vault: str, path: str) -> Resolution:
         here = self._vaults[vault].paths.get(_name(path), []) if vault in self._vaults else []

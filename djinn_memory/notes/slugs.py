@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from hashlib import sha256
 from itertools import chain, count
 from unicodedata import category, normalize
 
@@ -32,6 +31,8 @@ def slug(title: str, *, max_bytes: int = 100) -> str:
     words = _words(fold(_VARIATION_SELECTORS.sub("", title)))
     name = "-".join(words).encode()[:max_bytes].decode(errors="ignore").rstrip("-")
     if not name:
+        from hashlib import sha256
+
         return f"note-{sha256(fold(title).encode(errors='backslashreplace')).hexdigest()[:8]}"
     return f"{name}-note" if _RESERVED.fullmatch(name) else name
 

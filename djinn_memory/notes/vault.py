@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MAX_BYTES = 50_000_000
 """A larger file is not a note; reading it would cost every other note its place in memory."""
 
+_INT64 = 2**63 - 1
+"""What SQLite can keep: some file systems have larger inodes, and times after the year 2262."""
+
 SKIPPED = frozenset({"node_modules"})
 """Folders left out beside the hidden ones (.git, .obsidian, .trash, ...)."""
 
@@ -63,20 +66,31 @@ def walk(vault: Vault, exclude: Sequence[str] = (), *, deadline: float | None = 
             f"restore it or `djinn vault remove {vault.name}`"
         )
     folders = [""]
-    while folders:
-        folder = folders.pop()
-        if deadline is not None and time.monotonic() > deadline:
-            listing.complete = False
-            break
+    late = False
+    while folders and not late:
+        # In haste another folder comes first each time, so that none is never looked at.
+        folder = folders.pop(-1 if deadline is None else time.monotonic_ns() % len(folders))
         try:
             with os.scandir(os.path.join(root, folder)) as entries:  # noqa: PTH118
-                for entry in entries:
+                for number, entry in enumerate(entries):
+                    late = number % 64 == 0 and _over(deadline)
+                    if late:
+                        break
                     _visit(entry, folder, vault, ignored, folders, listing)
         except OSError as error:
             listing.problems.append(_unreadable(f"{vault.name}/{folder}", error))
             listing.complete = False
+    listing.complete = listing.complete and not late
     listing.files.sort(key=lambda file: file.path)
     return listing
+
+
+def _kept(nanoseconds: int) -> int:
+    return max(-_INT64, min(_INT64, nanoseconds))
+
+
+def _over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() > deadline
 
 
 def _visit(
@@ -115,9 +129,9 @@ def _visit(
         why = f"{info.st_size:,} bytes is too large for a note; skipped"
         listing.problems.append(Problem(what, why))
     else:
-        listing.files.append(
-            FileStat(path, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
-        )
+        mtime, ctime = _kept(info.st_mtime_ns), _kept(info.st_ctime_ns)
+        inode = info.st_ino & _INT64
+        listing.files.append(FileStat(path, info.st_size, mtime, ctime, inode))
 
 
 def attachments(vault: Vault, exclude: Sequence[str] = ()) -> Iterator[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from djinn_memory.models import Filters
+from djinn_memory.notes.slugs import fold
 
-_IN_PATH = "instr(lower(note.path), ?) > 0"
+_IN_PATH = "instr(note.folded, ?) > 0"
 
 Condition = tuple[str, list[object]]
 
@@ -31,21 +32,21 @@ def condition(filters: Filters, vault_ids: Iterable[int]) -> Condition:
     ids = list(vault_ids)
     add(f"note.vault_id in ({_marks(ids)})", *ids)
     if filters.types:
-        add(f"memory.type in ({_marks(filters.types)})", *(t.casefold() for t in filters.types))
+        add(f"memory.type in ({_marks(filters.types)})", *map(fold, filters.types))
     if filters.planes:
         add(f"memory.plane in ({_marks(filters.planes)})", *filters.planes)
     for tag in filters.tags:
         add(*_has_tag(tag))
     if filters.paths:
-        add(f"({' or '.join([_IN_PATH] * len(filters.paths))})", *map(str.lower, filters.paths))
+        add(f"({' or '.join([_IN_PATH] * len(filters.paths))})", *map(fold, filters.paths))
     for key, value in filters.excluded:
         if key == "tag":
             sql, *bound = _has_tag(value)
             add(f"not {sql}", *bound)
         elif key == "type":
-            add("memory.type is not ?", value.casefold())
+            add("memory.type is not ?", fold(value))
         else:
-            add(f"not {_IN_PATH}", value.lower())
+            add(f"not {_IN_PATH}", fold(value))
     if filters.since:
         add("memory.date >= ?", filters.since)
     if filters.until:
@@ -55,14 +56,14 @@ def condition(filters: Filters, vault_ids: Iterable[int]) -> Condition:
         add(
             "exists (select 1 from field where field.memory_id = memory.id "
             "and key = ? and folded = ?)",
-            key.casefold(),
-            value.casefold(),
+            fold(key),
+            fold(value),
         )
     return " and ".join(parts), values
 
 
 def _has_tag(tag: str) -> tuple[str, str, int, str]:
-    folded = tag.lstrip("#").rstrip("/").casefold()
+    folded = fold(tag.lstrip("#").rstrip("/"))
     sql = (
         "exists (select 1 from tag where tag.memory_id = memory.id "
         "and (folded = ? or substr(folded, 1, ?) = ?))"

@@ -16,6 +16,10 @@ FEEDBACK = 0.15
 
 FEEDBACK_NOTES = 3
 
+NOISE = 0.05
+"""A chunk with no word of the query and less than this is not worth showing: any two texts have a
+cosine of 0.1."""
+
 CONFIDENT = 0.42
 """Below this, `max cosine + max words / 4` is noise: on three collections
 it keeps 99 % of the questions that they answer and 2 % of those on what they do not hold."""

@@ -19,7 +19,7 @@ from djinn_memory.store.sqlite import rows
 
 _SQL = """
 select chunk.id, memory.id, uid, type, plane, title, vault_id, path, first_line, last_line, page,
-    headings, text, created, updated, window.start, window.stop
+    headings, text, created, updated, date, window.start, window.stop
 from chunk join memory on memory.id = memory_id join note on note.id = note_id
 left join window on window.id = ?
 where chunk.id = ?
@@ -36,7 +36,7 @@ def hit(
     """The hit for a candidate; its chunk must be in the index."""
     [row] = rows(connection, _SQL, (candidate.window_id, candidate.chunk_id))
     (_, memory, uid, kind, plane, title, vault, path, first, last, page, headings, text, created,
-     updated, start, stop) = row  # fmt: skip
+     updated, date, start, stop) = row  # fmt: skip
     window = (start, stop) if start is not None and stop > start else (0, len(text))
     excerpt, marks = snippet(text, window, matches)
     legs = {"words": candidate.words, "meaning": candidate.meaning}
@@ -56,6 +56,7 @@ def hit(
         tags=tags(connection, memory),
         created=created,
         updated=updated,
+        date=date,
         score=shown(candidate.score),
         legs={name: leg for name, leg in legs.items() if leg is not None},
         feedback=candidate.feedback,

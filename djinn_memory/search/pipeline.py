@@ -30,6 +30,8 @@ class Candidate(Struct):
     chunk_id: int
     note_id: int
     score: float = 0.0
+    share: float = 0.0
+    """What the words are worth, 0 to 1."""
     words: LegScore | None = None
     meaning: LegScore | None = None
     feedback: float = 0.0
@@ -41,7 +43,8 @@ class Ranking(Struct, frozen=True):
     """The answer in ids."""
 
     candidates: tuple[Candidate, ...]
-    confident: bool
+    looked_up: frozenset[int] = frozenset()
+    """Chunks that hold every word of a short query."""
     stems: frozenset[str] = field(default_factory=frozenset)
     """Stems of the query's words, which a snippet marks."""
 
@@ -54,29 +57,34 @@ def rank(
     *,
     mode: Mode,
     vector: Vectors | None,
+    limit: int,
+    per_note: int,
 ) -> Ranking:
-    """All candidates, best first. `vector` is the query's, float32 of (dimensions,).
+    """Candidates, best first, enough for `limit` hits with `per_note` of a note.
 
-    Without a vector the words answer alone; a query of filters only lists the newest first.
+    `vector` is the query's, float32 of (dimensions,); without one the words answer alone. A query
+    of filters only lists the newest first.
     """
     where, values = _restrict(connection, query, filters, vault_ids)
     if not query.text:
-        return Ranking(tuple(_newest(connection, where, values)), True)
+        return Ranking(tuple(_newest(connection, where, values)))
     asked = words_leg.compose(connection, query.text)
+    by_words: list[int] = []
+    if asked and mode != "meaning":
+        depth = max(DEPTH, limit)
+        by_words = words.search(connection, asked.terms, where, values, depth, per_note)
+    looked_up: frozenset[int] = frozenset()
+    if asked and asked.every and mode != "meaning":
+        looked_up = frozenset(words.search(connection, asked.every, where, values, limit))
     if mode == "words" or vector is None:
-        return _by_words(connection, asked, where, values)
-    by_words = (
-        [] if mode == "meaning" or asked is None else _found(connection, asked, where, values)
-    )
+        return _by_words(connection, asked, by_words, looked_up)
     open_to_all = not (query.phrases or query.without or replace(filters, vaults=()) != Filters())
-    by_meaning = _nearest(connection, vector, vault_ids, None if open_to_all else (where, values))
+    restrict = None if open_to_all else (where, values)
+    by_meaning = _nearest(connection, vector, vault_ids, restrict, limit)
     found = _measure(connection, [*by_words, *by_meaning], vector)
     shares = _shares(connection, asked, list(found), mode)
     candidates = _candidates(found, shares, by_words, mode)
-    sure = fusion.confident(
-        (share for _, share in shares.values()), (one.cosine for one in found.values())
-    ) or (mode == "hybrid" and _looked_up(connection, asked, where, values))
-    return Ranking(tuple(candidates), sure, asked.stems if asked else frozenset())
+    return Ranking(tuple(candidates), looked_up, asked.stems if asked else frozenset())
 
 
 def _candidates(
@@ -100,12 +108,14 @@ def _candidates(
             chunk,
             one.note_id,
             final[chunk],
+            shares[chunk][1],
             LegScore(shares[chunk][0], ranks.get(chunk), (1 - half) * shares[chunk][1]),
             LegScore(one.cosine, places.get(chunk), half * one.cosine),
             final[chunk] - base[chunk],
             one.window_id,
         )
         for chunk, one in found.items()
+        if mode == "meaning" or shares[chunk][1] or final[chunk] >= fusion.NOISE
     ]
     candidates.sort(key=lambda one: (-one.score, one.chunk_id))
     return candidates
@@ -150,11 +160,13 @@ def _newest(connection: apsw.Connection, where: str, values: Sequence[object]) -
 
 
 def _by_words(
-    connection: apsw.Connection, asked: WordsQuery | None, where: str, values: Sequence[object]
+    connection: apsw.Connection,
+    asked: WordsQuery | None,
+    found: list[int],
+    looked_up: frozenset[int],
 ) -> Ranking:
     if asked is None:
-        return Ranking((), False)
-    found = _found(connection, asked, where, values)
+        return Ranking(())
     notes = _notes(connection, found)
     scores = words_leg.score(connection, asked, found)
     best = sorted(found, key=lambda chunk: (-scores[chunk], chunk))
@@ -163,26 +175,12 @@ def _by_words(
             chunk,
             notes[chunk],
             asked.share(scores[chunk]),
+            asked.share(scores[chunk]),
             LegScore(scores[chunk], place, asked.share(scores[chunk])),
         )
         for place, chunk in enumerate(best, 1)
     )
-    sure = fusion.confident((one.score for one in candidates), None)
-    return Ranking(candidates, sure or _looked_up(connection, asked, where, values), asked.stems)
-
-
-def _found(
-    connection: apsw.Connection, asked: WordsQuery, where: str, values: Sequence[object]
-) -> list[int]:
-    return [chunk for chunk, _ in words.search(connection, asked.terms, where, values, DEPTH)]
-
-
-def _looked_up(
-    connection: apsw.Connection, asked: WordsQuery | None, where: str, values: Sequence[object]
-) -> bool:
-    if asked is None or not asked.every:
-        return False
-    return bool(words.search(connection, asked.every, where, values, 1))
+    return Ranking(candidates, looked_up, asked.stems)
 
 
 def _nearest(
@@ -190,11 +188,27 @@ def _nearest(
     vector: Vectors,
     vault_ids: Sequence[int],
     restrict: tuple[str, Sequence[object]] | None,
+    limit: int,
 ) -> list[int]:
-    """Chunks by meaning, asked vault by vault so that a large one cannot crowd out a small one."""
-    windows: list[int] = []
+    """Chunks by meaning, asked vault by vault so that a large one cannot crowd out a small one.
+
+    Where a few long notes fill the answer, more is asked for, until there are `limit` notes.
+    """
+    chunks: list[int] = []
     for vault in vault_ids:
-        windows += vectors.nearest(connection, vector.tobytes(), vault, DEPTH, restrict=restrict)
+        depth = max(DEPTH, limit)
+        while True:
+            windows = vectors.nearest(connection, vector.tobytes(), vault, depth, restrict=restrict)
+            found = _chunks_of(connection, windows)
+            notes = set(_notes(connection, found).values())
+            if len(notes) >= limit or len(windows) < depth or depth >= vectors.MAX_NEIGHBOURS:
+                break
+            depth = min(4 * depth, vectors.MAX_NEIGHBOURS)
+        chunks += found
+    return chunks
+
+
+def _chunks_of(connection: apsw.Connection, windows: Sequence[int]) -> list[int]:
     rows = connection.execute(
         "select distinct chunk_id from window where id in (select value from json_each(?))",
         (json.dumps(windows),),

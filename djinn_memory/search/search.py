@@ -9,7 +9,7 @@ import apsw
 from msgspec import Struct
 
 from djinn_memory.models import Filters, Hit, Mode, Vault
-from djinn_memory.search import hits
+from djinn_memory.search import fusion, hits
 from djinn_memory.search.filters import condition
 from djinn_memory.search.pipeline import Candidate, Ranking, rank
 from djinn_memory.search.query import Query
@@ -43,7 +43,16 @@ def search(
     A note that is gone from the disk is not shown, whatever the index says.
     """
     numbered = vault_ids(connection, vaults)
-    ranking = rank(connection, query, filters, list(numbered), mode=mode, vector=vector)
+    ranking = rank(
+        connection,
+        query,
+        filters,
+        list(numbered),
+        mode=mode,
+        vector=vector,
+        limit=limits.hits,
+        per_note=max(limits.per_note, limits.per_document),
+    )
     chosen = _present(connection, ranking, numbered, limits)
     matches = hits.matcher(connection, ranking.stems)
     found = tuple(
@@ -51,10 +60,19 @@ def search(
         for place, candidate in enumerate(chosen, 1)
     )
     spellings: tuple[str, ...] = ()
-    if query.text and not (found and ranking.confident):
+    sure = not query.text or _confident(ranking, chosen)
+    if query.text and not (found and sure):
         where, values = condition(Filters(), list(numbered))
         spellings = near_spellings(connection, query.text, where, values)
-    return found, bool(found) and ranking.confident, spellings
+    return found, bool(found) and sure, spellings
+
+
+def _confident(ranking: Ranking, chosen: Sequence[Candidate]) -> bool:
+    """Judged by what is shown: a note that is gone from the disk vouches for nothing."""
+    if any(one.chunk_id in ranking.looked_up for one in chosen):
+        return True
+    cosines = [one.meaning.raw for one in chosen if one.meaning]
+    return fusion.confident((one.share for one in chosen), cosines or None)
 
 
 def _present(

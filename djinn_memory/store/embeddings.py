@@ -45,14 +45,6 @@ class EmbeddingCache:
                 [(number, key, vector) for key, vector in vectors.items()],
             )
 
-    def count(self, identity: str) -> int:
-        """How many texts have a vector of this identity."""
-        number = self._number(identity)
-        row = self._connection.execute(
-            "select count(*) from embedding where identity_id = ?", (number,)
-        ).get
-        return int(row)
-
     def close(self) -> None:
         """Release the file."""
         self._connection.close()

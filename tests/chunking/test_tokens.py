@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.chunking.tokens import count_tokens, token_starts
+from djinn_memory.chunking.tokens import token_starts
 
 
 def test_tokens_begin_where_words_do() -> None:
@@ -14,7 +14,7 @@ def test_tokens_begin_where_words_do() -> None:
     assert token_starts(" \n\t") == []
     assert token_starts("the cat, the dog") == [0, 4, 7, 9, 13]
     assert token_starts("  the\r\n\r\ncat") == [2, 9]
-    assert count_tokens("小明 sits") == 3
+    assert len(token_starts("小明 sits")) == 3
     # Combining marks and what the tokenizer drops move no offset behind them.
     assert token_starts("e\u0301\ufeff\u200b the")[-1] == 5
     assert token_starts("\0 the") == [2]

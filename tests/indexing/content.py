@@ -11,7 +11,7 @@ _NAME = "vault.uuid || '/' || note.path"
 _QUERIES = {
     "notes": f"select {_NAME}, hash, problem, uid, type, plane, title, created, date, dated "
     "from note join vault on vault.id = vault_id join memory on note_id = note.id",
-    "tags": f"select {_NAME}, tag, folded from tag join memory on memory.id = memory_id "
+    "tags": f"select {_NAME}, tag, tag.folded from tag join memory on memory.id = memory_id "
     "join note on note.id = note_id join vault on vault.id = vault_id",
     "fields": f"select {_NAME}, key, value from field join memory on memory.id = memory_id "
     "join note on note.id = note_id join vault on vault.id = vault_id",

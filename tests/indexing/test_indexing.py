@@ -274,3 +274,32 @@ def test_a_thousand_windows_with_one_text_are_embedded_once(djinn: Djinn, shared
     report = djinn.index()
     assert (report.embedded, report.windows) == (1, 40)
     assert djinn._index.execute("select count(*) from vectors").get == 40
+
+
+def test_absurd_times_are_a_note_like_any_other(djinn: Djinn, shared: Path) -> None:
+    for name, when in (("future.md", 10_413_792_000), ("past.md", -10_000_000_000)):
+        (shared / name).write_text("kettle\n")
+        os.utime(shared / name, (when, when))
+    report = djinn.index()
+    assert (report.added, report.problems) == (2, ())
+    assert len(djinn.search("kettle").hits) == 2
+
+
+def test_one_note_that_breaks_the_reader_costs_only_itself(
+    djinn: Djinn, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(shared, 3)
+    victim = sorted(path.name for path in shared.glob("*.md"))[1]
+    parse = indexer.parse
+
+    def breaks(path: str, data: bytes) -> object:
+        if path == victim:
+            raise ZeroDivisionError("a bug")
+        return parse(path, data)
+
+    monkeypatch.setattr(indexer, "parse", breaks)
+    report = djinn.index()
+    assert [problem.what for problem in report.problems] == [f"shared/{victim}"]
+    assert djinn.stats().notes == 2
+    monkeypatch.undo()
+    assert djinn.index().added == 1

@@ -40,9 +40,36 @@ def test_a_note_is_found_by_any_of_its_names(djinn: Djinn, shared: Path, name: s
 def test_a_name_of_several_notes_lists_them(djinn: Djinn, shared: Path) -> None:
     write(shared, "a/x.md", "1")
     write(shared, "b/x.md", "2")
-    with pytest.raises(UsageError, match=r"shared/a/x\.md.*shared/b/x\.md"):
+    with pytest.raises(UsageError, match=r"shared:a/x\.md.*shared:b/x\.md"):
         djinn.show("x")
     assert djinn.show("b/x")[1] == "2"
+
+
+def test_an_id_of_several_notes_lists_them(djinn: Djinn, shared: Path) -> None:
+    for path in ("a.md", "copy.md"):
+        write(shared, path, f"---\nid: mem_7k2m9q4dxw30hv5t\n---\n{path}")
+    with pytest.raises(UsageError, match=r"shared:a\.md, shared:copy\.md"):
+        djinn.find("mem_7k2m9q4dxw30hv5t")
+    assert djinn.find("shared:copy.md").path == "copy.md"
+
+
+def test_a_vault_or_a_folder_of_that_name(djinn: Djinn, home: Home, shared: Path) -> None:
+    write(shared, "foo.md", "1")
+    write(home.root / "vaults" / "me", "shared/foo.md", "2")
+    with pytest.raises(UsageError, match=r"shared:foo\.md, me:shared/foo\.md"):
+        djinn.find("shared/foo.md")
+    assert djinn.show("shared:foo.md")[1] == "1"
+    assert djinn.show("me:shared/foo.md")[1] == djinn.show("me/shared/foo.md")[1] == "2"
+
+
+def test_links_reach_every_vault_of_the_same_agent(home: Home, tmp_path: Path) -> None:
+    write(tmp_path / "n2", "mytarget.md", "x")
+    write(home.root / "vaults" / "me", "a.md", "[[mytarget]]")
+    write(home.root / "vaults" / "shared", "b.md", "[[mytarget]]")
+    add_vault(home, "n2", tmp_path / "n2", agent="me")
+    djinn = Djinn(home)
+    assert [link.path for link in djinn.show("a")[0].links] == ["mytarget.md"]
+    assert [link.path for link in djinn.show("b")[0].links] == [None]
 
 
 @pytest.mark.parametrize("name", ["", " ", "nothing", "../secret", "/etc/passwd", "[[", "a\0b"])

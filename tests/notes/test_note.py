@@ -48,7 +48,6 @@ def note(text: str, path: str = "sub/My note.md") -> Note:
 def test_title(text: str, title: str) -> None:
     found = note(text)
     assert found.title == title
-    assert found.titled == (title != "My note")
 
 
 @pytest.mark.parametrize(

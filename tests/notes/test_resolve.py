@@ -129,6 +129,9 @@ VAULTS = [
     Target(4, "added", "b.md", None, "b", ()),
     Target(5, "later", "b.md", None, "b", ()),
     Target(6, "bert", "secret.md", "mem_6", "Secret", ("hidden",)),
+    Target(7, "diary", "own.md", None, "own", ()),
+    Target(8, "diary", "a.md", None, "a", ()),
+    Target(9, "diary", "b.md", None, "b", ()),
 ]
 
 
@@ -143,12 +146,18 @@ VAULTS = [
         ("b", "anna", 4),
         ("b", "later", 5),
         ("secret", "bert", 6),
+        ("own", "anna", 7),
+        ("a", "diary", 8),
+        ("b", "anna", 4),
+        ("n/a", "diary", 3),
+        ("./own", "anna", None),
         *((name, vault, None) for name in ("secret", "/secret", "mem_6", "hidden", "Secret!")
-          for vault in ("shared", "anna", "added")),
+          for vault in ("shared", "anna", "added", "diary")),
+        *(("own", vault, None) for vault in ("shared", "bert", "added", "unknown")),
     ],
 )  # fmt: skip
 def test_vaults(target: str, vault: str, key: int | None) -> None:
-    found = Resolver(VAULTS, personal=frozenset({"anna", "bert"}))
+    found = Resolver(VAULTS, reserved={"anna": "anna", "bert": "bert", "diary": "anna"})
     assert found.resolve(target, source_vault=vault, source_path="x.md").key == key
 
 

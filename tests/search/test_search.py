@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -302,3 +303,38 @@ def test_a_small_vault_is_not_starved_by_a_large_one(home: Home, shared: Path) -
     Djinn(home).index()
     hits = Djinn(home).search("kettle of my grandmother", mode="meaning").hits
     assert hits[0].vault == "me"
+
+
+def test_a_long_note_does_not_hide_the_others(djinn: Djinn, shared: Path) -> None:
+    log = "\n".join(f"## Day {day}\n\nharbour, and again harbour\n" for day in range(300))
+    (shared / "log.md").write_text(log)
+    for number in range(12):
+        (shared / f"note-{number}.md").write_text(f"The harbour of town {number}, seen afar.\n")
+    djinn.index()
+    for mode in MODES:
+        hits = djinn.search("harbour", mode=mode, limit=10).hits
+        assert len(hits) == 10, mode
+        assert len({hit.path for hit in hits}) >= 9, mode
+
+
+def test_as_many_hits_as_were_asked_for(djinn: Djinn, shared: Path) -> None:
+    for number in range(300):
+        (shared / f"{number}.md").write_text(f"harbour {number}\n")
+    djinn.index()
+    for mode in MODES:
+        assert len(djinn.search("harbour", mode=mode, limit=290).hits) == 290
+
+
+def test_filters_know_no_case_and_no_composition(djinn: Djinn, shared: Path) -> None:
+    decomposed = unicodedata.normalize("NFD", "Über-café")
+    (shared / f"{decomposed}.md").write_text(f"kiwi #{unicodedata.normalize('NFD', 'café')}\n")
+    djinn.index()
+    for query in ("kiwi path:Über", "kiwi path:über-CAFÉ", "kiwi tag:café", "kiwi tag:CAFÉ"):
+        assert len(djinn.search(query).hits) == 1, query
+
+
+def test_a_fallback_to_words_is_told_as_the_mode(djinn: Djinn, shared: Path) -> None:
+    (shared / "a.md").write_text("kettle\n")
+    djinn.index()
+    djinn.home.edit((("embedding", "provider"), "local"))
+    assert Djinn(djinn.home).search("kettle", mode="meaning").mode == "words"

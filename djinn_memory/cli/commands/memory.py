@@ -118,6 +118,8 @@ def list_memories(
         )
         return
     output.problems(djinn.problems)
+    if not entries:
+        talk("nothing found")
     output.columns(
         [[one.date[:10], one.type or "-", one.title, f"{one.vault}/{one.path}"] for one in entries],
         head=("date", "type", "title", "path"),

@@ -13,6 +13,7 @@ from djinn_memory.store.index import meta
 if TYPE_CHECKING:
     from djinn_memory.models import Vault
     from djinn_memory.notes.note import Note
+    from djinn_memory.notes.resolve import Target
 
 
 def put(connection: apsw.Connection, note_id: int, note: Note) -> None:
@@ -47,6 +48,26 @@ def settled(connection: apsw.Connection) -> str | None:
     return None if value == "unsettled" else value
 
 
+def targets(connection: apsw.Connection, vaults: Sequence[Vault]) -> list[Target]:
+    """Every note of `vaults` under all that it is called."""
+    from djinn_memory.notes.resolve import Target
+
+    names = {vault.id: vault.name for vault in vaults}
+    aliases: dict[int, list[str]] = {}
+    for note_id, alias in connection.execute(
+        "select note_id, alias from alias join memory on memory.id = memory_id"
+    ):
+        aliases.setdefault(note_id, []).append(alias)
+    return [
+        Target(key, names[uuid], path, uid, title, tuple(aliases.get(key, ())))
+        for key, uuid, path, uid, title in connection.execute(
+            "select note.id, vault.uuid, path, uid, title from note "
+            "join vault on vault.id = vault_id join memory on memory.note_id = note.id"
+        )
+        if uuid in names
+    ]
+
+
 def resolve(
     connection: apsw.Connection,
     vaults: Sequence[Vault],
@@ -60,27 +81,14 @@ def resolve(
     """
     from djinn_memory.notes.resolve import Resolver, Target
 
-    names = {vault.id: vault.name for vault in vaults}
-    aliases: dict[int, list[str]] = {}
-    for note_id, alias in connection.execute(
-        "select note_id, alias from alias join memory on memory.id = memory_id"
-    ):
-        aliases.setdefault(note_id, []).append(alias)
-    targets = [
-        Target(key, names[uuid], path, uid, title, tuple(aliases.get(key, ())))
-        for key, uuid, path, uid, title in connection.execute(
-            "select note.id, vault.uuid, path, uid, title from note "
-            "join vault on vault.id = vault_id join memory on memory.note_id = note.id"
-        )
-        if uuid in names
-    ]
+    known = targets(connection, vaults)
     # Attachments have negative keys: they are targets, but no row of the index.
-    targets += [
+    known += [
         Target(-1 - number, vault, path, None, None, ())
         for number, (vault, path) in enumerate(attachments)
     ]
-    resolver = Resolver(targets, personal=frozenset(v.name for v in vaults if v.agent))
-    places = {target.key: (target.vault, target.path) for target in targets}
+    resolver = Resolver(known, reserved={v.name: v.agent for v in vaults if v.agent})
+    places = {target.key: (target.vault, target.path) for target in known}
     changes = []
     for key, note_id, target, kind, old in connection.execute(
         "select id, note_id, target, kind, json_array(target_note_id, how, candidates) from link"

@@ -10,6 +10,7 @@ import apsw
 from msgspec import Struct
 
 from djinn_memory.models import Chunk, Vault, plane_of
+from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import FileStat
 from djinn_memory.store.index import links, vectors, words
 from djinn_memory.store.sqlite import rows
@@ -92,9 +93,9 @@ def put(
     ).get
     if note_id is None:
         note_id = connection.execute(
-            "insert into note (vault_id, path, size, mtime_ns, ctime_ns, inode, seen_ns, hash, "
-            "problem) values (?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
-            (vault, file.path, *stat),
+            "insert into note (vault_id, path, folded, size, mtime_ns, ctime_ns, inode, seen_ns, "
+            "hash, problem) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
+            (vault, file.path, fold(file.path), *stat),
         ).get
     else:
         _clear(connection, note_id)
@@ -115,9 +116,18 @@ def put(
 def touch(connection: apsw.Connection, note_id: int, file: FileStat, seen_ns: int) -> None:
     """Remember a file's new times, or its new path, for unchanged bytes."""
     connection.execute(
-        "update note set path = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, seen_ns = ? "
-        "where id = ?",
-        (file.path, file.size, file.mtime_ns, file.ctime_ns, file.inode, seen_ns, note_id),
+        "update note set path = ?, folded = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, "
+        "seen_ns = ? where id = ?",
+        (
+            file.path,
+            fold(file.path),
+            file.size,
+            file.mtime_ns,
+            file.ctime_ns,
+            file.inode,
+            seen_ns,
+            note_id,
+        ),
     )
 
 
@@ -177,13 +187,13 @@ def _put_memory(connection: apsw.Connection, note_id: int, file: FileStat, note:
     ).get
     for tag in note.tags:
         connection.execute(
-            "insert or ignore into tag values (?, ?, ?)", (memory_id, tag, tag.casefold())
+            "insert or ignore into tag values (?, ?, ?)", (memory_id, tag, fold(tag))
         )
     for alias in note.aliases:
         connection.execute("insert or ignore into alias values (?, ?)", (memory_id, alias))
     connection.executemany(
         "insert into field values (?, ?, ?, ?)",
-        [(memory_id, key.casefold(), value, value.casefold()) for key, value in note.fields],
+        [(memory_id, fold(key), value, fold(value)) for key, value in note.fields],
     )
     return memory_id
 

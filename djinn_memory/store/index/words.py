@@ -110,16 +110,25 @@ def search(
     where: str,
     values: Sequence[object],
     limit: int,
-) -> list[tuple[int, float]]:
-    """Chunks that match and satisfy `where` (over note, memory, chunk): (id, BM25), best first."""
-    return rows(
+    per_note: int = 1,
+) -> list[int]:
+    """Chunks that match and satisfy `where` (over note, memory, chunk), best first by BM25.
+
+    No more than `per_note` of one, so that a long note cannot hide the others.
+    """
+    found = rows(
         connection,
-        f"select words.rowid, -bm25(words, {_WEIGHTS}) as score from words "
-        "join chunk on chunk.id = words.rowid join memory on memory.id = chunk.memory_id "
-        "join note on note.id = memory.note_id "
-        f"where words match ? and {where} order by score desc, words.rowid limit ?",
-        (match, *values, limit),
+        "with found as materialized ("
+        f"select words.rowid as id, -bm25(words, {_WEIGHTS}) as score, note.id as note_id "
+        "from words join chunk on chunk.id = words.rowid "
+        "join memory on memory.id = chunk.memory_id join note on note.id = memory.note_id "
+        f"where words match ? and {where}), "
+        "placed as (select id, score, row_number() over "
+        "(partition by note_id order by score desc, id) as place from found) "
+        "select id from placed where place <= ? order by score desc, id limit ?",
+        (match, *values, per_note, limit),
     )
+    return [chunk_id for (chunk_id,) in found]
 
 
 def scores(connection: apsw.Connection, match: str, chunk_ids: Sequence[int]) -> dict[int, float]:

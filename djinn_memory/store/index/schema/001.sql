@@ -12,6 +12,8 @@ create table note (
     id integer primary key,
     vault_id integer not null references vault on delete cascade,
     path text not null,
+    -- The path as names are compared, for filters.
+    folded text not null,
     size integer not null,
     mtime_ns integer not null,
     ctime_ns integer not null,
