@@ -61,10 +61,10 @@ def test_an_empty_block(text: str) -> None:
     ("block", "fields"),
     [
         ("title: a: b\ntags: [x]", {"title": "a: b", "tags": ["x"]}),
-        ("title: good\ntags: [x", {"title": "good", "tags": "[x"}),
+        ("title: good\ntags: [x", {"title": "good"}),
         ("a: 1\n\tb: 2\nc: 3", {"c": "3"}),
-        ("x: *nobody\ny: 1", {"x": "*nobody", "y": "1"}),
-        ("x: &x [*x]\ny: 1", {"x": "&x [*x]", "y": "1"}),
+        ("x: *nobody\ny: 1", {"y": "1"}),
+        ("x: &x [*x]\ny: 1", {"y": "1"}),
         ("? [a]\n: b\ny: 1", {"y": "1"}),
         ("a: @b\nc: `d`\ne: %f", {"a": "@b", "c": "`d`", "e": "%f"}),
     ],
@@ -72,7 +72,7 @@ def test_an_empty_block(text: str) -> None:
 def test_broken_blocks_keep_what_can_be_read(block: str, fields: dict[str, Any]) -> None:
     text = f"---\n{block}\n---\nbody\n"
     found = read(text)
-    assert fields.items() <= found.fields.items()
+    assert found.fields == fields
     assert found.problem and len(found.problem.splitlines()) == 1
     assert text[found.body :] == "body\n"
 
