@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,12 @@ def token_starts(text: str) -> list[int]:
             last = start
         at += len(piece)
     return starts
+
+
+def token_counts(texts: Sequence[str]) -> list[int]:
+    """How many tokens the model reads of each text, without the two marks around it."""
+    found = _tokenizer().encode_batch_fast(list(texts), add_special_tokens=False)
+    return [len(encoded.ids) for encoded in found]
 
 
 def _encoded(pieces: list[str], batch: int = 8) -> Iterator[tuple[str, Any]]:

@@ -79,7 +79,7 @@ def _reuse(connection: apsw.Connection, cache: EmbeddingCache, identity: str) ->
 
 
 def _waiting(connection: apsw.Connection) -> dict[bytes, tuple[list[int], int]]:
-    """By text hash: the windows that wait for its vector, and its length in characters."""
+    """By text hash: the windows that wait for its vector, and its length in tokens."""
     found: dict[bytes, tuple[list[int], int]] = defaultdict(lambda: ([], 0))
     for window, key, length in connection.execute(
         "select id, hash, length from window where not embedded"

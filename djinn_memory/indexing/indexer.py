@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from djinn_memory.chunking.chunks import VERSION as CHUNKS_VERSION
 from djinn_memory.chunking.chunks import chunks, windows
-from djinn_memory.chunking.tokens import token_starts
+from djinn_memory.chunking.tokens import token_counts, token_starts
 from djinn_memory.chunking.window_text import prefix, room, window_text
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.indexing.scan import RACY_NS, changes
@@ -202,9 +202,13 @@ def cut(note: Note) -> Iterator[tuple[Chunk, list[Window]]]:
     for chunk in chunks(note.text, note.body, tokens):
         line = prefix(note.title, chunk.headings, note.date)
         spans = windows(chunk.start, chunk.end, tokens, room(line))
-        yield chunk, [_window(line, note.text, chunk.start, span) for span in spans]
-
-
-def _window(line: str, text: str, origin: int, span: tuple[int, int]) -> Window:
-    embedded = window_text(line, text[slice(*span)])
-    return Window(span[0] - origin, span[1] - origin, text_hash(embedded), len(embedded))
+        texts = [window_text(line, note.text[slice(*span)]) for span in spans]
+        yield (
+            chunk,
+            [
+                Window(start - chunk.start, end - chunk.start, text_hash(text), length)
+                for (start, end), text, length in zip(
+                    spans, texts, token_counts(texts), strict=True
+                )
+            ],
+        )

@@ -87,7 +87,7 @@ create table window (
     start integer not null,
     stop integer not null,
     hash blob not null,
-    -- Characters of the text that is embedded: windows of like length share a batch.
+    -- Tokens of the text that is embedded: windows of like length share a batch.
     length integer not null,
     embedded integer not null default 0
 );
