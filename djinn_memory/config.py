@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from djinn_memory.errors import ConfigError
-from djinn_memory.models import Mode
+from djinn_memory.models import Dialect, Mode
 
 NAME = r"^[^\W_][\w.-]{0,63}\Z"
 """Names of vaults and agents: they become folder names and command line words."""
@@ -30,14 +30,37 @@ class VaultConfig(msgspec.Struct, forbid_unknown_fields=True, rename={"agent": "
     id: str | None = None
     agent: Name | None = None
     read_only: bool = False
+    dialect: Dialect = "obsidian"
+    contexts: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+Provider = Literal["auto", "local", "sentence-transformers", "ollama", "openai", "hashing", "none"]
 
 
 class EmbeddingConfig(msgspec.Struct, forbid_unknown_fields=True):
     """How texts become vectors."""
 
-    provider: Literal["local", "hashing", "none"] = "local"
+    provider: Provider = "auto"
+    model: str | None = None
+    url: str | None = None
+    key_env: str | None = None
+    dimensions: Annotated[int, Meta(ge=1, le=8192)] | None = None
+    query_prompt: str | None = None
+    document_prompt: str | None = None
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 30.0
     threads: Annotated[int, Meta(ge=0, le=256)] = 0
     batch: Annotated[int, Meta(ge=1, le=1024)] = 32
+
+
+class LlmConfig(msgspec.Struct, forbid_unknown_fields=True):
+    """A chat model that may be asked for help; none is asked while `model` is not set."""
+
+    provider: Literal["openai", "anthropic"] = "openai"
+    model: str | None = None
+    url: str | None = None
+    key_env: str | None = None
+    timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 5.0
 
 
 class SearchConfig(msgspec.Struct, forbid_unknown_fields=True):
@@ -49,6 +72,9 @@ class SearchConfig(msgspec.Struct, forbid_unknown_fields=True):
     per_document: Annotated[int, Meta(ge=1, le=100)] = 5
     sweep_ms: Annotated[int, Meta(ge=0, le=10_000)] = 50
     sweep_notes: Annotated[int, Meta(ge=0, le=1000)] = 20
+    rerank: str | None = None
+    rerank_ms: Annotated[int, Meta(ge=1, le=600_000)] = 2000
+    expand: Literal["none", "prf", "llm"] = "none"
 
 
 class Config(msgspec.Struct, forbid_unknown_fields=True):
@@ -62,6 +88,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
     exclude: list[str] = msgspec.field(default_factory=list)
     embedding: EmbeddingConfig = msgspec.field(default_factory=EmbeddingConfig)
     search: SearchConfig = msgspec.field(default_factory=SearchConfig)
+    llm: LlmConfig = msgspec.field(default_factory=LlmConfig)
 
 
 def load(path: Path, environment: Mapping[str, str] | None = None) -> Config:
@@ -276,6 +303,8 @@ def _describe(kind: Any) -> str:
     meta = metas[0] if metas else Meta()
     if bare is int:
         return f"a whole number from {meta.ge} to {meta.le}"
+    if bare is float:
+        return f"a number from {meta.ge} to {meta.le}"
     if bare is bool:
         return "true or false"
     if bare is str:

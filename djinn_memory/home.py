@@ -87,6 +87,8 @@ class Home:
                 id=entry.id or f"path:{entry.path}",
                 agent=entry.agent,
                 read_only=entry.read_only,
+                dialect=entry.dialect,
+                contexts=tuple(entry.contexts.items()),
                 inner=frozenset(
                     other.relative_to(real[name]).as_posix()
                     for other in real.values()

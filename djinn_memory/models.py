@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Plane = Literal["semantic", "episodic", "knowledge", "documents"]
 Mode = Literal["hybrid", "words", "meaning"]
+Dialect = Literal["obsidian", "foam", "dendron", "logseq", "markdown"]
+"""How the notes of a vault write links, names and properties."""
 
 PLANES: dict[Plane, tuple[str, ...]] = {
     "semantic": (
@@ -45,6 +47,9 @@ class Vault(Struct, frozen=True):
     id: str
     agent: str | None = None
     read_only: bool = False
+    dialect: Dialect = "obsidian"
+    contexts: tuple[tuple[str, str], ...] = ()
+    """A human sentence for each folder prefix, "" for the whole vault."""
     inner: frozenset[str] = frozenset()
     """Folders in it, relative to `root`, that are vaults of their own: their notes are theirs."""
 
@@ -97,8 +102,11 @@ class Embedder(Protocol):
     def ready(self) -> bool:
         """Whether it can embed at once, with nothing to prepare first."""
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """float32 of shape (len(texts), dimensions), each row of length 1."""
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+        """float32 of shape (len(texts), dimensions), each row of length 1.
+
+        `query` says that the texts ask rather than answer: some models want a prompt then.
+        """
 
 
 class Progress(Struct, frozen=True):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from djinn_memory import config
 from djinn_memory.config import Config
+from djinn_memory.yamltext import scalar
 from djinn_memory.errors import ConfigError
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "config.example.yaml"
@@ -36,9 +37,9 @@ def test_the_example_names_every_key_with_its_default(file: Path) -> None:
     assert load(file, text).agents == ["me"]
     for key in config.as_data(Config()):
         assert any(line.startswith(f"{key}:") for line in lines), key
-    for section in ("embedding", "search"):
+    for section in ("embedding", "search", "llm"):
         for key, value in plain[section].items():
-            assert f"# {key}: {value}" in text
+            assert f"# {key}: {scalar(value)}" in text
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_the_example_names_every_key_with_its_default(file: Path) -> None:
         ("search: {limit: .nan}", "search.limit", "whole number"),
         ("search: {limit: 99999999999999999999}", "search.limit", "whole number"),
         ("search: {mode: 'a\n\nb'}", "search.mode", "hybrid, words, meaning"),
-        ("embedding: {provider: magic}", "embedding.provider", "local, hashing, none"),
+        ("embedding: {provider: magic}", "embedding.provider", "auto, local, sentence-transformers, "),
         ("search: 3", "search", "section"),
         ("agents: me", "agents", "list"),
         ("agents: []", "agents", "not empty"),

@@ -57,7 +57,7 @@ def test_a_model_that_fails_leaves_the_words(home: Home, shared: Path) -> None:
     class Failing:
         identity, dimensions, ready = "hashing-128-1", 128, True
 
-        def embed(self, texts: object) -> object:
+        def embed(self, texts: object, *, query: bool = False) -> object:
             raise Unavailable("the model is away; bring it back")
 
     fill(shared, 3)

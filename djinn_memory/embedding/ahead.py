@@ -24,7 +24,7 @@ class Ahead:
 
     def _run(self, embedder: Embedder, text: str) -> None:
         try:
-            self._outcome = embedder.embed([text])[0]
+            self._outcome = embedder.embed([text], query=True)[0]
         except BaseException as error:
             self._outcome = error
 

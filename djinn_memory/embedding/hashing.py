@@ -18,7 +18,7 @@ class HashingEmbedder:
     identity = "hashing-128-1"
     ready = True
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         """Signed counts of the texts' words; a text without words is a fixed unit vector."""
         import numpy as np
 

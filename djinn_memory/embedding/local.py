@@ -71,7 +71,7 @@ class LocalEmbedder:
         """`int8`, or `fp32` where int8 strayed too far from the original on this machine."""
         return str(self._card["precision"])
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         """Unit vectors, (len(texts), 384). Text beyond 256 tokens is not read."""
         tokenizer = _tokenizer(self.folder)
         session = _session(self.folder / "model.onnx", self._threads)

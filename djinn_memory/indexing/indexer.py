@@ -69,7 +69,8 @@ def update(
     if meta.get(connection, "maker") is None:
         meta.put(connection, "maker", MAKER)
     # A look around before a search leaves an index of another maker to `djinn index`.
-    force = rebuild or (at_most is None and outdated(connection))
+    whole = at_most is None
+    anew = rebuild or (whole and outdated(connection))
     for vault in vaults:
         try:
             listing = disk.walk(vault, exclude, deadline=deadline)
@@ -81,6 +82,8 @@ def update(
         tally.notes += len(listing.files)
         with transaction(connection):
             number = memories.vault_id(connection, vault)
+        dialect = memories.dialect(connection, number)
+        force = anew or (whole and dialect not in (None, vault.dialect))
         known = memories.known(connection, number)
         found = changes(known, listing, force=force)
         room_left = None if at_most is None else max(0, at_most - tally.read)
@@ -92,6 +95,8 @@ def update(
             for entry in gone.values():
                 memories.remove(connection, entry.note_id)
                 tally.removed += 1
+            if whole or dialect is None:
+                memories.set_dialect(connection, number, vault.dialect)
         tally.problems += [
             Problem(f"{vault.name}/{path}", entry.problem)
             for path, entry in memories.known(connection, number).items()
@@ -187,7 +192,7 @@ def _read_one(run: _Run, file: FileStat, moved: dict[bytes, Known]) -> None:
     try:
         # A savepoint: what cannot be understood of one note costs that note only.
         with run.connection:
-            note = parse(file.path, data)
+            note = parse(file.path, data, run.vault.dialect)
             memories.put(run.connection, run.number, file, seen, digest, note, list(cut(note)))
     except (apsw.Error, DjinnError):
         raise

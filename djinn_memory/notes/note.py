@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from djinn_memory.models import Dialect
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.headings import headings
@@ -51,7 +52,7 @@ class Note(Struct, frozen=True):
     problem: str | None
 
 
-def parse(path: str, data: bytes) -> Note:
+def parse(path: str, data: bytes, dialect: Dialect = "obsidian") -> Note:
     """The note in a file's bytes. Anything is a note: what cannot be understood is a `problem`.
 
     `path` is relative to the vault.

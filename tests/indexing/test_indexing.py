@@ -292,10 +292,10 @@ def test_one_note_that_breaks_the_reader_costs_only_itself(
     victim = sorted(path.name for path in shared.glob("*.md"))[1]
     parse = indexer.parse
 
-    def breaks(path: str, data: bytes) -> object:
+    def breaks(path: str, data: bytes, dialect: str) -> object:
         if path == victim:
             raise ZeroDivisionError("a bug")
-        return parse(path, data)
+        return parse(path, data, dialect)
 
     monkeypatch.setattr(indexer, "parse", breaks)
     report = djinn.index()

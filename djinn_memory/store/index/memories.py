@@ -49,6 +49,17 @@ def vault_id(connection: apsw.Connection, vault: Vault) -> int:
     return number
 
 
+def dialect(connection: apsw.Connection, vault: int) -> str | None:
+    """The dialect in which all notes of a vault were read; None before the first reading."""
+    found: str | None = connection.execute("select dialect from vault where id = ?", (vault,)).get
+    return found
+
+
+def set_dialect(connection: apsw.Connection, vault: int, name: str) -> None:
+    """Say that all notes of a vault have been read in a dialect."""
+    connection.execute("update vault set dialect = ? where id = ?", (name, vault))
+
+
 def vault_ids(connection: apsw.Connection, vaults: Sequence[Vault]) -> dict[int, Vault]:
     """The vaults that the index knows, by its numbers."""
     by_uuid = {vault.id: vault for vault in vaults}
