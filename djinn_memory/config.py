@@ -91,13 +91,22 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
     llm: LlmConfig = msgspec.field(default_factory=LlmConfig)
 
 
-def load(path: Path, environment: Mapping[str, str] | None = None) -> Config:
-    """The settings of `path` with the environment's overrides on top.
+HOME_ONLY = ("agents", "vaults", "state_dir")
+"""What one home has and another has not."""
+
+
+def load(path: Path | None, environment: Mapping[str, str] | None = None) -> Config:
+    """The user's own settings, those of `path`, a home's, over them, the environment's on top.
 
     Raises `ConfigError` with one line that names the key and what is allowed there.
     """
-    data = read(path)
-    config = validate(data, str(path))
+    data = _user_data()
+    config = validate(data, str(user_path()))
+    if path:
+        ours = read(path)
+        validate(ours, str(path))
+        data = _merged(data, ours)
+        config = validate(data, str(path))
     for name, value in sorted((os.environ if environment is None else environment).items()):
         keys = override_keys(name)
         if keys and value:
@@ -119,6 +128,28 @@ def read(path: Path) -> dict[str, Any]:
             f"{path} cannot be read: {error.strerror}; mend its permissions"
         ) from None
     return parse(text, str(path))
+
+
+def _user_data() -> dict[str, Any]:
+    path = user_path()
+    if not path.is_file():
+        return {}
+    data = read(path)
+    for key in HOME_ONLY:
+        if key in data:
+            raise ConfigError(f"{path}: {key} belongs into a home's config.yaml; remove it here")
+    return data
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """`above` over `below`; sections are merged key by key."""
+    result = dict(below)
+    for key, value in above.items():
+        inner = result.get(key)
+        if isinstance(inner, dict) and isinstance(value, dict):
+            value = {**inner, **value}
+        result[key] = value
+    return result
 
 
 def parse(text: str, where: str) -> dict[str, Any]:
@@ -181,9 +212,49 @@ def override_keys(name: str) -> tuple[str, ...]:
     return tuple(keys) if name.startswith("DJINN_") and len(keys) > 1 and all(keys) else ()
 
 
+RECIPE = (
+    "provider", "model", "url", "key_env", "dimensions", "query_prompt", "document_prompt",
+)  # fmt: skip
+"""The settings that say which model makes a vector; the others say how fast."""
+
+
+def recipe(embedding: EmbeddingConfig) -> str:
+    """The settings that make this embedder again, as JSON."""
+    kept = {key: getattr(embedding, key) for key in RECIPE}
+    kept["provider"] = "local" if embedding.provider == "auto" else embedding.provider
+    return msgspec.json.encode({k: v for k, v in kept.items() if v is not None}).decode()
+
+
+def cooked(embedding: EmbeddingConfig, made_by: str) -> EmbeddingConfig:
+    """`embedding` with the model of a recipe; raises `ConfigError` when it is none."""
+    default = EmbeddingConfig()
+    try:
+        data = msgspec.json.decode(made_by, type=EmbeddingConfig)
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"the index names no model: {error}; run `djinn index`") from None
+    return msgspec.structs.replace(
+        embedding, **{key: getattr(data, key) or getattr(default, key) for key in RECIPE}
+    )
+
+
 def home_from_environment() -> str | None:
     """The home that `DJINN_HOME` names."""
     return os.environ.get("DJINN_HOME") or None
+
+
+def user_folder() -> Path:
+    """Where the user's own settings lie, which hold in every home."""
+    place = os.environ.get("DJINN_CONFIG_DIR")
+    if place:
+        return Path(place)
+    from platformdirs import user_config_path
+
+    return user_config_path("djinn")
+
+
+def user_path() -> Path:
+    """The user's own settings file, which need not be there."""
+    return user_folder() / "config.yaml"
 
 
 def model_cache() -> Path:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from msgspec.structs import replace
 
 from djinn_memory import home as homes
+from djinn_memory.config import cooked, recipe
 from djinn_memory.errors import DjinnError, Unavailable, UsageError
 from djinn_memory.files import lock
 from djinn_memory.home import Home
@@ -30,11 +31,11 @@ from djinn_memory.models import (
 if TYPE_CHECKING:
     import apsw
 
-    from djinn_memory.embedding.ahead import Ahead
     from djinn_memory.memories.catalogue import Detail, Entry, Stats
     from djinn_memory.memories.status import Status
-    from djinn_memory.models import Vectors
+    from djinn_memory.search.meaning import Meaning
     from djinn_memory.search.query import Query
+    from djinn_memory.store.index.vectors import Space
     from djinn_memory.store.state import State
 
 SWEEP_WINDOWS = 64
@@ -74,13 +75,19 @@ class Djinn:
     def __init__(self, home: Home, progress: ProgressCallback = silent) -> None:
         self.home = home
         self._progress = progress
-        self.problems: list[Problem] = []
-        """What went wrong beside the answers; a search and an index run report their own too."""
 
     @classmethod
     def open(cls, place: str | Path | None = None, progress: ProgressCallback = silent) -> Djinn:
         """The home at `place`, or the one that `home.discover` finds."""
         return cls(homes.discover(place), progress)
+
+    @cached_property
+    def problems(self) -> list[Problem]:
+        """What went wrong beside the answers; a search and an index run report their own too."""
+        return [
+            Problem(str(self.home.config_path), f"not trusted with {one}; run `djinn trust`")
+            for one in self.home.untrusted
+        ]
 
     @cached_property
     def embedder(self) -> Embedder | None:
@@ -129,8 +136,11 @@ class Djinn:
             if not vaults:
                 meta.put(self._index, "maker", indexer.MAKER)
             embedded = reused = 0
-            if self.embedder:
-                embedded, reused = self._embed(rebuild=rebuild)
+        if self.embedder:
+            with self._state.lock("embed", timeout=30):
+                embedded, reused = self._embed(
+                    self.embedder, recipe(self.home.config.embedding), rebuild=rebuild
+                )
         windows = self._index.execute("select count(*) from window").get
         return IndexReport(
             notes=tally.notes,
@@ -171,17 +181,14 @@ class Djinn:
         query, filters = _question(text, filters or Filters())
         vaults = self.home.scope(self.home.agent(agent), filters.vaults)
         mode = mode or settings.mode
-        asked_for_meaning = mode == "meaning"
-        if self.embedder is None:
-            mode = "words"
-        ahead = self._ahead(query.text) if mode != "words" else None
-        pending, problems = self._sweep(vaults, ahead)
-        vector = self._vector(ahead, problems) if ahead else None
-        if vector is None and query.text:
-            mode = "words"
-        if self.embedder is None and asked_for_meaning:
+        meaning = self._meaning(query.text) if query.text and mode != "words" else None
+        pending, problems = self._sweep(vaults, meaning)
+        vector = meaning.vector(problems) if meaning else None
+        if mode == "meaning" and not self.embedder:
             why = "embedding.provider is none, so only words were searched"
             problems.append(Problem("embedding", why))
+        if vector is None and query.text:
+            mode = "words"
         with snapshot(self._index):
             hits, confident, spellings = search(
                 self._index,
@@ -193,7 +200,7 @@ class Djinn:
                 limits=Limits(limit or settings.limit, settings.per_note, settings.per_document),
             )
             waiting = 0
-            if ahead:
+            if meaning:
                 waiting = vectors.pending(self._index, memories.vault_ids(self._index, vaults))
         return SearchResult(
             query=text,
@@ -302,7 +309,7 @@ class Djinn:
             with contextlib.suppress(Unavailable), self._state.lock(timeout=0):
                 resolve_links(self._index, self.home.vaults, self.home.config.exclude)
 
-    def _sweep(self, vaults: Sequence[Vault], ahead: Ahead | None) -> tuple[int, list[Problem]]:
+    def _sweep(self, vaults: Sequence[Vault], meaning: Meaning | None) -> tuple[int, list[Problem]]:
         """Read the few notes that changed; returns how many more seem to have."""
         from djinn_memory.indexing.sweep import stale
 
@@ -327,64 +334,67 @@ class Djinn:
                     deadline=time.monotonic() + 1,
                     at_most=settings.sweep_notes,
                 )
-                if tally.touched and ahead and ahead.ready and self._same_space():
-                    ahead.result()
-                    self._embed(at_most=SWEEP_WINDOWS)
+                if tally.touched and meaning:
+                    self._embed_new(meaning)
         except DjinnError:
             # Another process is indexing: it will find what this one saw.
             return seen.changed, seen.problems
         return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
 
-    def _ahead(self, text: str) -> Ahead | None:
-        from djinn_memory.embedding.ahead import Ahead
-
-        return Ahead(self.embedder, text) if self.embedder and text else None
-
-    def _same_space(self) -> bool:
+    def _embed_new(self, meaning: Meaning) -> None:
+        """Give the few windows of a look around their vectors, where that is quick."""
         from djinn_memory.store.index import vectors
 
-        assert self.embedder
-        return vectors.space(self._index) in (None, self.embedder.identity)
+        space = vectors.serving(self._index)
+        embedder = meaning.embedder
+        if space and embedder and embedder.local and meaning.vector([]) is not None:
+            self._embed(embedder, space.recipe, at_most=SWEEP_WINDOWS)
 
-    def _embed(self, *, rebuild: bool = False, at_most: int | None = None) -> tuple[int, int]:
+    def _meaning(self, text: str) -> Meaning | None:
+        """The meaning leg of a search; None when the home searches by words only."""
+        from djinn_memory.search.meaning import Meaning
+        from djinn_memory.store.index import vectors
+
+        if self.embedder is None:
+            return None
+        space = vectors.serving(self._index)
+        empty = not self._index.execute("select exists (select 1 from window)").get
+        return Meaning(self._answering(self.embedder, space), space, [text], empty=empty)
+
+    def _answering(self, wanted: Embedder, space: Space | None) -> Embedder:
+        """What embeds queries for `space`: another than `wanted` while a change of model lasts."""
+        from djinn_memory.embedding import embedder
+
+        ours = recipe(self.home.config.embedding)
+        if (
+            space is None
+            or space.recipe == ours
+            or (wanted.ready and wanted.identity == space.identity)
+        ):
+            return wanted
+        before = cooked(self.home.config.embedding, space.recipe)
+        made = embedder(before, self._progress) if self.home.permitted(before) else None
+        return made or wanted
+
+    def _embed(
+        self,
+        embedder: Embedder,
+        made_by: str,
+        *,
+        rebuild: bool = False,
+        at_most: int | None = None,
+    ) -> tuple[int, int]:
         from djinn_memory.indexing.embed import embed
 
-        assert self.embedder
         return embed(
             self._index,
             self._state.cache,
-            self.embedder,
+            embedder,
+            made_by,
             progress=self._progress,
             at_most=at_most,
             rebuild=rebuild,
         )
-
-    def _vector(self, ahead: Ahead, problems: list[Problem]) -> Vectors | None:
-        """The query's vector if it can be compared with the index's, else the reason why not."""
-        from djinn_memory.store.index import vectors
-
-        assert self.embedder
-        remedy = "; run `djinn index`, until then only words are searched"
-        space = vectors.space(self._index)
-        if not ahead.ready:
-            problems.append(Problem("embedding", f"the model is not prepared yet{remedy}"))
-        elif space is None:
-            if self._index.execute("select exists (select 1 from window)").get:
-                problems.append(Problem("embedding", f"nothing is embedded yet{remedy}"))
-        elif space != self.embedder.identity:
-            problems.append(
-                Problem(
-                    "embedding",
-                    f"the index was embedded with {space}, "
-                    f"the config says {self.embedder.identity}{remedy}",
-                )
-            )
-        else:
-            try:
-                return ahead.result()
-            except DjinnError as error:
-                problems.append(Problem("embedding", f"{error}; only words were searched"))
-        return None
 
 
 def _question(text: str, filters: Filters) -> tuple[Query, Filters]:

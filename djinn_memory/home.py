@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from djinn_memory import config as settings
-from djinn_memory.config import Config
+from djinn_memory import trust
+from djinn_memory.config import Config, EmbeddingConfig
 from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
 from djinn_memory.files import expand, lock, write_atomic
 from djinn_memory.models import Vault
+from djinn_memory.trust import Endpoint
 
 SHARED = "shared"
 Change = tuple[tuple[str, ...], Any]
@@ -54,10 +56,31 @@ class Home:
         """The settings file."""
         return self.root / "config.yaml"
 
-    @cached_property
+    @property
     def config(self) -> Config:
-        """The settings, checked, with the environment's overrides."""
-        return settings.load(self.config_path)
+        """The settings that hold here, with those of the user and of the environment.
+
+        What the user did not trust this home with is not among them.
+        """
+        return self._settings[0]
+
+    @property
+    def untrusted(self) -> list[Endpoint]:
+        """What the settings would reach if the user trusted this home with it."""
+        return self._settings[1]
+
+    @cached_property
+    def _settings(self) -> tuple[Config, list[Endpoint]]:
+        config = settings.load(self.config_path)
+        if not trust.endpoints(config):
+            return config, []
+        return trust.curb(config, settings.load(None), trust.trusted(self.root))
+
+    def permitted(self, embedding: EmbeddingConfig) -> bool:
+        """Whether this home may embed by these settings."""
+        wanted = trust.of_embedding(embedding)
+        own = trust.endpoints(settings.load(None)) if wanted else []
+        return wanted is None or wanted in (*own, *trust.trusted(self.root))
 
     @cached_property
     def state(self) -> Path:
@@ -150,7 +173,7 @@ class Home:
         return checked
 
     def _forget(self) -> None:
-        for name in ("config", "vaults", "state"):
+        for name in ("_settings", "vaults", "state"):
             self.__dict__.pop(name, None)
 
     def _folders(self, config: Config) -> dict[str, Path]:

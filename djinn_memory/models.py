@@ -87,6 +87,13 @@ class Chunk(Struct, frozen=True):
     page: int | None = None
 
 
+class Calibration(Struct, frozen=True):
+    """What a model's cosines mean: `scale * cosine + shift` reads the same for every model."""
+
+    scale: float = 1.0
+    shift: float = 0.0
+
+
 class Embedder(Protocol):
     """Turns texts into unit vectors."""
 
@@ -101,6 +108,10 @@ class Embedder(Protocol):
     @property
     def ready(self) -> bool:
         """Whether it can embed at once, with nothing to prepare first."""
+
+    @property
+    def local(self) -> bool:
+        """Whether it works on this machine, so that a few texts take a moment and no network."""
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         """float32 of shape (len(texts), dimensions), each row of length 1.

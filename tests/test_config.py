@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from djinn_memory import config
 from djinn_memory.config import Config
-from djinn_memory.yamltext import scalar
 from djinn_memory.errors import ConfigError
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "config.example.yaml"
@@ -39,7 +38,8 @@ def test_the_example_names_every_key_with_its_default(file: Path) -> None:
         assert any(line.startswith(f"{key}:") for line in lines), key
     for section in ("embedding", "search", "llm"):
         for key, value in plain[section].items():
-            assert f"# {key}: {scalar(value)}" in text
+            shown = "null" if value is None else value
+            assert f"# {key}: {shown}" in text
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_the_example_names_every_key_with_its_default(file: Path) -> None:
         ("search: {limit: .nan}", "search.limit", "whole number"),
         ("search: {limit: 99999999999999999999}", "search.limit", "whole number"),
         ("search: {mode: 'a\n\nb'}", "search.mode", "hybrid, words, meaning"),
-        ("embedding: {provider: magic}", "embedding.provider", "auto, local, sentence-transformers, "),
+        ("embedding: {provider: magic}", "embedding.provider", "auto, local, sent"),
         ("search: 3", "search", "section"),
         ("agents: me", "agents", "list"),
         ("agents: []", "agents", "not empty"),

@@ -55,7 +55,7 @@ def test_words_only_asks_for_no_vectors(home: Home, shared: Path) -> None:
 
 def test_a_model_that_fails_leaves_the_words(home: Home, shared: Path) -> None:
     class Failing:
-        identity, dimensions, ready = "hashing-128-1", 128, True
+        identity, dimensions, ready, local = "hashing-128-1", 128, True, True
 
         def embed(self, texts: object, *, query: bool = False) -> object:
             raise Unavailable("the model is away; bring it back")

@@ -17,6 +17,7 @@ class HashingEmbedder:
     dimensions = 128
     identity = "hashing-128-1"
     ready = True
+    local = True
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         """Signed counts of the texts' words; a text without words is a fixed unit vector."""

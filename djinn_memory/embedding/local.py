@@ -30,6 +30,7 @@ class LocalEmbedder:
     """MiniLM from the user's cache; exported there the first time, which takes some seconds."""
 
     dimensions = 384
+    local = True
 
     def __init__(
         self, *, threads: int = 0, batch: int = 32, progress: ProgressCallback = silent

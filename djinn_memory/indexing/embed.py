@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 import apsw
 
 from djinn_memory.chunking.window_text import prefix, window_text
+from djinn_memory.embedding.calibration import calibrate
 from djinn_memory.models import Embedder, Progress, ProgressCallback, silent
 from djinn_memory.store.embeddings import EmbeddingCache
 from djinn_memory.store.index import vectors
-from djinn_memory.store.sqlite import rows, transaction
+from djinn_memory.store.index.vectors import Space
+from djinn_memory.store.sqlite import transaction
 
 COMMIT_WINDOWS = 128
 """Windows between two commits: a few seconds of work is what a kill may cost."""
@@ -25,6 +27,7 @@ def embed(
     connection: apsw.Connection,
     cache: EmbeddingCache,
     embedder: Embedder,
+    recipe: str,
     *,
     progress: ProgressCallback = silent,
     at_most: int | None = None,
@@ -32,16 +35,62 @@ def embed(
 ) -> tuple[int, int]:
     """Fill in missing vectors; returns how many texts were embedded and how many were reused.
 
-    A text is embedded once, whatever number of windows hold it. Vectors of another identity are
-    dropped first: two are never compared. With `at_most`, only so many of the newest texts are
-    embedded, the rest stay pending; with `rebuild` every window gets its vector anew. The caller
-    holds the index lock.
+    A text is embedded once, whatever number of windows hold it. Vectors of another identity go on
+    answering until those of `embedder` are whole. With `at_most`, only so many of the newest texts
+    are embedded, the rest stay pending; with `rebuild` every window gets its vector anew. `recipe`
+    is kept for who has to embed a query for these vectors later. Other processes may change notes
+    meanwhile; two may not embed at once.
     """
-    if rebuild or vectors.space(connection) != embedder.identity:
+    space = _space(connection, cache, embedder, recipe, rebuild=rebuild)
+    reused = _reuse(connection, cache, space)
+    done = 0
+    # What other processes read meanwhile is made too, as long as the space is still wanted.
+    while (waiting := _waiting(connection, space)) and _current(connection, space):
+        done += _make(connection, cache, embedder, space, waiting, progress, at_most)
+        if at_most is not None:
+            break
+    if not space.serving:
         with transaction(connection):
-            vectors.make_space(connection, embedder.identity, embedder.dimensions)
-    reused = _reuse(connection, cache, embedder.identity)
-    waiting = _waiting(connection)
+            if vectors.coming(connection) == space and not vectors.waiting(connection, space):
+                vectors.take_over(connection, space)
+    return done, reused
+
+
+def _space(
+    connection: apsw.Connection,
+    cache: EmbeddingCache,
+    embedder: Embedder,
+    recipe: str,
+    *,
+    rebuild: bool,
+) -> Space:
+    """The space of `embedder`, begun if there is none."""
+    identity = embedder.identity
+    found = [vectors.serving(connection), vectors.coming(connection)]
+    space = next((one for one in found if one and one.identity == identity), None)
+    known = cache.known(identity)
+    if known is None and (space is None or rebuild):
+        known = (embedder.dimensions, calibrate(embedder))
+        cache.know(identity, *known)
+    with transaction(connection):
+        for one in found:
+            if one and (rebuild or (space and space.serving and one is not space)):
+                vectors.drop(connection, one)
+        if space is None or rebuild:
+            assert known
+            return vectors.begin(connection, identity, known[0], recipe, known[1])
+        return vectors.keep_recipe(connection, space, recipe)
+
+
+def _make(
+    connection: apsw.Connection,
+    cache: EmbeddingCache,
+    embedder: Embedder,
+    space: Space,
+    waiting: dict[bytes, tuple[list[int], int]],
+    progress: ProgressCallback,
+    at_most: int | None,
+) -> int:
     newest = sorted(waiting, key=lambda key: -waiting[key][0][-1])[:at_most]
     # Windows of like length share a batch, which pads least; the longest come first, so that the
     # time left is over- rather than understated.
@@ -49,41 +98,46 @@ def embed(
     done = 0
     for at in range(0, len(order), COMMIT_WINDOWS):
         part = order[at : at + COMMIT_WINDOWS]
-        ids = [waiting[key][0][0] for key in part]
-        texts = dict(_texts(connection, ids))
-        made = embedder.embed([texts[key] for key in ids])
+        texts = dict(_texts(connection, [waiting[key][0][0] for key in part]))
+        # A note that was changed meanwhile took its windows with it.
+        part = [key for key in part if waiting[key][0][0] in texts]
+        made = embedder.embed([texts[waiting[key][0][0]] for key in part])
         fresh = {key: row.astype("<f4").tobytes() for key, row in zip(part, made, strict=True)}
-        cache.put(embedder.identity, fresh)
-        with transaction(connection):
-            vectors.add(
-                connection, [(window, fresh[key]) for key in part for window in waiting[key][0]]
-            )
+        cache.put(space.identity, fresh)
+        _add(connection, space, [(w, fresh[key]) for key in part for w in waiting[key][0]])
         done += len(part)
         progress(Progress("embed", done, len(order)))
-    return done, reused
+    return done
 
 
-def _reuse(connection: apsw.Connection, cache: EmbeddingCache, identity: str) -> int:
+def _add(connection: apsw.Connection, space: Space, made: list[tuple[int, bytes]]) -> None:
+    with transaction(connection):
+        # Another process may have changed to another model since.
+        if _current(connection, space):
+            vectors.add(connection, space, made)
+
+
+def _current(connection: apsw.Connection, space: Space) -> bool:
+    return space in (vectors.serving(connection), vectors.coming(connection))
+
+
+def _reuse(connection: apsw.Connection, cache: EmbeddingCache, space: Space) -> int:
     reused = 0
-    waiting = rows(connection, "select id, hash from window where not embedded")
+    waiting = vectors.waiting(connection, space)
     for at in range(0, len(waiting), CACHED_AT_ONCE):
         part = waiting[at : at + CACHED_AT_ONCE]
-        found = cache.get(identity, list({key for _, key in part}))
-        if found:
-            with transaction(connection):
-                vectors.add(
-                    connection, [(window, found[key]) for window, key in part if key in found]
-                )
-            reused += sum(key in found for _, key in part)
+        found = cache.get(space.identity, list({key for _, key, _ in part}))
+        known = [(window, found[key]) for window, key, _ in part if key in found]
+        if known:
+            _add(connection, space, known)
+            reused += len(known)
     return reused
 
 
-def _waiting(connection: apsw.Connection) -> dict[bytes, tuple[list[int], int]]:
+def _waiting(connection: apsw.Connection, space: Space) -> dict[bytes, tuple[list[int], int]]:
     """By text hash: the windows that wait for its vector, and its length in tokens."""
     found: dict[bytes, tuple[list[int], int]] = defaultdict(lambda: ([], 0))
-    for window, key, length in connection.execute(
-        "select id, hash, length from window where not embedded"
-    ):
+    for window, key, length in vectors.waiting(connection, space):
         windows, _ = found[key]
         windows.append(window)
         found[key] = (windows, length)

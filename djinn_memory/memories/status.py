@@ -45,7 +45,8 @@ def status(home: Home, index: apsw.Connection | None, problems: Sequence[Problem
     if index:
         with snapshot(index):
             counted = stats(index, Filters(), home.vaults)
-            identity = vectors.space(index)
+            space = vectors.serving(index)
+            identity = space.identity if space else None
             deadline = time.monotonic() + LOOK_SECONDS
             seen = stale(index, home.vaults, home.config.exclude, deadline)
     notes = counted.vaults if counted else {}

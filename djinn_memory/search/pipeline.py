@@ -16,6 +16,7 @@ from djinn_memory.search.filters import condition
 from djinn_memory.search.query import Query
 from djinn_memory.search.words_leg import WordsQuery
 from djinn_memory.store.index import vectors, words
+from djinn_memory.store.index.vectors import Space
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -37,6 +38,8 @@ class Candidate(Struct):
     feedback: float = 0.0
     window_id: int | None = None
     """The window nearest to the query's meaning."""
+    cosine: float | None = None
+    """Its cosine on the scale that all models share; None where only words were asked."""
 
 
 class Ranking(Struct, frozen=True):
@@ -76,18 +79,20 @@ def rank(
     looked_up: frozenset[int] = frozenset()
     if asked and asked.every and mode != "meaning":
         looked_up = frozenset(words.search(connection, asked.every, where, values, limit))
-    if mode == "words" or vector is None:
+    space = vectors.serving(connection)
+    if mode == "words" or vector is None or space is None:
         return _by_words(connection, asked, by_words, looked_up)
     open_to_all = not (query.phrases or query.without or replace(filters, vaults=()) != Filters())
     restrict = None if open_to_all else (where, values)
-    by_meaning = _nearest(connection, vector, vault_ids, restrict, limit)
-    found = _measure(connection, [*by_words, *by_meaning], vector)
+    by_meaning = _nearest(connection, space, vector, vault_ids, restrict, limit)
+    found = _measure(connection, space, [*by_words, *by_meaning], vector)
     shares = _shares(connection, asked, list(found), mode)
-    candidates = _candidates(found, shares, by_words, mode)
+    candidates = _candidates(space.calibration.scale, found, shares, by_words, mode)
     return Ranking(tuple(candidates), looked_up, asked.stems if asked else frozenset())
 
 
 def _candidates(
+    scale: float,
     found: dict[int, _Measured],
     shares: dict[int, tuple[float, float]],
     by_words: Sequence[int],
@@ -101,7 +106,7 @@ def _candidates(
         chunk: fusion.fuse(shares[chunk][1], one.cosine) if mode == "hybrid" else one.cosine
         for chunk, one in found.items()
     }
-    final = _feedback(base, found) if mode == "hybrid" else base
+    final = _feedback(base, found, scale) if mode == "hybrid" else base
     half = fusion.MEANING_SHARE if mode == "hybrid" else 1.0
     candidates = [
         Candidate(
@@ -110,9 +115,10 @@ def _candidates(
             final[chunk],
             shares[chunk][1],
             LegScore(shares[chunk][0], ranks.get(chunk), (1 - half) * shares[chunk][1]),
-            LegScore(one.cosine, places.get(chunk), half * one.cosine),
+            LegScore(one.raw, places.get(chunk), half * one.cosine),
             final[chunk] - base[chunk],
             one.window_id,
+            one.cosine,
         )
         for chunk, one in found.items()
         if mode == "meaning" or shares[chunk][1] or final[chunk] >= fusion.NOISE
@@ -123,7 +129,10 @@ def _candidates(
 
 class _Measured(Struct):
     note_id: int
+    raw: float = 0.0
+    """The cosine as the model gives it."""
     cosine: float = 0.0
+    """What it is worth on the scale that all models share."""
     window_id: int | None = None
     vector: Vectors | None = None
 
@@ -185,6 +194,7 @@ def _by_words(
 
 def _nearest(
     connection: apsw.Connection,
+    space: Space,
     vector: Vectors,
     vault_ids: Sequence[int],
     restrict: tuple[str, Sequence[object]] | None,
@@ -198,7 +208,9 @@ def _nearest(
     for vault in vault_ids:
         depth = max(DEPTH, limit)
         while True:
-            windows = vectors.nearest(connection, vector.tobytes(), vault, depth, restrict=restrict)
+            windows = vectors.nearest(
+                connection, space, vector.tobytes(), vault, depth, restrict=restrict
+            )
             found = _chunks_of(connection, windows)
             notes = set(_notes(connection, found).values())
             if len(notes) >= limit or len(windows) < depth or depth >= vectors.MAX_NEIGHBOURS:
@@ -217,14 +229,15 @@ def _chunks_of(connection: apsw.Connection, windows: Sequence[int]) -> list[int]
 
 
 def _measure(
-    connection: apsw.Connection, chunk_ids: Sequence[int], vector: Vectors
+    connection: apsw.Connection, space: Space, chunk_ids: Sequence[int], vector: Vectors
 ) -> dict[int, _Measured]:
     """The exact cosine of every candidate: that of its best window."""
     import numpy as np
 
+    scale = space.calibration
     notes = _notes(connection, chunk_ids)
     found = {chunk: _Measured(note) for chunk, note in notes.items()}
-    rows = vectors.of_chunks(connection, list(found))
+    rows = vectors.of_chunks(connection, space, list(found))
     if not rows:
         return found
     matrix = np.frombuffer(b"".join(row[2] for row in rows), dtype="<f4").reshape(len(rows), -1)
@@ -232,8 +245,11 @@ def _measure(
         rows, (matrix @ vector).tolist(), matrix, strict=True
     ):
         measured = found[chunk]
-        if measured.window_id is None or cosine > measured.cosine:
-            measured.cosine, measured.window_id, measured.vector = cosine, window, one
+        if measured.window_id is None or cosine > measured.raw:
+            measured.raw, measured.window_id, measured.vector = cosine, window, one
+    for measured in found.values():
+        if measured.window_id is not None:
+            measured.cosine = scale.scale * measured.raw + scale.shift
     return found
 
 
@@ -249,7 +265,9 @@ def _shares(
     }
 
 
-def _feedback(base: dict[int, float], found: dict[int, _Measured]) -> dict[int, float]:
+def _feedback(
+    base: dict[int, float], found: dict[int, _Measured], scale: float
+) -> dict[int, float]:
     """Scores with the likeness of each chunk's best window to the best notes'."""
     import numpy as np
 
@@ -259,7 +277,9 @@ def _feedback(base: dict[int, float], found: dict[int, _Measured]) -> dict[int, 
         return base
     mean = np.mean(examples, axis=0)
     likeness = {
-        chunk: float(one.vector @ mean) for chunk, one in found.items() if one.vector is not None
+        chunk: scale * float(one.vector @ mean)
+        for chunk, one in found.items()
+        if one.vector is not None
     }
     return fusion.with_feedback(base, likeness, best)
 

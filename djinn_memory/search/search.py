@@ -71,7 +71,7 @@ def _confident(ranking: Ranking, chosen: Sequence[Candidate]) -> bool:
     """Judged by what is shown: a note that is gone from the disk vouches for nothing."""
     if any(one.chunk_id in ranking.looked_up for one in chosen):
         return True
-    cosines = [one.meaning.raw for one in chosen if one.meaning]
+    cosines = [one.cosine for one in chosen if one.cosine is not None]
     return fusion.confident((one.share for one in chosen), cosines or None)
 
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from djinn_memory.models import Calibration
 from djinn_memory.store.sqlite import connect, transaction
 
 _SCHEMA = Path(__file__).parent / "embeddings_schema"
@@ -43,6 +44,25 @@ class EmbeddingCache:
             self._connection.executemany(
                 "insert or replace into embedding values (?, ?, ?)",
                 [(number, key, vector) for key, vector in vectors.items()],
+            )
+
+    def known(self, identity: str) -> tuple[int, Calibration] | None:
+        """The length of a model's vectors and its calibration; None before `know`."""
+        for dimensions, scale, shift in self._connection.execute(
+            "select dimensions, scale, shift from identity "
+            "where name = ? and dimensions is not null",
+            (identity,),
+        ):
+            return dimensions, Calibration(scale, shift)
+        return None
+
+    def know(self, identity: str, dimensions: int, calibration: Calibration) -> None:
+        """Keep what `known` tells."""
+        with transaction(self._connection):
+            number = self._number(identity, make=True)
+            self._connection.execute(
+                "update identity set dimensions = ?, scale = ?, shift = ? where id = ?",
+                (dimensions, calibration.scale, calibration.shift, number),
             )
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,14 +18,23 @@ BUSY_MS = 10_000
 Row = tuple[Any, ...]
 
 
-def connect(path: Path, schema: Path, *, write: bool = True) -> apsw.Connection:
+def connect(
+    path: Path,
+    schema: Path,
+    *,
+    write: bool = True,
+    prepare: Callable[[apsw.Connection], None] | None = None,
+) -> apsw.Connection:
     """Open `path`, made and migrated to the newest numbered script of `schema` when writing.
 
-    Reading works on a disk that cannot be written. Raises `Unavailable` when the file is missing,
-    unreadable or broken and `Refused` when a newer djinn made it.
+    `prepare` gives the connection what the scripts and later queries need. Reading works on a disk
+    that cannot be written. Raises `Unavailable` when the file is missing, unreadable or broken and
+    `Refused` when a newer djinn made it.
     """
     with _explained(path):
         connection = _open(path, write)
+        if prepare:
+            prepare(connection)
         _migrate(connection, path, schema, write)
     return connection
 

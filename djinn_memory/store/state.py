@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import apsw
 
@@ -63,9 +63,14 @@ class State:
                 "or set state_dir in config.yaml"
             )
 
-    def lock(self, timeout: float) -> contextlib.AbstractContextManager[None]:
-        """Hold the index against other writers; `Unavailable` after `timeout` seconds."""
-        return lock(self._home.state / "index.lock", timeout=timeout)
+    def lock(
+        self, what: Literal["index", "embed"] = "index", *, timeout: float
+    ) -> contextlib.AbstractContextManager[None]:
+        """Hold the index against others who read notes, or who embed, until `timeout` seconds.
+
+        Raises `Unavailable` after that.
+        """
+        return lock(self._home.state / f"{what}.lock", timeout=timeout)
 
     def close(self) -> None:
         """Release the files; what is asked for next opens them again."""

@@ -19,13 +19,14 @@ _QUERIES = {
     "join memory on memory.id = memory_id join note on note.id = note_id "
     "join vault on vault.id = vault_id",
     "windows": f"select {_NAME}, ordinal, window.start, window.stop, window.hash, embedded, "
-    "vectors.embedding from window left join vectors on window_id = window.id "
+    "coming, vectors_1.embedding from window left join vectors_1 on window_id = window.id "
     "join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
     "join note on note.id = note_id join vault on vault.id = note.vault_id",
     "links": f"select {_NAME}, line, start, target, how, "
     "(select path from note as there where there.id = target_note_id), "
     "json_array_length(candidates) from link join note on note.id = note_id "
     "join vault on vault.id = vault_id",
+    "spaces": "select identity, dimensions, recipe, scale, shift, serving from space",
     "words": "select term, doc, cnt from vocabulary",
     "meta": "select key, value from meta",
 }

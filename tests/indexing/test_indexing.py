@@ -255,7 +255,7 @@ def test_a_changed_provider_is_named_with_its_remedy_and_words_answer(
     djinn = Djinn(home)
     djinn.index()
     with djinn._index:
-        meta.put(djinn._index, "identity", "another-model-1")
+        djinn._index.execute("update space set identity = 'another-model-1'")
     result = Djinn(home).search("kettle")
     assert result.hits
     [problem] = result.problems
@@ -273,7 +273,7 @@ def test_a_thousand_windows_with_one_text_are_embedded_once(djinn: Djinn, shared
         (shared / f"{number}" / "same.md").write_text("the same words everywhere")
     report = djinn.index()
     assert (report.embedded, report.windows) == (1, 40)
-    assert djinn._index.execute("select count(*) from vectors").get == 40
+    assert djinn._index.execute("select count(*) from vectors_1").get == 40
 
 
 def test_absurd_times_are_a_note_like_any_other(djinn: Djinn, shared: Path) -> None:

@@ -54,8 +54,8 @@ def fresh(home: Home) -> dict[str, list[object]]:
 
 STAGES = {
     "reading": "select 1 from note",
-    "embedding": "select 1 from vectors",
-    "half embedded": "select count(*) > 600 from vectors",
+    "embedding": "select 1 from vectors_1",
+    "half embedded": "select count(*) > 600 from vectors_1",
 }
 
 

@@ -13,6 +13,4 @@ _SCHEMA = Path(__file__).parent / "schema"
 
 def open_index(path: Path, *, write: bool = True) -> apsw.Connection:
     """The index at `path`, made and migrated when writing; errors as `store.sqlite.connect`."""
-    connection = connect(path, _SCHEMA, write=write)
-    load_vectors(connection)
-    return connection
+    return connect(path, _SCHEMA, write=write, prepare=load_vectors)

@@ -1,4 +1,8 @@
-"""The meaning leg: sqlite-vec over windows, partitioned by vault so that none starves another."""
+"""The meaning leg: sqlite-vec over windows, partitioned by vault so that none starves another.
+
+Vectors of one model are a space. One space answers; while another model's vectors are being made,
+they fill a second one beside it, which takes over when it is whole.
+"""
 
 from __future__ import annotations
 
@@ -6,56 +10,144 @@ import json
 from collections.abc import Iterable, Sequence
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import replace
 
-from djinn_memory.store.index import meta
+from djinn_memory.models import Calibration
+from djinn_memory.store.sqlite import rows
 
 MAX_NEIGHBOURS = 4096
 """The most that vec0 gives for one query."""
 
 
-def space(connection: apsw.Connection) -> str | None:
-    """The identity of the vectors in the index; None while there are none."""
-    return meta.get(connection, "identity")
+class Space(Struct, frozen=True):
+    """The vectors of one model."""
+
+    number: int
+    identity: str
+    dimensions: int
+    recipe: str
+    """JSON of the settings that make its embedder."""
+    calibration: Calibration
+    serving: bool
+
+    @property
+    def _table(self) -> str:
+        return f"vectors_{self.number}"
+
+    @property
+    def _mark(self) -> str:
+        """The column of `window` that says whether it has a vector here."""
+        return "embedded" if self.serving else "coming"
 
 
-def make_space(connection: apsw.Connection, identity: str, dimensions: int) -> None:
-    """Begin anew with vectors of `identity`: every window waits for one again."""
-    connection.execute("drop table if exists vectors")
+def serving(connection: apsw.Connection) -> Space | None:
+    """The space that answers; None while nothing was embedded."""
+    return _space(connection, 1)
+
+
+def coming(connection: apsw.Connection) -> Space | None:
+    """The space that is being filled to take over."""
+    return _space(connection, 0)
+
+
+def _space(connection: apsw.Connection, serves: int) -> Space | None:
+    for number, identity, dimensions, recipe, scale, shift in connection.execute(
+        "select id, identity, dimensions, recipe, scale, shift from space where serving = ?",
+        (serves,),
+    ):
+        calibration = Calibration(scale, shift)
+        return Space(number, identity, dimensions, recipe, calibration, bool(serves))
+    return None
+
+
+def begin(
+    connection: apsw.Connection,
+    identity: str,
+    dimensions: int,
+    recipe: str,
+    calibration: Calibration,
+) -> Space:
+    """Make an empty space: it serves when none does, else it is the one that comes.
+
+    What was coming before is dropped.
+    """
+    serves = serving(connection) is None
+    if not serves and (other := coming(connection)):
+        drop(connection, other)
+    number = connection.execute(
+        "insert into space (identity, dimensions, recipe, scale, shift, serving) "
+        "values (?, ?, ?, ?, ?, ?) returning id",
+        (identity, dimensions, recipe, calibration.scale, calibration.shift, serves),
+    ).get
+    space = Space(number, identity, dimensions, recipe, calibration, serves)
     connection.execute(
-        "create virtual table vectors using vec0("
+        f"create virtual table {space._table} using vec0("
         "window_id integer primary key, vault_id integer partition key, "
         f"embedding float[{dimensions}] distance_metric=cosine)"
     )
-    connection.execute("update window set embedded = 0")
-    meta.put(connection, "identity", identity)
+    connection.execute(f"update window set {space._mark} = 0")
+    return space
 
 
-def add(connection: apsw.Connection, rows: Iterable[tuple[int, bytes]]) -> None:
+def keep_recipe(connection: apsw.Connection, space: Space, recipe: str) -> Space:
+    """`space` with the settings that make its embedder now, such as another address."""
+    if space.recipe == recipe:
+        return space
+    connection.execute("update space set recipe = ? where id = ?", (recipe, space.number))
+    return replace(space, recipe=recipe)
+
+
+def drop(connection: apsw.Connection, space: Space) -> None:
+    """Forget a space; its vectors stay in the cache."""
+    connection.execute(f"drop table {space._table}")
+    connection.execute(f"update window set {space._mark} = 0 where {space._mark}")
+    connection.execute("delete from space where id = ?", (space.number,))
+
+
+def take_over(connection: apsw.Connection, space: Space) -> Space:
+    """Let the space that was coming answer, and drop the one that did."""
+    if before := serving(connection):
+        drop(connection, before)
+    connection.execute("update space set serving = 1 where id = ?", (space.number,))
+    connection.execute("update window set embedded = coming, coming = 0")
+    found = serving(connection)
+    assert found
+    return found
+
+
+def add(connection: apsw.Connection, space: Space, vectors: Iterable[tuple[int, bytes]]) -> None:
     """Store the vectors of (window id, float32 bytes); a window that is gone is passed over."""
-    for window_id, vector in rows:
+    for window_id, vector in vectors:
         vault_id = connection.execute(
             "select note.vault_id from window join chunk on chunk.id = window.chunk_id "
             "join memory on memory.id = chunk.memory_id join note on note.id = memory.note_id "
-            "where window.id = ? and not window.embedded",
+            f"where window.id = ? and not window.{space._mark}",
             (window_id,),
         ).get
         if vault_id is not None:
             connection.execute(
-                "insert into vectors values (?, ?, ?)", (window_id, vault_id, vector)
+                f"insert into {space._table} values (?, ?, ?)", (window_id, vault_id, vector)
             )
-            connection.execute("update window set embedded = 1 where id = ?", (window_id,))
+            connection.execute(f"update window set {space._mark} = 1 where id = ?", (window_id,))
 
 
 def remove(connection: apsw.Connection, window_ids: Sequence[int]) -> None:
-    """Forget vectors."""
-    if space(connection):
+    """Forget the vectors of windows."""
+    for space in filter(None, (serving(connection), coming(connection))):
         connection.executemany(
-            "delete from vectors where window_id = ?", [(key,) for key in window_ids]
+            f"delete from {space._table} where window_id = ?", [(key,) for key in window_ids]
         )
 
 
+def waiting(connection: apsw.Connection, space: Space) -> list[tuple[int, bytes, int]]:
+    """The windows that have no vector in a space: id, text hash, tokens."""
+    found = rows(connection, f"select id, hash, length from window where not {space._mark}")
+    return [(key, digest, length) for key, digest, length in found]
+
+
 def pending(connection: apsw.Connection, vault_ids: Iterable[int]) -> int:
-    """How many windows of these vaults wait for a vector."""
+    """How many windows of these vaults wait for a vector to answer by."""
     count: int = connection.execute(
         "select count(*) from window join chunk on chunk.id = chunk_id "
         "join memory on memory.id = memory_id join note on note.id = note_id "
@@ -67,6 +159,7 @@ def pending(connection: apsw.Connection, vault_ids: Iterable[int]) -> int:
 
 def nearest(
     connection: apsw.Connection,
+    space: Space,
     query: bytes,
     vault_id: int,
     limit: int,
@@ -77,7 +170,7 @@ def nearest(
 
     `restrict` is a condition over note, memory and chunk, with its values, on the answer.
     """
-    sql = "select window_id from vectors where embedding match ? and k = ? and vault_id = ?"
+    sql = f"select window_id from {space._table} where embedding match ? and k = ? and vault_id = ?"
     values: Sequence[object] = ()
     if restrict:
         where, values = restrict
@@ -93,19 +186,19 @@ def nearest(
 
 
 def of_chunks(
-    connection: apsw.Connection, chunk_ids: Sequence[int]
+    connection: apsw.Connection, space: Space, chunk_ids: Sequence[int]
 ) -> list[tuple[int, int, bytes]]:
-    """Every vector of the given chunks: (chunk id, window id, float32 bytes)."""
+    """Every vector of the given chunks in a space: (chunk id, window id, float32 bytes)."""
     windows = dict(
         connection.execute(
-            "select id, chunk_id from window where embedded "
+            f"select id, chunk_id from window where {space._mark} "
             "and chunk_id in (select value from json_each(?))",
             (json.dumps(list(chunk_ids)),),
         )
     )
-    rows = connection.execute(
-        "select window_id, embedding from vectors "
+    found = connection.execute(
+        f"select window_id, embedding from {space._table} "
         "where window_id in (select value from json_each(?))",
         (json.dumps(list(windows)),),
     )
-    return [(windows[window], window, vector) for window, vector in rows]
+    return [(windows[window], window, vector) for window, vector in found]

@@ -1,0 +1,54 @@
+"""The meaning leg of one search: whose model embeds the question, or why none does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from djinn_memory.embedding.ahead import Ahead
+from djinn_memory.errors import DjinnError
+from djinn_memory.models import Embedder, Problem
+from djinn_memory.store.index.vectors import Space
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
+
+_REMEDY = "; run `djinn index`, until then only words are searched"
+
+
+class Meaning:
+    """Begins to embed a question at once, for the space that answers; `vector` waits for it."""
+
+    def __init__(
+        self, embedder: Embedder, space: Space | None, texts: Sequence[str], *, empty: bool
+    ) -> None:
+        self._embedder = embedder
+        self._ahead: Ahead | None = None
+        self._why = ""
+        if not embedder.ready:
+            self._why = f"the model is not prepared yet{_REMEDY}"
+        elif space is None:
+            self._why = "" if empty else f"nothing is embedded yet{_REMEDY}"
+        elif space.identity != embedder.identity:
+            self._why = (
+                f"the index was embedded with {space.identity}, the model at hand is "
+                f"{embedder.identity}{_REMEDY}"
+            )
+        else:
+            self._ahead = Ahead(embedder, texts)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What can give new windows a vector beside those that are there; None when nothing can."""
+        return self._embedder if self._ahead else None
+
+    def vector(self, problems: list[Problem]) -> Vectors | None:
+        """The question's vector, waited for; else the reason is added to `problems`."""
+        if self._ahead is None:
+            problems += [Problem("embedding", self._why)] if self._why else []
+            return None
+        try:
+            return self._ahead.result()
+        except DjinnError as error:
+            problems.append(Problem("embedding", f"{error}; only words were searched"))
+            return None

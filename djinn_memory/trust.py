@@ -1,0 +1,119 @@
+"""What a home may reach. A cloned home's settings must not send notes anywhere by themselves.
+
+An endpoint counts when the user's own settings name it, or when the user said `djinn trust` for
+just this endpoint in just this home: a setting that changes, by a `git pull` say, is asked anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from djinn_memory import config as settings
+from djinn_memory.config import Config, EmbeddingConfig, LlmConfig
+from djinn_memory.errors import ConfigError
+from djinn_memory.files import lock, write_atomic
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """A server that texts would be sent to, or a model that would be fetched and loaded."""
+
+    use: Literal["embedding", "rerank", "llm"]
+    provider: str
+    model: str | None = None
+    url: str | None = None
+    key_env: str | None = None
+
+    def __str__(self) -> str:
+        what = f"{self.use}: {self.provider}"
+        what += f" {self.model}" if self.model else ""
+        what += f" at {self.url}" if self.url else ""
+        return what + (f" with the key in {self.key_env}" if self.key_env else "")
+
+
+def of_embedding(embedding: EmbeddingConfig) -> Endpoint | None:
+    """What an embedder reaches beyond djinn's own model; None for nothing."""
+    if embedding.provider not in ("ollama", "openai", "sentence-transformers"):
+        return None
+    return Endpoint(
+        "embedding", embedding.provider, embedding.model, embedding.url, embedding.key_env
+    )
+
+
+def endpoints(config: Config) -> list[Endpoint]:
+    """Everything that these settings would reach."""
+    found = [of_embedding(config.embedding)]
+    if config.search.rerank:
+        found.append(Endpoint("rerank", "sentence-transformers", config.search.rerank))
+    llm = config.llm
+    if llm.model or llm.url:
+        found.append(Endpoint("llm", llm.provider, llm.model, llm.url, llm.key_env))
+    return [one for one in found if one]
+
+
+def curb(config: Config, own: Config, trusted: Sequence[Endpoint]) -> tuple[Config, list[Endpoint]]:
+    """`config` without the endpoints that neither `own`, the user's, nor `trusted` has.
+
+    In their place stands what the user's own settings say. Also returns what was left out.
+    """
+    allowed = [*endpoints(own), *trusted]
+    refused = [one for one in endpoints(config) if one not in allowed]
+    for one in refused:
+        if one.use == "embedding":
+            kept = {key: getattr(own.embedding, key) for key in settings.RECIPE}
+            config = replace(config, embedding=replace(config.embedding, **kept))
+        elif one.use == "rerank":
+            config = replace(config, search=replace(config.search, rerank=own.search.rerank))
+        else:
+            kept = {key: getattr(own.llm, key) for key in LlmConfig.__struct_fields__}
+            config = replace(config, llm=replace(config.llm, **kept))
+    return config, refused
+
+
+def trusted(root: Path) -> list[Endpoint]:
+    """What the user has trusted the home at `root` with."""
+    return _read().get(str(root), [])
+
+
+def trust(root: Path, found: Sequence[Endpoint]) -> None:
+    """Trust the home at `root` with these endpoints, beside those of before."""
+    with _changing() as known:
+        kept = known.get(str(root), [])
+        known[str(root)] = [*kept, *(one for one in found if one not in kept)]
+
+
+def distrust(root: Path) -> bool:
+    """Trust the home at `root` with nothing again; whether it was with something."""
+    with _changing() as known:
+        return bool(known.pop(str(root), None))
+
+
+def _place() -> Path:
+    return settings.user_folder() / "trusted.json"
+
+
+def _read() -> dict[str, list[Endpoint]]:
+    path = _place()
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, list[Endpoint]])
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.DecodeError) as error:
+        raise ConfigError(
+            f"{path} cannot be read: {error}; mend or delete it, then run `djinn trust` again"
+        ) from None
+
+
+@contextmanager
+def _changing() -> Iterator[dict[str, list[Endpoint]]]:
+    """The known homes, written back when the block ends."""
+    path = _place()
+    with lock(path.with_suffix(".lock")):
+        known = _read()
+        yield known
+        write_atomic(path, msgspec.json.format(msgspec.json.encode(known)))
