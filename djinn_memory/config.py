@@ -7,14 +7,15 @@ import os
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from djinn_memory.errors import ConfigError
+from djinn_memory.errors import ConfigError, UsageError
+from djinn_memory.files import lock, write_atomic
 from djinn_memory.models import Dialect, Mode
 
 NAME = r"^[^\W_][\w.-]{0,63}\Z"
@@ -135,10 +136,14 @@ def _user_data() -> dict[str, Any]:
     if not path.is_file():
         return {}
     data = read(path)
+    _only_user(data, path)
+    return data
+
+
+def _only_user(data: Mapping[str, Any], path: Path) -> None:
     for key in HOME_ONLY:
         if key in data:
             raise ConfigError(f"{path}: {key} belongs into a home's config.yaml; remove it here")
-    return data
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,6 +192,36 @@ def validate(data: Mapping[str, Any], where: str) -> Config:
     return config
 
 
+def edit_user(keys: tuple[str, ...], value: Any) -> Config:
+    """Set a value in the user's own settings, or remove it where it is None.
+
+    The result is checked before it is written; comments and order stay.
+    """
+    path = user_path()
+    with lock(path.with_suffix(".lock")):
+        text = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
+        text = spliced(text, [(keys, value)], str(path))
+        data = parse(text, str(path))
+        _only_user(data, path)
+        checked = validate(data, str(path))
+        write_atomic(path, text.encode())
+    return checked
+
+
+def spliced(text: str, changes: Iterable[tuple[tuple[str, ...], Any]], where: str) -> str:
+    """`text` with each (keys, value) set, or removed where the value is None."""
+    from yaml import YAMLError
+
+    from djinn_memory.yamltext import Unspliceable, remove_value, set_value
+
+    try:
+        for keys, value in changes:
+            text = remove_value(text, keys) if value is None else set_value(text, keys, value)
+    except (Unspliceable, YAMLError) as error:
+        raise ConfigError(f"{where}: {' '.join(str(error).split())}") from None
+    return text
+
+
 def as_data(config: Config) -> dict[str, Any]:
     """The settings as plain values, defaults included."""
     data: dict[str, Any] = msgspec.to_builtins(config)
@@ -223,6 +258,24 @@ def recipe(embedding: EmbeddingConfig) -> str:
     kept = {key: getattr(embedding, key) for key in RECIPE}
     kept["provider"] = "local" if embedding.provider == "auto" else embedding.provider
     return msgspec.json.encode({k: v for k, v in kept.items() if v is not None}).decode()
+
+
+def named_model(text: str) -> tuple[Provider, str | None]:
+    """The provider and model that a user names in a word: `local`, `ollama:nomic-embed-text`,
+    `openai:text-embedding-3-small`, or a sentence-transformers model by name or folder.
+    """
+    provider, colon, model = text.partition(":")
+    providers: tuple[Provider, ...] = typing.get_args(Provider)
+    for known in providers:
+        if provider == known:
+            if known in ("ollama", "openai", "sentence-transformers") and not model:
+                raise UsageError(f"--model {text}: name the model too, as in {known}:NAME")
+            if colon and known in ("auto", "local", "hashing", "none"):
+                raise UsageError(f"--model {text}: {known} has no other models; write {known}")
+            return known, model or None
+    if not text.strip():
+        raise UsageError("--model is empty; write local, ollama:NAME or openai:NAME")
+    return "sentence-transformers", text
 
 
 def cooked(embedding: EmbeddingConfig, made_by: str) -> EmbeddingConfig:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from msgspec.structs import replace
 
 from djinn_memory import home as homes
-from djinn_memory.config import cooked, recipe
+from djinn_memory.config import cooked, named_model, recipe
 from djinn_memory.errors import DjinnError, Unavailable, UsageError
 from djinn_memory.files import lock
 from djinn_memory.home import Home
@@ -155,6 +155,23 @@ class Djinn:
             seconds=time.monotonic() - began,
             problems=(*self.problems, *tally.problems),
         )
+
+    def use_model(self, text: str) -> None:
+        """Embed by another model from now on, named as `config.named_model` reads it.
+
+        The next `index` makes its vectors. What the user types is trusted, but not an address or a
+        key that the home's settings add to it: `Refused` says so.
+        """
+        provider, model = named_model(text)
+        changes: dict[str, str | None] = {"provider": provider, "model": model}
+        changes |= dict.fromkeys(("dimensions", "query_prompt", "document_prompt"))
+        if provider != self.home.config.embedding.provider:
+            changes |= dict.fromkeys(("url", "key_env"))
+        self.home.edit(*((("embedding", key), value) for key, value in changes.items()))
+        self.__dict__.pop("embedder", None)
+        for one in self.home.untrusted:
+            if one.use == "embedding":
+                self.home.trust_typed(one)
 
     @_mending
     def search(

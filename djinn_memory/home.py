@@ -13,7 +13,7 @@ from djinn_memory import config as settings
 from djinn_memory import trust
 from djinn_memory.config import Config, EmbeddingConfig
 from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
-from djinn_memory.files import expand, lock, write_atomic
+from djinn_memory.files import expand, inside, lock, write_atomic
 from djinn_memory.models import Vault
 from djinn_memory.trust import Endpoint
 
@@ -75,6 +75,34 @@ class Home:
         if not trust.endpoints(config):
             return config, []
         return trust.curb(config, settings.load(None), trust.trusted(self.root))
+
+    def trust_typed(self, endpoint: Endpoint) -> None:
+        """Trust an endpoint whose provider and model the user just typed.
+
+        `Refused` when the home's settings add an address or a key to it.
+        """
+        own = settings.load(None).embedding
+        if (endpoint.url, endpoint.key_env) != (own.url, own.key_env):
+            raise Refused(
+                f"{self.config_path} is not trusted with {endpoint}; "
+                "look at it, run `djinn trust`, then `djinn index`"
+            )
+        self.trust([endpoint])
+
+    def trust(self, found: Sequence[Endpoint]) -> None:
+        """Let this home reach these endpoints."""
+        trust.trust(self.root, found)
+        self._forget()
+
+    def distrust(self) -> None:
+        """Let this home reach nothing again but what the user's own settings name."""
+        trust.distrust(self.root)
+        self._forget()
+
+    @property
+    def trusted(self) -> list[Endpoint]:
+        """What the user trusted this home with."""
+        return trust.trusted(self.root)
 
     def permitted(self, embedding: EmbeddingConfig) -> bool:
         """Whether this home may embed by these settings."""
@@ -150,21 +178,11 @@ class Home:
 
         So nothing that it checks can change before the result is written. It must not edit itself.
         """
-        from yaml import YAMLError
-
-        from djinn_memory.yamltext import Unspliceable, remove_value, set_value
-
         where = str(self.config_path)
         with lock(self.state / "home.lock"):
             self._forget()
-            text = before = self._text()
-            try:
-                for keys, value in decide():
-                    text = (
-                        remove_value(text, keys) if value is None else set_value(text, keys, value)
-                    )
-            except (Unspliceable, YAMLError) as error:
-                raise ConfigError(f"{where}: {' '.join(str(error).split())}") from None
+            before = self._text()
+            text = settings.spliced(before, decide(), where)
             checked = settings.validate(settings.parse(text, where), where)
             self._folders(checked)
             if settings.parse(text, "") != settings.parse(before, ""):
@@ -293,6 +311,29 @@ def add_vault(
 
     home.revise(entry)
     return home.named((name,))[0]
+
+
+def describe(home: Home, place: str, text: str | None) -> tuple[str, str]:
+    """Say what a vault or a folder in it holds, or no longer with an empty text.
+
+    `place` is `vault` or `vault/folder`; with `text` None nothing changes. Returns the place and
+    what is said of it. `NotFound` when there is no such vault or folder.
+    """
+    name, _, folder = place.strip("/").partition("/")
+    prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
+
+    def change() -> Iterable[Change]:
+        [vault] = home.named((name,))
+        if not inside(vault.root, prefix).is_dir():
+            raise NotFound(f"no folder {prefix} in vault {name}; name one that exists")
+        if text is not None and text.strip():
+            yield ("vaults", name, "contexts", prefix), " ".join(text.split())
+        elif text is not None and prefix in dict(vault.contexts):
+            yield ("vaults", name, "contexts", prefix), None
+
+    home.revise(change)
+    [vault] = home.named((name,))
+    return f"{name}/{prefix}".rstrip("/"), dict(vault.contexts).get(prefix, "")
 
 
 def remove_vault(home: Home, name: str) -> Vault:

@@ -187,6 +187,8 @@ class Hit(Struct, frozen=True):
     score: float
     """0 to 1, with the same meaning in every vault and for every query."""
     legs: dict[str, LegScore] = field(default_factory=dict)
+    context: str | None = None
+    """What the user said of the folder it is in."""
     feedback: float = 0.0
     """What likeness to the best notes added to the legs' parts."""
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from djinn_memory import __version__
-from djinn_memory.cli.commands import agent, config, home, memory, vault
+from djinn_memory.cli.commands import agent, config, home, memory, trust, vault
 from djinn_memory.cli.output import clean, talk
 from djinn_memory.errors import DjinnError
 
@@ -59,6 +59,7 @@ def common(
 
 
 home.register(app)
+trust.register(app)
 app.add_typer(memory.app, name="memory")
 app.add_typer(vault.app, name="vault")
 app.add_typer(agent.app, name="agent")

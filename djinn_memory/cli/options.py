@@ -104,6 +104,17 @@ def open_djinn(ctx: typer.Context, progress: ProgressCallback | None = None) -> 
     return djinn
 
 
+def confirmed(question: str, yes: bool, doing: str) -> bool:
+    """Whether the person at the terminal says yes; `UsageError` where nobody can be asked."""
+    import sys
+
+    from djinn_memory.errors import UsageError
+
+    if not yes and not sys.stdin.isatty():
+        raise UsageError(f"nobody is there to be asked; give --yes to {doing} without a question")
+    return yes or typer.confirm(question, err=True)
+
+
 def filters(
     *,
     vaults: list[str] | None = None,

@@ -37,6 +37,8 @@ def search_table(result: SearchResult, explain: bool) -> None:
         extra = [clean(place), *([hit.type] if hit.type else []), hit.date[:10]]
         extra += [f"#{clean(tag)}" for tag in hit.tags[:6]]
         say(f"    {dim('  '.join(map(clean, extra)))}")
+        if hit.context:
+            say(f"    {dim(clean(hit.context))}")
         if hit.snippet:
             say(f"    {_marked(hit, *_bold())}")
         if explain:
@@ -50,6 +52,8 @@ def search_md(result: SearchResult, explain: bool) -> None:
     for hit in result.hits:
         say(f"{hit.rank}. **{clean(_heading(hit))}** ({hit.score:.2f})  ")
         say(f"   `{clean(hit.vault)}/{clean(hit.path)}:{hit.lines[0]}-{hit.lines[1]}`  ")
+        if hit.context:
+            say(f"   {clean(hit.context)}  ")
         if hit.snippet:
             say(f"   {_marked(hit, '**', '**')}")
         if explain:

@@ -20,6 +20,14 @@ LOOK_SECONDS = 10
 """Spent at most on looking for changed notes: a person waits for this."""
 
 
+class Coming(Struct, frozen=True):
+    """Another model's vectors, on their way."""
+
+    identity: str
+    embedded: int
+    windows: int
+
+
 class Status(Struct, frozen=True):
     """How much there is, and what waits to be indexed."""
 
@@ -35,18 +43,23 @@ class Status(Struct, frozen=True):
     cache_bytes: int
     provider: str
     identity: str | None
-    """Of the vectors in the index."""
+    """Of the vectors that answer."""
+    coming: Coming | None
+    """What takes over when it is whole."""
     problems: tuple[Problem, ...]
 
 
 def status(home: Home, index: apsw.Connection | None, problems: Sequence[Problem]) -> Status:
     """The state of a home; `index` is None while there is none."""
-    counted = identity = seen = None
+    counted = identity = seen = coming = None
     if index:
         with snapshot(index):
             counted = stats(index, Filters(), home.vaults)
             space = vectors.serving(index)
             identity = space.identity if space else None
+            if counted and (next_one := vectors.coming(index)):
+                left = len(vectors.waiting(index, next_one))
+                coming = Coming(next_one.identity, counted.windows - left, counted.windows)
             deadline = time.monotonic() + LOOK_SECONDS
             seen = stale(index, home.vaults, home.config.exclude, deadline)
     notes = counted.vaults if counted else {}
@@ -60,6 +73,7 @@ def status(home: Home, index: apsw.Connection | None, problems: Sequence[Problem
         cache_bytes=_size(home.embeddings_path),
         provider=home.config.embedding.provider,
         identity=identity,
+        coming=coming,
         problems=(*problems, *(seen.problems if seen else ())),
     )
 

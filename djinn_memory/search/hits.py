@@ -59,8 +59,15 @@ def hit(
         date=date,
         score=shown(candidate.score),
         legs={name: leg for name, leg in legs.items() if leg is not None},
+        context=context(vaults[vault], path),
         feedback=candidate.feedback,
     )
+
+
+def context(vault: Vault, path: str) -> str | None:
+    """What the user said of the innermost described folder that holds `path`."""
+    found = [(len(prefix), text) for prefix, text in vault.contexts if path.startswith(prefix)]
+    return max(found)[1] if found else None
 
 
 def on_disk(vault: Vault, path: str) -> bool:

@@ -8,9 +8,11 @@ import typer
 
 from djinn_memory.cli import options, output
 from djinn_memory.cli.output import say
+from djinn_memory.models import Problem
 
 app = typer.Typer(help="The settings in config.yaml.", no_args_is_help=True)
 
+User = Annotated[bool, typer.Option("--user", help="Your own settings, which hold in every home.")]
 Key = Annotated[str, typer.Argument(help="A dotted key, such as search.limit.")]
 
 
@@ -19,13 +21,15 @@ def show(ctx: typer.Context, json: options.Json = False) -> None:
     """Show all settings as they hold now, defaults and overrides included."""
     from djinn_memory import config
 
-    data = config.as_data(options.open_djinn(ctx).home.config)
+    djinn = options.open_djinn(ctx)
+    data = config.as_data(djinn.home.config)
     if json:
-        output.as_json("djinn.config.show/1", config=data, problems=[])
+        output.as_json("djinn.config.show/1", config=data, problems=djinn.problems)
         return
     import yaml
 
     say(yaml.safe_dump(data, sort_keys=False, allow_unicode=True).rstrip())
+    output.problems(djinn.problems)
 
 
 @app.command(epilog="Example: `djinn config get search.limit`")
@@ -44,25 +48,35 @@ def get(ctx: typer.Context, key: Key, json: options.Json = False) -> None:
 def set_value(
     ctx: typer.Context,
     key: Key,
-    value: Annotated[str, typer.Argument(help="As in YAML: 20, true, [a, b].")],
+    value: Annotated[str, typer.Argument(help="As in YAML: 20, true, [a, b]; null for default.")],
+    user: User = False,
     json: options.Json = False,
 ) -> None:
     """Change one setting; comments and order in config.yaml stay."""
     from djinn_memory import config
 
-    home = options.open_djinn(ctx).home
-    home.edit((tuple(key.split(".")), config.parse_value(value)))
-    now = config.value_at(home.config, key)
+    change = tuple(key.split(".")), config.parse_value(value)
+    problems: list[Problem] = []
+    if user:
+        changed = config.edit_user(*change)
+    else:
+        djinn = options.open_djinn(ctx)
+        changed = djinn.home.edit(change)
+        problems = djinn.problems
+    now = config.value_at(changed, key)
     if json:
-        output.as_json("djinn.config.set/1", key=key, value=now, problems=[])
+        output.as_json("djinn.config.set/1", key=key, value=now, problems=problems)
     else:
         say(f"{key}: {_text(now)}")
+        output.problems(problems)
 
 
 @app.command(epilog="Example: `djinn config path`")
-def path(ctx: typer.Context, json: options.Json = False) -> None:
+def path(ctx: typer.Context, user: User = False, json: options.Json = False) -> None:
     """Show where the settings are."""
-    place = options.open_djinn(ctx).home.config_path
+    from djinn_memory import config
+
+    place = config.user_path() if user else options.open_djinn(ctx).home.config_path
     if json:
         output.as_json("djinn.config.path/1", path=place, problems=[])
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,10 @@ from djinn_memory.cli.output import count, say, talk
 def register(app: typer.Typer) -> None:
     """Add the commands that stand at the top of the tree."""
     app.command(epilog="Example: `djinn init ~/memory --agent finn --agent grace`")(init)
-    app.command(epilog="Example: `djinn index --vault notes`")(index)
+    app.command(
+        epilog="Examples: `djinn index --vault notes` · "
+        "`djinn index --model ollama:nomic-embed-text`"
+    )(index)
     app.command(epilog="Example: `djinn status --json`")(status)
 
 
@@ -60,13 +64,32 @@ def index(
         bool,
         typer.Option("--rebuild", help="Read every note again; vectors are not computed again."),
     ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="Embed by this model from now on: local, ollama:NAME, openai:NAME, or the name or "
+            "folder of a sentence-transformers model.",
+        ),
+    ] = None,
+    background: Annotated[
+        bool,
+        typer.Option("--background", help="Return at once; `djinn status` tells how far."),
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Bring the index up to date with the vaults: words first, then meaning.
 
     Only what changed is read, and only new text is embedded. Stop it at any time; the next run
-    goes on.
+    goes on. After a change of model the old vectors answer until the new ones are whole, and going
+    back embeds nothing again.
     """
+    if model is not None:
+        options.open_djinn(ctx).use_model(model)
+    if background:
+        _in_background(ctx, vaults or (), rebuild=rebuild, json=json)
+        return
     with output.progress_line(json) as progress:
         report = options.open_djinn(ctx, progress).index(vaults or (), rebuild=rebuild)
     if json:
@@ -90,6 +113,25 @@ def index(
         )
     if report.problems:
         raise typer.Exit(1)
+
+
+def _in_background(ctx: typer.Context, vaults: Sequence[str], *, rebuild: bool, json: bool) -> None:
+    import subprocess
+    import sys
+
+    home = options.open_djinn(ctx).home
+    arguments = [f"--vault={name}" for name in vaults] + ["--rebuild"] * rebuild
+    log = home.state / "index.log"
+    home.state.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "djinn_memory", "--home", str(home.root), "index", *arguments],
+            stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True,
+        )  # fmt: skip
+    if json:
+        output.as_json("djinn.index.background/1", process=process.pid, log=log, problems=[])
+    else:
+        say(f"indexing as process {process.pid}; its messages go to {output.clean(str(log))}")
 
 
 def status(ctx: typer.Context, json: options.Json = False) -> None:
@@ -122,6 +164,12 @@ def status(ctx: typer.Context, json: options.Json = False) -> None:
         waiting += [f"{count(stats.pending, 'window')} to embed"] if stats.pending else []
         say(f"waiting   {', '.join(waiting) + '; run `djinn index`' if waiting else 'nothing'}")
     say(f"embedding {found.provider}{f', {found.identity}' if found.identity else ''}")
+    if found.coming:
+        coming = found.coming
+        say(
+            f"          {coming.identity} is to take over: {coming.embedded:,} of "
+            f"{coming.windows:,} windows; run `djinn index` to go on"
+        )
     output.problems(found.problems)
 
 

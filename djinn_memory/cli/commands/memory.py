@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -199,13 +198,8 @@ def stats(
 
 
 def _confirm(entry: Entry, yes: bool) -> None:
-    from djinn_memory.errors import UsageError
-
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise UsageError("nobody is there to be asked; give --yes to delete without a question")
-    talk(f"{output.clean(entry.title)}  ({output.clean(entry.vault)}/{output.clean(entry.path)})")
-    if not typer.confirm("Move it to the trash?", err=True):
+    if not yes:
+        talk(f"{output.clean(entry.title)}  ({output.clean(f'{entry.vault}/{entry.path}')})")
+    if not options.confirmed("Move it to the trash?", yes, "delete"):
         talk("it stays where it is")
         raise typer.Exit

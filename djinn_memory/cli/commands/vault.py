@@ -59,6 +59,33 @@ def list_vaults(ctx: typer.Context, json: options.Json = False) -> None:
     )
 
 
+@app.command(
+    epilog='Examples: `djinn vault describe notes "Everything I know of the harbour"` · '
+    '`djinn vault describe notes/minutes "Minutes of the council, one a month"`'
+)
+def describe(
+    ctx: typer.Context,
+    place: Annotated[
+        str, typer.Argument(metavar="PATH", help="A vault, or a folder in it: notes/minutes.")
+    ],
+    text: Annotated[
+        str | None, typer.Argument(help="A sentence; an empty one takes it away again.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Say in a sentence what a folder holds; hits from it carry the sentence.
+
+    A hit carries the sentence of the innermost described folder. Without a text, show it.
+    """
+    from djinn_memory import home as homes
+
+    where, said = homes.describe(options.open_djinn(ctx).home, place, text)
+    if json:
+        output.as_json("djinn.vault.describe/1", path=where, context=said or None, problems=[])
+    else:
+        say(output.clean(f"{where}: {said or 'not described'}"))
+
+
 @app.command(epilog="Example: `djinn vault remove notes`")
 def remove(
     ctx: typer.Context,
