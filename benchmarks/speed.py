@@ -48,7 +48,7 @@ def first_index(home: Home) -> list[list[object]]:
     indexing = time.perf_counter() - began
     connection = open_index(home.index_path)
     windows = [key for (key,) in rows(connection, "select min(id) from window group by hash")]
-    folder = local.LocalEmbedder().folder
+    folder = local.LocalEmbedder(EmbeddingConfig()).folder
     session, tokenizer = local.open_session(folder / "model.onnx", 2), local.open_tokenizer(folder)
     texts = [text for _, text in _texts(connection, windows)]
     texts.sort(key=lambda text: len(tokenizer.encode(text).ids))
@@ -110,7 +110,7 @@ def main() -> None:
     """Print all tables."""
     notes = need_data() / "vaults" / "jackyzha0"
     print(f"## Speed and memory\n\n`python benchmarks/speed.py` on {machine()}\n")
-    local.LocalEmbedder().folder  # noqa: B018 - exporting the model once is not what is measured
+    local.LocalEmbedder(EmbeddingConfig()).folder  # noqa: B018 - exporting the model once is not what is measured
     with home_with(notes=notes) as home:
         print("First index of a vault of 749 notes:\n")
         table(["run", "time", "rate", "of raw", "peak", "bar"], first_index(home))

@@ -19,4 +19,4 @@ def embedder(config: EmbeddingConfig, progress: ProgressCallback = silent) -> Em
         return HashingEmbedder()
     from djinn_memory.embedding.local import LocalEmbedder
 
-    return LocalEmbedder(threads=config.threads, batch=config.batch, progress=progress)
+    return LocalEmbedder(config, progress)

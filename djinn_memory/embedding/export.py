@@ -1,32 +1,46 @@
-"""Turns the packaged model into what onnxruntime runs fastest, once, and checks the result."""
+"""Turns a model into what onnxruntime runs fastest, once, and checks the result."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import logging
-import os
 import shutil
 import tempfile
-import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from djinn_memory.embedding.local import open_session, open_tokenizer, run, runtime
+import msgspec
+from msgspec.structs import replace
+
+from djinn_memory.chunking.tokens import model_folder
+from djinn_memory.embedding.local import (
+    MAX_TOKENS,
+    Card,
+    open_session,
+    open_tokenizer,
+    run,
+    runtime,
+)
+from djinn_memory.embedding.original import encode, load, quiet
 from djinn_memory.errors import Unavailable
 from djinn_memory.files import lock, write_atomic
 from djinn_memory.models import Progress, ProgressCallback
+from djinn_memory.notes.slugs import slug
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
 
 MIN_MEAN_COSINE = 0.985
 MIN_COSINE = 0.95
 """How near int8 has to stay to the original; on MiniLM it measures 0.994 and 0.98."""
 
 
-def export(source: Path, folder: Path, progress: ProgressCallback) -> None:
-    """Write `folder` with model.onnx, tokenizer.json and model.json from the weights in `source`.
+def export(model: Path | str, folder: Path, progress: ProgressCallback) -> None:
+    """Write `folder` with model.json, and with model.onnx and tokenizer.json where the model
+    of sentence-transformers in `model`, a folder or a name, can be exported.
 
-    int8 where it stays near the original on the built-in sentences, else fp32. Whole or not at
-    all; two processes at once make it once. Raises `Unavailable` when it cannot be made.
+    int8 where it stays near the original on the built-in sentences, else fp32, else nothing but
+    the word that torch has to run it. Whole or not at all; two processes at once make it once. A
+    name is fetched if it is not on this machine. Raises `Unavailable` when it cannot be made.
     """
     progress(Progress("prepare", 0, None, "preparing the embedding model, once (about 10 s)"))
     try:
@@ -35,7 +49,7 @@ def export(source: Path, folder: Path, progress: ProgressCallback) -> None:
                 return
             scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".export-"))
             try:
-                _export(source, scratch)
+                _export(model, scratch)
                 shutil.rmtree(folder, ignore_errors=True)
                 scratch.rename(folder)
             finally:
@@ -55,105 +69,109 @@ def sentences() -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _export(source: Path, scratch: Path) -> None:
+def _export(name: Path | str, scratch: Path) -> None:
+    with quiet():
+        model, source = load(name)
+        texts = sentences()
+        reference = encode(model, texts)
+        card = Card(
+            model=str(name),
+            source=str(source),
+            space=_space(name, source, model, reference.shape[1]),
+            dimensions=reference.shape[1],
+            max_tokens=model.max_seq_length or MAX_TOKENS,
+            prompts={key: text for key, text in model.prompts.items() if text},
+        )
+        try:
+            model.tokenizer.backend_tokenizer.save(str(scratch / "tokenizer.json"))
+            _trace(model, scratch / "fp32.onnx")
+            _quantize(scratch / "fp32.onnx", scratch / "int8.onnx")
+            card = _nearest(card, scratch, texts, reference)
+        except Unavailable:
+            raise
+        except Exception as error:
+            # Tracing fails in as many ways as there are models; torch runs them all.
+            if isinstance(error, OSError) and error.errno:
+                raise
+    for leftover in ("fp32.onnx", "int8.onnx"):
+        (scratch / leftover).unlink(missing_ok=True)
+    write_atomic(scratch / "model.json", msgspec.json.format(msgspec.json.encode(card), indent=1))
+
+
+def _nearest(card: Card, scratch: Path, texts: list[str], reference: Vectors) -> Card:
+    """The card of the fastest form that is near enough to the original; as it is for none."""
     import numpy as np
 
-    texts = sentences()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        reference = _trace(source, scratch / "fp32.onnx", texts)
-        _quantize(scratch / "fp32.onnx", scratch / "int8.onnx")
-    shutil.copyfile(source / "tokenizer.json", scratch / "tokenizer.json")
-    tokenizer = open_tokenizer(scratch)
-    measured = {}
+    tokenizer = open_tokenizer(scratch, card.max_tokens)
     for precision in ("int8", "fp32"):
         session = _optimize(scratch / f"{precision}.onnx", scratch / "model.onnx")
         cosines = np.sum(run(session, tokenizer, texts, 32) * reference, axis=1)
-        measured[precision] = (float(cosines.mean()), float(cosines.min()))
-        if cosines.mean() >= MIN_MEAN_COSINE and cosines.min() >= MIN_COSINE:
-            break
-    else:
-        raise Unavailable(
-            f"the exported model strays from its original: {measured}; reinstall djinn"
-        )
-    for name in ("fp32.onnx", "int8.onnx"):
-        (scratch / name).unlink()
-    weights = hashlib.sha256((source / "model.safetensors").read_bytes()).hexdigest()
-    identity = hashlib.sha256(f"{weights}:384:mean:l2:".encode()).hexdigest()[:16]
-    mean, lowest = measured[precision]
-    card = {
-        "model": "all-MiniLM-L6-v2",
-        "identity": f"minilm-{identity}",
-        "precision": precision,
-        "mean_cosine": round(mean, 4),
-        "min_cosine": round(lowest, 4),
-    }
-    write_atomic(scratch / "model.json", json.dumps(card, indent=1).encode())
+        mean, lowest = float(cosines.mean()), float(cosines.min())
+        if mean >= MIN_MEAN_COSINE and lowest >= MIN_COSINE:
+            return replace(
+                card,
+                precision=precision,
+                mean_cosine=round(mean, 4),
+                min_cosine=round(lowest, 4),
+            )
+    (scratch / "model.onnx").unlink()
+    return card
 
 
-def _trace(source: Path, target: Path, texts: list[str]) -> Any:
-    """Export the fp32 graph, tokens in and unit vector out; returns the original's vectors."""
-    logging.disable(logging.WARNING)
-    # The model is a folder on this disk: nothing is to be asked of a hub, nor told to it.
-    os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1")
-    try:
-        import torch
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils.logging import disable_progress_bar
+def _space(name: Path | str, source: Path, model: Any, dimensions: int) -> str:
+    """Names the vectors of a model without its prompts: weights, length, pooling, unit length."""
+    weights = sorted([*source.rglob("*.safetensors"), *source.rglob("pytorch_model*.bin")])
+    digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in weights]
+    pooling = [getattr(module, "pooling_mode", None) for module in model]
+    modes = "+".join(str(mode) for mode in pooling if mode)
+    packaged = Path(name) == model_folder()
+    short = "minilm" if packaged else slug(Path(name).name)
+    return f"{short}:{'+'.join(digests)}:{dimensions}:{modes}:l2"
 
-        disable_progress_bar()
-        original = SentenceTransformer(
-            str(source), device="cpu", model_kwargs={"attn_implementation": "eager"}
-        )
-        reference = original.encode(texts, convert_to_numpy=True, show_progress_bar=False)
 
-        class Whole(torch.nn.Module):  # type: ignore[misc]
-            def __init__(self) -> None:
-                super().__init__()
-                self.model = original
+def _trace(model: Any, target: Path) -> None:
+    """Export the fp32 graph, tokens in and unit vector out."""
+    import torch
 
-            def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-                return self.model({"input_ids": input_ids, "attention_mask": attention_mask})[
-                    "sentence_embedding"
-                ]
+    class Whole(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
 
-        ids = torch.ones(2, 16, dtype=torch.long)
-        mask = torch.ones(2, 16, dtype=torch.long)
-        mask[1, 9:] = 0
-        shape = {0: "batch", 1: "tokens"}
-        torch.onnx.export(
-            Whole().eval(),
-            (ids, mask),
-            str(target),
-            input_names=["input_ids", "attention_mask"],
-            output_names=["embedding"],
-            dynamic_axes={"input_ids": shape, "attention_mask": shape, "embedding": {0: "batch"}},
-            opset_version=17,
-            # The newer exporter wants a further package and fixes some of the sizes.
-            dynamo=False,
-        )
-    finally:
-        logging.disable(logging.NOTSET)
-    return reference
+        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+            made = self.model({"input_ids": input_ids, "attention_mask": attention_mask})
+            return torch.nn.functional.normalize(made["sentence_embedding"], dim=1)
+
+    ids = torch.ones(2, 16, dtype=torch.long)
+    mask = torch.ones(2, 16, dtype=torch.long)
+    mask[1, 9:] = 0
+    shape = {0: "batch", 1: "tokens"}
+    torch.onnx.export(
+        Whole().eval(),
+        (ids, mask),
+        str(target),
+        input_names=["input_ids", "attention_mask"],
+        output_names=["embedding"],
+        dynamic_axes={"input_ids": shape, "attention_mask": shape, "embedding": {0: "batch"}},
+        opset_version=17,
+        # The newer exporter wants a further package and fixes some of the sizes.
+        dynamo=False,
+    )
 
 
 def _quantize(source: Path, target: Path) -> None:
-    logging.disable(logging.WARNING)
-    try:
-        runtime()
-        import onnx
-        from onnxruntime.quantization import QuantType, quantize_dynamic
+    runtime()
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
 
-        # Per channel: with one scale for a whole matrix the mean cosine falls to 0.93.
-        quantize_dynamic(
-            source,
-            target,
-            weight_type=QuantType.QInt8,
-            per_channel=True,
-            extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
-        )
-    finally:
-        logging.disable(logging.NOTSET)
+    # Per channel: with one scale for a whole matrix the mean cosine falls to 0.93.
+    quantize_dynamic(
+        source,
+        target,
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
+    )
 
 
 def _optimize(source: Path, target: Path) -> Any:

@@ -1,8 +1,8 @@
-"""The packaged all-MiniLM-L6-v2, run by onnxruntime on this machine."""
+"""Models of sentence-transformers on this machine, run by onnxruntime where they export."""
 
 from __future__ import annotations
 
-import json
+import hashlib
 import os
 import threading
 import zlib
@@ -10,73 +10,136 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec import Struct
 
 from djinn_memory.chunking.tokens import model_folder
-from djinn_memory.config import model_cache
-from djinn_memory.errors import Unavailable
+from djinn_memory.config import EmbeddingConfig, model_cache
+from djinn_memory.embedding.prompts import Prompts, prompts
+from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.models import ProgressCallback, silent
+from djinn_memory.notes.slugs import slug
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
-FORMAT = 1
+FORMAT = 2
 """Raised when an exported model of before can no longer be used."""
 
-MAX_TOKENS = 256
+MAX_TOKENS = 512
+"""Read of a text where the model does not say how much it reads."""
+
+
+class Card(Struct, frozen=True):
+    """What is known of a prepared model."""
+
+    model: str
+    source: str
+    """The folder of the original."""
+    space: str
+    """Weights, length of vectors, pooling, normalisation."""
+    dimensions: int
+    max_tokens: int
+    prompts: dict[str, str] = {}
+    """The model's own, by purpose."""
+    precision: Literal["int8", "fp32"] | None = None
+    """None where only torch can run it."""
+    mean_cosine: float | None = None
+    min_cosine: float | None = None
 
 
 class LocalEmbedder:
-    """MiniLM from the user's cache; exported there the first time, which takes some seconds."""
+    """The packaged MiniLM, or another model of sentence-transformers, on this machine.
 
-    dimensions = 384
+    It is exported into the user's cache the first time, which takes some seconds.
+    """
+
     local = True
 
-    def __init__(
-        self, *, threads: int = 0, batch: int = 32, progress: ProgressCallback = silent
-    ) -> None:
-        self._threads = threads
-        self._batch = batch
+    def __init__(self, config: EmbeddingConfig, progress: ProgressCallback = silent) -> None:
+        self._config = config
         self._progress = progress
+        other = config.provider == "sentence-transformers"
+        if other and not config.model:
+            raise ConfigError(
+                "embedding.model is missing; name a sentence-transformers model or its folder"
+            )
+        self._model = Path(config.model or "") if other else model_folder()
 
     @cached_property
     def folder(self) -> Path:
-        """Where the exported model lies, made now if it does not yet."""
+        """Where the prepared model lies, made now if it does not yet."""
         if not self.ready:
             from djinn_memory.embedding.export import export
 
-            export(model_folder(), self._place, self._progress)
+            export(self._model, self._place, self._progress)
         return self._place
 
     @property
     def ready(self) -> bool:
-        """Whether the model was exported before."""
+        """Whether the model was prepared before."""
         return (self._place / "model.json").is_file()
 
     @cached_property
     def _place(self) -> Path:
-        return model_cache() / "models" / f"{_fingerprint(model_folder())}-{FORMAT}"
+        return model_cache() / "models" / f"{_fingerprint(self._model)}-{FORMAT}"
 
     @cached_property
-    def _card(self) -> dict[str, Any]:
-        card: dict[str, Any] = json.loads((self.folder / "model.json").read_text())
-        return card
+    def card(self) -> Card:
+        """What is known of the model."""
+        try:
+            return msgspec.json.decode((self.folder / "model.json").read_bytes(), type=Card)
+        except (OSError, msgspec.DecodeError) as error:
+            raise _damaged(self.folder, error) from None
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """What stands before a question and before a text."""
+        own, config = self.card.prompts, self._config
+        query = own.get("query") if config.query_prompt is None else config.query_prompt
+        document = own.get("document", own.get("passage"))
+        if config.document_prompt is not None:
+            document = config.document_prompt
+        return prompts(self.card.model, query, document)
 
     @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        return self.card.dimensions
+
+    @cached_property
     def identity(self) -> str:
         """Of the original weights: int8 and fp32 are near enough to be compared."""
-        return str(self._card["identity"])
-
-    @property
-    def precision(self) -> str:
-        """`int8`, or `fp32` where int8 strayed too far from the original on this machine."""
-        return str(self._card["precision"])
+        name, _, space = self.card.space.partition(":")
+        asked = f"{self.prompts.query}\0{self.prompts.document}".strip("\0")
+        return f"{name}-{hashlib.sha256(f'{space}:{asked}'.encode()).hexdigest()[:16]}"
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        """Unit vectors, (len(texts), 384). Text beyond 256 tokens is not read."""
-        tokenizer = _tokenizer(self.folder)
-        session = _session(self.folder / "model.onnx", self._threads)
-        return run(session, tokenizer, texts, self._batch)
+        """Unit vectors; a text that is longer than the model reads is the mean of its parts."""
+        prompt = self.prompts.query if query else self.prompts.document
+        texts = [prompt + text for text in texts] if prompt else texts
+        device = None if query else _gpu(self._config)
+        if texts and (device or self.card.precision is None):
+            from djinn_memory.embedding.original import encode, opened
+
+            model = opened(self.card.source, device or "cpu")
+            return encode(model, texts, self._config.batch)
+        tokenizer = _tokenizer(self.folder, self.card.max_tokens)
+        session = _session(self.folder / "model.onnx", self._config.threads)
+        return run(session, tokenizer, texts, self._config.batch)
+
+
+def _gpu(config: EmbeddingConfig) -> str | None:
+    """The device on which torch is to embed texts; None: the processor, without torch.
+
+    `auto` leaves the packaged model to the processor: torch takes longer to start than it saves.
+    """
+    if config.device != "auto":
+        return None if config.device == "cpu" else config.device
+    other = config.provider == "sentence-transformers"
+    return "cuda" if other and Path("/dev/nvidiactl").exists() else None
 
 
 def warm() -> None:
@@ -84,7 +147,7 @@ def warm() -> None:
 
     Does nothing where the model was not exported before.
     """
-    embedder = LocalEmbedder()
+    embedder = LocalEmbedder(EmbeddingConfig())
     if embedder.ready:
         # Imports hold the interpreter, loading does not: so the first here, the second beside.
         runtime()
@@ -133,20 +196,27 @@ def open_session(path: Path, threads: int) -> Any:
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # what onnxruntime raises has no common class of its own
-        raise Unavailable(
-            f"the prepared model in {path.parent} is damaged ({type(error).__name__}); "
-            "delete that folder and run `djinn index`"
-        ) from None
+        raise _damaged(path.parent, error) from None
 
 
-def open_tokenizer(folder: Path) -> Any:
-    """The model's tokenizer, cutting at its 256 tokens."""
+def open_tokenizer(folder: Path, max_tokens: int) -> Any:
+    """The model's tokenizer; it cuts texts into parts of so many tokens."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.enable_truncation(MAX_TOKENS)
+    try:
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # what tokenizers raises has no class of its own
+        raise _damaged(folder, error) from None
+    tokenizer.enable_truncation(max_tokens)
     tokenizer.no_padding()
     return tokenizer
+
+
+def _damaged(folder: Path, error: Exception) -> Unavailable:
+    return Unavailable(
+        f"the prepared model in {folder} is damaged ({type(error).__name__}); "
+        "delete that folder and run `djinn index`"
+    )
 
 
 _session = _Once(open_session)
@@ -157,26 +227,42 @@ def run(session: Any, tokenizer: Any, texts: Sequence[str], batch: int) -> Vecto
     """Embed `texts` in batches of like length in tokens, which pads least; rows in their order."""
     import numpy as np
 
-    tokens = [encoded.ids for encoded in tokenizer.encode_batch(texts)]
-    order = sorted(range(len(texts)), key=lambda index: len(tokens[index]))
-    vectors = np.empty((len(texts), LocalEmbedder.dimensions), dtype=np.float32)
-    for at in range(0, len(order), batch):
-        rows = order[at : at + batch]
-        ids = np.zeros((len(rows), len(tokens[rows[-1]])), dtype=np.int64)
+    encoded = tokenizer.encode_batch(texts)
+    parts = [(row, part.ids) for row, one in enumerate(encoded) for part in (one, *one.overflowing)]
+    parts.sort(key=lambda part: len(part[1]))
+    vectors = np.zeros((len(texts), session.get_outputs()[0].shape[1]), dtype=np.float32)
+    for at in range(0, len(parts), batch):
+        some = parts[at : at + batch]
+        ids = np.zeros((len(some), len(some[-1][1])), dtype=np.int64)
         mask = np.zeros_like(ids)
-        for line, row in enumerate(rows):
-            ids[line, : len(tokens[row])] = tokens[row]
-            mask[line, : len(tokens[row])] = 1
-        vectors[rows] = session.run(None, {"input_ids": ids, "attention_mask": mask})[0]
+        for line, (_, tokens) in enumerate(some):
+            ids[line, : len(tokens)] = tokens
+            mask[line, : len(tokens)] = 1
+        made = session.run(None, {"input_ids": ids, "attention_mask": mask})[0]
+        np.add.at(vectors, [row for row, _ in some], made)
+    if len(parts) > len(texts):
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors
 
 
-def _fingerprint(source: Path) -> str:
-    """Tells one set of weights from another without reading all 90 MB at every start."""
-    with (source / "model.safetensors").open("rb") as file:
-        size = file.seek(0, 2)
-        check = 0
-        for at in (0, size // 2, max(0, size - 65536)):
-            file.seek(at)
-            check = zlib.crc32(file.read(65536), check)
-    return f"minilm-{size:x}-{check:08x}"
+def _fingerprint(model: Path) -> str:
+    """Tells one set of weights from another without reading all of them at every start.
+
+    What is no folder is a name, which stands for itself.
+    """
+    model = model.expanduser()
+    check = size = 0
+    files = sorted(model.rglob("*")) if model.is_dir() else []
+    for path in [file for file in files if file.suffix in _TELLING and file.is_file()]:
+        with path.open("rb") as file:
+            length = file.seek(0, 2)
+            for at in (0, length // 2, max(0, length - 65536)):
+                file.seek(at)
+                check = zlib.crc32(file.read(65536), check)
+        size += length
+    if not files:
+        check = zlib.crc32(str(model).encode())
+    return f"{slug(model.name)}-{size:x}-{check:08x}"
+
+
+_TELLING = {".safetensors", ".bin", ".json"}

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from djinn_memory.config import EmbeddingConfig
 from djinn_memory.embedding import export
 from djinn_memory.embedding.local import LocalEmbedder, open_session, open_tokenizer, run
 from djinn_memory.errors import Unavailable
@@ -17,12 +18,13 @@ from djinn_memory.models import silent
 
 FIRST_USE = """
 import sys
+from djinn_memory.config import EmbeddingConfig
 from djinn_memory.embedding.local import LocalEmbedder
 said = []
-embedder = LocalEmbedder(progress=lambda progress: said.append(progress.note))
+embedder = LocalEmbedder(EmbeddingConfig(), lambda progress: said.append(progress.note))
 row = embedder.embed(["a harbour at low water"])[0]
 heavy = {"torch", "transformers", "sentence_transformers"} & set(sys.modules)
-print(embedder.identity, embedder.precision, len(said), len(heavy), f"{float(row @ row):.3f}")
+print(embedder.identity, embedder.card.precision, len(said), len(heavy), f"{float(row @ row):.3f}")
 """
 
 
@@ -49,11 +51,11 @@ def test_two_first_uses_at_once_export_once_and_later_ones_import_no_torch(tmp_p
     assert card["min_cosine"] >= export.MIN_COSINE
     later = first_use(tmp_path)
     said, errors = later.communicate(timeout=60)
-    assert said.split() == [card["identity"], "int8", "0", "0", "1.000"], errors
+    assert said.split() == ["minilm-f044f915023b4171", "int8", "0", "0", "1.000"], errors
 
 
 def test_vectors_are_unit_rows_in_the_order_of_the_texts() -> None:
-    embedder = LocalEmbedder()
+    embedder = LocalEmbedder(EmbeddingConfig())
     texts = ["tides and harbours", "a", "the water was low " * 60, "tides and harbours"]
     vectors = embedder.embed(texts)
     assert vectors.shape == (4, embedder.dimensions)
@@ -64,7 +66,7 @@ def test_vectors_are_unit_rows_in_the_order_of_the_texts() -> None:
 
 
 def test_meaning_is_found_without_shared_words() -> None:
-    question, answer, other = LocalEmbedder().embed(
+    question, answer, other = LocalEmbedder(EmbeddingConfig()).embed(
         ["why is my boat stuck in the mud", "the hull lies aground at low water", "quarterly taxes"]
     )
     assert question @ answer > question @ other + 0.2
@@ -88,10 +90,10 @@ def test_no_room_for_the_model_is_one_line(tmp_path: Path) -> None:
 def test_fp32_takes_over_where_int8_strays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DJINN_CACHE", str(tmp_path))
     monkeypatch.setattr(export, "MIN_COSINE", 0.9999)
-    embedder = LocalEmbedder()
-    assert embedder.precision == "fp32"
+    embedder = LocalEmbedder(EmbeddingConfig())
+    assert embedder.card.precision == "fp32"
     session = open_session(embedder.folder / "model.onnx", 1)
-    [row] = run(session, open_tokenizer(embedder.folder), ["a harbour"], 32)
+    [row] = run(session, open_tokenizer(embedder.folder, 256), ["a harbour"], 32)
     assert row @ row == pytest.approx(1, abs=1e-4)
 
 

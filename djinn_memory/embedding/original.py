@@ -1,0 +1,104 @@
+"""A model of sentence-transformers run by torch: where it does not export, or on a GPU."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from djinn_memory.errors import Unavailable
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
+
+
+def load(name: Path | str, device: str = "cpu") -> tuple[Any, Path]:
+    """The model in a folder, or of that name, fetched if it is not on this machine; and its folder.
+
+    Raises `Unavailable` in one line when there is none or it cannot be had.
+    """
+    with quiet():
+        from sentence_transformers import SentenceTransformer
+
+        folder = Path(name).expanduser()
+        try:
+            model = SentenceTransformer(
+                str(folder) if folder.is_dir() else str(name),
+                device=device,
+                local_files_only=folder.is_dir(),
+                model_kwargs={"attn_implementation": "eager"},
+            )
+            return model, folder if folder.is_dir() else _fetched(str(name))
+        except Exception as error:  # it has no common class of its own
+            why = str(error).strip().split("\n")[0][:200] or type(error).__name__
+            raise Unavailable(
+                f"the model {name} cannot be loaded ({why}); name a sentence-transformers model "
+                "or the folder of one with embedding.model"
+            ) from None
+
+
+def encode(model: Any, texts: Sequence[str], batch: int = 32) -> Vectors:
+    """Unit vectors; a text that is longer than the model reads is the mean of its parts."""
+    import numpy as np
+
+    limit = model.max_seq_length or 512
+    parts = [_parts(model.tokenizer, text, limit) for text in texts]
+    # An empty prompt of our own: a model's default one would come on top of djinn's.
+    model.default_prompt_name = None
+    made = model.encode(
+        [part for some in parts for part in some], batch_size=batch, convert_to_numpy=True,
+        normalize_embeddings=True, show_progress_bar=False,
+    )  # fmt: skip
+    ends = np.cumsum([len(some) for some in parts])
+    means = np.stack([some.mean(axis=0) for some in np.split(made, ends[:-1])])
+    unit: Vectors = (means / np.linalg.norm(means, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+def _parts(tokenizer: Any, text: str, limit: int) -> list[str]:
+    if len(text) <= limit or len(tokenizer(text, truncation=False)["input_ids"]) <= limit:
+        return [text]
+    middle = len(text) // 2
+    cut = text.rfind(" ", 1, middle) if text.rfind(" ", 1, middle) > 0 else middle
+    return _parts(tokenizer, text[:cut], limit) + _parts(tokenizer, text[cut:].lstrip(), limit)
+
+
+@cache
+def opened(source: str, device: str) -> Any:
+    """The model in a folder on a device, kept for the next call."""
+    with quiet():
+        import torch
+
+        known = {"cpu": True, "cuda": torch.cuda.is_available()}
+        known["mps"] = torch.backends.mps.is_available()
+        if not known[device]:
+            raise Unavailable(f"torch finds no {device} here; set embedding.device to auto or cpu")
+        return load(Path(source), device)[0]
+
+
+def _fetched(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    return Path(snapshot_download(name, local_files_only=True))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the warnings and bars of libraries, and without a word to their makers."""
+    for name in ("HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "HF_HUB_DISABLE_PROGRESS_BARS"):
+        os.environ[name] = "1"
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from transformers.utils.logging import disable_progress_bar
+
+            disable_progress_bar()
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
