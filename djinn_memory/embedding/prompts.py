@@ -1,0 +1,56 @@
+"""What stands before a text so that a model knows whether it asks or answers."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+
+class Prompts(Struct, frozen=True):
+    """What is put before a question and before a text; "" for nothing."""
+
+    query: str = ""
+    document: str = ""
+
+
+_SENTENCE = Prompts("Represent this sentence for searching relevant passages: ")
+_SIDES = Prompts("query: ", "passage: ")
+
+# Each as the model's own card gives it. The first pattern that fits the beginning of a name counts.
+_FAMILIES = (
+    ("nomic-embed-text", Prompts("search_query: ", "search_document: ")),
+    ("mxbai-embed-large", _SENTENCE),
+    # The instruct models want a description of the task, and none that fits all.
+    ("(multilingual-)?e5-(small|base|large)(?!.*instruct)", _SIDES),
+    ("bge-(small|base|large)-en", _SENTENCE),
+    (r"snowflake-arctic-embed(2|.*-v2\b)", Prompts("query: ")),
+    ("snowflake-arctic-embed", _SENTENCE),
+    ("embeddinggemma", Prompts("task: search result | query: ", "title: none | text: ")),
+    (
+        "qwen3-embedding",
+        Prompts(
+            "Instruct: Given a web search query, retrieve relevant passages that answer the "
+            "query\nQuery:"
+        ),
+    ),
+)
+
+
+def plain_name(model: str) -> str:
+    """A model's name without its owner and its tag, in lower case."""
+    return model.rstrip("/").rpartition("/")[2].partition(":")[0].strip().lower()
+
+
+def prompts(model: str, query: str | None = None, document: str | None = None) -> Prompts:
+    """The prompts of a model by its name, none when it is not known to need them.
+
+    `query` and `document` are what the settings say instead; an empty text means no prompt.
+    """
+    # LM Studio names what it serves so; OpenAI's own need no prompts.
+    name = plain_name(model).removeprefix("text-embedding-")
+    known = next((found for family, found in _FAMILIES if re.match(family, name)), Prompts())
+    return Prompts(
+        known.query if query is None else query,
+        known.document if document is None else document,
+    )
