@@ -310,6 +310,11 @@ def user_path() -> Path:
     return user_folder() / "config.yaml"
 
 
+def secret(name: str) -> str | None:
+    """A key from the environment, the only place that keys come from; None when it is not set."""
+    return os.environ.get(name, "").strip() or None
+
+
 def model_cache() -> Path:
     """Where exported models are kept: per user, shared by all homes."""
     place = os.environ.get("DJINN_CACHE")

@@ -401,14 +401,17 @@ class Djinn:
         rebuild: bool = False,
         at_most: int | None = None,
     ) -> tuple[int, int]:
-        from djinn_memory.indexing.embed import embed
+        from djinn_memory.indexing.embed import COMMIT_WINDOWS, embed
 
+        batch = self.home.config.embedding.batch
         return embed(
             self._index,
             self._state.cache,
             embedder,
             made_by,
             progress=self._progress,
+            # A server may fail at any time: what it has made is kept at once.
+            step=max(COMMIT_WINDOWS, batch) if embedder.local else batch,
             at_most=at_most,
             rebuild=rebuild,
         )

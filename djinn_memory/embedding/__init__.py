@@ -17,6 +17,10 @@ def embedder(config: EmbeddingConfig, progress: ProgressCallback = silent) -> Em
         from djinn_memory.embedding.hashing import HashingEmbedder
 
         return HashingEmbedder()
+    if config.provider in ("ollama", "openai"):
+        from djinn_memory.embedding.remote import RemoteEmbedder
+
+        return RemoteEmbedder(config, progress)
     from djinn_memory.embedding.local import LocalEmbedder
 
     return LocalEmbedder(config, progress)

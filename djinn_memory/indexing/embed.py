@@ -10,6 +10,7 @@ import apsw
 
 from djinn_memory.chunking.window_text import prefix, window_text
 from djinn_memory.embedding.calibration import calibrate
+from djinn_memory.errors import Unavailable
 from djinn_memory.models import Embedder, Progress, ProgressCallback, silent
 from djinn_memory.store.embeddings import EmbeddingCache
 from djinn_memory.store.index import vectors
@@ -30,6 +31,7 @@ def embed(
     recipe: str,
     *,
     progress: ProgressCallback = silent,
+    step: int = COMMIT_WINDOWS,
     at_most: int | None = None,
     rebuild: bool = False,
 ) -> tuple[int, int]:
@@ -37,7 +39,7 @@ def embed(
 
     A text is embedded once, whatever number of windows hold it. Vectors of another identity go on
     answering until those of `embedder` are whole. With `at_most`, only so many of the newest texts
-    are embedded, the rest stay pending; with `rebuild` every window gets its vector anew. `recipe`
+    are embedded, the rest stay pending; what is made is kept every `step` texts; with `rebuild` every window gets its vector anew. `recipe`
     is kept for who has to embed a query for these vectors later. Other processes may change notes
     meanwhile; two may not embed at once.
     """
@@ -46,7 +48,7 @@ def embed(
     done = 0
     # What other processes read meanwhile is made too, as long as the space is still wanted.
     while (waiting := _waiting(connection, space)) and _current(connection, space):
-        done += _make(connection, cache, embedder, space, waiting, progress, at_most)
+        done += _make(connection, cache, embedder, space, waiting, progress, step, at_most)
         if at_most is not None:
             break
     if not space.serving:
@@ -89,6 +91,7 @@ def _make(
     space: Space,
     waiting: dict[bytes, tuple[list[int], int]],
     progress: ProgressCallback,
+    step: int,
     at_most: int | None,
 ) -> int:
     newest = sorted(waiting, key=lambda key: -waiting[key][0][-1])[:at_most]
@@ -96,12 +99,17 @@ def _make(
     # time left is over- rather than understated.
     order = sorted(newest, key=lambda key: -waiting[key][1])
     done = 0
-    for at in range(0, len(order), COMMIT_WINDOWS):
-        part = order[at : at + COMMIT_WINDOWS]
+    for at in range(0, len(order), step):
+        part = order[at : at + step]
         texts = dict(_texts(connection, [waiting[key][0][0] for key in part]))
         # A note that was changed meanwhile took its windows with it.
         part = [key for key in part if waiting[key][0][0] in texts]
         made = embedder.embed([texts[waiting[key][0][0]] for key in part])
+        if part and made.shape[1] != space.dimensions:
+            raise Unavailable(
+                f"{space.identity} gives vectors of {made.shape[1]} dimensions, before it were "
+                f"{space.dimensions}; set embedding.dimensions to what it gives now"
+            )
         fresh = {key: row.astype("<f4").tobytes() for key, row in zip(part, made, strict=True)}
         cache.put(space.identity, fresh)
         _add(connection, space, [(w, fresh[key]) for key in part for w in waiting[key][0]])

@@ -23,6 +23,7 @@ class Meaning:
         self, embedder: Embedder, space: Space | None, texts: Sequence[str], *, empty: bool
     ) -> None:
         self._embedder = embedder
+        self._space = space
         self._ahead: Ahead | None = None
         self._why = ""
         if not embedder.ready:
@@ -48,7 +49,14 @@ class Meaning:
             problems += [Problem("embedding", self._why)] if self._why else []
             return None
         try:
-            return self._ahead.result()
+            vector = self._ahead.result()
         except DjinnError as error:
             problems.append(Problem("embedding", f"{error}; only words were searched"))
             return None
+        if self._space and len(vector) != self._space.dimensions:
+            why = (
+                f"the model gives {len(vector)} dimensions, the index has {self._space.dimensions}"
+            )
+            problems.append(Problem("embedding", f"{why}{_REMEDY}"))
+            return None
+        return vector
