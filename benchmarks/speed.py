@@ -14,6 +14,7 @@ from pathlib import Path
 
 from common import PROGRAM, home_with, machine, median_seconds, need_data, peak_mb, table
 
+from djinn_memory.config import EmbeddingConfig
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding import local
 from djinn_memory.home import Home
@@ -48,8 +49,9 @@ def first_index(home: Home) -> list[list[object]]:
     indexing = time.perf_counter() - began
     connection = open_index(home.index_path)
     windows = [key for (key,) in rows(connection, "select min(id) from window group by hash")]
-    folder = local.LocalEmbedder(EmbeddingConfig()).folder
-    session, tokenizer = local.open_session(folder / "model.onnx", 2), local.open_tokenizer(folder)
+    embedder = local.LocalEmbedder(EmbeddingConfig())
+    session = local.open_session(embedder.folder / "model.onnx", 2)
+    tokenizer = local.open_tokenizer(embedder.folder, embedder.card.max_tokens)
     texts = [text for _, text in _texts(connection, windows)]
     texts.sort(key=lambda text: len(tokenizer.encode(text).ids))
     began = time.perf_counter()
@@ -110,7 +112,8 @@ def main() -> None:
     """Print all tables."""
     notes = need_data() / "vaults" / "jackyzha0"
     print(f"## Speed and memory\n\n`python benchmarks/speed.py` on {machine()}\n")
-    local.LocalEmbedder(EmbeddingConfig()).folder  # noqa: B018 - exporting the model once is not what is measured
+    # Exporting the model once is not what is measured.
+    local.LocalEmbedder(EmbeddingConfig()).folder  # noqa: B018
     with home_with(notes=notes) as home:
         print("First index of a vault of 749 notes:\n")
         table(["run", "time", "rate", "of raw", "peak", "bar"], first_index(home))

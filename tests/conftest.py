@@ -28,6 +28,14 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+@pytest.fixture(autouse=True)
+def user_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own settings, and what they trust: each test has a user of its own."""
+    folder = tmp_path / "user"
+    monkeypatch.setenv("DJINN_CONFIG_DIR", str(folder))
+    return folder
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The real vaults, PDFs and retrieval sets, which lie beside the checkout."""
@@ -64,7 +72,7 @@ def shared(home: Home) -> Path:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, user_folder: Path) -> Run:
     """Run `djinn` as a user does: a process of its own, from a folder that is no home."""
 
     def call(
@@ -73,6 +81,7 @@ def run(tmp_path: Path) -> Run:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("DJINN_")}
         # The exported model is shared with the user's own runs: it takes ten seconds to make.
         inherited["DJINN_CACHE"] = str(model_cache())
+        inherited["DJINN_CONFIG_DIR"] = str(user_folder)
         if home is not None:
             environment["DJINN_HOME"] = str(home)
         return subprocess.run(

@@ -39,9 +39,9 @@ def embed(
 
     A text is embedded once, whatever number of windows hold it. Vectors of another identity go on
     answering until those of `embedder` are whole. With `at_most`, only so many of the newest texts
-    are embedded, the rest stay pending; what is made is kept every `step` texts; with `rebuild` every window gets its vector anew. `recipe`
-    is kept for who has to embed a query for these vectors later. Other processes may change notes
-    meanwhile; two may not embed at once.
+    are embedded, the rest stay pending; with `rebuild` every window gets its vector anew. What is
+    made is kept every `step` texts, and `recipe` for who has to embed a query for these vectors
+    later. Other processes may change notes meanwhile; two may not embed at once.
     """
     space = _space(connection, cache, embedder, recipe, rebuild=rebuild)
     reused = _reuse(connection, cache, space)

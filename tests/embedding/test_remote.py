@@ -75,7 +75,7 @@ def dump(home: Home) -> list[Any]:
     load_vectors(connection)
     windows = connection.execute(
         "select path, window.start, chunk.text, window.hash, embedded, "
-        "(select embedding from vectors where window_id = window.id) "
+        "(select embedding from vectors_1 where window_id = window.id) "
         "from window join chunk on chunk.id = chunk_id "
         "join memory on memory.id = chunk.memory_id join note on note.id = memory.note_id "
         "order by path, window.start, window.hash"
