@@ -13,7 +13,7 @@ from djinn_memory import config as settings
 from djinn_memory.config import Config
 from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
 from djinn_memory.files import expand, lock, write_atomic
-from djinn_memory.models import Vault
+from djinn_memory.models import Dialect, Vault
 
 SHARED = "shared"
 Change = tuple[tuple[str, ...], Any]
@@ -247,7 +247,13 @@ def add_agent(home: Home, name: str) -> list[str]:
 
 
 def add_vault(
-    home: Home, name: str, path: Path, *, read_only: bool = False, agent: str | None = None
+    home: Home,
+    name: str,
+    path: Path,
+    *,
+    read_only: bool = False,
+    agent: str | None = None,
+    dialect: Dialect = "obsidian",
 ) -> Vault:
     """Join an existing folder of notes under a name. `Refused` when it or the name has joined."""
     check_name(name, "vault")
@@ -267,6 +273,8 @@ def add_vault(
             yield ("vaults", name, "for"), home.agent(agent)
         if read_only:
             yield ("vaults", name, "read_only"), True
+        if dialect != "obsidian":
+            yield ("vaults", name, "dialect"), dialect
 
     home.revise(entry)
     return home.named((name,))[0]
