@@ -14,7 +14,7 @@ from djinn_memory import trust
 from djinn_memory.config import Config, EmbeddingConfig
 from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
 from djinn_memory.files import expand, inside, lock, write_atomic
-from djinn_memory.models import Vault
+from djinn_memory.models import Dialect, Vault
 from djinn_memory.trust import Endpoint
 
 SHARED = "shared"
@@ -288,7 +288,13 @@ def add_agent(home: Home, name: str) -> list[str]:
 
 
 def add_vault(
-    home: Home, name: str, path: Path, *, read_only: bool = False, agent: str | None = None
+    home: Home,
+    name: str,
+    path: Path,
+    *,
+    read_only: bool = False,
+    agent: str | None = None,
+    dialect: Dialect = "obsidian",
 ) -> Vault:
     """Join an existing folder of notes under a name. `Refused` when it or the name has joined."""
     check_name(name, "vault")
@@ -308,6 +314,8 @@ def add_vault(
             yield ("vaults", name, "for"), home.agent(agent)
         if read_only:
             yield ("vaults", name, "read_only"), True
+        if dialect != "obsidian":
+            yield ("vaults", name, "dialect"), dialect
 
     home.revise(entry)
     return home.named((name,))[0]

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
+from djinn_memory.chunking.outline import items
 from djinn_memory.chunking.sections import sections
 from djinn_memory.models import Chunk, Section
 from djinn_memory.notes.markup import code_blocks
@@ -34,17 +35,29 @@ _BREAKS = (
 
 
 def chunks(
-    text: str, body: int, tokens: Sequence[int], *, limit: int = CHUNK_TOKENS
+    text: str,
+    body: int,
+    tokens: Sequence[int],
+    *,
+    limit: int = CHUNK_TOKENS,
+    outline: bool = False,
 ) -> list[Chunk]:
     """The chunks of a note in order, at least one; together they hold all text outside headings.
 
     `tokens` are the character offsets at which tokens begin. A chunk never crosses a heading; a
-    heading without text of its own gives none when a deeper one follows, whose path names it.
+    heading without text of its own gives none when a deeper one follows, whose path names it. In
+    an `outline` no list item is cut that fits, with all below it, into a chunk.
     """
     fences = code_blocks(text)
-    solid = _solid(text, fences)
     lines = [match.start() for match in re.finditer("\n", text)]
     found = sections(text, body, fences)
+    whole = [
+        span
+        for section in found
+        if outline
+        for span in items(text, section, fences, lambda span: _size(span, tokens) <= limit)
+    ]
+    solid = _solid(text, fences, whole)
     result: list[Chunk] = []
     for number, section in enumerate(found):
         following = found[number + 1].path if number + 1 < len(found) else ()
@@ -80,11 +93,13 @@ def windows(start: int, end: int, tokens: Sequence[int], limit: int) -> list[tup
     return spans
 
 
-def _solid(text: str, fences: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Code fences and tables, which are not cut where they fit."""
+def _solid(
+    text: str, fences: list[tuple[int, int]], items: list[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Code fences, tables and `items`, which are not cut where they fit."""
     # The newline in front lets the first line be found as every other.
     tables = [(match.start(), match.end() - 1) for match in _TABLE.finditer("\n" + text)]
-    spans = sorted(fences + tables)
+    spans = sorted(fences + tables + items)
     result: list[tuple[int, int]] = []
     for start, end in spans:
         if not result or start >= result[-1][1]:

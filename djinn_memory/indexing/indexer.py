@@ -17,6 +17,7 @@ from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.indexing.scan import RACY_NS, changes
 from djinn_memory.models import Chunk, Problem, Progress, ProgressCallback, Vault, silent
 from djinn_memory.notes import vault as disk
+from djinn_memory.notes.dialects import RULES
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.vault import FileStat
 from djinn_memory.store.embeddings import text_hash
@@ -193,7 +194,8 @@ def _read_one(run: _Run, file: FileStat, moved: dict[bytes, Known]) -> None:
         # A savepoint: what cannot be understood of one note costs that note only.
         with run.connection:
             note = parse(file.path, data, run.vault.dialect)
-            memories.put(run.connection, run.number, file, seen, digest, note, list(cut(note)))
+            parts = list(cut(note, outline=RULES[run.vault.dialect].outline))
+            memories.put(run.connection, run.number, file, seen, digest, note, parts)
     except (apsw.Error, DjinnError):
         raise
     except Exception as error:
@@ -201,13 +203,13 @@ def _read_one(run: _Run, file: FileStat, moved: dict[bytes, Known]) -> None:
         tally.problems.append(Problem(f"{run.vault.name}/{file.path}", why))
 
 
-def cut(note: Note) -> Iterator[tuple[Chunk, list[Window]]]:
-    """A note's chunks with their windows."""
-    tokens = token_starts(note.text)
-    for chunk in chunks(note.text, note.body, tokens):
+def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Window]]]:
+    """A note's chunks with their windows; an `outline` is cut between its items."""
+    tokens = token_starts(note.searched)
+    for chunk in chunks(note.searched, note.body, tokens, outline=outline):
         line = prefix(note.title, chunk.headings, note.date)
         spans = windows(chunk.start, chunk.end, tokens, room(line))
-        texts = [window_text(line, note.text[slice(*span)]) for span in spans]
+        texts = [window_text(line, note.searched[slice(*span)]) for span in spans]
         yield (
             chunk,
             [

@@ -197,7 +197,8 @@ def _resolve(name: str, targets: Iterable[Target], vaults: Sequence[Vault]) -> l
     found: dict[int, None] = {}
     for vault in vaults:
         own = [target for target in targets if target.vault == vault.name]
-        result = Resolver(own).resolve(written, source_vault=vault.name, source_path="")
+        resolver = Resolver(own, dialects={vault.name: vault.dialect})
+        result = resolver.resolve(written, source_vault=vault.name, source_path="")
         if result.key is not None:
             found.update(dict.fromkeys(result.ambiguous or (result.key,)))
     return list(found)

@@ -1,5 +1,7 @@
 """Finds the links of a note: wikilinks, embeds, and Markdown links to `.md` files."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,19 +10,41 @@ from urllib.parse import unquote
 
 from djinn_memory.notes.markup import mask
 
-_LINK = re.compile(
-    r"""
-    !? \[\[ (?P<wiki> [^\[\]\n]+ ) \]\]
-  | !? \[ (?P<label> (?: [^\[\]\n]++ | \n(?![ \t\r]*\n) | \[ [^\[\]\n]* \] )*+ ) \]
+_WIKI = r"!? \[\[ (?P<wiki> [^\[\]\n]+ ) \]\]"
+_MARKDOWN = r"""
+    !? \[ (?P<label> (?: [^\[\]\n]++ | \n(?![ \t\r]*\n) | \[ [^\[\]\n]* \] )*+ ) \]
     \( [ \t]* (?: < (?P<angled> [^<>\n]* ) > | (?P<bare> (?: [^\s<>()] | \( [^\s<>()]* \) )++ ) )
     (?: [ \t]+ (?: "[^"\n]*" | '[^'\n]*' | \( [^()\n]* \) ) )? [ \t]* \)
-    """,
-    re.VERBOSE,
-)
+"""
+UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+_PAGE_OR_BLOCK = rf"""
+    (?: (?P<macro> \{{\{{ embed [ \t]+ ) | \[ (?P<shown> [^\[\]\n]* ) \]\( (?= \[\[ | \(\( ) )?
+    (?: \[\[ (?P<page> [^\[\]\n]+ ) \]\] | \(\( (?P<uuid> {UUID} ) \)\) )
+    (?(macro) [ \t]* \}}\}} ) (?(shown) \) )
+"""
 _BAR = re.compile(r"\\?\|")
 _NOTE_SUFFIX = re.compile(r"(?<=[^/])\.md$", re.IGNORECASE)
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """Which links a dialect has; the defaults are Obsidian's."""
+
+    pattern: re.Pattern[str] = re.compile(f"{_WIKI} | {_MARKDOWN}", re.VERBOSE)
+    label_first: bool = False
+    """Whether `|` in a wikilink stands behind what is shown."""
+    whole: bool = False
+    """Whether all between `[[` and `]]` is the target: `#` and `|` mean nothing."""
+
+
+OBSIDIAN = Syntax()
+DENDRON = Syntax(label_first=True)
+LOGSEQ = Syntax(re.compile(f"{_PAGE_OR_BLOCK} | {_MARKDOWN}", re.VERBOSE), whole=True)
+MARKDOWN = Syntax(re.compile(_MARKDOWN, re.VERBOSE))
+
+Kind = Literal["wiki", "markdown", "block"]
 
 
 @dataclass(frozen=True)
@@ -29,14 +53,14 @@ class Link:
 
     `start` and `end` are offsets in the parsed text and `line` counts from 1; a link in the
     front matter has a dotted `field` instead, offsets of -1 and line 0. Nested headings stay
-    joined (`a#b`).
+    joined (`a#b`). A Logseq block reference has the block's UUID as target and block.
     """
 
     target: str
     heading: str | None
     block: str | None
     label: str | None
-    kind: Literal["wiki", "markdown"]
+    kind: Kind
     embed: bool
     field: str | None
     start: int
@@ -46,7 +70,11 @@ class Link:
 
 
 def parse_links(
-    text: str, *, fields: Mapping[str, object] | None = None, prose: str | None = None
+    text: str,
+    *,
+    fields: Mapping[str, object] | None = None,
+    prose: str | None = None,
+    syntax: Syntax = OBSIDIAN,
 ) -> list[Link]:
     """Return the links in `fields`, a note's front matter, then those in `text`, its body.
 
@@ -54,9 +82,11 @@ def parse_links(
     links would come twice. `prose` is `mask(text)` where the caller has it already.
     """
     in_fields = [
-        link for name, value in _strings(fields or {}) for link in _links(value, value, name)
+        link
+        for name, value in _strings(fields or {})
+        for link in _links(value, value, name, syntax)
     ]
-    return in_fields + list(_links(text, mask(text) if prose is None else prose, None))
+    return in_fields + list(_links(text, mask(text) if prose is None else prose, None, syntax))
 
 
 def _strings(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
@@ -79,13 +109,24 @@ def _strings(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
                 pending += reversed(inner)
 
 
-def _links(text: str, prose: str, field: str | None) -> Iterator[Link]:
+def _links(text: str, prose: str, field: str | None, syntax: Syntax) -> Iterator[Link]:
     line, counted = 1, 0
-    for match in _LINK.finditer(prose):
+    for match in syntax.pattern.finditer(prose):
         start, end = match.span()
-        address = _wiki_address(match) if match["wiki"] else _note_address(match)
+        parts = match.groupdict()
+        wiki, uuid = parts.get("wiki") or parts.get("page"), parts.get("uuid")
+        address: tuple[str, str] | None
+        label: str | None
+        if uuid:
+            address, label = (uuid, f"#^{uuid}"), None
+        elif wiki:
+            address, label = _wiki_address(wiki, syntax)
+        else:
+            address, label = _note_address(match), text[slice(*match.span("label"))]
         if address is None:
             continue
+        if parts.get("shown"):
+            label = text[slice(*match.span("shown"))]
         line += text.count("\n", counted, start)
         counted = start
         heading, block = _anchor(address[1])
@@ -93,9 +134,9 @@ def _links(text: str, prose: str, field: str | None) -> Iterator[Link]:
             target=_NOTE_SUFFIX.sub("", address[0]),
             heading=heading,
             block=block,
-            label=_label(text, match),
-            kind="wiki" if match["wiki"] else "markdown",
-            embed=match.group().startswith("!"),
+            label=label,
+            kind="block" if uuid else "wiki" if wiki else "markdown",
+            embed=match.group().startswith(("!", "{{")),
             field=field,
             start=start if field is None else -1,
             end=end if field is None else -1,
@@ -104,10 +145,20 @@ def _links(text: str, prose: str, field: str | None) -> Iterator[Link]:
         )
 
 
-def _wiki_address(match: re.Match[str]) -> tuple[str, str] | None:
-    target, _, anchor = _BAR.split(match["wiki"], maxsplit=1)[0].partition("#")
+def _wiki_address(written: str, syntax: Syntax) -> tuple[tuple[str, str] | None, str | None]:
+    """Return target and anchor, None when there is neither, and what is shown instead."""
+    if syntax.whole:
+        return ((written.strip(), "") if written.strip() else None), None
+    first, *rest = _BAR.split(written, maxsplit=1)
+    shown = rest[0] if rest else ""
+    if syntax.label_first and rest:
+        first, shown = shown, first
+    target, _, anchor = first.partition("#")
+    if syntax.label_first:
+        # `#first:#last` embeds all from one heading to another.
+        anchor = anchor.partition(":#")[0]
     target, anchor = target.strip(), anchor.strip("# \t")
-    return (target, anchor) if target or anchor else None
+    return ((target, anchor) if target or anchor else None), shown.strip() or None
 
 
 def _note_address(match: re.Match[str]) -> tuple[str, str] | None:
@@ -126,10 +177,3 @@ def _anchor(written: str) -> tuple[str | None, str | None]:
     if last.startswith("^"):
         return above.strip("# \t") or None, last[1:] or None
     return written or None, None
-
-
-def _label(text: str, match: re.Match[str]) -> str | None:
-    if match["wiki"] is None:
-        return text[slice(*match.span("label"))]
-    shown = _BAR.split(match["wiki"], maxsplit=1)[1:]
-    return shown[0].strip() or None if shown else None

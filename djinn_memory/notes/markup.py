@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 Kind = Literal["prose", "fence", "aside"]
@@ -79,9 +79,14 @@ def mask(text: str) -> str:
     Offsets and line numbers are those of `text`. A wikilink and the address of a Markdown link
     stay whole, so a `$` in a note's name opens nothing.
     """
+    return blank(text, _dead_spans(text))
+
+
+def blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return `text` with spaces in `spans`, which come in order; newlines stay."""
     parts: list[str] = []
     done = 0
-    for start, end in _dead_spans(text):
+    for start, end in spans:
         parts += text[done:start], _blank_out(text[start:end])
         done = end
     parts.append(text[done:])

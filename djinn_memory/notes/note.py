@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -11,18 +11,14 @@ from msgspec import Struct
 
 from djinn_memory.models import Dialect
 from djinn_memory.notes import frontmatter
-from djinn_memory.notes.dates import iso_date
+from djinn_memory.notes.dialects import RULES
 from djinn_memory.notes.headings import headings
 from djinn_memory.notes.links import Link, parse_links
-from djinn_memory.notes.markup import mask
+from djinn_memory.notes.markup import blank, mask
 from djinn_memory.notes.plain import inline
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.text import decode
 
-_TAG = re.compile(r"(?<![^\s(,;])(?<!\]\()#((?:[\w/-]|[^\x00-\x7f\s\u2010-\u206f\u3000-\u303f])++)")
-"""A tag begins a word and is not a number alone: that is how people write of an issue or a year."""
-
-_DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 _ID = re.compile(r"mem_[0-9a-hjkmnp-tv-z]{16}")
 _BRACKETS = re.compile(r"^\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]$")
 
@@ -35,6 +31,9 @@ class Note(Struct, frozen=True):
     """What is read from a file: text with `\\n` line ends, and what the note says of itself."""
 
     text: str
+    searched: str
+    """`text` with spaces for what its dialect writes for programs only, each character in its
+    place: what is cut, embedded and searched."""
     body: int
     """Offset in `text` behind the front matter."""
     title: str
@@ -49,6 +48,8 @@ class Note(Struct, frozen=True):
     fields: tuple[tuple[str, str], ...]
     """Every scalar of the front matter under its dotted key, as text."""
     links: tuple[Link, ...]
+    blocks: tuple[str, ...]
+    """UUIDs by which Logseq names blocks of the note, lower case."""
     problem: str | None
 
 
@@ -57,30 +58,40 @@ def parse(path: str, data: bytes, dialect: Dialect = "obsidian") -> Note:
 
     `path` is relative to the vault.
     """
+    rules = RULES[dialect]
     text, remark = decode(data)
-    front = frontmatter.read(text)
+    front = rules.front(text, frontmatter.read(text))
     fields = {fold(key.strip()): value for key, value in front.fields.items()}
-    prose = mask(text[front.body :])
+    body = text[front.body :]
+    masked = mask(body)
+    hidden = list(rules.hidden(masked))
+    prose = blank(masked, hidden) if hidden else masked
+    unread = [match.span() for match in rules.unread.finditer(prose)] if rules.unread else []
     name = PurePosixPath(path).stem
-    title = inline(_first(fields.get("title"))) or _first_heading(text[front.body :], prose)
-    day = _DAY.search(name)
-    created = iso_date(_first(fields.get("created")))
+    title = inline(_first(fields.get("title"))) or rules.title(name) or _first_heading(body, prose)
+    day = rules.day(name)
+    created = _date(fields, rules.created, rules.moment)
     identity = _first(fields.get("id")) or ""
     kind = fold(_unlinked(_first(fields.get("type"))))
     remarks = [part for part in (front.problem, remark) if part]
     return Note(
         text=text,
+        searched=text[: front.body] + blank(blank(body, hidden), unread)
+        if hidden or unread
+        else text,
         body=front.body,
         title=title[:MAX_TITLE] or name,
         id=identity if _ID.fullmatch(identity) else None,
         type=kind[:100] or None,
         aliases=tuple(dict.fromkeys(_words(fields, "aliases", "alias", split=","))),
-        tags=_tags(fields, prose),
+        tags=_tags(fields, prose, rules.tag),
         created=created,
-        updated=iso_date(_first(fields.get("updated")) or _first(fields.get("modified"))),
-        date=iso_date(_first(fields.get("date"))) or created or (iso_date(day[1]) if day else None),
+        updated=_date(fields, rules.updated, rules.moment),
+        date=_date(fields, ("date",), rules.moment)
+        or next(filter(None, (day, created) if rules.journals else (created, day)), None),
         fields=tuple(_flat("", fields)),
-        links=tuple(parse_links(text[front.body :], fields=front.fields, prose=prose)),
+        links=tuple(parse_links(body, fields=front.fields, prose=prose, syntax=rules.syntax)),
+        blocks=tuple(dict.fromkeys(rules.blocks(front, masked))),
         problem="; ".join(remarks) or None,
     )
 
@@ -89,6 +100,13 @@ def _first_heading(body: str, prose: str) -> str:
     """The words of the first level-one heading that has any."""
     ones = (body[slice(*h.title)] for h in headings(prose) if h.level == 1)
     return next(filter(None, map(inline, filter(None, ones))), "")
+
+
+def _date(
+    fields: dict[str, Any], keys: tuple[str, ...], moment: Callable[[str], str | None]
+) -> str | None:
+    """The date in the first of the fields that is not empty."""
+    return moment(next(filter(None, (_first(fields.get(key)) for key in keys)), ""))
 
 
 def _first(value: Any) -> str:
@@ -114,10 +132,10 @@ def _words(fields: dict[str, Any], *keys: str, split: str) -> Iterator[str]:
                 yield word
 
 
-def _tags(fields: dict[str, Any], prose: str) -> tuple[str, ...]:
+def _tags(fields: dict[str, Any], prose: str, written: re.Pattern[str]) -> tuple[str, ...]:
     """Tags of the front matter, then those in the text, each once whatever its case."""
     found = [tag.lstrip("#") for tag in _words(fields, "tags", "tag", split=r",\s")]
-    found += [tag for tag in _TAG.findall(prose) if not tag.isdecimal()]
+    found += [tag for tag in written.findall(prose) if not tag.isdecimal()]
     once: dict[str, str] = {}
     for tag in found:
         name = tag.strip("/")

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from djinn_memory.models import Dialect
+from djinn_memory.notes.dialects import RULES, Rules
+from djinn_memory.notes.links import Kind
 from djinn_memory.notes.slugs import fold, slug
 
-How = Literal["self", "path", "suffix", "name", "id", "title", "alias", "slug"]
+How = Literal["self", "path", "suffix", "name", "id", "title", "alias", "slug", "part", "block"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,8 @@ class Target:
     id: str | None
     title: str | None
     aliases: tuple[str, ...]
+    blocks: tuple[str, ...] = ()
+    """UUIDs of the Logseq blocks that stand in it."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,9 @@ class Resolver:
     """Resolves links among the targets of a home.
 
     `reserved` gives the agent of each vault that is one agent's alone: only links from that
-    agent's vaults enter it, and they look in the open vaults first.
+    agent's vaults enter it, and they look in the open vaults first. `dialects` are those of the
+    vaults that are not in Obsidian's: a link is read by its own vault's, a note has the names
+    that its vault's gives it.
     """
 
     def __init__(
@@ -52,11 +59,15 @@ class Resolver:
         *,
         shared: str = "shared",
         reserved: Mapping[str, str] | None = None,
+        dialects: Mapping[str, Dialect] | None = None,
     ) -> None:
         by_vault: defaultdict[str, list[Target]] = defaultdict(list)
         for target in targets:
             by_vault[target.vault].append(target)
-        self._vaults = {name: _Vault(members) for name, members in by_vault.items()}
+        self._dialects = dialects or {}
+        self._vaults = {
+            name: _Vault(members, self._rules(name)) for name, members in by_vault.items()
+        }
         self._reserved = reserved or {}
         # None is everybody. `sorted` is stable: after the shared vault the others stay in the
         # order first seen.
@@ -70,20 +81,27 @@ class Resolver:
         *,
         source_vault: str,
         source_path: str,
-        kind: Literal["wiki", "markdown"] = "wiki",
+        kind: Kind = "wiki",
     ) -> Resolution:
         """Resolve a target as `parse_links` gives it, linked from the note at `source_path`."""
         if not target.strip():
             return self._itself(source_vault, source_path)
-        wanted = _name(target)
-        for name in self._seen_from(source_vault):
-            if name not in self._vaults:
-                continue
-            folder = _folder(source_path) if name == source_vault else None
-            for how, candidates in self._vaults[name].find(wanted, folder, kind):
-                if candidates:
-                    return _choose(how, candidates, folder)
+        rules = self._rules(source_vault)
+        place, written = rules.address(target)
+        wanted = _name(written)
+        for inside in (fold(place), None) if place else (None,):
+            for name in self._seen_from(source_vault):
+                if name not in self._vaults:
+                    continue
+                folder = _folder(source_path) if name == source_vault else None
+                for how, found in self._vaults[name].find(wanted, folder, kind, rules):
+                    candidates = [target for target in found if _lies_in(target, inside)]
+                    if candidates:
+                        return _choose(how, candidates, folder)
         return Resolution(None, None)
+
+    def _rules(self, vault: str) -> Rules:
+        return RULES[self._dialects.get(vault, "obsidian")]
 
     def _seen_from(self, vault: str) -> Iterable[str]:
         agent = self._reserved.get(vault)
@@ -98,13 +116,16 @@ class Resolver:
 class _Vault:
     """What one vault's targets are called; each list has the shortest path first."""
 
-    def __init__(self, targets: list[Target]) -> None:
+    def __init__(self, targets: list[Target], rules: Rules) -> None:
         targets.sort(key=lambda target: (len(target.path), target.path))
         self.paths = _Index()
         self._endings = _Index()
         self._ids = _Index()
         self._titles = _Index()
         self._aliases = _Index()
+        self._names = _Index()
+        self._parts = _Index()
+        self._blocks = _Index()
         self._notes: list[Target] = []
         for target in targets:
             path = _name(target.path)
@@ -116,6 +137,12 @@ class _Vault:
             if target.title is not None:
                 self._titles[_name(target.title)].append(target)
                 self._notes.append(target)
+                for name in {_name(name) for name in rules.names(target.path)}:
+                    self._names[name].append(target)
+                for name in {_name(name) for name in rules.parts(target.path)}:
+                    self._parts[name].append(target)
+            for block in target.blocks:
+                self._blocks[block].append(target)
             for alias in {_name(alias) for alias in target.aliases}:
                 self._aliases[alias].append(target)
 
@@ -128,9 +155,14 @@ class _Vault:
         return slugs
 
     def find(
-        self, wanted: str, folder: str | None, kind: Literal["wiki", "markdown"]
+        self, wanted: str, folder: str | None, kind: Kind, rules: Rules
     ) -> Iterator[tuple[How, list[Target]]]:
         """Yield, step by step, what is called `wanted`; `folder` is None from another vault."""
+        if kind == "block":
+            yield "block", self._blocks.get(wanted, [])
+            return
+        if kind == "wiki" and rules.renames:
+            yield "name", self._names.get(wanted, [])
         dotted = not {".", ".."}.isdisjoint(wanted.split("/"))
         if folder is not None and (dotted or kind == "markdown"):
             yield "path", self._at(posixpath.join(folder, wanted))
@@ -144,6 +176,8 @@ class _Vault:
             yield "title", self._titles.get(wanted, [])
             yield "alias", self._aliases.get(wanted, [])
             yield "slug", self._slugs.get(slug(wanted), [])
+            if rules.renames:
+                yield "part", self._parts.get(wanted, [])
 
     def _at(self, path: str) -> list[Target]:
         # Without its first slash a path that climbs out of the vault keeps its "..", and so
@@ -158,6 +192,11 @@ class _Index(defaultdict[str, list[Target]]):
 
 def _name(written: str) -> str:
     return fold(written.strip()).removesuffix(".md")
+
+
+def _lies_in(target: Target, place: str | None) -> bool:
+    """Whether a target is in the vault or below the folder of that name; None is everywhere."""
+    return place is None or place in (fold(target.vault), *_folder(target.path).split("/"))
 
 
 def _folder(path: str) -> str:

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from djinn_memory.errors import ConfigError, NotFound, Refused
 from djinn_memory.files import inside
 from djinn_memory.models import Problem, Vault
+from djinn_memory.notes.dialects import RULES
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -85,6 +86,10 @@ def walk(vault: Vault, exclude: Sequence[str] = (), *, deadline: float | None = 
     return listing
 
 
+def _left_out(vault: Vault) -> frozenset[str]:
+    return vault.inner | RULES[vault.dialect].folders
+
+
 def _kept(nanoseconds: int) -> int:
     return max(-_INT64, min(_INT64, nanoseconds))
 
@@ -106,7 +111,7 @@ def _visit(
         return
     path = f"{folder}{name}"
     if entry.is_dir(follow_symlinks=False):
-        if path not in vault.inner and not (ignored and ignored.match_file(path + "/")):
+        if path not in _left_out(vault) and not (ignored and ignored.match_file(path + "/")):
             folders.append(path + "/")
         return
     if name[-3:].lower() != ".md" or (ignored and ignored.match_file(path)):
@@ -137,6 +142,7 @@ def _visit(
 def attachments(vault: Vault, exclude: Sequence[str] = ()) -> Iterator[str]:
     """Paths of the files that are no notes, so that links to them are not called unresolved."""
     ignored = _spec(exclude)
+    left_out = _left_out(vault)
     for folder, names, files in os.walk(vault.root):
         inner = PurePosixPath(Path(folder).relative_to(vault.root).as_posix())
         names[:] = [
@@ -144,7 +150,7 @@ def attachments(vault: Vault, exclude: Sequence[str] = ()) -> Iterator[str]:
             for name in names
             if not name.startswith(".")
             and name not in SKIPPED
-            and str(inner / name) not in vault.inner
+            and str(inner / name) not in left_out
         ]
         for name in files:
             path = str(inner / name)

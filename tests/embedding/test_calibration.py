@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from djinn_memory.config import EmbeddingConfig
 from djinn_memory.embedding.calibration import RELATED, STEEPEST, UNRELATED, calibrate, pairs
 from djinn_memory.embedding.local import LocalEmbedder
-from djinn_memory.models import Vectors
 
 
 class Narrow:
-    """MiniLM with all vectors drawn together, as E5's are: its cosines lie between `floor` and 1."""
+    """MiniLM with its vectors drawn together, as E5's are: cosines lie between `floor` and 1."""
 
     identity, ready, local = "narrow", True, True
 
@@ -23,7 +23,7 @@ class Narrow:
         self._floor = floor
         self.dimensions = self._inner.dimensions + 1
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         inner = self._inner.embed(texts, query=query) * np.sqrt(1 - self._floor)
         common = np.full((len(texts), 1), np.sqrt(self._floor), dtype=np.float32)
         return np.hstack([inner, common]).astype(np.float32)
@@ -34,7 +34,7 @@ class Blind:
 
     identity, ready, local, dimensions = "blind", True, True, 8
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         return np.full((len(texts), 8), 8**-0.5, dtype=np.float32)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
 from djinn_memory.cli import options, output
 from djinn_memory.cli.output import say, talk
+from djinn_memory.models import Dialect
+
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
 app = typer.Typer(help="Folders of notes that are searched.", no_args_is_help=True)
 
@@ -24,19 +27,46 @@ def add(
     agent: Annotated[
         str | None, typer.Option("--for", metavar="AGENT", help="Only this agent sees it.")
     ] = None,
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            "--dialect",
+            metavar="DIALECT",
+            autocompletion=lambda: list(DIALECTS),
+            help=f"How its notes are written: {', '.join(DIALECTS)}; guessed if not given.",
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Join a folder of notes; it stays where it is and is searched by default."""
     from djinn_memory import home as homes
+    from djinn_memory.files import expand
+    from djinn_memory.notes.dialects import guess
 
-    vault = homes.add_vault(
-        options.open_djinn(ctx).home, name, path, read_only=read_only, agent=agent
-    )
+    home = options.open_djinn(ctx).home
+    given, guessed = _dialect(dialect), None
+    if given is None:
+        given, guessed = guess(expand(path))
+    vault = homes.add_vault(home, name, path, read_only=read_only, agent=agent, dialect=given)
     if json:
-        output.as_json("djinn.vault.add/1", vault=vault, problems=[])
+        output.as_json(
+            "djinn.vault.add/1", vault=vault, dialect=vault.dialect, guessed=guessed, problems=[]
+        )
         return
-    say(f"{vault.name}: {output.clean(str(vault.root))}")
+    why = f" ({guessed})" if guessed else ""
+    say(f"{vault.name}: {output.clean(str(vault.root))}, dialect {vault.dialect}{why}")
     talk("Next: `djinn index`.")
+
+
+def _dialect(written: str | None) -> Dialect | None:
+    from djinn_memory.errors import UsageError
+
+    for name in DIALECTS:
+        if written == name:
+            return name
+    if written is not None:
+        raise UsageError(f"--dialect {written}: no such one; allowed: {', '.join(DIALECTS)}")
+    return None
 
 
 @app.command(name="list", epilog="Example: `djinn vault list`")
@@ -51,7 +81,10 @@ def list_vaults(ctx: typer.Context, json: options.Json = False) -> None:
             [
                 vault.name,
                 f"for {vault.agent}" if vault.agent else "everybody",
-                "read-only" if vault.read_only else "",
+                ", ".join(
+                    ["read-only"] * vault.read_only
+                    + [vault.dialect] * (vault.dialect != "obsidian")
+                ),
                 str(vault.root),
             ]
             for vault in home.vaults

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 
 def put(connection: apsw.Connection, note_id: int, note: Note) -> None:
-    """Write the links of a note, with their place in its file, unresolved until `resolve` runs."""
+    """Write the links of a note, with their place in its file, unresolved until `resolve` runs.
+
+    Also the blocks that links of other notes can mean.
+    """
+    connection.executemany(
+        "insert into block (note_id, uuid) values (?, ?)",
+        [(note_id, block) for block in note.blocks],
+    )
     above = note.text.count("\n", 0, note.body)
     connection.executemany(
         "insert into link (note_id, target, heading, block, label, kind, embed, field, line, "
@@ -58,14 +65,20 @@ def targets(connection: apsw.Connection, vaults: Sequence[Vault]) -> list[Target
         "select note_id, alias from alias join memory on memory.id = memory_id"
     ):
         aliases.setdefault(note_id, []).append(alias)
+    blocks: dict[int, list[str]] = {}
+    for note_id, block in connection.execute("select note_id, uuid from block"):
+        blocks.setdefault(note_id, []).append(block)
     return [
-        Target(key, names[uuid], path, uid, title, tuple(aliases.get(key, ())))
+        Target(
+            key, names[uuid], path, uid, title,
+            tuple(aliases.get(key, ())), tuple(blocks.get(key, ())),
+        )
         for key, uuid, path, uid, title in connection.execute(
             "select note.id, vault.uuid, path, uid, title from note "
             "join vault on vault.id = vault_id join memory on memory.note_id = note.id"
         )
         if uuid in names
-    ]
+    ]  # fmt: skip
 
 
 def resolve(
@@ -87,7 +100,11 @@ def resolve(
         Target(-1 - number, vault, path, None, None, ())
         for number, (vault, path) in enumerate(attachments)
     ]
-    resolver = Resolver(known, reserved={v.name: v.agent for v in vaults if v.agent})
+    resolver = Resolver(
+        known,
+        reserved={v.name: v.agent for v in vaults if v.agent},
+        dialects={v.name: v.dialect for v in vaults},
+    )
     places = {target.key: (target.vault, target.path) for target in known}
     changes = []
     for key, note_id, target, kind, old in connection.execute(

@@ -175,6 +175,7 @@ def _clear(connection: apsw.Connection, note_id: int) -> None:
     words.remove(connection, chunk_ids)
     connection.execute("delete from memory where note_id = ?", (note_id,))
     connection.execute("delete from link where note_id = ?", (note_id,))
+    connection.execute("delete from block where note_id = ?", (note_id,))
 
 
 def _put_memory(connection: apsw.Connection, note_id: int, file: FileStat, note: Note) -> int:
@@ -218,7 +219,7 @@ def _put_chunk(
     chunk: Chunk,
     windows: Sequence[Window],
 ) -> None:
-    text = note.text[chunk.start : chunk.end]
+    text = note.searched[chunk.start : chunk.end]
     chunk_id: int = connection.execute(
         "insert into chunk (memory_id, ordinal, headings, first_line, last_line, page, text) "
         "values (?, ?, ?, ?, ?, ?, ?) returning id",
