@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +46,9 @@ def export(model: Path | str, folder: Path, progress: ProgressCallback) -> None:
     the word that torch has to run it. Whole or not at all; two processes at once make it once. A
     name is fetched if it is not on this machine. Raises `Unavailable` when it cannot be made.
     """
-    progress(Progress("prepare", 0, None, "preparing the embedding model, once (about 10 s)"))
+    what = "" if model == model_folder() else f" {model}"
+    note = f"preparing the embedding model{what}, once (about 10 s)"
+    progress(Progress("prepare", 0, None, note))
     try:
         with lock(folder.with_suffix(".lock"), timeout=300):
             if (folder / "model.json").is_file():
@@ -146,17 +152,37 @@ def _trace(model: Any, target: Path) -> None:
     mask = torch.ones(2, 16, dtype=torch.long)
     mask[1, 9:] = 0
     shape = {0: "batch", 1: "tokens"}
-    torch.onnx.export(
-        Whole().eval(),
-        (ids, mask),
-        str(target),
-        input_names=["input_ids", "attention_mask"],
-        output_names=["embedding"],
-        dynamic_axes={"input_ids": shape, "attention_mask": shape, "embedding": {0: "batch"}},
-        opset_version=17,
-        # The newer exporter wants a further package and fixes some of the sizes.
-        dynamo=False,
-    )
+    # A graph that cannot be exported is printed, whole.
+    with _no_output():
+        torch.onnx.export(
+            Whole().eval(),
+            (ids, mask),
+            str(target),
+            input_names=["input_ids", "attention_mask"],
+            output_names=["embedding"],
+            dynamic_axes={"input_ids": shape, "attention_mask": shape, "embedding": {0: "batch"}},
+            opset_version=17,
+            # The newer exporter wants a further package and fixes some of the sizes.
+            dynamo=False,
+        )
+
+
+@contextmanager
+def _no_output() -> Iterator[None]:
+    """Away with what is written to standard output meanwhile, also by a library in C++."""
+    import ctypes
+
+    sys.stdout.flush()
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        with suppress(OSError, AttributeError, TypeError):
+            ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _quantize(source: Path, target: Path) -> None:

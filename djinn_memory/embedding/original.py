@@ -47,7 +47,8 @@ def encode(model: Any, texts: Sequence[str], batch: int = 32) -> Vectors:
     import numpy as np
 
     limit = model.max_seq_length or 512
-    parts = [_parts(model.tokenizer, text, limit) for text in texts]
+    with quiet():
+        parts = [_parts(model.tokenizer, text, limit) for text in texts]
     # An empty prompt of our own: a model's default one would come on top of djinn's.
     model.default_prompt_name = None
     made = model.encode(
@@ -61,7 +62,9 @@ def encode(model: Any, texts: Sequence[str], batch: int = 32) -> Vectors:
 
 
 def _parts(tokenizer: Any, text: str, limit: int) -> list[str]:
-    if len(text) <= limit or len(tokenizer(text, truncation=False)["input_ids"]) <= limit:
+    # Not every model has a tokenizer that counts; one of words alone reads any length.
+    short = len(text) <= limit or not callable(tokenizer)
+    if short or len(tokenizer(text, truncation=False)["input_ids"]) <= limit:
         return [text]
     middle = len(text) // 2
     cut = text.rfind(" ", 1, middle) if text.rfind(" ", 1, middle) > 0 else middle
@@ -92,6 +95,7 @@ def quiet() -> Iterator[None]:
     """Without the warnings and bars of libraries, and without a word to their makers."""
     for name in ("HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "HF_HUB_DISABLE_PROGRESS_BARS"):
         os.environ[name] = "1"
+    before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():
@@ -101,4 +105,4 @@ def quiet() -> Iterator[None]:
             disable_progress_bar()
             yield
     finally:
-        logging.disable(logging.NOTSET)
+        logging.disable(before)
