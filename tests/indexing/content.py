@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from djinn_memory.store.index import open_index
+from djinn_memory.store.index.vectors import serving
 
 _NAME = "vault.uuid || '/' || note.path"
 _QUERIES = {
@@ -35,6 +36,9 @@ _QUERIES = {
 def content(index: Path) -> dict[str, list[Any]]:
     """All rows of an index, by kind, in an order of their own."""
     connection = open_index(index)
+    space = serving(connection)
+    table = f"vectors_{space.number}" if space else "vectors_1"
     return {
-        kind: sorted(connection.execute(sql).fetchall(), key=repr) for kind, sql in _QUERIES.items()
+        kind: sorted(connection.execute(sql.replace("vectors_1", table)).fetchall(), key=repr)
+        for kind, sql in _QUERIES.items()
     }

@@ -1,0 +1,221 @@
+"""Another model: the old vectors answer until the new are whole, and going back costs nothing."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import Refused, Unavailable, UsageError
+from djinn_memory.home import Home
+from djinn_memory.store.index import vectors
+from tests.conftest import Run
+from tests.indexing.content import content
+from tests.indexing.test_processes import start, wait_until
+from tests.indexing.vaults import fill
+from tests.servers import ModelServer, serving
+
+NOTES = 12
+
+
+CALIBRATION = 20
+"""Requests that measure a model before its first vector is made: 80 texts, four at a time."""
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with serving() as made:
+        yield made
+
+
+def falls_ill(server: ModelServer) -> None:
+    """Let one batch of windows pass, and fail from then on."""
+    server.mood, server.ill_after = "500", len(server.asked) + CALIBRATION + 1
+
+
+@pytest.fixture
+def filled(home: Home, shared: Path) -> Home:
+    fill(shared, NOTES)
+    Djinn(home).index()
+    return home
+
+
+def to_server(home: Home, server: ModelServer) -> Djinn:
+    home.edit(
+        (("embedding", "provider"), "ollama"),
+        (("embedding", "model"), "nomic-embed-text"),
+        (("embedding", "url"), server.url),
+        (("embedding", "batch"), 4),
+        (("embedding", "timeout"), 1),
+    )
+    home.trust(home.untrusted)
+    return Djinn(home)
+
+
+def spaces(djinn: Djinn) -> tuple[str | None, str | None]:
+    found = vectors.serving(djinn._index), vectors.coming(djinn._index)
+    one, two = (space.identity.split("-")[0] if space else None for space in found)
+    return one, two
+
+
+def test_the_old_vectors_answer_until_the_new_are_whole(filled: Home, server: ModelServer) -> None:
+    before = Djinn(filled).search("kettle")
+    assert before.mode == "hybrid"
+    djinn = to_server(filled, server)
+    falls_ill(server)
+    with pytest.raises(Unavailable):
+        djinn.index()
+    assert spaces(djinn) == ("hashing", "ollama")
+    between = Djinn(filled).search("kettle")
+    assert (between.hits, between.mode, between.problems) == (before.hits, "hybrid", ())
+    status = Djinn(filled).status()
+    assert status.coming
+    assert 0 < status.coming.embedded < status.coming.windows
+    server.mood = ""
+    done = Djinn(filled).index()
+    assert 0 < done.embedded < done.windows
+    assert spaces(Djinn(filled)) == ("ollama", None)
+    after = Djinn(filled).search("kettle")
+    assert (after.mode, after.problems) == ("hybrid", ())
+
+
+def test_it_can_go_back_and_forth_without_embedding_again(
+    filled: Home, server: ModelServer
+) -> None:
+    first = content(filled.index_path)
+    to_server(filled, server).index()
+    asked = len(server.asked)
+    back = Djinn(filled)
+    back.use_model("hashing")
+    report = back.index()
+    assert (report.embedded, report.reused) == (0, report.windows)
+    again = content(filled.index_path)
+    assert again == first
+    forth = to_server(filled, server).index()
+    assert (forth.embedded, forth.reused) == (0, forth.windows)
+    assert len(server.asked) == asked
+
+
+def test_to_go_back_half_way_drops_what_was_coming(filled: Home, server: ModelServer) -> None:
+    djinn = to_server(filled, server)
+    falls_ill(server)
+    with pytest.raises(Unavailable):
+        djinn.index()
+    back = Djinn(filled)
+    back.use_model("hashing")
+    assert back.index().embedded == 0
+    assert spaces(back) == ("hashing", None)
+    server.mood = ""
+    report = to_server(filled, server).index()
+    assert 0 < report.reused < report.windows
+
+
+def test_notes_that_change_half_way_are_whole_in_both(
+    filled: Home, shared: Path, server: ModelServer
+) -> None:
+    djinn = to_server(filled, server)
+    falls_ill(server)
+    with pytest.raises(Unavailable):
+        djinn.index()
+    (shared / "new.md").write_text("a samovar on the sideboard\n")
+    (shared / "note-00001.md").unlink()
+    assert Djinn(filled).search("samovar").hits[0].path == "new.md"
+    server.mood = ""
+    Djinn(filled).index()
+    found = Djinn(filled)
+    assert found.stats().pending == 0
+    counted = found._index.execute("select count(*) from window").get
+    space = vectors.serving(found._index)
+    assert space
+    assert found._index.execute(f"select count(*) from vectors_{space.number}").get == counted
+
+
+def test_a_kill_costs_only_the_batch(home: Home, shared: Path) -> None:
+    fill(shared, 400)
+    Djinn(home).index()
+    home.edit((("embedding", "provider"), "local"))
+    process = start(home, "index")
+    assert wait_until(home, process, "select count(*) > 200 from vectors_2")
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    left = Djinn(home)
+    assert spaces(left) == ("hashing", "minilm")
+    assert left.search("kettle").mode == "hybrid"
+    made = left._index.execute("select count(*) from window where coming").get
+    assert made > 200
+    report = left.index()
+    assert report.embedded <= report.windows - made
+    assert spaces(left) == ("minilm", None)
+
+
+def test_in_the_background(filled: Home, run: Run) -> None:
+    done = run("index", "--model", "local", "--background", "--json", home=filled.root)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["process"] > 0
+    for _ in range(300):
+        if spaces(Djinn(filled)) == ("minilm", None):
+            break
+        assert Djinn(filled).search("kettle").mode == "hybrid"
+        time.sleep(0.1)
+    assert spaces(Djinn(filled)) == ("minilm", None)
+
+
+def test_a_search_asks_the_model_that_made_the_vectors(
+    filled: Home, shared: Path, server: ModelServer
+) -> None:
+    to_server(filled, server).index()
+    djinn = Djinn(filled)
+    djinn.use_model("hashing")
+    asked = len(server.asked)
+    result = Djinn(filled).search("kettle")
+    assert (result.mode, result.problems) == ("hybrid", ())
+    assert len(server.asked) == asked + 1
+    filled.distrust()
+    untrusted = Djinn(filled).search("kettle")
+    assert untrusted.mode == "words"
+    assert len(server.asked) == asked + 1
+
+
+@pytest.mark.parametrize(
+    ("named", "provider", "model"),
+    [
+        ("local", "local", None),
+        ("hashing", "hashing", None),
+        ("none", "none", None),
+        ("ollama:all-minilm:33m", "ollama", "all-minilm:33m"),
+        ("openai:text-embedding-3-small", "openai", "text-embedding-3-small"),
+        ("sentence-transformers:BAAI/bge-small-en-v1.5", "sentence-transformers",
+         "BAAI/bge-small-en-v1.5"),
+        ("BAAI/bge-small-en-v1.5", "sentence-transformers", "BAAI/bge-small-en-v1.5"),
+    ],
+)  # fmt: skip
+def test_a_model_is_named_in_a_word(
+    home: Home, named: str, provider: str, model: str | None
+) -> None:
+    djinn = Djinn(home)
+    djinn.use_model(named)
+    embedding = djinn.home.config.embedding
+    assert (embedding.provider, embedding.model) == (provider, model)
+    assert djinn.problems == []
+
+
+@pytest.mark.parametrize("named", ["", " ", "ollama", "openai:", "local:x", "none:x"])
+def test_a_word_that_names_no_model(home: Home, named: str) -> None:
+    before = home.config_path.read_bytes()
+    with pytest.raises(UsageError, match="--model"):
+        Djinn(home).use_model(named)
+    assert home.config_path.read_bytes() == before
+
+
+def test_an_address_of_the_home_is_not_trusted_by_naming_a_model(home: Home) -> None:
+    home.edit((("embedding", "provider"), "ollama"), (("embedding", "url"), "http://127.0.0.1:9"))
+    # The same provider keeps its address, which the user did not type.
+    home.trust(home.untrusted)
+    with pytest.raises(Refused, match="djinn trust"):
+        Djinn(home).use_model("ollama:all-minilm")
+    assert home.config.embedding.provider == "auto"
