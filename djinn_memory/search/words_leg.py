@@ -58,9 +58,10 @@ def compose(connection: apsw.Connection, text: str) -> WordsQuery | None:
     chunks, with BM25's own idf.
     """
     held = words.languages(connection)
+    language = _language(text, held)
     asked = words.split(connection, _question(_POSSESSIVE.sub("", text)))[:MAX_TERMS]
     asked = [word for at, word in enumerate(asked) if not _tail_of_run(asked, at)]
-    dropped = _stop_words_of(text, held)
+    dropped = _stop_words_of(language)
     kept = [word not in dropped for word in asked]
     if not any(kept):
         kept = [True] * len(asked)
@@ -77,20 +78,44 @@ def compose(connection: apsw.Connection, text: str) -> WordsQuery | None:
     any_form = {
         term: " OR ".join(_quoted(form) for form in dict.fromkeys(forms[term])) for term in terms
     }
-    stems = {tuple(words.stems(connection, term, held)): None for term in terms}
+    stems = {term: words.stems(connection, term, held) for term in terms}
+    seen = {
+        term: max((words.frequency(connection, stem) for stem in stems[term]), default=0)
+        for term in terms
+    }
+    for term in terms:
+        others = [] if seen[term] else _others(connection, term, language, held, any(seen.values()))
+        if others:
+            any_form[term] = " OR ".join([any_form[term], *map(_quoted, others)])
+            stems[term] += others
     total = connection.execute("select count(*) from chunk").get or 1
-    rarity = sum(
-        _idf(total, max(words.frequency(connection, stem) for stem in of_word))
-        for of_word in stems
-        if of_word
-    )
+    distinct = {tuple(stems[term]): seen[term] for term in terms if stems[term]}
+    rarity = sum(_idf(total, holding) for holding in distinct.values())
     return WordsQuery(
         " OR ".join(any_form[term] for term in terms),
         " OR ".join(pairs),
         " AND ".join(f"({any_form[term]})" for term in terms) if len(terms) <= LOOKUP_TERMS else "",
-        frozenset(stem for of_word in stems for stem in of_word),
+        frozenset(stem for of_word in stems.values() for stem in of_word),
         min(SATURATED * rarity, SATURATED * RARE_WORDS * math.log(2 * total)),
     )
+
+
+def _others(
+    connection: apsw.Connection,
+    term: str,
+    language: str | None,
+    held: Sequence[str],
+    any_seen: bool,
+) -> list[str]:
+    """What is asked for in the place of a word that the index does not hold."""
+    if _unspaced(term):
+        # Two words of one character each, where nothing else of the question is known.
+        return [] if any_seen or len(term) != 2 else list(term)
+    if "german" in held and language in (None, "german"):
+        stem = words.forms(term, ["german"])[-1]
+        # A number has no stem.
+        return words.compounds(connection, stem) if stem != term else []
+    return []
 
 
 def phrase(connection: apsw.Connection, text: str) -> str | None:
@@ -119,16 +144,21 @@ def stop_words() -> frozenset[str]:
     return frozenset(Path(__file__).with_name("stopwords.txt").read_text().split())
 
 
-def _stop_words_of(text: str, languages: Sequence[str]) -> frozenset[str]:
-    """The stop words of the language of a question: English, or one that the index holds."""
-    if languages:
-        from djinn_memory.notes.languages import ENGLISH, detect
-        from djinn_memory.notes.languages import stop_words as foreign
+def _language(text: str, held: Sequence[str]) -> str | None:
+    """The language of a question: English, one that the index holds, or None for no telling."""
+    if not held:
+        return None
+    from djinn_memory.notes.languages import detect
 
-        language = detect(text, languages, at_least=1) or ENGLISH
-        if language != ENGLISH:
-            return foreign(language)
-    return stop_words()
+    return detect(text, held, at_least=1)
+
+
+def _stop_words_of(language: str | None) -> frozenset[str]:
+    if language in (None, "english"):
+        return stop_words()
+    from djinn_memory.notes import languages
+
+    return languages.stop_words(language)
 
 
 def _question(text: str) -> str:

@@ -61,16 +61,17 @@ def _quiet(home: Home) -> None:
 def test_questions_find_their_note_by_words(everything: Djinn, name: str) -> None:
     language = LANGUAGES[name]
     assert len(language.notes) >= 12
-    assert len(language.questions) == 20
+    assert len(language.questions) >= 20
     wrong = []
     for key, text in language.questions:
         place = list(language.notes).index(key)
         hits = everything.search(text, mode="words").hits
         if not hits or hits[0].path != f"{name}-{place}.md":
             wrong.append((text, language.notes[key], [hit.snippet for hit in hits[:2]]))
+    right = 1 - len(wrong) / len(language.questions)
     told = "\n".join(f"{asked}\n  wanted {note}\n  found {found}" for asked, note, found in wrong)
-    print(f"{name}: hit@1 {1 - len(wrong) / 20:.2f}\n{told}")
-    assert len(wrong) <= 2
+    print(f"{name}: hit@1 {right:.2f} of {len(language.questions)}\n{told}")
+    assert right >= 0.9
 
 
 def marked(djinn: Djinn, text: str) -> list[str]:
@@ -170,3 +171,19 @@ def test_an_english_index_pays_for_no_language(home: Home, shared: Path) -> None
     assert "djinn_memory.search.words_leg" in loaded
     assert not {name for name in loaded if "Stemmer" in name}
     assert not {"djinn_memory.notes.scripts", "djinn_memory.notes.languages"} & loaded
+
+
+def test_a_german_word_that_is_not_there_finds_its_compounds(home: Home, shared: Path) -> None:
+    _quiet(home)
+    (shared / "tonne.md").write_text("Die Mülltonnen stehen hinter dem Haus.")
+    (shared / "torte.md").write_text("Zum Geburtstag gab es eine Kirschtorte von der Oma.")
+    (shared / "foto.md").write_text("Das Foto von der Katze ist nicht auf dem Rechner.")
+    djinn = Djinn(home)
+    djinn.index()
+    for text, path in (
+        ("Wo ist der Müll?", "tonne.md"), ("Torten", "torte.md"), ("Passfoto", "foto.md"),
+    ):  # fmt: skip
+        assert [hit.path for hit in djinn.search(text, mode="words").hits] == [path], text
+    for text in ("2026", "Oma 2026 x", "Tor", "Kamel"):
+        paths = {hit.path for hit in djinn.search(text, mode="words").hits}
+        assert paths <= {"torte.md"} if "Oma" in text else not paths, text

@@ -17,6 +17,12 @@ VERSION = 2
 _WEIGHTS = "3, 3, 2, 2, 1, 1"
 """Of title, aliases, headings, tags, path, body: where a word stands says what a note is about."""
 
+COMPOUND_PART = 4
+"""Letters of the shortest stem that is looked for in compounds: `Rad` is in too many words."""
+
+MAX_COMPOUNDS = 12
+"""Compounds that one word may stand for."""
+
 _UNICODE61 = ["remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
 """The tokenizer's options, the same as in the schema."""
 
@@ -111,6 +117,25 @@ def _tokens(connection: apsw.Connection, name: str, options: list[str], text: st
 def frequency(connection: apsw.Connection, stemmed: str) -> int:
     """In how many chunks a stemmed word stands."""
     return connection.execute("select doc from vocabulary where term = ?", (stemmed,)).get or 0
+
+
+def compounds(connection: apsw.Connection, stem: str) -> list[str]:
+    """Terms of languages other than English that a marked stem begins or ends, or that do so to it.
+
+    `Müll` is in `Mülltonne`, `Torte` in `Kirschtorte`. The vocabulary is read whole.
+    """
+    bare = stem[:-1]
+    if len(bare) < COMPOUND_PART:
+        return []
+    found = rows(
+        connection,
+        "select term from (select term, substr(term, 1, length(term) - 1) as bare from vocabulary "
+        "where substr(term, -1) = ?1 and length(term) > ?2) where substr(bare, 1, length(?3)) = ?3 "
+        "or substr(bare, -length(?3)) = ?3 or substr(?3, 1, length(bare)) = bare "
+        "or substr(?3, -length(bare)) = bare limit ?4",
+        (stem[-1], COMPOUND_PART, bare, MAX_COMPOUNDS),
+    )
+    return [term for (term,) in found]
 
 
 def search(
