@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 DEPTH = 200
 """Candidates taken from each leg; on two collections 50 give the same order as 400."""
 
+ROUNDING = 1e-6
+"""Cosines of float32 vectors that are no further apart are equal."""
+
 
 class Candidate(Struct):
     """A chunk that may answer."""
@@ -224,7 +227,8 @@ def _measure(
 
     notes = _notes(connection, chunk_ids)
     found = {chunk: _Measured(note) for chunk, note in notes.items()}
-    rows = vectors.of_chunks(connection, list(found))
+    # In order, and apart by more than BLAS rounds: of equal windows the first is always the one.
+    rows = sorted(vectors.of_chunks(connection, list(found)), key=lambda row: row[1])
     if not rows:
         return found
     matrix = np.frombuffer(b"".join(row[2] for row in rows), dtype="<f4").reshape(len(rows), -1)
@@ -232,7 +236,7 @@ def _measure(
         rows, (matrix @ vector).tolist(), matrix, strict=True
     ):
         measured = found[chunk]
-        if measured.window_id is None or cosine > measured.cosine:
+        if measured.window_id is None or cosine > measured.cosine + ROUNDING:
             measured.cosine, measured.window_id, measured.vector = cosine, window, one
     return found
 
