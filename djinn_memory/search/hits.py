@@ -83,10 +83,13 @@ def tags(connection: apsw.Connection, memory_id: int) -> tuple[str, ...]:
 
 def matcher(connection: apsw.Connection, stems: frozenset[str]) -> Callable[[str], bool]:
     """Tells whether a word of a text answers a query with these stems."""
+    held = words.languages(connection)
 
     @lru_cache(maxsize=10_000)
     def matches(word: str) -> bool:
-        return words.stem(connection, word) in stems
+        # A run of a script without spaces is asked about pair by pair: the first is the pair.
+        first = words.split(connection, word)[:1]
+        return any(not stems.isdisjoint(words.stems(connection, one, held)) for one in first)
 
     return matches
 

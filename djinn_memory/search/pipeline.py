@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 DEPTH = 200
 """Candidates taken from each leg; on two collections 50 give the same order as 400."""
 
+ROUNDING = 1e-6
+"""Cosines of float32 vectors that are no further apart are equal."""
+
 
 class Candidate(Struct):
     """A chunk that may answer."""
@@ -237,7 +240,8 @@ def _measure(
     scale = space.calibration
     notes = _notes(connection, chunk_ids)
     found = {chunk: _Measured(note) for chunk, note in notes.items()}
-    rows = vectors.of_chunks(connection, space, list(found))
+    # In order, and apart by more than BLAS rounds: of equal windows the first is always the one.
+    rows = sorted(vectors.of_chunks(connection, space, list(found)), key=lambda row: row[1])
     if not rows:
         return found
     matrix = np.frombuffer(b"".join(row[2] for row in rows), dtype="<f4").reshape(len(rows), -1)
@@ -245,7 +249,7 @@ def _measure(
         rows, (matrix @ vector).tolist(), matrix, strict=True
     ):
         measured = found[chunk]
-        if measured.window_id is None or cosine > measured.raw:
+        if measured.window_id is None or cosine > measured.raw + ROUNDING:
             measured.raw, measured.window_id, measured.vector = cosine, window, one
     for measured in found.values():
         if measured.window_id is not None:

@@ -10,7 +10,10 @@ from djinn_memory.notes.plain import plain
 LENGTH = 240
 """Characters of a snippet: three lines of a terminal."""
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(
+    "[\\w\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u0e31-\u0e4e\u3099\u309a]+"
+)
+"""With the accents and vowel signs that stand by themselves."""
 
 
 def snippet(
@@ -25,7 +28,7 @@ def snippet(
         whole, before, after = _flat(text), False, False
     else:
         before, after = window[0] > 0, window[1] < len(text)
-    spans = [word.span() for word in _WORD.finditer(whole) if matches(word[0])]
+    spans = _matching(whole, matches)
     start = _best_start(spans, len(whole))
     end = min(len(whole), start + LENGTH)
     start = max(0, min(start, end - LENGTH))
@@ -37,6 +40,30 @@ def snippet(
         (low + shift, high + shift) for low, high in spans if start <= low and high <= end
     )
     return f"{lead}{whole[start:end]}{tail}", marks
+
+
+def _matching(text: str, matches: Callable[[str], bool]) -> list[tuple[int, int]]:
+    """Where the words of `text` that match stand; of a script without spaces, the pieces."""
+    found: list[tuple[int, int]] = []
+    for word in _WORD.finditer(text):
+        parts = [] if word[0].isascii() else _pieces(word[0])
+        if not parts and matches(word[0]):
+            found.append(word.span())
+        for low, high in parts:
+            if matches(word[0][low:high]):
+                start = word.start() + low
+                # Pairs that overlap or touch are one mark.
+                if found and found[-1][1] >= start:
+                    start = found.pop()[0]
+                found.append((start, word.start() + high))
+    return found
+
+
+def _pieces(word: str) -> list[tuple[int, int]]:
+    # Not at the top: most snippets are plain English.
+    from djinn_memory.notes.scripts import pieces
+
+    return sorted(pieces(word))
 
 
 def _flat(text: str) -> str:

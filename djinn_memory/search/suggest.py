@@ -33,24 +33,33 @@ def near_spellings(
     a word is there. The first letter is taken to be right.
     """
     found: dict[str, None] = {}
+    held = words.languages(connection)
     for word in dict.fromkeys(words.split(connection, text)[:MAX_WORDS]):
-        stem = words.stem(connection, word)
-        if _short(word) or words.search(connection, f'"{word}"', where, values, 1):
+        forms = " OR ".join(f'"{form}"' for form in dict.fromkeys(words.forms(word, held)))
+        if _short(word) or words.search(connection, forms, where, values, 1):
             continue
-        near = [
-            term
-            for (term,) in connection.execute(
-                "select term from vocabulary where term >= ? and term < ? "
-                "and length(term) between ? and ? limit ?",
-                (stem[0], chr(ord(stem[0]) + 1), len(stem) - 2, len(stem) + 2, MAX_CANDIDATES),
-            )
-        ]
-        for term in difflib.get_close_matches(stem, near, 20, cutoff=LIKENESS):
-            spelled = _spelled(connection, term, where, values)
-            if spelled and difflib.get_close_matches(word, [spelled], cutoff=LIKENESS):
-                found[spelled] = None
+        for stem in words.stems(connection, word, held):
+            near = _near(connection, stem)
+            spelled = (_spelled(connection, term, held, where, values) for term in near)
+            best = next((one for one in spelled if one and _like(connection, word, one)), None)
+            if best:
+                found[best] = None
                 break
     return tuple(found)
+
+
+def _near(connection: apsw.Connection, stem: str) -> list[str]:
+    """Terms of the index that are like `stem`, the most alike first."""
+    known = connection.execute(
+        "select term from vocabulary where term >= ? and term < ? "
+        "and length(term) between ? and ? limit ?",
+        (stem[0], chr(ord(stem[0]) + 1), len(stem) - 2, len(stem) + 2, MAX_CANDIDATES),
+    )
+    return difflib.get_close_matches(stem, [term for (term,) in known], 20, cutoff=LIKENESS)
+
+
+def _like(connection: apsw.Connection, word: str, spelled: str) -> bool:
+    return bool(difflib.get_close_matches(word, words.split(connection, spelled), cutoff=LIKENESS))
 
 
 def _short(word: str) -> bool:
@@ -58,7 +67,11 @@ def _short(word: str) -> bool:
 
 
 def _spelled(
-    connection: apsw.Connection, term: str, where: str, values: Sequence[object]
+    connection: apsw.Connection,
+    term: str,
+    languages: Sequence[str],
+    where: str,
+    values: Sequence[object],
 ) -> str | None:
     """A word of some visible chunk whose stem is `term`."""
     for (text,) in connection.execute(
@@ -68,6 +81,7 @@ def _spelled(
         (f'"{term}"*', *values),
     ):
         for word in dict.fromkeys(re.findall(r"\w+", text.lower())):
-            if not _short(word) and words.stem(connection, word) == term:
+            found = [] if _short(word) else words.split(connection, word)
+            if any(term in words.stems(connection, one, languages) for one in found):
                 return str(word)
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -51,40 +52,81 @@ class WordsQuery(Struct, frozen=True):
 def compose(connection: apsw.Connection, text: str) -> WordsQuery | None:
     """Turn text into a query; None when there is no word in it.
 
-    Stop words are dropped unless there is nothing else. `full` is the least of what a text that
-    holds every word could reach, and of a few very rare words' worth: `min(2.2 * sum(idf),
-    5.5 * ln(2N))`, for N chunks, with BM25's own idf.
+    A word is asked for in each form that the languages of the index give it. Stop words are
+    dropped unless there is nothing else. `full` is the least of what a text that holds every word
+    could reach, and of a few very rare words' worth: `min(2.2 * sum(idf), 5.5 * ln(2N))`, for N
+    chunks, with BM25's own idf.
     """
-    asked = words.split(connection, _POSSESSIVE.sub("", text))[:MAX_TERMS]
+    held = words.languages(connection)
+    language = _language(text, held)
+    asked = words.split(connection, _question(_POSSESSIVE.sub("", text)))[:MAX_TERMS]
     asked = [word for at, word in enumerate(asked) if not _tail_of_run(asked, at)]
-    kept = [word not in stop_words() for word in asked]
+    dropped = _stop_words_of(language)
+    kept = [word not in dropped for word in asked]
     if not any(kept):
         kept = [True] * len(asked)
     terms = [word for word, keep in zip(asked, kept, strict=True) if keep]
     if not terms:
         return None
+    forms = {word: words.forms(word, held) for word in asked}
     pairs = {
-        f'"{asked[at]} {asked[at + 1]}"': None
+        f'"{one} {two}"': None
         for at in range(len(asked) - 1)
         if kept[at] and kept[at + 1] and asked[at] != asked[at + 1]
+        for one, two in zip(forms[asked[at]], forms[asked[at + 1]], strict=True)
     }
-    stems = {words.stem(connection, term) for term in terms} - {""}
+    any_form = {
+        term: " OR ".join(_quoted(form) for form in dict.fromkeys(forms[term])) for term in terms
+    }
+    stems = {term: words.stems(connection, term, held) for term in terms}
+    seen = {
+        term: max((words.frequency(connection, stem) for stem in stems[term]), default=0)
+        for term in terms
+    }
+    for term in terms:
+        others = [] if seen[term] else _others(connection, term, language, held, any(seen.values()))
+        if others:
+            any_form[term] = " OR ".join([any_form[term], *map(_quoted, others)])
+            stems[term] += others
     total = connection.execute("select count(*) from chunk").get or 1
-    rarity = sum(_idf(total, words.frequency(connection, stem)) for stem in stems)
+    distinct = {tuple(stems[term]): seen[term] for term in terms if stems[term]}
+    rarity = sum(_idf(total, holding) for holding in distinct.values())
     return WordsQuery(
-        " OR ".join(_quoted(term) for term in terms),
+        " OR ".join(any_form[term] for term in terms),
         " OR ".join(pairs),
-        " AND ".join(map(_quoted, terms)) if len(terms) <= LOOKUP_TERMS else "",
-        frozenset(stems),
+        " AND ".join(f"({any_form[term]})" for term in terms) if len(terms) <= LOOKUP_TERMS else "",
+        frozenset(stem for of_word in stems.values() for stem in of_word),
         min(SATURATED * rarity, SATURATED * RARE_WORDS * math.log(2 * total)),
     )
+
+
+def _others(
+    connection: apsw.Connection,
+    term: str,
+    language: str | None,
+    held: Sequence[str],
+    any_seen: bool,
+) -> list[str]:
+    """What is asked for in the place of a word that the index does not hold."""
+    if _unspaced(term):
+        # Two words of one character each, where nothing else of the question is known.
+        return [] if any_seen or len(term) != 2 else list(term)
+    if "german" in held and language in (None, "german"):
+        stem = words.forms(term, ["german"])[-1]
+        # A number has no stem.
+        return words.compounds(connection, stem) if stem != term else []
+    return []
 
 
 def phrase(connection: apsw.Connection, text: str) -> str | None:
     """`text` as one phrase for FTS5; None when there is no word in it."""
     found = words.split(connection, text)
-    found = [word for at, word in enumerate(found) if not _tail_of_run(found, at)]
-    return f'"{" ".join(found)}"' if found else None
+    # Inside the phrase a run ends where it ends in the text; the last may go on there.
+    if found and _tail_of_run(found, len(found) - 1):
+        del found[-1]
+    held = words.languages(connection)
+    spoken = zip(*(words.forms(word, held) for word in found), strict=True)
+    return " OR ".join(dict.fromkeys(f'"{" ".join(one)}"' for one in spoken)) or None
 
 
 def score(connection: apsw.Connection, query: WordsQuery, chunk_ids: list[int]) -> dict[int, float]:
@@ -102,17 +144,50 @@ def stop_words() -> frozenset[str]:
     return frozenset(Path(__file__).with_name("stopwords.txt").read_text().split())
 
 
+def _language(text: str, held: Sequence[str]) -> str | None:
+    """The language of a question: English, one that the index holds, or None for no telling."""
+    if not held:
+        return None
+    from djinn_memory.notes.languages import detect
+
+    return detect(text, held, at_least=1)
+
+
+def _stop_words_of(language: str | None) -> frozenset[str]:
+    if language in (None, "english"):
+        return stop_words()
+    from djinn_memory.notes import languages
+
+    return languages.stop_words(language)
+
+
+def _question(text: str) -> str:
+    if text.isascii():
+        return text
+    from djinn_memory.notes import scripts
+
+    return scripts.question(scripts.fold(text))
+
+
 def _idf(total: int, holding: int) -> float:
     return max(1e-6, math.log((total - holding + 0.5) / (holding + 0.5)))
 
 
 def _quoted(term: str) -> str:
     # A lone character of a script cut into pairs begins a pair in the index.
-    return f'"{term}"*' if len(term) == 1 and not term.isascii() else f'"{term}"'
+    return f'"{term}"*' if len(term) == 1 and _unspaced(term) else f'"{term}"'
 
 
 def _tail_of_run(found: list[str], at: int) -> bool:
     """Whether a word is the single last character that `prepare` puts behind a run's pairs."""
     word = found[at]
     before = found[at - 1] if at else ""
-    return not word.isascii() and len(before) > len(word) and before.endswith(word)
+    return len(before) > len(word) and before.endswith(word) and _unspaced(word)
+
+
+def _unspaced(word: str) -> bool:
+    if word.isascii():
+        return False
+    from djinn_memory.notes import scripts
+
+    return scripts.unspaced(word)

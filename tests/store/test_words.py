@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from djinn_memory.notes.languages import LATIN
 from djinn_memory.search.words_leg import compose, phrase
 from djinn_memory.store.index import words
 
@@ -15,9 +16,11 @@ from djinn_memory.store.index import words
 def connection() -> apsw.Connection:
     made = apsw.Connection(":memory:")
     made.execute(
-        'create virtual table words using fts5(body, tokenize="porter unicode61 '
+        "create virtual table words using fts5(title, aliases, headings, tags, path, body, "
+        'tokenize="porter unicode61 '
         "remove_diacritics 2 categories 'L* N* Co Mn Mc'\");"
         "create virtual table vocabulary using fts5vocab(words, row);"
+        "create table meta (key text primary key, value text not null) without rowid;"
         "create table chunk (id integer primary key)"
     )
     return made
@@ -29,28 +32,45 @@ def test_scripts_without_spaces_become_pairs() -> None:
     assert words.prepare("Ａ①ﬁ").split() == ["a1fi"]
 
 
-@given(st.text())
-def test_the_words_of_a_text_match_the_text(connection: apsw.Connection, text: str) -> None:
-    connection.execute("delete from words")
-    connection.execute(
-        "insert into words (rowid, body) values (1, ?)",
-        (words.prepare(text).encode("utf-8", "replace").decode(),),
+TEXTS = st.text() | st.lists(
+    st.sampled_from(
+        [
+            *("die", "Häuser", "straße", "l'été", "naïve", "x86", "a_b", "e\u0301", "\ue000", "´"),
+            *("собаки", "ёлка", "в", "والمكتبة", "هل", "مَكتب", "หนังสือ", "ที่ไหน", "병원에", "언제"),
+            *("東京都の", "犬は", "りんごですか", "届きます", "什么", "护照", "日x", "ﾊﾞｽ"),
+        ]
     )
-    asked = compose(connection, text)
-    exact = phrase(connection, text)
-    if asked is None:
-        assert not words.split(connection, text)
-        return
+).map(" ".join)
+
+
+@given(TEXTS, st.sampled_from([None, *LATIN]))
+def test_the_words_of_a_text_match_the_text(
+    connection: apsw.Connection, text: str, language: str | None
+) -> None:
+    readable = text.encode("utf-8", "replace").decode()
+    connection.execute("delete from words; delete from meta")
+    words.add(
+        connection, 1, title="", aliases="", headings="", tags="", path="", body=readable,
+        language=language,
+    )  # fmt: skip
     match = "select count(*) from words where words match ?"
-    assert connection.execute(match, (asked.terms,)).get == 1
-    if asked.every:
-        assert connection.execute(match, (asked.every,)).get == 1
-    assert exact
-    assert not any(word in ("", '""') for word in (asked.terms, exact))
-    assert 0 <= asked.share(asked.full) <= 1
+    for asked_text in (text, *text.split()):
+        asked = compose(connection, asked_text)
+        exact = phrase(connection, asked_text)
+        if asked is None:
+            assert not words.split(connection, asked_text)
+            continue
+        assert connection.execute(match, (asked.terms,)).get == 1
+        if asked.every:
+            assert connection.execute(match, (asked.every,)).get == 1
+        assert exact
+        assert connection.execute(match, (exact,)).get == 1
+        assert not any(word in ("", '""') for word in (asked.terms, exact))
+        assert 0 <= asked.share(asked.full) <= 1
 
 
 def test_stop_words_count_only_when_there_is_nothing_else(connection: apsw.Connection) -> None:
+    connection.execute("delete from meta")
     asked = compose(connection, "what is the tide")
     assert asked
     assert asked.terms == '"tide"'

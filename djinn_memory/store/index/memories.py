@@ -98,6 +98,8 @@ def put(
     The note keeps its number, so that links to it stay. Words are findable at once; windows wait
     for their vectors.
     """
+    from djinn_memory.notes.languages import ENGLISH, detect
+
     stat = (file.size, file.mtime_ns, file.ctime_ns, file.inode, seen_ns, digest, note.problem)
     note_id: int | None = connection.execute(
         "select id from note where vault_id = ? and path = ?", (vault, file.path)
@@ -117,8 +119,11 @@ def put(
         )
     assert note_id is not None
     memory_id = _put_memory(connection, note_id, file, note)
+    language = detect(note.text[note.body :])
     for ordinal, (chunk, windows) in enumerate(chunks):
-        _put_chunk(connection, memory_id, ordinal, file.path, note, chunk, windows)
+        own = detect(note.text[chunk.start : chunk.end]) or language
+        spoken = None if own == ENGLISH else own
+        _put_chunk(connection, memory_id, ordinal, file.path, note, chunk, windows, spoken)
     links.put(connection, note_id, note)
     links.unsettle(connection)
     return note_id
@@ -218,6 +223,7 @@ def _put_chunk(
     note: Note,
     chunk: Chunk,
     windows: Sequence[Window],
+    language: str | None,
 ) -> None:
     text = note.searched[chunk.start : chunk.end]
     chunk_id: int = connection.execute(
@@ -246,4 +252,5 @@ def _put_chunk(
         tags=" ".join(note.tags),
         path=path.removesuffix(".md"),
         body=text,
+        language=language,
     )

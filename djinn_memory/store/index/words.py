@@ -2,54 +2,60 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
 import apsw
 
+from djinn_memory.store.index import meta
 from djinn_memory.store.sqlite import rows
 
-VERSION = 1
+VERSION = 2
 """Raised when `prepare` gives other words: the index is then made anew."""
 
-# Scripts written without spaces, and Hangul, whose particles cling to the word.
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
-    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana, Han
-    "\u1100-\u11ff\uac00-\ud7af"  # Hangul
-    "\U00020000-\U0003134f"
-)
 _WEIGHTS = "3, 3, 2, 2, 1, 1"
 """Of title, aliases, headings, tags, path, body: where a word stands says what a note is about."""
+
+COMPOUND_PART = 4
+"""Letters of the shortest stem that is looked for in compounds: `Rad` is in too many words."""
+
+MAX_COMPOUNDS = 12
+"""Compounds that one word may stand for."""
 
 _UNICODE61 = ["remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
 """The tokenizer's options, the same as in the schema."""
 
-_MARKS = "[\u064b-\u065f\u0640\u0591-\u05c7]"
-_CLUSTER = f"[{_UNSPACED}](?:[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u3099\u309a])*"
 
+def prepare(text: str, language: str | None = None) -> str:
+    """`text` as FTS5 is to see it: case, accents and compatibility forms folded, CJK in pairs.
 
-def prepare(text: str) -> str:
-    """`text` as FTS5 is to see it: case, accents and compatibility forms folded, CJK in bigrams.
-
-    A run of n characters becomes its n-1 pairs and its last character, so that every single
-    character begins a word and a query of one can be asked as a prefix.
+    Cyrillic and Arabic words are stemmed here, Latin ones when `language` is one of
+    `languages.LATIN`; English is FTS5's own business. Applied once: a stem may have a stem.
     """
-    if text.isascii():
+    if text.isascii() and not language:
         return text
-    # `re` keeps what it compiled; an English query never pays for it.
-    text = re.sub(_MARKS, "", unicodedata.normalize("NFKC", text).casefold())
-    return re.sub(f"[{_UNSPACED}]+", _bigrams, text)
+    # An English query never pays for what the other languages need.
+    from djinn_memory.notes import scripts
+
+    text = scripts.cut(scripts.fold(text))
+    return _stemmed(text, language) if language else text
 
 
-def _bigrams(match: re.Match[str]) -> str:
-    units = re.findall(_CLUSTER, match[0])
-    pairs = [first + second for first, second in itertools.pairwise(units)]
-    return f" {' '.join([*pairs, *units[-1:]])} "
+def forms(word: str, languages: Sequence[str]) -> tuple[str, ...]:
+    """How a word of `split` may stand in the index: as English has it, then as each language."""
+    return (word, *(_stemmed(word, language) for language in languages))
+
+
+def _stemmed(text: str, language: str) -> str:
+    from djinn_memory.notes.languages import stemmed
+
+    return stemmed(text, language)
+
+
+def languages(connection: apsw.Connection) -> tuple[str, ...]:
+    """The languages, English aside, whose stemmers made words of this index."""
+    return tuple((meta.get(connection, "languages") or "").split())
 
 
 def add(
@@ -62,12 +68,18 @@ def add(
     tags: str,
     path: str,
     body: str,
+    language: str | None = None,
 ) -> None:
-    """Make a chunk findable by its words."""
+    """Make a chunk findable by its words, stemmed as in `language`; None for English."""
+    if language and language not in (known := languages(connection)):
+        meta.put(connection, "languages", " ".join(sorted({*known, language})))
     connection.execute(
         "insert into words (rowid, title, aliases, headings, tags, path, body) "
         "values (?, ?, ?, ?, ?, ?, ?)",
-        (chunk_id, *map(prepare, (title, aliases, headings, tags, path, body))),
+        (
+            chunk_id,
+            *(prepare(text, language) for text in (title, aliases, headings, tags, path, body)),
+        ),
     )
 
 
@@ -77,19 +89,22 @@ def remove(connection: apsw.Connection, chunk_ids: Sequence[int]) -> None:
 
 
 def split(connection: apsw.Connection, text: str) -> list[str]:
-    """The words of `text` as the index sees them, before stemming."""
-    return _tokens(connection, "unicode61", _UNICODE61, text)
+    """The words of `text` before FTS5 stems them."""
+    return _tokens(connection, "unicode61", _UNICODE61, prepare(text))
 
 
-def stem(connection: apsw.Connection, word: str) -> str:
-    """The form under which the index keeps `word`; empty when it keeps none."""
-    return next(iter(_tokens(connection, "porter", ["unicode61", *_UNICODE61], word)), "")
+def stems(connection: apsw.Connection, word: str, languages: Sequence[str]) -> list[str]:
+    """The terms under which the index may keep a word of `split`."""
+    found: dict[str, None] = {}
+    for form in dict.fromkeys(forms(word, languages)):
+        found.update(dict.fromkeys(_tokens(connection, "porter", ["unicode61", *_UNICODE61], form)))
+    return list(found)
 
 
 def _tokens(connection: apsw.Connection, name: str, options: list[str], text: str) -> list[str]:
     tokenizer = connection.fts5_tokenizer(name, options)
     found: Any = tokenizer(
-        prepare(text).encode("utf-8", "replace"),
+        text.encode("utf-8", "replace"),
         apsw.FTS5_TOKENIZE_DOCUMENT,
         None,
         include_offsets=False,
@@ -102,6 +117,25 @@ def _tokens(connection: apsw.Connection, name: str, options: list[str], text: st
 def frequency(connection: apsw.Connection, stemmed: str) -> int:
     """In how many chunks a stemmed word stands."""
     return connection.execute("select doc from vocabulary where term = ?", (stemmed,)).get or 0
+
+
+def compounds(connection: apsw.Connection, stem: str) -> list[str]:
+    """Terms of languages other than English that a marked stem begins or ends, or that do so to it.
+
+    `Müll` is in `Mülltonne`, `Torte` in `Kirschtorte`. The vocabulary is read whole.
+    """
+    bare = stem[:-1]
+    if len(bare) < COMPOUND_PART:
+        return []
+    found = rows(
+        connection,
+        "select term from (select term, substr(term, 1, length(term) - 1) as bare from vocabulary "
+        "where substr(term, -1) = ?1 and length(term) > ?2) where substr(bare, 1, length(?3)) = ?3 "
+        "or substr(bare, -length(?3)) = ?3 or substr(?3, 1, length(bare)) = bare "
+        "or substr(?3, -length(bare)) = bare limit ?4",
+        (stem[-1], COMPOUND_PART, bare, MAX_COMPOUNDS),
+    )
+    return [term for (term,) in found]
 
 
 def search(
