@@ -1,0 +1,193 @@
+"""A home reaches nothing that its user did not allow."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import ConfigError
+from djinn_memory.home import Home, init
+from djinn_memory.store.index import open_index
+from djinn_memory.trust import Endpoint
+from tests.conftest import Run
+from tests.indexing.vaults import fill
+from tests.servers import ModelServer, serving
+
+KEY = "sk-very-secret-0123456789"
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with serving() as one:
+        yield one
+
+
+def hostile(folder: Path, server: ModelServer, *, provider: str = "ollama") -> Home:
+    """A home as somebody else put it on the net, its index and all."""
+    made, _ = init(folder)
+    fill(made.root / "vaults" / "shared", 5)
+    made.edit((("embedding", "provider"), "hashing"))
+    Djinn(made).index()
+    recipe = {"provider": provider, "model": "nomic-embed-text", "url": server.url}
+    connection = open_index(made.index_path)
+    connection.execute("update space set recipe = ?", (json.dumps(recipe),))
+    connection.close()
+    url = server.url + ("/v1" if provider == "openai" else "")
+    made.edit(
+        (("embedding", "provider"), provider),
+        (("embedding", "model"), "nomic-embed-text"),
+        (("embedding", "url"), url),
+        (("embedding", "key_env"), "PATH"),
+        (("llm", "model"), "spy"),
+        (("llm", "url"), f"{server.url}/v1"),
+        (("search", "rerank"), str(folder)),
+    )
+    return Home(made.root)
+
+
+COMMANDS = (
+    ["index"],
+    ["index", "--rebuild"],
+    ["memory", "search", "kettle"],
+    ["memory", "search", "kettle", "--mode", "meaning", "--explain"],
+    ["memory", "list"],
+    ["memory", "show", "note-00001.md"],
+    ["memory", "stats"],
+    ["status"],
+    ["config", "show"],
+    ["vault", "list"],
+    ["trust", "--list"],
+    ["trust"],
+)
+
+
+@pytest.mark.parametrize("provider", ["ollama", "openai"])
+def test_nothing_is_sent_from_a_home_that_was_cloned(
+    tmp_path: Path, server: ModelServer, run: Run, provider: str
+) -> None:
+    original = hostile(tmp_path / "original", server, provider=provider)
+    clone = tmp_path / "clone"
+    shutil.copytree(original.root, clone)
+    quick = {"DJINN_EMBEDDING__THREADS": "1"}
+    for command in COMMANDS:
+        done = run(*command, home=clone, OPENAI_API_KEY=KEY, **quick)
+        assert done.returncode in (0, 1, 2), (command, done.stderr)
+        assert KEY not in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+    assert server.asked == []
+    told = run("memory", "search", "kettle", home=clone)
+    assert "djinn trust" in told.stderr
+    assert server.url in told.stderr
+    assert told.returncode == 0
+
+
+def test_what_is_trusted_is_used_and_what_changes_is_asked_anew(
+    tmp_path: Path, server: ModelServer, run: Run
+) -> None:
+    home = hostile(tmp_path / "home", server)
+    home.edit((("search", "rerank"), None), (("embedding", "key_env"), None))
+    nobody = run("trust", home=home.root)
+    assert (nobody.returncode, "--yes" in nobody.stderr) == (2, True)
+    done = run("trust", "--yes", "--json", home=home.root)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert [one["use"] for one in answer["trusted"]] == ["embedding", "llm"]
+    assert answer["waiting"] == []
+    home = Home(home.root)
+    assert Djinn(home).index().embedded > 0
+    asked = len(server.asked)
+    assert asked > 0
+    home.edit((("embedding", "url"), f"{server.url}/other"))
+    assert [one.use for one in home.untrusted] == ["embedding"]
+    assert home.config.embedding.provider == "auto"
+    home.edit((("embedding", "url"), server.url))
+    assert home.untrusted == []
+    revoked = run("trust", "--revoke", home=home.root)
+    assert revoked.returncode == 0
+    assert "waiting  embedding: ollama nomic-embed-text" in revoked.stdout
+    assert Djinn(Home(home.root)).search("kettle").mode == "words"
+    assert len(server.asked) == asked
+
+
+def test_another_home_is_not_trusted_by_that(tmp_path: Path, server: ModelServer) -> None:
+    home = hostile(tmp_path / "home", server)
+    home.trust(home.untrusted)
+    shutil.copytree(home.root, tmp_path / "copy")
+    assert home.untrusted == []
+    assert len(Home(tmp_path / "copy").untrusted) == 3
+
+
+def test_the_users_own_settings_need_no_trust(
+    tmp_path: Path, server: ModelServer, user_folder: Path, run: Run
+) -> None:
+    for key, value in (
+        ("provider", "ollama"), ("model", "nomic-embed-text"), ("url", server.url),
+    ):  # fmt: skip
+        done = run("config", "set", "--user", f"embedding.{key}", value)
+        assert done.returncode == 0, done.stderr
+    made, _ = init(tmp_path / "home")
+    fill(made.root / "vaults" / "shared", 3)
+    assert Djinn(made).index().embedded > 0
+    assert server.asked
+    assert made.untrusted == []
+    # A home may not turn what is the user's own elsewhere.
+    made.edit((("embedding", "url"), "http://127.0.0.1:9"))
+    assert [one.url for one in made.untrusted] == ["http://127.0.0.1:9"]
+    assert made.config.embedding.url == server.url
+    made.edit((("embedding", "url"), None), (("embedding", "key_env"), "PATH"))
+    assert [one.key_env for one in made.untrusted] == ["PATH"]
+    assert made.config.embedding.key_env is None
+
+
+def test_the_environment_is_the_users_own(
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DJINN_EMBEDDING__PROVIDER", "ollama")
+    monkeypatch.setenv("DJINN_EMBEDDING__URL", server.url)
+    made, _ = init(tmp_path / "home")
+    assert made.untrusted == []
+    assert made.config.embedding.url == server.url
+    made.edit((("embedding", "model"), "all-minilm"))
+    assert made.untrusted == [Endpoint("embedding", "ollama", "all-minilm", server.url)]
+
+
+@pytest.mark.parametrize("key", ["agents", "vaults", "state_dir"])
+def test_what_is_a_homes_alone_does_not_stand_in_the_users_settings(
+    home: Home, user_folder: Path, run: Run, key: str
+) -> None:
+    user_folder.mkdir()
+    (user_folder / "config.yaml").write_text(f"{key}: x\n")
+    done = run("status", home=home.root)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert key in done.stderr
+
+
+def test_settings_of_the_user_lie_below_the_homes(home: Home, user_folder: Path) -> None:
+    user_folder.mkdir()
+    (user_folder / "config.yaml").write_text("search: {limit: 3, per_note: 1}\n")
+    home.edit((("search", "limit"), 7))
+    assert (home.config.search.limit, home.config.search.per_note) == (7, 1)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"/a": [{"use": "spy"}]}', "\x00"])
+def test_a_broken_list_of_trust_is_one_line(
+    tmp_path: Path, server: ModelServer, user_folder: Path, text: str
+) -> None:
+    home = hostile(tmp_path / "home", server)
+    user_folder.mkdir()
+    (user_folder / "trusted.json").write_text(text)
+    with pytest.raises(ConfigError, match=r"trusted\.json cannot be read") as caught:
+        home.config  # noqa: B018
+    assert "\n" not in str(caught.value)
+
+
+def test_a_home_that_reaches_nothing(home: Home, run: Run) -> None:
+    done = run("trust", home=home.root)
+    assert done.returncode == 0
+    assert done.stdout.startswith("nothing to trust")
