@@ -17,12 +17,14 @@ from djinn_memory.files import lock
 from djinn_memory.home import Home
 from djinn_memory.models import (
     Embedder,
+    Expand,
     Filters,
     IndexReport,
     Mode,
     Problem,
     ProgressCallback,
     SearchResult,
+    Step,
     Vault,
     silent,
 )
@@ -31,10 +33,12 @@ if TYPE_CHECKING:
     import apsw
 
     from djinn_memory.embedding.ahead import Ahead
+    from djinn_memory.embedding.cross_encoder import CrossEncoder
     from djinn_memory.memories.catalogue import Detail, Entry, Stats
     from djinn_memory.memories.status import Status
     from djinn_memory.models import Vectors
     from djinn_memory.search.query import Query
+    from djinn_memory.search.search import Reorder
     from djinn_memory.store.state import State
 
 SWEEP_WINDOWS = 64
@@ -90,6 +94,13 @@ class Djinn:
         return embedder(self.home.config.embedding, self._progress)
 
     @cached_property
+    def _reranker(self) -> CrossEncoder | None:
+        from djinn_memory.embedding.cross_encoder import CrossEncoder
+
+        name = self.home.config.search.rerank
+        return CrossEncoder(name, self.home.root, self._progress) if name else None
+
+    @cached_property
     def _state(self) -> State:
         from djinn_memory.store.state import State
 
@@ -131,6 +142,8 @@ class Djinn:
             embedded = reused = 0
             if self.embedder:
                 embedded, reused = self._embed(rebuild=rebuild)
+        if self.home.config.search.rerank:
+            self._prepare_reranker()
         windows = self._index.execute("select count(*) from window").get
         return IndexReport(
             notes=tally.notes,
@@ -155,12 +168,16 @@ class Djinn:
         agent: str | None = None,
         mode: Mode | None = None,
         limit: int | None = None,
+        rerank: bool | None = None,
+        expand: Expand | None = None,
     ) -> SearchResult:
         """Find what answers `text` in the vaults that `agent` sees.
 
         Notes that changed are read first, within the limits of `search.sweep_ms` and
         `search.sweep_notes`. Whatever keeps the meaning leg from answering is a problem in the
-        result, and words answer. `UsageError` when there is nothing to search for.
+        result, and words answer. `rerank` and `expand` say otherwise than `search.rerank` and
+        `search.expand`; where they fail the answer is that without them, and a problem.
+        `UsageError` when there is nothing to search for, or nothing to rerank with.
         """
         from djinn_memory.search.search import Limits, search
         from djinn_memory.store.index import memories, vectors
@@ -170,14 +187,19 @@ class Djinn:
         settings = self.home.config.search
         query, filters = _question(text, filters or Filters())
         vaults = self.home.scope(self.home.agent(agent), filters.vaults)
+        steps: list[Step] = []
+        extras: list[Problem] = []
+        reorder = self._reorder(rerank, steps, extras)
+        if (expand or settings.expand) == "llm" and query.asks:
+            query = self._expanded(query, steps, extras)
         mode = mode or settings.mode
         asked_for_meaning = mode == "meaning"
         if self.embedder is None:
             mode = "words"
-        ahead = self._ahead(query.text) if mode != "words" else None
+        ahead = self._ahead(query) if mode != "words" else None
         pending, problems = self._sweep(vaults, ahead)
         vector = self._vector(ahead, problems) if ahead else None
-        if vector is None and query.text:
+        if vector is None and query.asks:
             mode = "words"
         if self.embedder is None and asked_for_meaning:
             why = "embedding.provider is none, so only words were searched"
@@ -191,6 +213,7 @@ class Djinn:
                 mode=mode,
                 vector=vector,
                 limits=Limits(limit or settings.limit, settings.per_note, settings.per_document),
+                reorder=reorder,
             )
             waiting = 0
             if ahead:
@@ -201,10 +224,11 @@ class Djinn:
             hits=hits,
             confident=confident,
             suggestions=spellings,
-            problems=(*self.problems, *problems),
+            problems=(*self.problems, *problems, *extras),
             pending=pending,
             unembedded=waiting,
             milliseconds=(time.monotonic() - began) * 1000,
+            steps=tuple(steps),
         )
 
     @_mending
@@ -335,10 +359,38 @@ class Djinn:
             return seen.changed, seen.problems
         return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
 
-    def _ahead(self, text: str) -> Ahead | None:
+    def _ahead(self, query: Query) -> Ahead | None:
         from djinn_memory.embedding.ahead import Ahead
 
-        return Ahead(self.embedder, text) if self.embedder and text else None
+        return Ahead(self.embedder, *query.for_meaning) if self.embedder and query.asks else None
+
+    def _expanded(self, query: Query, steps: list[Step], problems: list[Problem]) -> Query:
+        from djinn_memory.search.expand import by_model
+
+        query, step, problem = by_model(query, self.home.config.llm)
+        steps.append(step)
+        problems += [problem] if problem else []
+        return query
+
+    def _reorder(
+        self, wanted: bool | None, steps: list[Step], problems: list[Problem]
+    ) -> Reorder | None:
+        settings = self.home.config.search
+        if wanted and not settings.rerank:
+            raise UsageError("search.rerank names no cross-encoder; set it to a name or a folder")
+        if wanted is False or not settings.rerank:
+            return None
+        from djinn_memory.search.rerank import reordering
+
+        assert self._reranker
+        return reordering(self._reranker, settings.rerank_ms, steps, problems)
+
+    def _prepare_reranker(self) -> None:
+        assert self._reranker
+        try:
+            self._reranker.prepare()
+        except Unavailable as error:
+            self.problems.append(Problem("rerank", str(error)))
 
     def _same_space(self) -> bool:
         from djinn_memory.store.index import vectors
@@ -392,6 +444,6 @@ def _question(text: str, filters: Filters) -> tuple[Query, Filters]:
 
     query = parse(text)
     filters = query.narrow(filters)
-    if not query.text and replace(filters, vaults=()) == Filters() and not query.without:
+    if not query.asks and replace(filters, vaults=()) == Filters() and not query.without:
         raise UsageError('nothing to search for; try djinn memory search "a question"')
     return query, filters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from djinn_memory.models import Embedder
@@ -12,19 +13,24 @@ if TYPE_CHECKING:
 
 
 class Ahead:
-    """Embeds a query on a thread of its own while the index is opened and the vaults looked at."""
+    """Embeds a query on a thread of its own while the index is opened and the vaults looked at.
 
-    def __init__(self, embedder: Embedder, text: str) -> None:
+    A query of several texts gets the mean of their vectors by `weights`, or of equal ones.
+    """
+
+    def __init__(
+        self, embedder: Embedder, texts: Sequence[str], weights: Sequence[float] = ()
+    ) -> None:
         self.ready = embedder.ready
         self._outcome: Any = None
         # Not a pool: importing one costs more than the one thread that is needed.
-        self._thread = threading.Thread(target=self._run, args=(embedder, text))
+        self._thread = threading.Thread(target=self._run, args=(embedder, texts, weights))
         if self.ready:
             self._thread.start()
 
-    def _run(self, embedder: Embedder, text: str) -> None:
+    def _run(self, embedder: Embedder, texts: Sequence[str], weights: Sequence[float]) -> None:
         try:
-            self._outcome = embedder.embed([text], query=True)[0]
+            self._outcome = _mean(embedder.embed(texts, query=True), weights)
         except BaseException as error:
             self._outcome = error
 
@@ -35,3 +41,15 @@ class Ahead:
             raise self._outcome
         vector: Vectors = self._outcome
         return vector
+
+
+def _mean(vectors: Vectors, weights: Sequence[float]) -> Vectors:
+    if len(vectors) == 1:
+        only: Vectors = vectors[0]
+        return only
+    import numpy as np
+
+    mean = np.average(vectors, axis=0, weights=weights or None)
+    # Texts that say the opposite leave nothing to divide by.
+    unit: Vectors = (mean / (np.linalg.norm(mean) or 1.0)).astype(np.float32)
+    return unit

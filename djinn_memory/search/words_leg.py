@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +29,9 @@ SATURATED = 2.2
 RARE_WORDS = 2.5
 """So many words of the greatest rarity, fully met, are a full match, however long the query."""
 
+ADDED_SHARE = 0.2
+"""What a model's words count against the user's own, which stay the question."""
+
 _POSSESSIVE = re.compile(r"['’]s\b")
 
 
@@ -42,42 +47,69 @@ class WordsQuery(Struct, frozen=True):
     stems: frozenset[str]
     full: float
     """The score at which a match counts as whole."""
+    added: WordsQuery | None = None
+    """Words that a model would look for too."""
+
+    @property
+    def any(self) -> str:
+        """OR of all words, the user's and the model's."""
+        return f"{self.terms} OR {self.added.terms}" if self.added else self.terms
+
+    @property
+    def marked(self) -> frozenset[str]:
+        """Stems of all words."""
+        return self.stems | self.added.stems if self.added else self.stems
 
     def share(self, score: float) -> float:
         """0 to 1, with one meaning for all queries and vaults."""
         return min(1.0, score / self.full) if self.full > 0 else 0.0
 
 
-def compose(connection: apsw.Connection, text: str) -> WordsQuery | None:
-    """Turn text into a query; None when there is no word in it.
+def compose(
+    connection: apsw.Connection, texts: Sequence[str], added: Sequence[str] = ()
+) -> WordsQuery | None:
+    """Turn texts into a query; None when there is no word in them.
 
+    The first text is what is looked up, the others widen it; neighbours are pairs within a text.
     Stop words are dropped unless there is nothing else. `full` is the least of what a text that
     holds every word could reach, and of a few very rare words' worth: `min(2.2 * sum(idf),
     5.5 * ln(2N))`, for N chunks, with BM25's own idf.
     """
-    asked = words.split(connection, _POSSESSIVE.sub("", text))[:MAX_TERMS]
-    asked = [word for at, word in enumerate(asked) if not _tail_of_run(asked, at)]
-    kept = [word not in stop_words() for word in asked]
-    if not any(kept):
-        kept = [True] * len(asked)
-    terms = [word for word, keep in zip(asked, kept, strict=True) if keep]
-    if not terms:
-        return None
+    asked = [_asked(connection, text) for text in texts]
+    if not any(keep for text in asked for _, keep in text):
+        asked = [[(word, True) for word, _ in text] for text in asked]
+    terms = [[word for word, keep in text if keep] for text in asked]
+    every = [word for text in terms for word in text][:MAX_TERMS]
+    more = compose(connection, added) if added else None
+    if not every:
+        return more
     pairs = {
-        f'"{asked[at]} {asked[at + 1]}"': None
-        for at in range(len(asked) - 1)
-        if kept[at] and kept[at + 1] and asked[at] != asked[at + 1]
+        f'"{word} {after}"': None
+        for text in asked
+        for (word, keep), (after, keep_after) in itertools.pairwise(text)
+        if keep and keep_after and word != after
     }
-    stems = {words.stem(connection, term) for term in terms} - {""}
+    stems = {words.stem(connection, term) for term in every} - {""}
     total = connection.execute("select count(*) from chunk").get or 1
     rarity = sum(_idf(total, words.frequency(connection, stem)) for stem in stems)
     return WordsQuery(
-        " OR ".join(_quoted(term) for term in terms),
+        " OR ".join(_quoted(term) for term in every),
         " OR ".join(pairs),
-        " AND ".join(map(_quoted, terms)) if len(terms) <= LOOKUP_TERMS else "",
+        " AND ".join(map(_quoted, terms[0])) if len(terms[0]) <= LOOKUP_TERMS else "",
         frozenset(stems),
         min(SATURATED * rarity, SATURATED * RARE_WORDS * math.log(2 * total)),
+        more,
     )
+
+
+def _asked(connection: apsw.Connection, text: str) -> list[tuple[str, bool]]:
+    """The words of a text, and whether each says something about what is asked for."""
+    found = words.split(connection, _POSSESSIVE.sub("", text))[:MAX_TERMS]
+    return [
+        (word, word not in stop_words())
+        for at, word in enumerate(found)
+        if not _tail_of_run(found, at)
+    ]
 
 
 def phrase(connection: apsw.Connection, text: str) -> str | None:
@@ -88,11 +120,22 @@ def phrase(connection: apsw.Connection, text: str) -> str | None:
 
 
 def score(connection: apsw.Connection, query: WordsQuery, chunk_ids: list[int]) -> dict[int, float]:
-    """BM25 of words and neighbouring pairs, for those of `chunk_ids` that hold any."""
+    """BM25 of words and neighbouring pairs, for those of `chunk_ids` that hold any.
+
+    With a model's words it is the mean of theirs and the user's, each against its own `full`, in
+    units of the user's.
+    """
     result = words.scores(connection, query.terms, chunk_ids)
     if query.pairs:
         for chunk_id, bonus in words.scores(connection, query.pairs, chunk_ids).items():
             result[chunk_id] = result.get(chunk_id, 0.0) + PAIR_WEIGHT * bonus
+    if query.added:
+        theirs = score(connection, query.added, chunk_ids)
+        result = {
+            chunk_id: (1 - ADDED_SHARE) * result.get(chunk_id, 0.0)
+            + ADDED_SHARE * query.full * query.added.share(theirs.get(chunk_id, 0.0))
+            for chunk_id in {**result, **theirs}
+        }
     return result
 
 

@@ -36,7 +36,7 @@ def test_the_words_of_a_text_match_the_text(connection: apsw.Connection, text: s
         "insert into words (rowid, body) values (1, ?)",
         (words.prepare(text).encode("utf-8", "replace").decode(),),
     )
-    asked = compose(connection, text)
+    asked = compose(connection, (text,))
     exact = phrase(connection, text)
     if asked is None:
         assert not words.split(connection, text)
@@ -51,9 +51,9 @@ def test_the_words_of_a_text_match_the_text(connection: apsw.Connection, text: s
 
 
 def test_stop_words_count_only_when_there_is_nothing_else(connection: apsw.Connection) -> None:
-    asked = compose(connection, "what is the tide")
+    asked = compose(connection, ("what is the tide",))
     assert asked
     assert asked.terms == '"tide"'
-    alone = compose(connection, "to be or not to be")
+    alone = compose(connection, ("to be or not to be",))
     assert alone
     assert '"be"' in alone.terms
