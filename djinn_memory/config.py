@@ -186,6 +186,11 @@ def home_from_environment() -> str | None:
     return os.environ.get("DJINN_HOME") or None
 
 
+def secret(name: str) -> str | None:
+    """A key from the environment, the only place that keys come from; None when it is not set."""
+    return os.environ.get(name, "").strip() or None
+
+
 def model_cache() -> Path:
     """Where exported models are kept: per user, shared by all homes."""
     place = os.environ.get("DJINN_CACHE")
