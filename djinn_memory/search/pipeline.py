@@ -74,7 +74,7 @@ def rank(
         return Ranking(tuple(_newest(connection, where, values)))
     # Parts for the meaning leg alone are asked for by words where there is no other leg.
     texts = query.for_words if vector is not None else query.for_words or query.meanings
-    asked = words_leg.compose(connection, texts, query.added_words)
+    asked = words_leg.compose(connection, texts, query.more_words)
     by_words: list[int] = []
     if asked and mode != "meaning":
         depth = max(DEPTH, limit)

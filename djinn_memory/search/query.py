@@ -44,7 +44,7 @@ class Query(Struct, frozen=True):
     excluded: tuple[tuple[str, str], ...] = ()
     """Filters with a minus, as ("tag", value)."""
     words: tuple[str, ...] = ()
-    """What the words leg is asked beside `text`, counting as much."""
+    """What the words leg is asked beside `text`."""
     meanings: tuple[str, ...] = ()
     """What the meaning leg is asked beside `text`."""
     added_words: tuple[str, ...] = ()
@@ -59,8 +59,13 @@ class Query(Struct, frozen=True):
 
     @property
     def for_words(self) -> tuple[str, ...]:
-        """The texts of the words leg, the user's plain text first."""
-        return tuple(text for text in (self.text, *self.words) if text)
+        """The texts of the words leg: the plain text, or the parts where there is none."""
+        return (self.text,) if self.text else self.words
+
+    @property
+    def more_words(self) -> tuple[str, ...]:
+        """What the words leg is asked too, counting less: as much as plain text it misleads."""
+        return (self.words if self.text else ()) + self.added_words
 
     @property
     def for_meaning(self) -> tuple[tuple[str, ...], tuple[float, ...]]:

@@ -30,7 +30,8 @@ RARE_WORDS = 2.5
 """So many words of the greatest rarity, fully met, are a full match, however long the query."""
 
 ADDED_SHARE = 0.2
-"""What a model's words count against the user's own, which stay the question."""
+"""What widens a question counts so much against it; an equal share costs
+.06 of nDCG@10 on CACM with the words of a title that answers."""
 
 _POSSESSIVE = re.compile(r"['’]s\b")
 
@@ -48,11 +49,11 @@ class WordsQuery(Struct, frozen=True):
     full: float
     """The score at which a match counts as whole."""
     added: WordsQuery | None = None
-    """Words that a model would look for too."""
+    """Words that widen the question."""
 
     @property
     def any(self) -> str:
-        """OR of all words, the user's and the model's."""
+        """OR of all words."""
         return f"{self.terms} OR {self.added.terms}" if self.added else self.terms
 
     @property
@@ -70,7 +71,7 @@ def compose(
 ) -> WordsQuery | None:
     """Turn texts into a query; None when there is no word in them.
 
-    The first text is what is looked up, the others widen it; neighbours are pairs within a text.
+    `added` widens it, see `score`. The first text is what is looked up; neighbours are pairs within a text.
     Stop words are dropped unless there is nothing else. `full` is the least of what a text that
     holds every word could reach, and of a few very rare words' worth: `min(2.2 * sum(idf),
     5.5 * ln(2N))`, for N chunks, with BM25's own idf.
@@ -122,8 +123,8 @@ def phrase(connection: apsw.Connection, text: str) -> str | None:
 def score(connection: apsw.Connection, query: WordsQuery, chunk_ids: list[int]) -> dict[int, float]:
     """BM25 of words and neighbouring pairs, for those of `chunk_ids` that hold any.
 
-    With a model's words it is the mean of theirs and the user's, each against its own `full`, in
-    units of the user's.
+    With words that widen it it is the mean of theirs and its own, each against its own `full`, in
+    units of its own.
     """
     result = words.scores(connection, query.terms, chunk_ids)
     if query.pairs:

@@ -136,7 +136,7 @@ def test_parts_do_not_change_what_stands_before_them(plain: str, passage: str) -
     ("written", "texts", "meant"),
     [
         ("tide", ("tide",), ("tide",)),
-        ("tide words: ebb", ("tide", "ebb"), ("tide",)),
+        ("tide words: ebb", ("tide",), ("tide",)),
         ("tide meaning: the sea", ("tide",), ("tide", "the sea")),
         ("words: ebb flow words: low", ("ebb flow", "low"), ("ebb flow",)),
         ("meaning: the sea", (), ("the sea",)),
