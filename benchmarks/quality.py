@@ -45,7 +45,8 @@ Tried and left out, against hybrid (.4555 and .5868), one-sided p by paired boot
 
 Feedback gains on Cranfield wherever it is set, on CACM within what chance gives (of 131 settings
 none has p < .05 on both, in either mode). The last three are measured with the title of a note
-that answers, the first two of them in the meaning alone; the mean with the plain text brings +.014 (p .02) and +.018 (p .12) there.
+that answers, the first two of them in the
+meaning alone; the mean with the plain text brings +.014 (p .02) and +.018 (p .12) there.
 """
 
 

@@ -71,7 +71,8 @@ def compose(
 ) -> WordsQuery | None:
     """Turn texts into a query; None when there is no word in them.
 
-    `added` widens it, see `score`. The first text is what is looked up; neighbours are pairs within a text.
+    `added` widens it, see `score`. The first text is what
+    is looked up; neighbours are pairs within a text.
     Stop words are dropped unless there is nothing else. `full` is the least of what a text that
     holds every word could reach, and of a few very rare words' worth: `min(2.2 * sum(idf),
     5.5 * ln(2N))`, for N chunks, with BM25's own idf.
