@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from djinn_memory.errors import ConfigError, UsageError
 from djinn_memory.files import lock, write_atomic
-from djinn_memory.models import Dialect, Mode
+from djinn_memory.models import Dialect, Expand, Mode
 
 NAME = r"^[^\W_][\w.-]{0,63}\Z"
 """Names of vaults and agents: they become folder names and command line words."""
@@ -75,7 +75,7 @@ class SearchConfig(msgspec.Struct, forbid_unknown_fields=True):
     sweep_notes: Annotated[int, Meta(ge=0, le=1000)] = 20
     rerank: str | None = None
     rerank_ms: Annotated[int, Meta(ge=1, le=600_000)] = 2000
-    expand: Literal["none", "prf", "llm"] = "none"
+    expand: Expand = "none"
 
 
 class Config(msgspec.Struct, forbid_unknown_fields=True):

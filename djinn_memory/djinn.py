@@ -18,12 +18,14 @@ from djinn_memory.files import lock
 from djinn_memory.home import Home
 from djinn_memory.models import (
     Embedder,
+    Expand,
     Filters,
     IndexReport,
     Mode,
     Problem,
     ProgressCallback,
     SearchResult,
+    Step,
     Vault,
     silent,
 )
@@ -31,10 +33,12 @@ from djinn_memory.models import (
 if TYPE_CHECKING:
     import apsw
 
+    from djinn_memory.embedding.cross_encoder import CrossEncoder
     from djinn_memory.memories.catalogue import Detail, Entry, Stats
     from djinn_memory.memories.status import Status
     from djinn_memory.search.meaning import Meaning
     from djinn_memory.search.query import Query
+    from djinn_memory.search.search import Reorder
     from djinn_memory.store.index.vectors import Space
     from djinn_memory.store.state import State
 
@@ -97,6 +101,13 @@ class Djinn:
         return embedder(self.home.config.embedding, self._progress)
 
     @cached_property
+    def _reranker(self) -> CrossEncoder | None:
+        from djinn_memory.embedding.cross_encoder import CrossEncoder
+
+        name = self.home.config.search.rerank
+        return CrossEncoder(name, self.home.root, self._progress) if name else None
+
+    @cached_property
     def _state(self) -> State:
         from djinn_memory.store.state import State
 
@@ -141,6 +152,8 @@ class Djinn:
                 embedded, reused = self._embed(
                     self.embedder, recipe(self.home.config.embedding), rebuild=rebuild
                 )
+        if self.home.config.search.rerank:
+            self._prepare_reranker()
         windows = self._index.execute("select count(*) from window").get
         return IndexReport(
             notes=tally.notes,
@@ -182,12 +195,16 @@ class Djinn:
         agent: str | None = None,
         mode: Mode | None = None,
         limit: int | None = None,
+        rerank: bool | None = None,
+        expand: Expand | None = None,
     ) -> SearchResult:
         """Find what answers `text` in the vaults that `agent` sees.
 
         Notes that changed are read first, within the limits of `search.sweep_ms` and
         `search.sweep_notes`. Whatever keeps the meaning leg from answering is a problem in the
-        result, and words answer. `UsageError` when there is nothing to search for.
+        result, and words answer. `rerank` and `expand` say otherwise than `search.rerank` and
+        `search.expand`; where they fail the answer is that without them, and a problem.
+        `UsageError` when there is nothing to search for, or nothing to rerank with.
         """
         from djinn_memory.search.search import Limits, search
         from djinn_memory.store.index import memories, vectors
@@ -197,14 +214,19 @@ class Djinn:
         settings = self.home.config.search
         query, filters = _question(text, filters or Filters())
         vaults = self.home.scope(self.home.agent(agent), filters.vaults)
+        steps: list[Step] = []
+        extras: list[Problem] = []
+        reorder = self._reorder(rerank, steps, extras)
+        if (expand or settings.expand) == "llm" and query.asks:
+            query = self._expanded(query, steps, extras)
         mode = mode or settings.mode
-        meaning = self._meaning(query.text) if query.text and mode != "words" else None
+        meaning = self._meaning(query) if query.asks and mode != "words" else None
         pending, problems = self._sweep(vaults, meaning)
         vector = meaning.vector(problems) if meaning else None
         if mode == "meaning" and not self.embedder:
             why = "embedding.provider is none, so only words were searched"
             problems.append(Problem("embedding", why))
-        if vector is None and query.text:
+        if vector is None and query.asks:
             mode = "words"
         with snapshot(self._index):
             hits, confident, spellings = search(
@@ -215,6 +237,7 @@ class Djinn:
                 mode=mode,
                 vector=vector,
                 limits=Limits(limit or settings.limit, settings.per_note, settings.per_document),
+                reorder=reorder,
             )
             waiting = 0
             if meaning:
@@ -225,10 +248,11 @@ class Djinn:
             hits=hits,
             confident=confident,
             suggestions=spellings,
-            problems=(*self.problems, *problems),
+            problems=(*self.problems, *problems, *extras),
             pending=pending,
             unembedded=waiting,
             milliseconds=(time.monotonic() - began) * 1000,
+            steps=tuple(steps),
         )
 
     @_mending
@@ -358,6 +382,34 @@ class Djinn:
             return seen.changed, seen.problems
         return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
 
+    def _expanded(self, query: Query, steps: list[Step], problems: list[Problem]) -> Query:
+        from djinn_memory.search.expand import by_model
+
+        query, step, problem = by_model(query, self.home.config.llm)
+        steps.append(step)
+        problems += [problem] if problem else []
+        return query
+
+    def _reorder(
+        self, wanted: bool | None, steps: list[Step], problems: list[Problem]
+    ) -> Reorder | None:
+        settings = self.home.config.search
+        if wanted and not settings.rerank:
+            raise UsageError("search.rerank names no cross-encoder; set it to a name or a folder")
+        if wanted is False or not settings.rerank:
+            return None
+        from djinn_memory.search.rerank import reordering
+
+        assert self._reranker
+        return reordering(self._reranker, settings.rerank_ms, steps, problems)
+
+    def _prepare_reranker(self) -> None:
+        assert self._reranker
+        try:
+            self._reranker.prepare()
+        except Unavailable as error:
+            self.problems.append(Problem("rerank", str(error)))
+
     def _embed_new(self, meaning: Meaning) -> None:
         """Give the few windows of a look around their vectors, where that is quick."""
         from djinn_memory.store.index import vectors
@@ -367,7 +419,7 @@ class Djinn:
         if space and embedder and embedder.local and meaning.vector([]) is not None:
             self._embed(embedder, space.recipe, at_most=SWEEP_WINDOWS)
 
-    def _meaning(self, text: str) -> Meaning | None:
+    def _meaning(self, query: Query) -> Meaning | None:
         """The meaning leg of a search; None when the home searches by words only."""
         from djinn_memory.search.meaning import Meaning
         from djinn_memory.store.index import vectors
@@ -376,7 +428,7 @@ class Djinn:
             return None
         space = vectors.serving(self._index)
         empty = not self._index.execute("select exists (select 1 from window)").get
-        return Meaning(self._answering(self.embedder, space), space, [text], empty=empty)
+        return Meaning(self._answering(self.embedder, space), space, query, empty=empty)
 
     def _answering(self, wanted: Embedder, space: Space | None) -> Embedder:
         """What embeds queries for `space`: another than `wanted` while a change of model lasts."""
@@ -422,6 +474,6 @@ def _question(text: str, filters: Filters) -> tuple[Query, Filters]:
 
     query = parse(text)
     filters = query.narrow(filters)
-    if not query.text and replace(filters, vaults=()) == Filters() and not query.without:
+    if not query.asks and replace(filters, vaults=()) == Filters() and not query.without:
         raise UsageError('nothing to search for; try djinn memory search "a question"')
     return query, filters

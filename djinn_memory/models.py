@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Plane = Literal["semantic", "episodic", "knowledge", "documents"]
 Mode = Literal["hybrid", "words", "meaning"]
+Expand = Literal["none", "llm"]
 Dialect = Literal["obsidian", "foam", "dendron", "logseq", "markdown"]
 """How the notes of a vault write links, names and properties."""
 
@@ -191,6 +192,17 @@ class Hit(Struct, frozen=True):
     """What the user said of the folder it is in."""
     feedback: float = 0.0
     """What likeness to the best notes added to the legs' parts."""
+    before: int | None = None
+    """Its rank before a cross-encoder read it; None where none did."""
+
+
+class Step(Struct, frozen=True):
+    """What an optional part of a search did."""
+
+    name: Literal["expand", "rerank"]
+    what: str
+    """One sentence."""
+    milliseconds: float
 
 
 class SearchResult(Struct, frozen=True):
@@ -209,6 +221,8 @@ class SearchResult(Struct, frozen=True):
     unembedded: int
     """Windows that are found by words only until `djinn index` has embedded them."""
     milliseconds: float
+    steps: tuple[Step, ...] = ()
+    """What expansion and rerank did, where they were asked for."""
 
 
 class IndexReport(Struct, frozen=True):

@@ -51,7 +51,7 @@ def endpoints(config: Config) -> list[Endpoint]:
     if config.search.rerank:
         found.append(Endpoint("rerank", "sentence-transformers", config.search.rerank))
     llm = config.llm
-    if llm.model or llm.url:
+    if llm.model:
         found.append(Endpoint("llm", llm.provider, llm.model, llm.url, llm.key_env))
     return [one for one in found if one]
 

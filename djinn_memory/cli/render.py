@@ -86,7 +86,7 @@ def search_csv(result: SearchResult, explain: bool) -> None:
 
 
 def search_json(result: SearchResult, explain: bool) -> None:
-    """The result as one object; `--explain` adds each leg's rank and part."""
+    """The result as one object; `--explain` adds each leg's rank and part, and the steps."""
     output.as_json(
         "djinn.search/1",
         query=result.query,
@@ -94,6 +94,7 @@ def search_json(result: SearchResult, explain: bool) -> None:
         confident=result.confident,
         hits=[_hit(hit, explain) for hit in result.hits],
         suggestions=result.suggestions,
+        **({"steps": result.steps} if explain else {}),
         pending=result.pending,
         unembedded=result.unembedded,
         milliseconds=round(result.milliseconds, 1),
@@ -101,8 +102,10 @@ def search_json(result: SearchResult, explain: bool) -> None:
     )
 
 
-def search_talk(result: SearchResult, *, quiet: bool) -> None:
+def search_talk(result: SearchResult, *, quiet: bool, explain: bool = False) -> None:
     """What a person should know beside the hits."""
+    for step in result.steps if explain else ():
+        talk(dim(f"{step.name}: {clean(step.what)} ({step.milliseconds:,.0f} ms)"))
     output.problems(result.problems)
     if not quiet:
         if not result.hits:
@@ -168,7 +171,7 @@ def _link(link: LinkEnd, forward: bool) -> str:
 def _hit(hit: Hit, explain: bool) -> dict[str, Any]:
     fields = asdict(hit)
     if not explain:
-        del fields["feedback"]
+        del fields["feedback"], fields["before"]
         fields["legs"] = {name: leg.raw for name, leg in hit.legs.items()}
     return fields
 
@@ -193,7 +196,7 @@ def _marked(hit: Hit, before: str, after: str) -> str:
 
 
 def _explained(hit: Hit) -> str:
-    names = {"words": "words BM25", "meaning": "meaning cosine"}
+    names = {"words": "words BM25", "meaning": "meaning cosine", "rerank": "cross-encoder"}
     parts = [
         f"{names[name]} {leg.raw:.3f}"
         f"{f' (rank {leg.rank})' if leg.rank else ''} gives {leg.part:.3f}"
@@ -201,6 +204,8 @@ def _explained(hit: Hit) -> str:
     ]
     if hit.feedback:
         parts.append(f"likeness to the best {hit.feedback:+.3f}")
+    if hit.before:
+        parts.append(f"rank before {hit.before}")
     return "; ".join(parts) or "filter only"
 
 

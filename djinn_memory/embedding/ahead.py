@@ -13,17 +13,22 @@ if TYPE_CHECKING:
 
 
 class Ahead:
-    """Embeds a query on a thread of its own while the vaults are looked at."""
+    """Embeds a query on a thread of its own while the vaults are looked at.
 
-    def __init__(self, embedder: Embedder, texts: Sequence[str]) -> None:
+    A query of several texts gets the mean of their vectors by `weights`, or of equal ones.
+    """
+
+    def __init__(
+        self, embedder: Embedder, texts: Sequence[str], weights: Sequence[float] = ()
+    ) -> None:
         self._outcome: Any = None
         # Not a pool: importing one costs more than the one thread that is needed.
-        self._thread = threading.Thread(target=self._run, args=(embedder, texts))
+        self._thread = threading.Thread(target=self._run, args=(embedder, texts, weights))
         self._thread.start()
 
-    def _run(self, embedder: Embedder, texts: Sequence[str]) -> None:
+    def _run(self, embedder: Embedder, texts: Sequence[str], weights: Sequence[float]) -> None:
         try:
-            self._outcome = embedder.embed(texts, query=True)
+            self._outcome = _mean(embedder.embed(texts, query=True), weights)
         except BaseException as error:
             self._outcome = error
 
@@ -32,8 +37,17 @@ class Ahead:
         self._thread.join()
         if isinstance(self._outcome, BaseException):
             raise self._outcome
-        vectors: Vectors = self._outcome
-        if len(vectors) > 1:
-            vectors = vectors.mean(axis=0, keepdims=True)
-            vectors /= max(1e-9, float((vectors @ vectors.T).item()) ** 0.5)
-        return vectors[0]  # type: ignore[no-any-return]
+        vector: Vectors = self._outcome
+        return vector
+
+
+def _mean(vectors: Vectors, weights: Sequence[float]) -> Vectors:
+    if len(vectors) == 1:
+        only: Vectors = vectors[0]
+        return only
+    import numpy as np
+
+    mean = np.average(vectors, axis=0, weights=weights or None)
+    # Texts that say the opposite leave nothing to divide by.
+    unit: Vectors = (mean / (np.linalg.norm(mean) or 1.0)).astype(np.float32)
+    return unit

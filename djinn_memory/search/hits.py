@@ -39,7 +39,7 @@ def hit(
      updated, date, start, stop) = row  # fmt: skip
     window = (start, stop) if start is not None and stop > start else (0, len(text))
     excerpt, marks = snippet(text, window, matches)
-    legs = {"words": candidate.words, "meaning": candidate.meaning}
+    legs = {"words": candidate.words, "meaning": candidate.meaning, "rerank": candidate.rerank}
     return Hit(
         rank=rank,
         id=uid,
@@ -61,6 +61,7 @@ def hit(
         legs={name: leg for name, leg in legs.items() if leg is not None},
         context=context(vaults[vault], path),
         feedback=candidate.feedback,
+        before=candidate.before,
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from djinn_memory.embedding.ahead import Ahead
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import Embedder, Problem
+from djinn_memory.search.query import Query
 from djinn_memory.store.index.vectors import Space
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class Meaning:
     """Begins to embed a question at once, for the space that answers; `vector` waits for it."""
 
     def __init__(
-        self, embedder: Embedder, space: Space | None, texts: Sequence[str], *, empty: bool
+        self, embedder: Embedder, space: Space | None, query: Query, *, empty: bool
     ) -> None:
         self._embedder = embedder
         self._space = space
@@ -36,7 +36,7 @@ class Meaning:
                 f"{embedder.identity}{_REMEDY}"
             )
         else:
-            self._ahead = Ahead(embedder, texts)
+            self._ahead = Ahead(embedder, *query.for_meaning)
 
     @property
     def embedder(self) -> Embedder | None:

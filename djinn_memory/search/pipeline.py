@@ -43,6 +43,10 @@ class Candidate(Struct):
     """The window nearest to the query's meaning."""
     cosine: float | None = None
     """Its cosine on the scale that all models share; None where only words were asked."""
+    rerank: LegScore | None = None
+    """What a cross-encoder said, the raw score as a probability."""
+    before: int | None = None
+    """Its place before the cross-encoder read it."""
 
 
 class Ranking(Struct, frozen=True):
@@ -72,13 +76,15 @@ def rank(
     of filters only lists the newest first.
     """
     where, values = _restrict(connection, query, filters, vault_ids)
-    if not query.text:
+    if not query.asks:
         return Ranking(tuple(_newest(connection, where, values)))
-    asked = words_leg.compose(connection, query.text)
+    # Parts for the meaning leg alone are asked for by words where there is no other leg.
+    texts = query.for_words if vector is not None else query.for_words or query.meanings
+    asked = words_leg.compose(connection, texts, query.more_words)
     by_words: list[int] = []
     if asked and mode != "meaning":
         depth = max(DEPTH, limit)
-        by_words = words.search(connection, asked.terms, where, values, depth, per_note)
+        by_words = words.search(connection, asked.any, where, values, depth, per_note)
     looked_up: frozenset[int] = frozenset()
     if asked and asked.every and mode != "meaning":
         looked_up = frozenset(words.search(connection, asked.every, where, values, limit))
@@ -91,7 +97,7 @@ def rank(
     found = _measure(connection, space, [*by_words, *by_meaning], vector)
     shares = _shares(connection, asked, list(found), mode)
     candidates = _candidates(space.calibration.scale, found, shares, by_words, mode)
-    return Ranking(tuple(candidates), looked_up, asked.stems if asked else frozenset())
+    return Ranking(tuple(candidates), looked_up, asked.marked if asked else frozenset())
 
 
 def _candidates(
@@ -192,7 +198,7 @@ def _by_words(
         )
         for place, chunk in enumerate(best, 1)
     )
-    return Ranking(candidates, looked_up, asked.stems)
+    return Ranking(candidates, looked_up, asked.marked)
 
 
 def _nearest(

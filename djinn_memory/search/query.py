@@ -1,10 +1,11 @@
-"""What a query says: words, quoted phrases, words to leave out, and filters written in it."""
+"""What a query says: words, phrases, words to leave out, filters, and parts for one leg alone."""
 
 from __future__ import annotations
 
+import itertools
 import re
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from djinn_memory.models import Filters
@@ -12,11 +13,21 @@ from djinn_memory.models import Filters
 MAX_OPERATORS = 50
 """Phrases, words left out and filters of one query; what comes after them is text."""
 
+MAX_MARKS = 20
+"""Parts of one query for one leg: each of meaning is embedded. What comes after them is text."""
+
+OWN_SHARE = 0.6
+"""What the user's own texts count in the mean with a model's; .5 to .8 gain on two collections."""
+
 _PART = re.compile(
     r'(?P<minus>-?)(?:(?P<key>tag|type|path):(?P<value>"[^"]+"|[^\s"]+)'
     r'|"(?P<phrase>[^"]*)"|(?P<text>[^\s"]+|"))',
     re.IGNORECASE,
 )
+
+
+_MARK = re.compile(r'"[^"]*"|(?<!\S)(?P<leg>words|meaning):', re.IGNORECASE)
+"""Where a part for one leg begins. A quoted mark is text, so quotes are passed over."""
 
 
 class Query(Struct, frozen=True):
@@ -32,6 +43,48 @@ class Query(Struct, frozen=True):
     paths: tuple[str, ...] = ()
     excluded: tuple[tuple[str, str], ...] = ()
     """Filters with a minus, as ("tag", value)."""
+    words: tuple[str, ...] = ()
+    """What the words leg is asked beside `text`."""
+    meanings: tuple[str, ...] = ()
+    """What the meaning leg is asked beside `text`."""
+    added_words: tuple[str, ...] = ()
+    """What a model would look for too; counts less than what the user said."""
+    added_meanings: tuple[str, ...] = ()
+    """How a model thinks that an answer reads; counts less than what the user said."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is anything to search for; else the filters alone answer."""
+        return bool(self.text or self.words or self.meanings)
+
+    @property
+    def for_words(self) -> tuple[str, ...]:
+        """The texts of the words leg: the plain text, or the parts where there is none."""
+        return (self.text,) if self.text else self.words
+
+    @property
+    def more_words(self) -> tuple[str, ...]:
+        """What the words leg is asked too, counting less: as much as plain text it misleads."""
+        return (self.words if self.text else ()) + self.added_words
+
+    @property
+    def for_meaning(self) -> tuple[tuple[str, ...], tuple[float, ...]]:
+        """The texts of the meaning leg, and what each counts in the mean of their vectors.
+
+        The plain text is one of them beside parts of meaning: without it these mislead
+        (nDCG@10 on CACM .49 against .57).
+        """
+        own = tuple(text for text in (self.text, *self.meanings) if text) or self.words[:1]
+        if not (own and self.added_meanings):
+            return own, (1.0,) * len(own)
+        theirs = (1 - OWN_SHARE) / len(self.added_meanings)
+        weights = (OWN_SHARE / len(own),) * len(own) + (theirs,) * len(self.added_meanings)
+        return own + self.added_meanings, weights
+
+    @property
+    def question(self) -> str:
+        """The query as one text, for a model that reads it."""
+        return self.text or " ".join(self.words or self.meanings)
 
     def narrow(self, filters: Filters) -> Filters:
         """`filters` with those written in the query."""
@@ -49,39 +102,94 @@ def parse(query: str) -> Query:
 
     `"a b"` asks for the phrase, `-word` or `-"a b"` leaves out notes with it, `tag:x`, `type:x` and
     `path:x` filter, with a minus they leave out. A minus inside a word or alone is just text.
+    `words:` and `meaning:` begin a part for that leg alone, see `_parts`; a part of words is read
+    like the rest, a part of meaning is text as it stands.
     """
-    text: list[str] = []
-    phrases: list[str] = []
-    without: list[str] = []
-    wanted: dict[str, list[str]] = {"tag": [], "type": [], "path": []}
-    excluded: list[tuple[str, str]] = []
     readable = query.replace("\0", " ").encode("utf-8", "replace").decode()
-    spare = MAX_OPERATORS
-    for part in _PART.finditer(readable):
-        minus, phrase, word = part["minus"], part["phrase"], part["text"]
-        value = (part["value"] or "").strip('"').lstrip("#")
-        if not spare:
-            text.append(part[0])
+    found = _Found()
+    plain: list[str] = []
+    words: list[str] = []
+    meanings: list[str] = []
+    for leg, part in _parts(readable):
+        if leg == "meaning":
+            meanings.append(" ".join(part.split()))
+        else:
+            text = _operators(part, found)
+            (words if leg else plain).append(text)
+    return Query(
+        " ".join(text for text in plain if text),
+        tuple(found.phrases),
+        tuple(found.without),
+        tuple(found.wanted["tag"]),
+        tuple(found.wanted["type"]),
+        tuple(found.wanted["path"]),
+        tuple(found.excluded),
+        tuple(text for text in words if text),
+        tuple(meanings),
+    )
+
+
+class _Found(Struct):
+    """The operators of a query, gathered from all of its parts."""
+
+    phrases: list[str] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
+    wanted: dict[str, list[str]] = field(
+        default_factory=lambda: {"tag": [], "type": [], "path": []}
+    )
+    excluded: list[tuple[str, str]] = field(default_factory=list)
+    spare: int = MAX_OPERATORS
+
+
+def _parts(query: str) -> list[tuple[str, str]]:
+    """The query cut at its marks, as (leg, text); the leg of plain text is "".
+
+    A mark stands at the start of a line or after white space. It is text where nothing follows it
+    before the next one, and within a line behind a stop word: in "what is the meaning: x" a person
+    goes on speaking.
+    """
+    marks = [found for found in _MARK.finditer(query) if found["leg"]][:MAX_MARKS]
+    if not marks:
+        return [("", query)]
+    parts = [("", query[: marks[0].start()])]
+    for mark, after in itertools.zip_longest(marks, marks[1:]):
+        text = query[mark.end() : after.start() if after else None]
+        if text.strip() and not _spoken(query, mark.start()):
+            parts.append((mark["leg"].lower(), text))
+        else:
+            leg, before = parts[-1]
+            parts[-1] = (leg, f"{before}{mark[0]}{text}")
+    return parts
+
+
+def _spoken(query: str, at: int) -> bool:
+    """Whether the line before `at` breaks off at a stop word, so that a sentence goes on."""
+    from djinn_memory.search.words_leg import stop_words
+
+    line = query[max(query.rfind("\n", 0, at) + 1, at - 50) : at].split()
+    return bool(line) and line[-1].lower() in stop_words()
+
+
+def _operators(part: str, found: _Found) -> str:
+    """What is left of a part as text; its operators are added to `found`."""
+    text: list[str] = []
+    for token in _PART.finditer(part):
+        minus, phrase, word = token["minus"], token["phrase"], token["text"]
+        value = (token["value"] or "").strip('"').lstrip("#")
+        if not found.spare:
+            text.append(token[0])
             continue
         if value and minus:
-            excluded.append((part["key"].lower(), value))
+            found.excluded.append((token["key"].lower(), value))
         elif value:
-            wanted[part["key"].lower()].append(value)
+            found.wanted[token["key"].lower()].append(value)
         elif minus and re.match(r"\w", phrase or word or ""):
-            without.append(phrase or word)
+            found.without.append(phrase or word)
         elif phrase and re.search(r"\w", phrase):
-            phrases.append(phrase)
+            found.phrases.append(phrase)
             text.append(phrase)
         else:
-            text.append(part[0])
+            text.append(token[0])
             continue
-        spare -= 1
-    return Query(
-        " ".join(text).strip(),
-        tuple(phrases),
-        tuple(without),
-        tuple(wanted["tag"]),
-        tuple(wanted["type"]),
-        tuple(wanted["path"]),
-        tuple(excluded),
-    )
+        found.spare -= 1
+    return " ".join(text).strip()

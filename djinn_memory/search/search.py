@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import apsw
 from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory.models import Filters, Hit, Mode, Vault
 from djinn_memory.search import fusion, hits
@@ -18,6 +19,12 @@ from djinn_memory.store.index.memories import vault_ids
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
+
+
+Reorder = Callable[[apsw.Connection, Query, list[Candidate]], list[Candidate]]
+
+RERANKED = 30
+"""Candidates that a cross-encoder reads: three screens of hits; lower ones are rarely seen."""
 
 
 class Limits(Struct, frozen=True):
@@ -37,11 +44,14 @@ def search(
     mode: Mode,
     vector: Vectors | None,
     limits: Limits,
+    reorder: Reorder | None = None,
 ) -> tuple[tuple[Hit, ...], bool, tuple[str, ...]]:
     """Hits, whether they are likely meant, and near spellings where the words found nothing.
 
-    A note that is gone from the disk is not shown, whatever the index says.
+    A note that is gone from the disk is not shown, whatever the index says. `reorder` may change
+    the order of the first of them, see `rerank`.
     """
+    depth = limits if reorder is None else replace(limits, hits=max(limits.hits, RERANKED))
     numbered = vault_ids(connection, vaults)
     ranking = rank(
         connection,
@@ -50,20 +60,22 @@ def search(
         list(numbered),
         mode=mode,
         vector=vector,
-        limit=limits.hits,
+        limit=depth.hits,
         per_note=max(limits.per_note, limits.per_document),
     )
-    chosen = _present(connection, ranking, numbered, limits)
+    chosen = _present(connection, ranking, numbered, depth)
+    if reorder and query.asks:
+        chosen = reorder(connection, query, chosen)[: limits.hits]
     matches = hits.matcher(connection, ranking.stems)
     found = tuple(
         hits.hit(connection, candidate, place, numbered, matches)
         for place, candidate in enumerate(chosen, 1)
     )
     spellings: tuple[str, ...] = ()
-    sure = not query.text or _confident(ranking, chosen)
-    if query.text and not (found and sure):
+    sure = not query.asks or _confident(ranking, chosen)
+    if query.asks and not (found and sure):
         where, values = condition(Filters(), list(numbered))
-        spellings = near_spellings(connection, query.text, where, values)
+        spellings = near_spellings(connection, " ".join(query.for_words), where, values)
     return found, bool(found) and sure, spellings
 
 

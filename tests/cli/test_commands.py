@@ -251,6 +251,27 @@ def test_explain_shows_each_leg(kept: Home, run: Run) -> None:
     assert "likeness to the best" in text
 
 
+def test_explain_shows_each_step(kept: Home, run: Run) -> None:
+    ask = ("memory", "search", "tide", "--expand", "llm", "--explain")
+    plain = run("memory", "search", "tide", "--json", "--explain", home=kept.root)
+    assert json.loads(plain.stdout)["steps"] == []
+    done = run(*ask, "--json", home=kept.root)
+    assert done.returncode == 0
+    result = json.loads(done.stdout)
+    [step] = result["steps"]
+    assert step["name"] == "expand"
+    assert step["milliseconds"] >= 0
+    assert "llm.model is not set" in result["problems"][0]["why"]
+    assert [hit["path"] for hit in result["hits"]] == [
+        hit["path"] for hit in json.loads(plain.stdout)["hits"]
+    ]
+    assert "expand: the model did not answer" in run(*ask, home=kept.root).stderr
+    wrong = run("memory", "search", "tide", "--rerank", home=kept.root)
+    assert wrong.returncode == 2
+    assert "search.rerank" in wrong.stderr
+    assert run("memory", "search", "tide", "--expand", "prf", home=kept.root).returncode == 2
+
+
 def test_nothing_found_is_exit_0(kept: Home, run: Run) -> None:
     done = run("memory", "search", "harborlight", "--mode", "words", home=kept.root)
     assert done.returncode == 0

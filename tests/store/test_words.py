@@ -55,7 +55,7 @@ def test_the_words_of_a_text_match_the_text(
     )  # fmt: skip
     match = "select count(*) from words where words match ?"
     for asked_text in (text, *text.split()):
-        asked = compose(connection, asked_text)
+        asked = compose(connection, (asked_text,))
         exact = phrase(connection, asked_text)
         if asked is None:
             assert not words.split(connection, asked_text)
@@ -71,9 +71,9 @@ def test_the_words_of_a_text_match_the_text(
 
 def test_stop_words_count_only_when_there_is_nothing_else(connection: apsw.Connection) -> None:
     connection.execute("delete from meta")
-    asked = compose(connection, "what is the tide")
+    asked = compose(connection, ("what is the tide",))
     assert asked
     assert asked.terms == '"tide"'
-    alone = compose(connection, "to be or not to be")
+    alone = compose(connection, ("to be or not to be",))
     assert alone
     assert '"be"' in alone.terms

@@ -24,6 +24,13 @@ class Mode(StrEnum):
     meaning = "meaning"
 
 
+class Expand(StrEnum):
+    """Who widens the question."""
+
+    none = "none"
+    llm = "llm"
+
+
 class Format(StrEnum):
     """How hits are printed."""
 
@@ -47,7 +54,7 @@ def search(
         list[str],
         typer.Argument(
             help='A question or words. "a b" asks for the phrase, -word leaves out, '
-            "tag:x type:x path:x filter."
+            "tag:x type:x path:x filter. words: and meaning: begin text for one leg alone."
         ),
     ],
     limit: options.Limit = None,
@@ -62,8 +69,22 @@ def search(
     mode: Annotated[
         Mode | None, typer.Option("--mode", help="Both legs, or one of them.", show_default=False)
     ] = None,
+    rerank: Annotated[
+        bool | None,
+        typer.Option(
+            "--rerank/--no-rerank",
+            help="Let the cross-encoder of search.rerank read the best hits.",
+            show_default=False,
+        ),
+    ] = None,
+    expand: Annotated[
+        Expand | None,
+        typer.Option(
+            "--expand", help="Let the model of llm widen the question.", show_default=False
+        ),
+    ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show what each leg said of each hit.")
+        bool, typer.Option("--explain", help="Show what each leg and step said of each hit.")
     ] = False,
     json: options.Json = False,
     form: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.table,
@@ -76,13 +97,19 @@ def search(
         vaults=vaults, types=types, tags=tags, planes=planes, since=since, until=until, where=where
     )
     result = options.open_djinn(ctx).search(
-        " ".join(query), asked, agent=agent, mode=mode.value if mode else None, limit=limit
+        " ".join(query),
+        asked,
+        agent=agent,
+        mode=mode.value if mode else None,
+        limit=limit,
+        rerank=rerank,
+        expand=expand.value if expand else None,
     )
     if json:
         render.search_json(result, explain)
         return
     getattr(render, f"search_{form.value}")(result, explain)
-    render.search_talk(result, quiet=form is Format.table)
+    render.search_talk(result, quiet=form is Format.table, explain=explain)
 
 
 @app.command(

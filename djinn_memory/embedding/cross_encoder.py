@@ -1,0 +1,353 @@
+"""A cross-encoder of sentence-transformers: reads a question and a text together, scores the pair.
+
+It is exported once to ONNX; what does not export is run by torch, which takes seconds to load.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import tempfile
+import threading
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from djinn_memory.config import model_cache
+from djinn_memory.embedding.local import open_session
+from djinn_memory.errors import Unavailable
+from djinn_memory.files import expand, lock, write_atomic
+from djinn_memory.models import Progress, ProgressCallback, silent
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
+
+FORMAT = 1
+"""Raised when an exported model of before can no longer be used."""
+
+MAX_TOKENS = 512
+"""Of question and text together: a window and a long question; attention is quadratic in it."""
+
+MIN_ORDER = 0.97
+"""Of two texts for one question, so many have to stay in the original's order with int8."""
+
+QUESTIONS, TEXTS = 12, 20
+"""Built-in sentences that are asked with, and texts for each, to compare the orders."""
+
+Pair = tuple[str, str]
+
+
+class CrossEncoder:
+    """The model `name`: a folder, relative to `root`, or a name in the Hugging Face cache.
+
+    Nothing is downloaded. Cheap to make; `scores` loads the model when it is first called, and may
+    be called by several threads.
+    """
+
+    def __init__(self, name: str, root: Path, progress: ProgressCallback = silent) -> None:
+        self.name = name
+        self._folder = root / expand(name)
+        self._progress = progress
+        self._lock = threading.Lock()
+
+    @property
+    def ready(self) -> bool:
+        """Whether these weights were prepared before."""
+        try:
+            card = self._read_card()
+        except (OSError, ValueError):
+            return False
+        stamp = _stamp(self._folder) if self._folder.is_dir() else None
+        return stamp is None or stamp == card.get("stamp")
+
+    def prepare(self) -> None:
+        """Export the model if it was not; `Unavailable` when it is not there or no cross-encoder.
+
+        Whole or not at all; two processes at once make it once.
+        """
+        if self.ready:
+            return
+        source = self._source()
+        self._progress(Progress("prepare", 0, None, "preparing the reranker, once"))
+        place = self._place
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with lock(place.with_suffix(".lock"), timeout=600):
+                if self.ready:
+                    return
+                scratch = Path(tempfile.mkdtemp(dir=place.parent, prefix=".export-"))
+                try:
+                    _export(source, scratch)
+                    shutil.rmtree(place, ignore_errors=True)
+                    scratch.rename(place)
+                finally:
+                    shutil.rmtree(scratch, ignore_errors=True)
+        except OSError as error:
+            raise Unavailable(
+                f"the reranker cannot be prepared in {place.parent}: {error.strerror or error}; "
+                "make room there or set DJINN_CACHE"
+            ) from None
+        self._progress(Progress("prepare", 1, 1, "reranker ready"))
+
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """How likely each text answers, as log-odds; any real number, 0 for "as likely as not".
+
+        Raises `Unavailable` when the model was not prepared or is damaged.
+        """
+        pairs = [(question, text) for text in texts]
+        with self._lock:
+            score = self._score
+        return [float(value) for value in score(pairs)] if pairs else []
+
+    @property
+    def precision(self) -> str:
+        """`int8`, `fp32`, or `torch` for a model that cannot be exported."""
+        return str(self._read_card()["precision"])
+
+    @cached_property
+    def _score(self) -> Any:
+        if not self.ready:
+            raise Unavailable(f"the reranker {self.name} is not prepared yet; run `djinn index`")
+        card = self._read_card()
+        if card["precision"] == "torch":
+            return _torch_scorer(Path(card["source"]))
+        return _onnx_scorer(self._place, card)
+
+    def _read_card(self) -> dict[str, Any]:
+        card: dict[str, Any] = json.loads((self._place / "model.json").read_text())
+        return card
+
+    @cached_property
+    def _place(self) -> Path:
+        named = str(self._folder.resolve()) if self._folder.is_dir() else self.name
+        digest = hashlib.sha256(named.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        return model_cache() / "rerankers" / f"{digest}-{FORMAT}"
+
+    def _source(self) -> Path:
+        """The folder of the original."""
+        if self._folder.is_dir():
+            return self._folder.resolve()
+        _offline()
+        from huggingface_hub import snapshot_download
+
+        try:
+            return Path(snapshot_download(self.name, local_files_only=True))
+        except (OSError, ValueError):
+            raise Unavailable(
+                f"search.rerank: {self.name} is neither a folder nor in the Hugging Face cache; "
+                f"`hf download {self.name}` puts it there"
+            ) from None
+
+
+def _offline() -> None:
+    # The model lies on this disk: nothing is to be asked of a hub, nor told to it.
+    os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1")
+
+
+def _stamp(folder: Path) -> list[list[Any]]:
+    """Tells one state of a model's folder from another, without reading the weights."""
+    files = [*folder.glob("*.safetensors"), *folder.glob("*.bin"), *folder.glob("*.json")]
+    return [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in sorted(files)]
+
+
+def _export(source: Path, scratch: Path) -> None:
+    """Write the card, and graph and tokenizer where the graph says what the original does."""
+    stamp = _stamp(source)
+    model = _original(source)
+    pairs = _pairs()
+    reference = _predict(model, pairs)
+    card = {
+        "source": str(source),
+        "stamp": stamp,
+        "precision": "torch",
+        "inputs": list(model.tokenizer.model_input_names),
+        "pad": int(model.tokenizer.pad_token_id or 0),
+        "max_tokens": _max_tokens(model),
+    }
+    try:
+        card["precision"] = _graph(model, scratch, card, pairs, reference)
+    except Exception:  # whatever the exporter cannot do, it says in exceptions of every kind
+        for file in scratch.iterdir():
+            file.unlink()
+    write_atomic(scratch / "model.json", json.dumps(card, indent=1).encode())
+
+
+def _original(source: Path) -> Any:
+    _offline()
+    logging.disable(logging.WARNING)
+    try:
+        from sentence_transformers import CrossEncoder as Original
+        from transformers.utils.logging import disable_progress_bar
+
+        disable_progress_bar()
+        return Original(
+            str(source),
+            device="cpu",
+            local_files_only=True,
+            model_kwargs={"attn_implementation": "eager"},
+        )
+    except Exception as error:  # a folder that holds no such model fails in a hundred ways
+        why = " ".join(str(error).split())[:200]
+        raise Unavailable(f"search.rerank: {source} is no cross-encoder: {why}") from None
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def _max_tokens(model: Any) -> int:
+    # The library renamed it in version 6.
+    own = getattr(model, "max_seq_length", None) or getattr(model, "max_length", None)
+    return min(MAX_TOKENS, int(own or MAX_TOKENS))
+
+
+def _predict(model: Any, pairs: Sequence[Pair]) -> Any:
+    """Log-odds by the original: of its one output, or of the second of two against the first."""
+    import torch
+
+    made = model.predict(list(pairs), activation_fn=torch.nn.Identity(), show_progress_bar=False)
+    return _log_odds(made)
+
+
+def _log_odds(outputs: Vectors) -> Vectors:
+    if outputs.ndim == 1 or outputs.shape[1] == 1:
+        return outputs.reshape(-1)
+    if outputs.shape[1] == 2:
+        difference: Vectors = outputs[:, 1] - outputs[:, 0]
+        return difference
+    raise Unavailable(
+        f"search.rerank: a model with {outputs.shape[1]} outputs tells classes apart; "
+        "a cross-encoder for search has one"
+    )
+
+
+def _torch_scorer(source: Path) -> Any:
+    model = _original(source)
+    return lambda pairs: _predict(model, pairs)
+
+
+def _onnx_scorer(folder: Path, card: dict[str, Any]) -> Any:
+    session = open_session(folder / "model.onnx", 0)
+    tokenizer = _open_tokenizer(folder, card)
+    return lambda pairs: _run(session, tokenizer, card, pairs)
+
+
+def _open_tokenizer(folder: Path, card: dict[str, Any]) -> Any:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.enable_truncation(card["max_tokens"])
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _run(session: Any, tokenizer: Any, card: dict[str, Any], pairs: Sequence[Pair]) -> Vectors:
+    import numpy as np
+
+    tokens = tokenizer.encode_batch(list(pairs))
+    shape = (len(tokens), max(len(one.ids) for one in tokens))
+    feed = {
+        "input_ids": np.full(shape, card["pad"], dtype=np.int64),
+        "attention_mask": np.zeros(shape, dtype=np.int64),
+        "token_type_ids": np.zeros(shape, dtype=np.int64),
+    }
+    for row, one in enumerate(tokens):
+        feed["input_ids"][row, : len(one.ids)] = one.ids
+        feed["attention_mask"][row, : len(one.ids)] = 1
+        feed["token_type_ids"][row, : len(one.ids)] = one.type_ids
+    wanted = {name: feed[name] for name in card["inputs"]}
+    return _log_odds(session.run(None, wanted)[0])
+
+
+def _pairs() -> list[Pair]:
+    """Built-in sentences as questions, each with TEXTS others."""
+    from djinn_memory.embedding.export import sentences
+
+    texts = sentences()
+    step = len(texts) // QUESTIONS
+    return [
+        (texts[at * step], texts[(at * step + 1 + other * 7) % len(texts)])
+        for at in range(QUESTIONS)
+        for other in range(TEXTS)
+    ]
+
+
+def _graph(
+    model: Any, scratch: Path, card: dict[str, Any], pairs: Sequence[Pair], reference: Vectors
+) -> str:
+    """Write model.onnx and tokenizer.json; returns the precision that keeps the order."""
+    from djinn_memory.embedding import export
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _trace(model, scratch / "fp32.onnx", card["inputs"])
+        export._quantize(scratch / "fp32.onnx", scratch / "int8.onnx")
+    model.tokenizer.backend_tokenizer.save(str(scratch / "tokenizer.json"))
+    tokenizer = _open_tokenizer(scratch, card)
+    for precision in ("int8", "fp32"):
+        session = export._optimize(scratch / f"{precision}.onnx", scratch / "model.onnx")
+        made = [
+            score
+            for at in range(0, len(pairs), TEXTS)
+            for score in _run(session, tokenizer, card, pairs[at : at + TEXTS])
+        ]
+        if _same_order(made, reference) >= MIN_ORDER:
+            break
+    else:
+        raise Unavailable("the exported reranker strays from its original")
+    for name in ("fp32.onnx", "int8.onnx"):
+        (scratch / name).unlink()
+    return precision
+
+
+def _same_order(made: Sequence[float], reference: Vectors) -> float:
+    """Of two texts for one question, how many stand in the original's order."""
+    import numpy as np
+
+    ours = np.asarray(made).reshape(-1, TEXTS)
+    theirs = np.asarray(reference).reshape(-1, TEXTS)
+    first, second = np.triu_indices(TEXTS, 1)
+    same = np.sign(ours[:, first] - ours[:, second]) == np.sign(
+        theirs[:, first] - theirs[:, second]
+    )
+    return float(same.mean())
+
+
+def _trace(model: Any, target: Path, inputs: Sequence[str]) -> None:
+    logging.disable(logging.WARNING)
+    try:
+        import torch
+
+        class Whole(torch.nn.Module):  # type: ignore[misc]
+            def __init__(self) -> None:
+                super().__init__()
+                self.model = model.model
+
+            def forward(self, *tensors: Any) -> Any:
+                return self.model(**dict(zip(inputs, tensors, strict=True))).logits
+
+        ids = torch.ones(2, 16, dtype=torch.long)
+        mask = torch.ones(2, 16, dtype=torch.long)
+        mask[1, 9:] = 0
+        examples = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "token_type_ids": torch.zeros_like(ids),
+        }
+        shape = {0: "batch", 1: "tokens"}
+        torch.onnx.export(
+            Whole().eval(),
+            tuple(examples[name] for name in inputs),
+            str(target),
+            input_names=list(inputs),
+            output_names=["logits"],
+            dynamic_axes={**dict.fromkeys(inputs, shape), "logits": {0: "batch"}},
+            opset_version=17,
+            # The newer exporter wants a further package and fixes some of the sizes.
+            dynamo=False,
+        )
+    finally:
+        logging.disable(logging.NOTSET)
