@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from djinn_memory.cli.output import clean, talk
 from djinn_memory.models import PLANES
 
 if TYPE_CHECKING:
@@ -104,14 +105,19 @@ def open_djinn(ctx: typer.Context, progress: ProgressCallback | None = None) -> 
     return djinn
 
 
-def confirmed(question: str, yes: bool, doing: str) -> bool:
-    """Whether the person at the terminal says yes; `UsageError` where nobody can be asked."""
+def confirmed(question: str, yes: bool, *, about: str, doing: str) -> bool:
+    """Whether the person at the terminal, told what it is `about`, says yes.
+
+    `UsageError` where nobody can be asked.
+    """
     import sys
 
     from djinn_memory.errors import UsageError
 
     if not yes and not sys.stdin.isatty():
         raise UsageError(f"nobody is there to be asked; give --yes to {doing} without a question")
+    if not yes:
+        talk(clean(about))
     return yes or typer.confirm(question, err=True)
 
 

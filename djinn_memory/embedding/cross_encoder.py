@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
-import os
-import shutil
-import tempfile
 import threading
-import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from djinn_memory.config import model_cache
+from djinn_memory.embedding import graph
 from djinn_memory.embedding.local import open_session
+from djinn_memory.embedding.original import fetched, quiet
 from djinn_memory.errors import Unavailable
-from djinn_memory.files import expand, lock, write_atomic
+from djinn_memory.files import expand, write_atomic
 from djinn_memory.models import Progress, ProgressCallback, silent
 
 if TYPE_CHECKING:
@@ -43,9 +40,9 @@ Pair = tuple[str, str]
 
 
 class CrossEncoder:
-    """The model `name`: a folder, relative to `root`, or a name in the Hugging Face cache.
+    """The model `name`: a folder, relative to `root`, or a name, fetched by `prepare`.
 
-    Nothing is downloaded. Cheap to make; `scores` loads the model when it is first called, and may
+    Cheap to make; `scores` loads the model when it is first called, and may
     be called by several threads.
     """
 
@@ -74,24 +71,9 @@ class CrossEncoder:
             return
         source = self._source()
         self._progress(Progress("prepare", 0, None, "preparing the reranker, once"))
-        place = self._place
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with lock(place.with_suffix(".lock"), timeout=600):
-                if self.ready:
-                    return
-                scratch = Path(tempfile.mkdtemp(dir=place.parent, prefix=".export-"))
-                try:
-                    _export(source, scratch)
-                    shutil.rmtree(place, ignore_errors=True)
-                    scratch.rename(place)
-                finally:
-                    shutil.rmtree(scratch, ignore_errors=True)
-        except OSError as error:
-            raise Unavailable(
-                f"the reranker cannot be prepared in {place.parent}: {error.strerror or error}; "
-                "make room there or set DJINN_CACHE"
-            ) from None
+        graph.prepare(
+            self._place, lambda: self.ready, lambda scratch: _export(source, scratch), "reranker"
+        )
         self._progress(Progress("prepare", 1, 1, "reranker ready"))
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
@@ -132,21 +114,7 @@ class CrossEncoder:
         """The folder of the original."""
         if self._folder.is_dir():
             return self._folder.resolve()
-        _offline()
-        from huggingface_hub import snapshot_download
-
-        try:
-            return Path(snapshot_download(self.name, local_files_only=True))
-        except (OSError, ValueError):
-            raise Unavailable(
-                f"search.rerank: {self.name} is neither a folder nor in the Hugging Face cache; "
-                f"`hf download {self.name}` puts it there"
-            ) from None
-
-
-def _offline() -> None:
-    # The model lies on this disk: nothing is to be asked of a hub, nor told to it.
-    os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1")
+        return fetched(self.name)
 
 
 def _stamp(folder: Path) -> list[list[Any]]:
@@ -178,24 +146,19 @@ def _export(source: Path, scratch: Path) -> None:
 
 
 def _original(source: Path) -> Any:
-    _offline()
-    logging.disable(logging.WARNING)
     try:
-        from sentence_transformers import CrossEncoder as Original
-        from transformers.utils.logging import disable_progress_bar
+        with quiet():
+            from sentence_transformers import CrossEncoder as Original
 
-        disable_progress_bar()
-        return Original(
-            str(source),
-            device="cpu",
-            local_files_only=True,
-            model_kwargs={"attn_implementation": "eager"},
-        )
+            return Original(
+                str(source),
+                device="cpu",
+                local_files_only=True,
+                model_kwargs={"attn_implementation": "eager"},
+            )
     except Exception as error:  # a folder that holds no such model fails in a hundred ways
         why = " ".join(str(error).split())[:200]
         raise Unavailable(f"search.rerank: {source} is no cross-encoder: {why}") from None
-    finally:
-        logging.disable(logging.NOTSET)
 
 
 def _max_tokens(model: Any) -> int:
@@ -264,9 +227,7 @@ def _run(session: Any, tokenizer: Any, card: dict[str, Any], pairs: Sequence[Pai
 
 def _pairs() -> list[Pair]:
     """Built-in sentences as questions, each with TEXTS others."""
-    from djinn_memory.embedding.export import sentences
-
-    texts = sentences()
+    texts = graph.sentences()
     step = len(texts) // QUESTIONS
     return [
         (texts[at * step], texts[(at * step + 1 + other * 7) % len(texts)])
@@ -279,16 +240,16 @@ def _graph(
     model: Any, scratch: Path, card: dict[str, Any], pairs: Sequence[Pair], reference: Vectors
 ) -> str:
     """Write model.onnx and tokenizer.json; returns the precision that keeps the order."""
-    from djinn_memory.embedding import export
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        _trace(model, scratch / "fp32.onnx", card["inputs"])
-        export._quantize(scratch / "fp32.onnx", scratch / "int8.onnx")
+    with quiet():
+        inner = model.model
+        graph.trace(
+            lambda tokens: inner(**tokens).logits, inner, card["inputs"], scratch / "fp32.onnx"
+        )
+        graph.quantize(scratch / "fp32.onnx", scratch / "int8.onnx")
     model.tokenizer.backend_tokenizer.save(str(scratch / "tokenizer.json"))
     tokenizer = _open_tokenizer(scratch, card)
     for precision in ("int8", "fp32"):
-        session = export._optimize(scratch / f"{precision}.onnx", scratch / "model.onnx")
+        session = graph.optimize(scratch / f"{precision}.onnx", scratch / "model.onnx")
         made = [
             score
             for at in range(0, len(pairs), TEXTS)
@@ -314,40 +275,3 @@ def _same_order(made: Sequence[float], reference: Vectors) -> float:
         theirs[:, first] - theirs[:, second]
     )
     return float(same.mean())
-
-
-def _trace(model: Any, target: Path, inputs: Sequence[str]) -> None:
-    logging.disable(logging.WARNING)
-    try:
-        import torch
-
-        class Whole(torch.nn.Module):  # type: ignore[misc]
-            def __init__(self) -> None:
-                super().__init__()
-                self.model = model.model
-
-            def forward(self, *tensors: Any) -> Any:
-                return self.model(**dict(zip(inputs, tensors, strict=True))).logits
-
-        ids = torch.ones(2, 16, dtype=torch.long)
-        mask = torch.ones(2, 16, dtype=torch.long)
-        mask[1, 9:] = 0
-        examples = {
-            "input_ids": ids,
-            "attention_mask": mask,
-            "token_type_ids": torch.zeros_like(ids),
-        }
-        shape = {0: "batch", 1: "tokens"}
-        torch.onnx.export(
-            Whole().eval(),
-            tuple(examples[name] for name in inputs),
-            str(target),
-            input_names=list(inputs),
-            output_names=["logits"],
-            dynamic_axes={**dict.fromkeys(inputs, shape), "logits": {0: "batch"}},
-            opset_version=17,
-            # The newer exporter wants a further package and fixes some of the sizes.
-            dynamo=False,
-        )
-    finally:
-        logging.disable(logging.NOTSET)

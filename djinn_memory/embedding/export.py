@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +11,11 @@ import msgspec
 from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import model_folder
-from djinn_memory.embedding.local import (
-    MAX_TOKENS,
-    Card,
-    open_session,
-    open_tokenizer,
-    run,
-    runtime,
-)
+from djinn_memory.embedding import graph
+from djinn_memory.embedding.local import MAX_TOKENS, Card, open_tokenizer, run
 from djinn_memory.embedding.original import encode, load, quiet
 from djinn_memory.errors import Unavailable
-from djinn_memory.files import lock, write_atomic
+from djinn_memory.files import write_atomic
 from djinn_memory.models import Progress, ProgressCallback
 from djinn_memory.notes.slugs import slug
 
@@ -36,6 +25,9 @@ if TYPE_CHECKING:
 MIN_MEAN_COSINE = 0.985
 MIN_COSINE = 0.95
 """How near int8 has to stay to the original; on MiniLM it measures 0.994 and 0.98."""
+
+
+INPUTS = ("input_ids", "attention_mask")
 
 
 def export(model: Path | str, folder: Path, progress: ProgressCallback) -> None:
@@ -49,36 +41,19 @@ def export(model: Path | str, folder: Path, progress: ProgressCallback) -> None:
     what = "" if model == model_folder() else f" {model}"
     note = f"preparing the embedding model{what}, once (about 10 s)"
     progress(Progress("prepare", 0, None, note))
-    try:
-        with lock(folder.with_suffix(".lock"), timeout=300):
-            if (folder / "model.json").is_file():
-                return
-            scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".export-"))
-            try:
-                _export(model, scratch)
-                shutil.rmtree(folder, ignore_errors=True)
-                scratch.rename(folder)
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
-    except OSError as error:
-        raise Unavailable(
-            f"the embedding model cannot be prepared in {folder.parent}: "
-            f"{error.strerror or error}; make room there, set DJINN_CACHE, "
-            "or use `embedding.provider: none`"
-        ) from None
+    graph.prepare(
+        folder,
+        (folder / "model.json").is_file,
+        lambda scratch: _export(model, scratch),
+        "embedding model",
+    )
     progress(Progress("prepare", 1, 1, "embedding model ready"))
-
-
-def sentences() -> list[str]:
-    """The built-in texts on which an exported model is compared with its original."""
-    text = Path(__file__).with_name("sentences.txt").read_text(encoding="utf-8")
-    return [line for line in text.splitlines() if line.strip()]
 
 
 def _export(name: Path | str, scratch: Path) -> None:
     with quiet():
         model, source = load(name)
-        texts = sentences()
+        texts = graph.sentences()
         reference = encode(model, texts)
         card = Card(
             model=str(name),
@@ -90,8 +65,8 @@ def _export(name: Path | str, scratch: Path) -> None:
         )
         try:
             model.tokenizer.backend_tokenizer.save(str(scratch / "tokenizer.json"))
-            _trace(model, scratch / "fp32.onnx")
-            _quantize(scratch / "fp32.onnx", scratch / "int8.onnx")
+            graph.trace(_unit(model), model, INPUTS, scratch / "fp32.onnx")
+            graph.quantize(scratch / "fp32.onnx", scratch / "int8.onnx")
             card = _nearest(card, scratch, texts, reference)
         except Unavailable:
             raise
@@ -104,13 +79,24 @@ def _export(name: Path | str, scratch: Path) -> None:
     write_atomic(scratch / "model.json", msgspec.json.format(msgspec.json.encode(card), indent=1))
 
 
+def _unit(model: Any) -> Callable[[dict[str, Any]], Any]:
+    """Tokens in, unit vector out."""
+
+    def forward(tokens: dict[str, Any]) -> Any:
+        import torch
+
+        return torch.nn.functional.normalize(model(tokens)["sentence_embedding"], dim=1)
+
+    return forward
+
+
 def _nearest(card: Card, scratch: Path, texts: list[str], reference: Vectors) -> Card:
     """The card of the fastest form that is near enough to the original; as it is for none."""
     import numpy as np
 
     tokenizer = open_tokenizer(scratch, card.max_tokens)
     for precision in ("int8", "fp32"):
-        session = _optimize(scratch / f"{precision}.onnx", scratch / "model.onnx")
+        session = graph.optimize(scratch / f"{precision}.onnx", scratch / "model.onnx")
         cosines = np.sum(run(session, tokenizer, texts, 32) * reference, axis=1)
         mean, lowest = float(cosines.mean()), float(cosines.min())
         if mean >= MIN_MEAN_COSINE and lowest >= MIN_COSINE:
@@ -133,79 +119,3 @@ def _space(name: Path | str, source: Path, model: Any, dimensions: int) -> str:
     packaged = Path(name) == model_folder()
     short = "minilm" if packaged else slug(Path(name).name)
     return f"{short}:{'+'.join(digests)}:{dimensions}:{modes}:l2"
-
-
-def _trace(model: Any, target: Path) -> None:
-    """Export the fp32 graph, tokens in and unit vector out."""
-    import torch
-
-    class Whole(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-            made = self.model({"input_ids": input_ids, "attention_mask": attention_mask})
-            return torch.nn.functional.normalize(made["sentence_embedding"], dim=1)
-
-    ids = torch.ones(2, 16, dtype=torch.long)
-    mask = torch.ones(2, 16, dtype=torch.long)
-    mask[1, 9:] = 0
-    shape = {0: "batch", 1: "tokens"}
-    # A graph that cannot be exported is printed, whole.
-    with _no_output():
-        torch.onnx.export(
-            Whole().eval(),
-            (ids, mask),
-            str(target),
-            input_names=["input_ids", "attention_mask"],
-            output_names=["embedding"],
-            dynamic_axes={"input_ids": shape, "attention_mask": shape, "embedding": {0: "batch"}},
-            opset_version=17,
-            # The newer exporter wants a further package and fixes some of the sizes.
-            dynamo=False,
-        )
-
-
-@contextmanager
-def _no_output() -> Iterator[None]:
-    """Away with what is written to standard output meanwhile, also by a library in C++."""
-    import ctypes
-
-    sys.stdout.flush()
-    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    try:
-        yield
-    finally:
-        with suppress(OSError, AttributeError, TypeError):
-            ctypes.CDLL(None).fflush(None)
-        os.dup2(kept, 1)
-        os.close(kept)
-        os.close(nowhere)
-
-
-def _quantize(source: Path, target: Path) -> None:
-    runtime()
-    import onnx
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    # Per channel: with one scale for a whole matrix the mean cosine falls to 0.93.
-    quantize_dynamic(
-        source,
-        target,
-        weight_type=QuantType.QInt8,
-        per_channel=True,
-        extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
-    )
-
-
-def _optimize(source: Path, target: Path) -> Any:
-    """Write the graph as onnxruntime optimises it, which halves the time to load it."""
-    onnxruntime = runtime()
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
-    options.optimized_model_filepath = str(target)
-    onnxruntime.InferenceSession(str(source), options, providers=["CPUExecutionProvider"])
-    return open_session(target, 0)

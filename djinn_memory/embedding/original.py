@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def load(name: Path | str, device: str = "cpu") -> tuple[Any, Path]:
-    """The model in a folder, or of that name, fetched if it is not on this machine; and its folder.
+    """The model in a folder, or of that name, and the folder it lies in.
 
     Raises `Unavailable` in one line when there is none or it cannot be had.
     """
@@ -26,20 +26,48 @@ def load(name: Path | str, device: str = "cpu") -> tuple[Any, Path]:
         from sentence_transformers import SentenceTransformer
 
         folder = Path(name).expanduser()
+        source = folder if folder.is_dir() else fetched(str(name))
         try:
             model = SentenceTransformer(
-                str(folder) if folder.is_dir() else str(name),
+                str(source),
                 device=device,
-                local_files_only=folder.is_dir(),
+                local_files_only=True,
                 model_kwargs={"attn_implementation": "eager"},
             )
-            return model, folder if folder.is_dir() else _fetched(str(name))
         except Exception as error:  # it has no common class of its own
-            why = str(error).strip().split("\n")[0][:200] or type(error).__name__
             raise Unavailable(
-                f"the model {name} cannot be loaded ({why}); name a sentence-transformers model "
-                "or the folder of one with embedding.model"
+                f"the model {name} cannot be loaded ({_first_line(error)}); "
+                "name a sentence-transformers model or the folder of one"
             ) from None
+        return model, source
+
+
+def fetched(name: str) -> Path:
+    """The folder of the model of that name in the Hugging Face cache, fetched if it is not there.
+
+    Raises `Unavailable` in one line.
+    """
+    with quiet():
+        from huggingface_hub import snapshot_download
+
+        try:
+            return Path(snapshot_download(name, local_files_only=True))
+        except Exception:  # not there, or no name at all: the hub knows which
+            try:
+                return Path(snapshot_download(name, ignore_patterns=_FORMS))
+            except Exception as error:
+                raise Unavailable(
+                    f"the model {name} is no folder, and cannot be fetched "
+                    f"({_first_line(error)}); name a folder, or a model of the hub"
+                ) from None
+
+
+_FORMS = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.gguf", "*.tflite"]
+"""The same weights once more, for other programs."""
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0][:200] or type(error).__name__
 
 
 def encode(model: Any, texts: Sequence[str], batch: int = 32) -> Vectors:
@@ -82,12 +110,6 @@ def opened(source: str, device: str) -> Any:
         if not known[device]:
             raise Unavailable(f"torch finds no {device} here; set embedding.device to auto or cpu")
         return load(Path(source), device)[0]
-
-
-def _fetched(name: str) -> Path:
-    from huggingface_hub import snapshot_download
-
-    return Path(snapshot_download(name, local_files_only=True))
 
 
 @contextmanager

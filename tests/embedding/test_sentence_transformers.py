@@ -12,7 +12,7 @@ import pytest
 from djinn_memory.config import EmbeddingConfig
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding import embedder
-from djinn_memory.embedding.export import sentences
+from djinn_memory.embedding.graph import sentences
 from djinn_memory.embedding.local import LocalEmbedder
 from djinn_memory.embedding.original import encode, load
 from djinn_memory.errors import ConfigError, Unavailable

@@ -225,8 +225,7 @@ def stats(
 
 
 def _confirm(entry: Entry, yes: bool) -> None:
-    if not yes:
-        talk(f"{output.clean(entry.title)}  ({output.clean(f'{entry.vault}/{entry.path}')})")
-    if not options.confirmed("Move it to the trash?", yes, "delete"):
+    about = f"{entry.title}  ({entry.vault}/{entry.path})"
+    if not options.confirmed("Move it to the trash?", yes, about=about, doing="delete"):
         talk("it stays where it is")
         raise typer.Exit

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from djinn_memory.cli import options, output
-from djinn_memory.cli.output import say, talk
+from djinn_memory.cli.output import say
 
 
 def register(app: typer.Typer) -> None:
@@ -37,9 +37,8 @@ def trust(
         home.distrust()
         wanted = list(home.untrusted)
     elif wanted and not listing:
-        for one in wanted:
-            talk(output.clean(str(one)))
-        if options.confirmed("Trust this home with that?", yes, "trust it"):
+        about = "; ".join(map(str, wanted))
+        if options.confirmed("Trust this home with that?", yes, about=about, doing="trust it"):
             home.trust(wanted)
             wanted = []
     trusted = home.trusted
