@@ -63,7 +63,7 @@ def test_a_model_that_fails_leaves_the_words(home: Home, shared: Path) -> None:
     fill(shared, 3)
     Djinn(home).index()
     djinn = Djinn(home)
-    djinn.__dict__["embedder"] = Failing()
+    djinn.models.__dict__["embedder"] = Failing()
     result = djinn.search("kettle")
     assert result.hits
     assert [problem.why for problem in result.problems] == [

@@ -38,10 +38,10 @@ class Meaning:
         else:
             self._ahead = Ahead(embedder, *query.for_meaning)
 
-    @property
-    def embedder(self) -> Embedder | None:
-        """What can give new windows a vector beside those that are there; None when nothing can."""
-        return self._embedder if self._ahead else None
+    def spare(self) -> Embedder | None:
+        """What can give a few windows more a vector at once; None when nothing can."""
+        quick = self._ahead and self._embedder.local and self.vector([]) is not None
+        return self._embedder if quick else None
 
     def vector(self, problems: list[Problem]) -> Vectors | None:
         """The question's vector, waited for; else the reason is added to `problems`."""

@@ -24,13 +24,13 @@ class State:
     """What lies in a home's state folder. What goes wrong but is overcome is told in `problems`."""
 
     def __init__(self, home: Home, problems: list[Problem]) -> None:
-        self._home = home
-        self._problems = problems
+        self.home = home
+        self.problems = problems
 
     @cached_property
     def index(self) -> apsw.Connection:
         """The index, writable where the disk lets it be, made when there is none."""
-        path = self._home.index_path
+        path = self.home.index_path
         try:
             return open_index(path)
         except Broken:
@@ -48,7 +48,7 @@ class State:
         """The vectors made so far, which outlive the index."""
         from djinn_memory.store.embeddings import EmbeddingCache
 
-        return EmbeddingCache(self._home.embeddings_path)
+        return EmbeddingCache(self.home.embeddings_path)
 
     @property
     def writable(self) -> bool:
@@ -59,7 +59,7 @@ class State:
         """Raise `Unavailable` when the index cannot be written."""
         if not self.writable:
             raise Unavailable(
-                f"{self._home.state} cannot be written; check its permissions, "
+                f"{self.home.state} cannot be written; check its permissions, "
                 "or set state_dir in config.yaml"
             )
 
@@ -70,7 +70,7 @@ class State:
 
         Raises `Unavailable` after that.
         """
-        return lock(self._home.state / f"{what}.lock", timeout=timeout)
+        return lock(self.home.state / f"{what}.lock", timeout=timeout)
 
     def close(self) -> None:
         """Release the files; what is asked for next opens them again."""
@@ -84,7 +84,7 @@ class State:
         self.__dict__.pop("index", None)
         self.__dict__.pop("cache", None)
         found = False
-        for path in (self._home.index_path, self._home.embeddings_path):
+        for path in (self.home.index_path, self.home.embeddings_path):
             if not path.exists() or not damaged(path):
                 continue
             aside = path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}")
@@ -95,6 +95,6 @@ class State:
                     f"{path} is damaged and cannot be moved away; mend the folder's permissions"
                 ) from None
             why = f"was damaged; set aside as {aside.name}, run `djinn index`"
-            self._problems.append(Problem(str(path), why))
+            self.problems.append(Problem(str(path), why))
             found = True
         return found

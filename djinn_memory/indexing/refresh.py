@@ -1,0 +1,154 @@
+"""Keeps a home's index as its vaults are: whole on demand, a little before each answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from djinn_memory.errors import DjinnError, Unavailable
+from djinn_memory.indexing.sweep import stale
+from djinn_memory.models import (
+    Embedder,
+    IndexReport,
+    Problem,
+    ProgressCallback,
+    Vault,
+    silent,
+)
+from djinn_memory.store.index import links, meta, vectors
+from djinn_memory.store.state import State
+
+if TYPE_CHECKING:
+    from djinn_memory.embedding.choice import Models
+
+SWEEP_WINDOWS = 64
+"""Windows embedded before answering: about a second's work; the rest waits for `djinn index`."""
+
+Spare = Callable[[], Embedder | None]
+"""Gives what embeds for the vectors that answer, if a few texts more are no matter."""
+
+
+def index(
+    state: State,
+    models: Models,
+    vaults: Sequence[Vault],
+    *,
+    whole: bool,
+    rebuild: bool,
+    progress: ProgressCallback,
+) -> IndexReport:
+    """Bring the index up to date with `vaults`, which are all of the home when it is `whole`.
+
+    Words first, then meaning, then the reranker if the settings name one.
+    """
+    from djinn_memory.indexing import indexer
+
+    began = time.monotonic()
+    home, connection = state.home, state.index
+    state.need_writable()
+    with state.lock(timeout=30):
+        tally = indexer.update(
+            connection, vaults, exclude=home.config.exclude, rebuild=rebuild, progress=progress
+        )
+        indexer.forget_others(connection, home.vaults)
+        indexer.resolve_links(connection, home.vaults, home.config.exclude)
+        if whole:
+            meta.put(connection, "maker", indexer.MAKER)
+    embedded = reused = 0
+    if models.embedder:
+        with state.lock("embed", timeout=30):
+            embedded, reused = _embed(
+                state, models.embedder, models.recipe, progress=progress, rebuild=rebuild
+            )
+    problems = list(tally.problems)
+    if models.reranker:
+        try:
+            models.reranker.prepare()
+        except Unavailable as error:
+            problems.append(Problem("rerank", str(error)))
+    return IndexReport(
+        notes=tally.notes,
+        read=tally.read,
+        added=tally.added,
+        changed=tally.changed,
+        removed=tally.removed,
+        moved=tally.moved,
+        windows=connection.execute("select count(*) from window").get,
+        embedded=embedded,
+        reused=reused,
+        seconds=time.monotonic() - began,
+        problems=(*state.problems, *problems),
+    )
+
+
+def sweep(
+    state: State, vaults: Sequence[Vault], spare: Spare | None = None
+) -> tuple[int, list[Problem]]:
+    """Read the few notes that changed; returns how many more seem to have, and what is wrong.
+
+    Their windows get vectors where `spare` gives what makes them.
+    """
+    settings, exclude = state.home.config.search, state.home.config.exclude
+    if not settings.sweep_ms:
+        return 0, []
+    seen = stale(state.index, vaults, exclude, time.monotonic() + settings.sweep_ms / 1000)
+    if not seen.complete:
+        why = f"not all folders could be looked at in {settings.sweep_ms} ms; run `djinn index`"
+        seen.problems.append(Problem("index", why))
+    if not (seen.changed or seen.racy) or not state.writable:
+        return seen.changed, seen.problems
+    from djinn_memory.indexing import indexer
+
+    try:
+        with state.lock(timeout=0):
+            tally = indexer.update(
+                state.index,
+                vaults,
+                exclude=exclude,
+                deadline=time.monotonic() + 1,
+                at_most=settings.sweep_notes,
+            )
+            space = vectors.serving(state.index) if tally.touched and spare else None
+            embedder = spare() if space and spare else None
+            if space and embedder:
+                _embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS)
+    except DjinnError:
+        # Another process is indexing: it will find what this one saw.
+        return seen.changed, seen.problems
+    return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
+
+
+def settle_links(state: State) -> None:
+    """Resolve links anew if a sweep changed notes; a search has no need of them."""
+    from djinn_memory.indexing.indexer import resolve_links
+
+    if links.settled(state.index) is None and state.writable:
+        with suppress(Unavailable), state.lock(timeout=0):
+            resolve_links(state.index, state.home.vaults, state.home.config.exclude)
+
+
+def _embed(
+    state: State,
+    embedder: Embedder,
+    recipe: str,
+    *,
+    progress: ProgressCallback = silent,
+    rebuild: bool = False,
+    at_most: int | None = None,
+) -> tuple[int, int]:
+    from djinn_memory.indexing.embed import COMMIT_WINDOWS, embed
+
+    batch = state.home.config.embedding.batch
+    return embed(
+        state.index,
+        state.cache,
+        embedder,
+        recipe,
+        progress=progress,
+        # A server may fail at any time: what it has made is kept at once.
+        step=max(COMMIT_WINDOWS, batch) if embedder.local else batch,
+        at_most=at_most,
+        rebuild=rebuild,
+    )

@@ -1,0 +1,123 @@
+"""Asks a home: what the question says, what helps to answer it, and the answer."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from djinn_memory.errors import UsageError
+from djinn_memory.indexing.refresh import sweep
+from djinn_memory.models import Expand, Filters, Mode, Problem, SearchResult, Step
+from djinn_memory.search.meaning import Meaning
+from djinn_memory.search.query import Query, parse
+from djinn_memory.search.search import Limits, Reorder, search
+from djinn_memory.store.index import memories, vectors
+from djinn_memory.store.sqlite import snapshot
+from djinn_memory.store.state import State
+
+if TYPE_CHECKING:
+    from djinn_memory.embedding.choice import Models
+
+
+class How(Struct, frozen=True):
+    """How to search where it is otherwise than the settings say; None is as they say."""
+
+    mode: Mode | None = None
+    limit: int | None = None
+    rerank: bool | None = None
+    expand: Expand | None = None
+
+
+class _Done(Struct):
+    """What was done beside the two legs, and what went wrong."""
+
+    steps: list[Step] = []
+    problems: list[Problem] = []
+
+
+def ask(
+    state: State, models: Models, text: str, filters: Filters, agent: str, how: How
+) -> SearchResult:
+    """Find what answers `text` in the vaults that `agent` sees; see `Djinn.search`."""
+    began = time.monotonic()
+    settings = state.home.config.search
+    query, filters = _question(text, filters)
+    vaults = state.home.scope(agent, filters.vaults)
+    done = _Done()
+    reorder = _reorder(state, models, how.rerank, done)
+    if (how.expand or settings.expand) == "llm" and query.asks:
+        query = _expanded(state, query, done)
+    mode = how.mode or settings.mode
+    meaning = _meaning(state, models, query) if query.asks and mode != "words" else None
+    pending, problems = sweep(state, vaults, meaning.spare if meaning else None)
+    vector = meaning.vector(problems) if meaning else None
+    if mode == "meaning" and not models.embedder:
+        why = "embedding.provider is none, so only words were searched"
+        problems.append(Problem("embedding", why))
+    if vector is None and query.asks:
+        mode = "words"
+    with snapshot(state.index):
+        hits, confident, spellings = search(
+            state.index,
+            query,
+            filters,
+            vaults,
+            mode=mode,
+            vector=vector,
+            limits=Limits(how.limit or settings.limit, settings.per_note, settings.per_document),
+            reorder=reorder,
+        )
+        waiting = 0
+        if meaning:
+            waiting = vectors.pending(state.index, memories.vault_ids(state.index, vaults))
+    return SearchResult(
+        query=text,
+        mode=mode,
+        hits=hits,
+        confident=confident,
+        suggestions=spellings,
+        problems=(*state.problems, *problems, *done.problems),
+        pending=pending,
+        unembedded=waiting,
+        milliseconds=(time.monotonic() - began) * 1000,
+        steps=tuple(done.steps),
+    )
+
+
+def _question(text: str, filters: Filters) -> tuple[Query, Filters]:
+    query = parse(text)
+    filters = query.narrow(filters)
+    if not query.asks and replace(filters, vaults=()) == Filters() and not query.without:
+        raise UsageError('nothing to search for; try djinn memory search "a question"')
+    return query, filters
+
+
+def _meaning(state: State, models: Models, query: Query) -> Meaning | None:
+    """The meaning leg, begun; None when the home searches by words only."""
+    space = vectors.serving(state.index)
+    embedder = models.answering(*((space.recipe, space.identity) if space else (None, None)))
+    empty = not state.index.execute("select exists (select 1 from window)").get
+    return Meaning(embedder, space, query, empty=empty) if embedder else None
+
+
+def _expanded(state: State, query: Query, done: _Done) -> Query:
+    from djinn_memory.search.expand import by_model
+
+    query, step, problem = by_model(query, state.home.config.llm)
+    done.steps.append(step)
+    done.problems += [problem] if problem else []
+    return query
+
+
+def _reorder(state: State, models: Models, wanted: bool | None, done: _Done) -> Reorder | None:
+    if wanted and not models.reranker:
+        raise UsageError("search.rerank names no cross-encoder; set it to a name or a folder")
+    if wanted is False or not models.reranker:
+        return None
+    from djinn_memory.search.rerank import reordering
+
+    milliseconds = state.home.config.search.rerank_ms
+    return reordering(models.reranker, milliseconds, done.steps, done.problems)
