@@ -114,10 +114,13 @@ class Embedder(Protocol):
     def local(self) -> bool:
         """Whether it works on this machine, so that a few texts take a moment and no network."""
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+    def embed(
+        self, texts: Sequence[str], *, query: bool = False, within: float | None = None
+    ) -> Vectors:
         """float32 of shape (len(texts), dimensions), each row of length 1.
 
         `query` says that the texts ask rather than answer: some models want a prompt then.
+        `within` bounds the seconds that a server may take for them all.
         """
 
 

@@ -57,7 +57,9 @@ def test_a_model_that_fails_leaves_the_words(home: Home, shared: Path) -> None:
     class Failing:
         identity, dimensions, ready, local = "hashing-128-1", 128, True, True
 
-        def embed(self, texts: object, *, query: bool = False) -> object:
+        def embed(
+            self, texts: object, *, query: bool = False, within: float | None = None
+        ) -> object:
             raise Unavailable("the model is away; bring it back")
 
     fill(shared, 3)

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
 
+QUERY_SECONDS = 1.5
+"""What a search can wait for its vector and still answer within two seconds."""
+
+
 class Ahead:
     """Embeds a query on a thread of its own while the vaults are looked at.
 
@@ -28,7 +32,7 @@ class Ahead:
 
     def _run(self, embedder: Embedder, texts: Sequence[str], weights: Sequence[float]) -> None:
         try:
-            self._outcome = _mean(embedder.embed(texts, query=True), weights)
+            self._outcome = _mean(embedder.embed(texts, query=True, within=QUERY_SECONDS), weights)
         except BaseException as error:
             self._outcome = error
 

@@ -19,7 +19,9 @@ class HashingEmbedder:
     ready = True
     local = True
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+    def embed(
+        self, texts: Sequence[str], *, query: bool = False, within: float | None = None
+    ) -> Vectors:
         """Signed counts of the texts' words; a text without words is a fixed unit vector."""
         import numpy as np
 

@@ -116,7 +116,9 @@ class LocalEmbedder:
         asked = f"{self.prompts.query}\0{self.prompts.document}".strip("\0")
         return f"{name}-{hashlib.sha256(f'{space}:{asked}'.encode()).hexdigest()[:16]}"
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+    def embed(
+        self, texts: Sequence[str], *, query: bool = False, within: float | None = None
+    ) -> Vectors:
         """Unit vectors; a text that is longer than the model reads is the mean of its parts."""
         prompt = self.prompts.query if query else self.prompts.document
         texts = [prompt + text for text in texts] if prompt else texts

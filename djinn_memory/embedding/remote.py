@@ -21,10 +21,8 @@ from djinn_memory.net import TRIES, Server, header_safe
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
-QUERY_SECONDS = 1.5
-"""What a search can wait for its vector and still answer within two seconds."""
-
-QUERY_TRIES = 2
+HASTY_TRIES = 2
+"""Where somebody waits for the answer."""
 
 DIMENSIONS = {
     "nomic-embed-text": 768,
@@ -116,9 +114,6 @@ class RemoteEmbedder:
         self._protocol = PROTOCOLS[config.provider]
         self.model = config.model or self._protocol.model
         self.prompts = prompts(self.model, config.query_prompt, config.document_prompt)
-        self.within: float | None = None
-        """Seconds that each call of `embed` may take in all, when it is not the config that says:
-        who has to answer somebody sets it. A question has no more than `QUERY_SECONDS` anyway."""
         self._progress = progress
         self._url = (config.url or self._protocol.url).rstrip("/")
         # Checked now, so that a wrong setting is told before anything is begun.
@@ -150,14 +145,14 @@ class RemoteEmbedder:
         known = self._expected
         return known if known else int(self._ask(["djinn"], self._config.timeout).shape[1])
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+    def embed(
+        self, texts: Sequence[str], *, query: bool = False, within: float | None = None
+    ) -> Vectors:
         """Unit vectors, (len(texts), dimensions); what is too long for the model is cut there."""
         import numpy as np
 
         prompt = self.prompts.query if query else self.prompts.document
-        bound = min(self.within or self._config.timeout, QUERY_SECONDS if query else 3600.0)
-        whole = query or self.within is not None
-        deadline = time.monotonic() + bound
+        deadline = time.monotonic() + min(within or self._config.timeout, self._config.timeout)
         made: list[Any] = []
         for at in range(0, len(texts), self._config.batch):
             # Some servers refuse an empty text, and JSON has no lone surrogates.
@@ -165,8 +160,8 @@ class RemoteEmbedder:
                 (prompt + text or " ").encode(errors="replace").decode()
                 for text in texts[at : at + self._config.batch]
             ]
-            left = max(0.01, deadline - time.monotonic()) if whole else self._config.timeout
-            made.append(self._ask(part, left, tries=QUERY_TRIES if query else TRIES))
+            left = max(0.01, deadline - time.monotonic()) if within else self._config.timeout
+            made.append(self._ask(part, left, tries=HASTY_TRIES if within else TRIES))
         if made:
             return np.concatenate(made)
         return np.empty((0, self.dimensions), dtype=np.float32)

@@ -23,7 +23,9 @@ class Narrow:
         self._floor = floor
         self.dimensions = self._inner.dimensions + 1
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+    def embed(
+        self, texts: Sequence[str], *, query: bool = False, within: float | None = None
+    ) -> NDArray[np.float32]:
         inner = self._inner.embed(texts, query=query) * np.sqrt(1 - self._floor)
         common = np.full((len(texts), 1), np.sqrt(self._floor), dtype=np.float32)
         return np.hstack([inner, common]).astype(np.float32)
@@ -34,7 +36,9 @@ class Blind:
 
     identity, ready, local, dimensions = "blind", True, True, 8
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+    def embed(
+        self, texts: Sequence[str], *, query: bool = False, within: float | None = None
+    ) -> NDArray[np.float32]:
         return np.full((len(texts), 8), 8**-0.5, dtype=np.float32)
 
 

@@ -358,11 +358,10 @@ def test_a_key_of_another_name(server: ModelServer, monkeypatch: pytest.MonkeyPa
 
 def test_an_answer_can_be_wanted_sooner(server: ModelServer) -> None:
     one = remote("ollama", server, batch=1)
-    one.within = 0.5
     server.mood, server.seconds = "slow", 0.2
     began = time.monotonic()
     with pytest.raises(Unavailable):
-        one.embed(["a text"] * 20)
+        one.embed(["a text"] * 20, within=0.5)
     assert time.monotonic() - began < 1.5
 
 

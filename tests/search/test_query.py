@@ -125,7 +125,11 @@ def test_parts_beyond_a_bound_are_text_and_cost_nothing() -> None:
 @given(SYNTAX, SYNTAX)
 def test_parts_do_not_change_what_stands_before_them(plain: str, passage: str) -> None:
     before, both = parse(plain), parse(f"{plain}\nmeaning: {passage}")
-    if before.text.count('"') % 2 or not passage.strip() or ":" in passage + plain:
+    if (
+        before.text.count('"') % 2
+        or not passage.replace("\0", " ").strip()
+        or ":" in passage + plain
+    ):
         return
     assert both.text == before.text
     assert both.phrases == before.phrases
