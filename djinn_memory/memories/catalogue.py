@@ -9,7 +9,7 @@ import apsw
 from msgspec import Struct
 
 from djinn_memory.errors import NotFound, UsageError
-from djinn_memory.models import Filters, Vault
+from djinn_memory.models import Filters, Memory, Vault
 from djinn_memory.notes.resolve import Resolver, Target
 from djinn_memory.search.filters import condition
 from djinn_memory.search.hits import on_disk, tags
@@ -18,20 +18,10 @@ from djinn_memory.store.index.memories import vault_ids
 from djinn_memory.store.sqlite import Row, rows
 
 
-class Entry(Struct, frozen=True):
-    """A memory as a list shows it."""
+class Entry(Memory, frozen=True):
+    """A memory, and where the index keeps it."""
 
     note_id: int
-    id: str | None
-    type: str | None
-    plane: str | None
-    title: str
-    vault: str
-    path: str
-    tags: tuple[str, ...]
-    created: str | None
-    updated: str | None
-    date: str
 
 
 class LinkEnd(Struct, frozen=True):
@@ -42,12 +32,19 @@ class LinkEnd(Struct, frozen=True):
     title: str | None
     """The other note's title; None while the target is unresolved or no note."""
     vault: str | None
+    """The other note's vault."""
     path: str | None
+    """The other note's path."""
     line: int
+    """Where the link stands, from 1; 0 for a field of the front matter."""
     field: str | None
+    """The front matter's field that holds the link; None for one in the text."""
     embed: bool
+    """Whether it shows what it leads to in its own place: `![[...]]`."""
     how: str | None
+    """How the target was found, by `path`, `title` and so on; None while it is unresolved."""
     ambiguous: bool
+    """Whether other notes could be meant as well."""
 
 
 class Detail(Struct, frozen=True):
@@ -66,15 +63,23 @@ class Stats(Struct, frozen=True):
 
     notes: int
     chunks: int
+    """The parts of notes that hits return."""
     windows: int
+    """The parts of chunks that are embedded."""
     pending: int
+    """Windows that wait for their vector."""
     links: int
     unresolved: int
+    """Links that lead nowhere."""
     broken: int
+    """Notes with a problem, such as front matter that is no YAML."""
     types: dict[str, int]
+    """Notes of each type, the most frequent first; likewise below."""
     planes: dict[str, int]
     tags: dict[str, int]
+    """Notes with each tag."""
     vaults: dict[str, int]
+    """Notes in each vault."""
 
 
 _ENTRY = (
@@ -173,8 +178,8 @@ def stats(connection: apsw.Connection, filters: Filters, vaults: Sequence[Vault]
 def _entry(connection: apsw.Connection, row: Row, vaults: dict[int, Vault]) -> Entry:
     note, uid, kind, plane, title, vault, path, created, updated, date, memory = row
     return Entry(
-        note, uid, kind, plane, title, vaults[vault].name, path,
-        tags(connection, memory), created, updated, date,
+        uid, kind, plane, title, vaults[vault].name, path,
+        tags(connection, memory), created, updated, date, note,
     )  # fmt: skip
 
 

@@ -63,7 +63,10 @@ def search(
         Mode | None, typer.Option("--mode", help="Both legs, or one of them.", show_default=False)
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show what each leg said of each hit.")
+        bool,
+        typer.Option(
+            "--explain", help="Show what each leg said of each hit, as `--json` always does."
+        ),
     ] = False,
     json: options.Json = False,
     form: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.table,
@@ -79,7 +82,7 @@ def search(
         " ".join(query), asked, agent=agent, mode=mode.value if mode else None, limit=limit
     )
     if json:
-        render.search_json(result, explain)
+        render.search_json(result)
         return
     getattr(render, f"search_{form.value}")(result, explain)
     render.search_talk(result, quiet=form is Format.table)
@@ -110,11 +113,9 @@ def list_memories(
     djinn = options.open_djinn(ctx)
     entries = djinn.entries(asked, agent=agent, limit=limit or 50)
     if json:
-        output.as_json(
-            "djinn.memory.list/1",
-            memories=[render.entry(one) for one in entries],
-            problems=djinn.problems,
-        )
+        from djinn_memory.cli.schemas.memory import MemoryList
+
+        output.as_json(MemoryList([render.memory(one) for one in entries], djinn.problems))
         return
     output.problems(djinn.problems)
     if not entries:
@@ -152,18 +153,15 @@ def delete(
     djinn = options.open_djinn(ctx)
     entry = djinn.find(name, agent=agent)
     place = f"{entry.vault}/{entry.path}"
-    if not dry_run:
-        _confirm(entry, yes)
-    moved = None if dry_run else djinn.delete(entry)
+    moved = djinn.delete(entry) if not dry_run and _confirmed(entry, yes) else None
     if json:
-        output.as_json(
-            "djinn.memory.delete/1",
-            memory=render.entry(entry),
-            moved_to=moved,
-            problems=djinn.problems,
-        )
+        from djinn_memory.cli.schemas.memory import MemoryDelete
+
+        output.as_json(MemoryDelete(render.memory(entry), moved, djinn.problems))
     elif dry_run:
         say(f"would move {output.clean(place)} to the trash")
+    elif moved is None:
+        talk("it stays where it is")
     else:
         say(f"moved {output.clean(place)} to {output.clean(str(moved))}")
 
@@ -181,7 +179,9 @@ def stats(
     if json:
         from msgspec.structs import asdict
 
-        output.as_json("djinn.memory.stats/1", **asdict(found), problems=djinn.problems)
+        from djinn_memory.cli.schemas.memory import MemoryStats
+
+        output.as_json(MemoryStats(**asdict(found), problems=djinn.problems))
         return
     output.problems(djinn.problems)
     say(
@@ -197,9 +197,6 @@ def stats(
             say(f"{label:7} {output.clean(listed)}")
 
 
-def _confirm(entry: Entry, yes: bool) -> None:
-    if not yes:
-        talk(f"{output.clean(entry.title)}  ({output.clean(f'{entry.vault}/{entry.path}')})")
-    if not options.confirmed("Move it to the trash?", yes, "delete"):
-        talk("it stays where it is")
-        raise typer.Exit
+def _confirmed(entry: Entry, yes: bool) -> bool:
+    what = f"{output.clean(entry.title)}  ({output.clean(f'{entry.vault}/{entry.path}')})"
+    return options.confirmed(f"{what}\nMove it to the trash?", yes, "delete")

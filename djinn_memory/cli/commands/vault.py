@@ -49,9 +49,9 @@ def add(
         given, guessed = guess(expand(path))
     vault = homes.add_vault(home, name, path, read_only=read_only, agent=agent, dialect=given)
     if json:
-        output.as_json(
-            "djinn.vault.add/1", vault=vault, dialect=vault.dialect, guessed=guessed, problems=[]
-        )
+        from djinn_memory.cli.schemas.vault import VaultAdd, shown
+
+        output.as_json(VaultAdd(shown(vault), guessed))
         return
     why = f" ({guessed})" if guessed else ""
     say(f"{vault.name}: {output.clean(str(vault.root))}, dialect {vault.dialect}{why}")
@@ -74,7 +74,9 @@ def list_vaults(ctx: typer.Context, json: options.Json = False) -> None:
     """List the vaults and whose they are."""
     home = options.open_djinn(ctx).home
     if json:
-        output.as_json("djinn.vault.list/1", vaults=home.vaults, problems=[])
+        from djinn_memory.cli.schemas.vault import VaultList, shown
+
+        output.as_json(VaultList([shown(vault) for vault in home.vaults]))
         return
     output.columns(
         [
@@ -114,7 +116,9 @@ def describe(
 
     where, said = homes.describe(options.open_djinn(ctx).home, place, text)
     if json:
-        output.as_json("djinn.vault.describe/1", path=where, context=said or None, problems=[])
+        from djinn_memory.cli.schemas.vault import VaultDescribe
+
+        output.as_json(VaultDescribe(where, said or None))
     else:
         say(output.clean(f"{where}: {said or 'not described'}"))
 
@@ -130,6 +134,8 @@ def remove(
 
     vault = homes.remove_vault(options.open_djinn(ctx).home, name)
     if json:
-        output.as_json("djinn.vault.remove/1", vault=vault, problems=[])
+        from djinn_memory.cli.schemas.vault import VaultRemove, shown
+
+        output.as_json(VaultRemove(shown(vault)))
     else:
         say(f"removed {vault.name}; its files stay in {output.clean(str(vault.root))}")
