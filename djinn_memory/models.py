@@ -173,6 +173,7 @@ class Memory(Struct, frozen=True):
     plane: str | None
     """The plane of the type: `semantic`, `episodic`, `knowledge` or `documents`."""
     title: str
+    """From the front matter, else the first heading, else the name of the file."""
     vault: str
     """The name of the vault it is in."""
     path: str

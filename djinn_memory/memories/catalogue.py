@@ -62,6 +62,7 @@ class Stats(Struct, frozen=True):
     """How much there is."""
 
     notes: int
+    """One for each file."""
     chunks: int
     """The parts of notes that hits return."""
     windows: int
@@ -69,6 +70,7 @@ class Stats(Struct, frozen=True):
     pending: int
     """Windows that wait for their vector."""
     links: int
+    """Links in notes, embeds and links in front matter included."""
     unresolved: int
     """Links that lead nowhere."""
     broken: int
@@ -76,6 +78,7 @@ class Stats(Struct, frozen=True):
     types: dict[str, int]
     """Notes of each type, the most frequent first; likewise below."""
     planes: dict[str, int]
+    """Notes of each plane."""
     tags: dict[str, int]
     """Notes with each tag."""
     vaults: dict[str, int]

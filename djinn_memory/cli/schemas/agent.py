@@ -13,6 +13,7 @@ class Agent(Struct):
     """A name that has a personal vault."""
 
     name: str
+    """What `--agent` takes."""
     vault: str | None
     """The folder of its vault as the settings name it; null when it has none."""
 
@@ -21,6 +22,7 @@ class AgentAdd(Struct, tag="djinn.agent.add/1", tag_field="schema", forbid_unkno
     """An agent that the home has now."""
 
     agent: str
+    """Its name."""
     made: Sequence[str]
     """What was not there before: folders, relative to the home."""
     problems: Sequence[Problem] = ()

@@ -50,6 +50,7 @@ class MemoryDelete(
     """A memory that was, or would be, moved to the trash."""
 
     memory: Memory
+    """What the name on the command line means."""
     moved_to: Path | None
     """Where its file lies now; null when it stays, for `--dry-run` or a no to the question."""
     problems: Sequence[Problem] = ()

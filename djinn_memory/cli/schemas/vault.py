@@ -16,6 +16,7 @@ class Vault(Struct):
     """A folder of notes that is searched."""
 
     name: str
+    """What `--vault` takes."""
     root: Path
     """The folder."""
     id: str
@@ -54,6 +55,7 @@ class VaultAdd(Struct, tag="djinn.vault.add/1", tag_field="schema", forbid_unkno
     """A vault that has joined."""
 
     vault: Vault
+    """As it stands in the settings now."""
     guessed: str | None
     """What its dialect was guessed from; null when it was given."""
     problems: Sequence[Problem] = ()
