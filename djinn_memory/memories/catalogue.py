@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import Literal
 
 import apsw
 from msgspec import Struct
@@ -56,6 +57,9 @@ class Detail(Struct, frozen=True):
     links: tuple[LinkEnd, ...]
     backlinks: tuple[LinkEnd, ...]
     problem: str | None
+
+
+Known = Literal["tag", "type", "title"]
 
 
 class Stats(Struct, frozen=True):
@@ -142,6 +146,16 @@ def detail(connection: apsw.Connection, entry: Entry, vaults: Sequence[Vault]) -
         tuple(_links(connection, "target_note_id", "note_id", entry.note_id, numbered)),
         problem,
     )
+
+
+def known(connection: apsw.Connection, what: Known, vaults: Sequence[Vault]) -> list[str]:
+    """All tags, types or titles in these vaults, in order of the alphabet."""
+    where, values = condition(Filters(), vault_ids(connection, vaults))
+    source = "memory join note on note.id = note_id"
+    if what == "tag":
+        source += " join tag on tag.memory_id = memory.id"
+    sql = f"select distinct {what} from {source} where {where} and {what} is not null order by 1"
+    return [name for (name,) in connection.execute(sql, values)]
 
 
 def stats(connection: apsw.Connection, filters: Filters, vaults: Sequence[Vault]) -> Stats:

@@ -58,6 +58,9 @@ def one_object(stdout: bytes, names: str | None = None) -> dict[str, Any]:
     return found
 
 
+COMMAND: Any = typer.main.get_command(app)
+
+
 def commands() -> Iterator[str]:
     """Every command that has `--json`."""
 
@@ -67,7 +70,7 @@ def commands() -> Iterator[str]:
         for name, inner in getattr(command, "commands", {}).items():
             yield from walk(inner, [*path, name])
 
-    yield from walk(typer.main.get_command(app), [])
+    yield from walk(COMMAND, [])
 
 
 RUNS = {
@@ -193,7 +196,9 @@ def ask(home: Home, *words: str) -> dict[str, Any] | None:
     stdout = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace")
     with contextlib.redirect_stdout(stdout):
         try:
-            app(["--home", str(home.root), *words], prog_name="djinn", standalone_mode=False)
+            COMMAND.main(
+                ["--home", str(home.root), *words], prog_name="djinn", standalone_mode=False
+            )
         except DjinnError:
             stdout.flush()
             assert stdout.buffer.getvalue() == b""  # type: ignore[attr-defined]
@@ -211,7 +216,7 @@ def strange(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 @given(files=st.dictionaries(NAME, FILE, max_size=3), query=STRANGE)
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_strange_vaults(strange: Home, files: dict[str, bytes], query: str) -> None:
     shared = strange.root / "vaults" / "shared"

@@ -6,14 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from djinn_memory.cli import options, output
+from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import say
 from djinn_memory.models import Problem
 
 app = typer.Typer(help="The settings in config.yaml.", no_args_is_help=True)
 
 User = Annotated[bool, typer.Option("--user", help="Your own settings, which hold in every home.")]
-Key = Annotated[str, typer.Argument(help="A dotted key, such as search.limit.")]
+Key = Annotated[
+    str, typer.Argument(help="A dotted key, such as search.limit.", autocompletion=candidates.keys)
+]
 
 
 @app.command(epilog="Example: `djinn config show`")

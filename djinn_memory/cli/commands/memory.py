@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from djinn_memory.cli import options, output, render
+from djinn_memory.cli import candidates, options, output, render
 from djinn_memory.cli.output import count, say, talk
 
 if TYPE_CHECKING:
@@ -33,7 +33,12 @@ class Format(StrEnum):
     csv = "csv"
 
 
-Name = Annotated[str, typer.Argument(help="An id, a path, a title, an alias or a file name.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="An id, a path, a title, an alias or a file name.", autocompletion=candidates.titles
+    ),
+]
 
 
 @app.command(

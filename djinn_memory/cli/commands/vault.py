@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from djinn_memory.cli import options, output
+from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import say, talk
 from djinn_memory.models import Dialect
 
@@ -25,7 +25,13 @@ def add(
         bool, typer.Option("--read-only", help="djinn never writes into it.")
     ] = False,
     agent: Annotated[
-        str | None, typer.Option("--for", metavar="AGENT", help="Only this agent sees it.")
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="AGENT",
+            help="Only this agent sees it.",
+            autocompletion=candidates.agents,
+        ),
     ] = None,
     dialect: Annotated[
         str | None,
@@ -101,7 +107,12 @@ def list_vaults(ctx: typer.Context, json: options.Json = False) -> None:
 def describe(
     ctx: typer.Context,
     place: Annotated[
-        str, typer.Argument(metavar="PATH", help="A vault, or a folder in it: notes/minutes.")
+        str,
+        typer.Argument(
+            metavar="PATH",
+            help="A vault, or a folder in it: notes/minutes.",
+            autocompletion=candidates.folders,
+        ),
     ],
     text: Annotated[
         str | None, typer.Argument(help="A sentence; an empty one takes it away again.")
@@ -126,7 +137,9 @@ def describe(
 @app.command(epilog="Example: `djinn vault remove notes`")
 def remove(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="A vault that was added.")],
+    name: Annotated[
+        str, typer.Argument(help="A vault that was added.", autocompletion=candidates.added_vaults)
+    ],
     json: options.Json = False,
 ) -> None:
     """Take a vault off the list. Its files are not touched."""
