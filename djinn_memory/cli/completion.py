@@ -1,8 +1,8 @@
 """Completion of the command line: the scripts for bash, zsh and fish, and the answers to them.
 
 A script runs `djinn` with `_DJINN_COMPLETE` set to the name of its shell. zsh and fish give the
-words before the cursor, the last of them as far as it is typed; bash gives the line up to the
-cursor, since it cuts words at colons and keeps quotes, and where it would cut. The answer is a line
+words before the cursor, the last of them as far as it is typed, which fish leaves quoted; bash gives
+the line up to the cursor, since it cuts words at colons and keeps quotes, and where it would cut. The answer is a line
 for each candidate, `=value`, for zsh and fish with a tab and a help, or `/` for directories.
 """
 
@@ -41,7 +41,9 @@ def answer() -> int:
         words, word = typed.words[1:], typed.word
     else:
         typed = None
-        words, word = sys.argv[1:-1], parse(sys.argv[-1], "").word
+        words, word = sys.argv[1:-1], sys.argv[-1]
+        if os.environ[VARIABLE] == "fish":
+            word = parse(word, "").word
     found = complete(root, words, word)
     if found is None:
         sys.stdout.write(f"{DIRECTORIES}\n")
