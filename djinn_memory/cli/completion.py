@@ -1,9 +1,10 @@
 """Completion of the command line: the scripts for bash, zsh and fish, and the answers to them.
 
 A script runs `djinn` with `_DJINN_COMPLETE` set to the name of its shell. zsh and fish give the
-words before the cursor, the last of them as far as it is typed, which fish leaves quoted; bash gives
-the line up to the cursor, since it cuts words at colons and keeps quotes, and where it would cut. The answer is a line
-for each candidate, `=value`, for zsh and fish with a tab and a help, or `/` for directories.
+words before the cursor, the last of them as far as it is typed, which fish leaves quoted; bash
+gives the line up to the cursor, since it cuts words at colons and keeps quotes, and where it would
+cut. The answer is a line for each candidate, `=value`, for zsh and fish with a tab and a help, or
+`/` for directories.
 """
 
 from __future__ import annotations
