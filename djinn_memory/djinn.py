@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import apsw
 
     from djinn_memory.embedding.choice import Models
-    from djinn_memory.memories.catalogue import Detail, Entry, Stats
+    from djinn_memory.memories.catalogue import Detail, Entry, Known, Stats
     from djinn_memory.memories.status import Status
     from djinn_memory.store.state import State
 
@@ -221,6 +221,21 @@ class Djinn:
 
         index = self._index if self.home.index_path.exists() else None
         return status(self.home, index, self.problems)
+
+    def known(self, what: Known, *, agent: str | None = None) -> list[str]:
+        """The tags, types or titles that `agent` sees in the index as it stands.
+
+        For completion: quick, and makes nothing. Empty where there is no index to read.
+        """
+        from djinn_memory.memories.catalogue import known
+        from djinn_memory.store.sqlite import peek
+
+        vaults = self.home.scope(self.home.agent(agent))
+        try:
+            with contextlib.closing(peek(self.home.index_path)) as connection:
+                return known(connection, what, vaults)
+        except _store_errors():
+            return []
 
     def vault_lock(self, vault: Vault) -> contextlib.AbstractContextManager[None]:
         """Hold a vault against other writers of this home."""

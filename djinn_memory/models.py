@@ -167,32 +167,72 @@ class LegScore(Struct, frozen=True):
     """Its share of the shown score."""
 
 
+class Memory(Struct, frozen=True):
+    """What is remembered, as a list shows it."""
+
+    id: str | None
+    """`mem_` and 16 characters, which never change; null for a note that has none."""
+    type: str | None
+    """Such as `decision`; null for a plain note."""
+    plane: str | None
+    """The plane of the type: `semantic`, `episodic`, `knowledge` or `documents`."""
+    title: str
+    """From the front matter, else the first heading, else the name of the file."""
+    vault: str
+    """The name of the vault it is in."""
+    path: str
+    """Its file, relative to the folder of the vault, with `/` on every system."""
+    tags: tuple[str, ...]
+    """Without `#`, in order of the alphabet; `a/b` is below `a`."""
+    created: str | None
+    """When it was written, as ISO 8601: a day, or a time in UTC."""
+    updated: str | None
+    """When it was changed last, as ISO 8601."""
+    date: str
+    """What the note is about, else when it was written: what `--since` and `--until` compare."""
+
+
 class Hit(Struct, frozen=True):
     """A chunk that answers, with its memory, its place and its score."""
 
     rank: int
+    """Its place in the list, from 1."""
     id: str | None
+    """`mem_` and 16 characters, which never change; null for a note that has none."""
     type: str | None
+    """Such as `decision`; null for a plain note."""
     plane: str | None
+    """The plane of the type: `semantic`, `episodic`, `knowledge` or `documents`."""
     title: str
+    """The title of the memory."""
     vault: str
+    """The name of the vault it is in."""
     path: str
+    """Its file, relative to the folder of the vault, with `/` on every system."""
     lines: tuple[int, int]
+    """The first and the last line of the chunk in its file, from 1."""
     page_number: int | None
+    """The page of a document; null for a note."""
     heading: tuple[str, ...]
+    """The headings above the chunk, from the outermost to its own."""
     snippet: str
+    """The part of the chunk that answers best, on one line."""
     marks: tuple[tuple[int, int], ...]
-    """Spans of matched words in `snippet`."""
+    """Spans of matched words in `snippet`: from this character up to before that one."""
     tags: tuple[str, ...]
+    """Without `#`, in order of the alphabet; `a/b` is below `a`."""
     created: str | None
+    """When it was written, as ISO 8601: a day, or a time in UTC."""
     updated: str | None
+    """When it was changed last, as ISO 8601."""
     date: str
     """What the note is about, else when it was written: what `--since` and `--until` compare."""
     score: float
     """0 to 1, with the same meaning in every vault and for every query."""
     legs: dict[str, LegScore] = field(default_factory=dict)
+    """By `words` or `meaning`: the legs that had a say; none for a search by filters only."""
     context: str | None = None
-    """What the user said of the folder it is in."""
+    """What the user said of the folder it is in, by `djinn vault describe`."""
     feedback: float = 0.0
     """What likeness to the best notes added to the legs' parts."""
     before: int | None = None
@@ -212,18 +252,23 @@ class SearchResult(Struct, frozen=True):
     """The answer to one search."""
 
     query: str
+    """As it was given."""
     mode: Mode
-    hits: tuple[Hit, ...]
+    """The legs that answered: `words` too where the meaning leg could not."""
     confident: bool
     """False when nothing found is likely to be what was asked for."""
+    hits: tuple[Hit, ...]
+    """The best first."""
     suggestions: tuple[str, ...]
     """Near spellings from the index, when nothing was found."""
-    problems: tuple[Problem, ...]
     pending: int
     """Notes known to have changed that were not read before answering."""
     unembedded: int
     """Windows that are found by words only until `djinn index` has embedded them."""
     milliseconds: float
+    """How long the search took, from the opened home to the answer."""
+    problems: tuple[Problem, ...]
+    """What kept a part of the search from answering."""
     steps: tuple[Step, ...] = ()
     """What expansion and rerank did, where they were asked for."""
 
@@ -232,13 +277,24 @@ class IndexReport(Struct, frozen=True):
     """What an index run did."""
 
     notes: int
+    """Notes in the vaults that were looked at."""
     read: int
+    """Notes that were opened, since they seemed to have changed."""
     added: int
+    """New notes."""
     changed: int
+    """Notes with another text than before."""
     removed: int
+    """Notes that are gone."""
     moved: int
+    """Notes at another place, with the text of before."""
     windows: int
+    """Windows in the whole index: what is embedded."""
     embedded: int
+    """Texts that the model embedded in this run."""
     reused: int
+    """Texts whose vectors were kept from before."""
     seconds: float
+    """How long it took."""
     problems: tuple[Problem, ...] = ()
+    """Files that could not be read as they should, and the like; each makes the exit code 1."""

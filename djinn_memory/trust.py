@@ -24,10 +24,15 @@ class Endpoint(msgspec.Struct, frozen=True):
     """A server that texts would be sent to, or a model that would be fetched and loaded."""
 
     use: Literal["embedding", "rerank", "llm"]
+    """What it is for: the section of the settings that names it, or `search.rerank`."""
     provider: str
+    """Whose protocol it speaks, or the library that loads the model."""
     model: str | None = None
+    """The model's name or folder."""
     url: str | None = None
+    """The server, where the settings name one; null for the provider's own."""
     key_env: str | None = None
+    """The environment variable that holds the key, where the settings name one."""
 
     def __str__(self) -> str:
         what = f"{self.use}: {self.provider}"

@@ -1,4 +1,5 @@
-"""Writes docs/cli.md from the command line's own help; with --check only says whether it is so.
+"""Writes docs/cli.md from the command line's own help, docs/json.md from the types that commands
+print, docs/config.md from the settings; with --check only says whether they are so.
 
 Run: `make docs`
 """
@@ -10,11 +11,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import config_docs
+import json_docs
 import typer.main
 
 from djinn_memory.cli.app import app
 
-TARGET = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 HEAD = """# Command line
 
 Made from `djinn --help` and the help of every command below it, by `make docs`.
@@ -34,8 +37,8 @@ def commands() -> list[list[str]]:
     return found
 
 
-def page() -> str:
-    """The whole page."""
+def cli_page() -> str:
+    """The whole page of the command line."""
     fixed = {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "TERM": "dumb", "NO_COLOR": "1"}
     plain = {**os.environ, **fixed}
     plain.pop("FORCE_COLOR", None)
@@ -51,15 +54,21 @@ def page() -> str:
 
 
 def main() -> int:
-    """0 when the page is, or now is, what the help says."""
-    made = page()
-    if "--check" in sys.argv:
-        same = TARGET.is_file() and TARGET.read_text(encoding="utf-8") == made
-        print("docs/cli.md is up to date" if same else "docs/cli.md is stale; run `make docs`")
-        return 0 if same else 1
-    TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_text(made, encoding="utf-8")
-    return 0
+    """0 when the pages are, or now are, what they are made from."""
+    pages = {"cli.md": cli_page, "json.md": json_docs.page, "config.md": config_docs.page}
+    stale = []
+    for name, page in pages.items():
+        made, target = page(), DOCS / name
+        if target.is_file() and target.read_text(encoding="utf-8") == made:
+            continue
+        stale.append(f"docs/{name}")
+        if "--check" not in sys.argv:
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(made, encoding="utf-8")
+    if "--check" not in sys.argv:
+        return 0
+    print(f"stale: {', '.join(stale)}; run `make docs`" if stale else "docs/ is up to date")
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from djinn_memory import __version__
+from djinn_memory.cli import completion
 from djinn_memory.cli.commands import agent, config, home, memory, trust, vault
 from djinn_memory.cli.output import clean, talk
 from djinn_memory.errors import DjinnError
@@ -25,6 +26,7 @@ app = typer.Typer(
     name="djinn",
     help="Long-term memory for people and their AI agents, kept as plain Markdown that they own.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -52,6 +54,16 @@ def common(
     version: Annotated[
         bool,
         typer.Option("--version", help="Show the version.", callback=_version, is_eager=True),
+    ] = False,
+    install_completion: Annotated[
+        bool,
+        typer.Option("--install-completion", callback=completion.install, is_eager=True,
+                     help="Complete words in your shell: bash, zsh or fish."),
+    ] = False,
+    show_completion: Annotated[
+        bool,
+        typer.Option("--show-completion", callback=completion.show, is_eager=True,
+                     help="Show the script that does it, to install it by yourself."),
     ] = False,
 ) -> None:  # fmt: skip
     """Keep what `--home` says for the command that follows."""

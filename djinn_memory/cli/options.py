@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from djinn_memory.cli import candidates
 from djinn_memory.cli.output import clean, talk
 from djinn_memory.models import PLANES
 
@@ -15,62 +16,34 @@ if TYPE_CHECKING:
     from djinn_memory.models import Filters, ProgressCallback
 
 
-def _complete_vaults(ctx: typer.Context) -> list[str]:
-    return _from_home(lambda djinn: [vault.name for vault in djinn.home.vaults])
-
-
-def _complete_agents(ctx: typer.Context) -> list[str]:
-    return _from_home(lambda djinn: djinn.home.config.agents)
-
-
-def _complete_types(ctx: typer.Context) -> list[str]:
-    return _from_home(lambda djinn: list(djinn.stats().types)) or sorted(
-        kind for kinds in PLANES.values() for kind in kinds
-    )
-
-
-def _complete_tags(ctx: typer.Context) -> list[str]:
-    return _from_home(lambda djinn: list(djinn.stats().tags))
-
-
-def _from_home(what: Any) -> list[str]:
-    from djinn_memory.djinn import Djinn
-    from djinn_memory.errors import DjinnError
-
-    try:
-        return list(what(Djinn.open()))
-    except DjinnError:
-        return []
-
-
 Agent = Annotated[
     str | None,
     typer.Option(
         "--agent", help="Whose memory; the first agent of the config if not given.",
-        autocompletion=_complete_agents, metavar="NAME",
+        autocompletion=candidates.agents, metavar="NAME",
     ),
 ]  # fmt: skip
 Vaults = Annotated[
     list[str] | None,
     typer.Option(
-        "--vault", help="Only this vault; give it again for more.", autocompletion=_complete_vaults,
-        metavar="NAME",
+        "--vault", help="Only this vault; give it again for more.", metavar="NAME",
+        autocompletion=candidates.vaults,
     ),
 ]  # fmt: skip
 Types = Annotated[
     list[str] | None,
     typer.Option("--type", help="Only memories of this type, such as decision; repeatable.",
-                 autocompletion=_complete_types, metavar="TYPE"),
+                 autocompletion=candidates.types, metavar="TYPE"),
 ]  # fmt: skip
 Tags = Annotated[
     list[str] | None,
     typer.Option("--tag", help="Only memories with this tag or one below it; repeatable.",
-                 autocompletion=_complete_tags, metavar="TAG"),
+                 autocompletion=candidates.tags, metavar="TAG"),
 ]  # fmt: skip
 Planes = Annotated[
     list[str] | None,
     typer.Option("--plane", help=f"Only this plane: {', '.join(PLANES)}; repeatable.",
-                 autocompletion=lambda: list(PLANES), metavar="PLANE"),
+                 autocompletion=candidates.planes, metavar="PLANE"),
 ]  # fmt: skip
 Since = Annotated[
     str | None,

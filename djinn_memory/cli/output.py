@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import typer
+from msgspec import Struct
 
 from djinn_memory.models import Problem, Progress, ProgressCallback, silent
 
@@ -53,14 +54,14 @@ def problems(found: Iterable[Problem], *, most: int = 20) -> None:
         talk(f"... and {len(listed) - most} more; `--json` lists them all")
 
 
-def as_json(schema: str, **fields: Any) -> None:
-    """One object on stdout and nothing else; `schema` is its name and version."""
+def as_json(answer: Struct) -> None:
+    """One object on stdout and nothing else: a struct of `cli.schemas`, whose tag names it."""
     import json
 
     import msgspec
 
-    data = msgspec.to_builtins({"schema": schema, **fields}, enc_hook=str)
-    text = json.dumps(data, ensure_ascii=False, indent=2)
+    data = msgspec.to_builtins(answer, enc_hook=str)
+    text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)
     # What could command a terminal stands only inside strings, where it may as well be escaped.
     text = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     sys.stdout.buffer.write(text.encode() + b"\n")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
+from msgspec import convert
 from msgspec.structs import asdict
 
 from djinn_memory.cli import output
 from djinn_memory.cli.output import clean, count, dim, say, talk
-from djinn_memory.models import Problem
+from djinn_memory.models import Memory, Problem
 
 if TYPE_CHECKING:
     from djinn_memory.memories.catalogue import Detail, Entry, LinkEnd
@@ -85,21 +86,13 @@ def search_csv(result: SearchResult, explain: bool) -> None:
         writer.writerow([clean(cell) if isinstance(cell, str) else cell for cell in row])
 
 
-def search_json(result: SearchResult, explain: bool) -> None:
-    """The result as one object; `--explain` adds each leg's rank and part, and the steps."""
-    output.as_json(
-        "djinn.search/1",
-        query=result.query,
-        mode=result.mode,
-        confident=result.confident,
-        hits=[_hit(hit, explain) for hit in result.hits],
-        suggestions=result.suggestions,
-        **({"steps": result.steps} if explain else {}),
-        pending=result.pending,
-        unembedded=result.unembedded,
-        milliseconds=round(result.milliseconds, 1),
-        problems=result.problems,
-    )
+def search_json(result: SearchResult) -> None:
+    """The result as one object."""
+    from djinn_memory.cli.schemas.memory import Search
+
+    fields = asdict(result)
+    fields["milliseconds"] = round(result.milliseconds, 1)
+    output.as_json(Search(**fields))
 
 
 def search_talk(result: SearchResult, *, quiet: bool, explain: bool = False) -> None:
@@ -118,11 +111,9 @@ def search_talk(result: SearchResult, *, quiet: bool, explain: bool = False) -> 
         talk(f"{count(result.unembedded, 'window')} found by words only yet; run `djinn index`")
 
 
-def entry(one: Entry) -> dict[str, Any]:
+def memory(entry: Entry) -> Memory:
     """A memory of a list, for JSON."""
-    fields = asdict(one)
-    del fields["note_id"]
-    return fields
+    return convert(entry, Memory, from_attributes=True)
 
 
 def show(detail: Detail, text: str) -> None:
@@ -142,13 +133,14 @@ def show(detail: Detail, text: str) -> None:
 
 def show_json(detail: Detail, text: str, problems: Sequence[Problem]) -> None:
     """A whole memory as one object."""
+    from djinn_memory.cli.schemas.memory import MemoryShow
+
     fields: dict[str, list[str]] = {}
     for key, value in detail.fields:
         fields.setdefault(key, []).append(value)
     path = f"{detail.entry.vault}/{detail.entry.path}"
-    output.as_json(
-        "djinn.memory.show/1",
-        **entry(detail.entry),
+    answer = MemoryShow(
+        **asdict(memory(detail.entry)),
         aliases=detail.aliases,
         fields=fields,
         text=text,
@@ -156,6 +148,7 @@ def show_json(detail: Detail, text: str, problems: Sequence[Problem]) -> None:
         backlinks=detail.backlinks,
         problems=[*problems, *([Problem(path, detail.problem)] if detail.problem else [])],
     )
+    output.as_json(answer)
 
 
 def _link(link: LinkEnd, forward: bool) -> str:
@@ -166,14 +159,6 @@ def _link(link: LinkEnd, forward: bool) -> str:
         name = f"{link.target} -> " if link.target != link.title else ""
         return clean(f"{name}{link.title}  ({place}){'  ambiguous' if link.ambiguous else ''}")
     return clean(f"{link.target}  ({'attachment' if link.how else 'unresolved'})")
-
-
-def _hit(hit: Hit, explain: bool) -> dict[str, Any]:
-    fields = asdict(hit)
-    if not explain:
-        del fields["feedback"], fields["before"]
-        fields["legs"] = {name: leg.raw for name, leg in hit.legs.items()}
-    return fields
 
 
 def _heading(hit: Hit) -> str:

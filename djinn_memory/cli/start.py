@@ -19,11 +19,16 @@ def main() -> None:
     # numpy's BLAS starts a thread a core and lets it spin, for matrices that djinn does not have.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        if _embeds(" ".join(sys.argv[1:])):
-            _warm()
-        from djinn_memory.cli.app import main as run
+        if "_DJINN_COMPLETE" in os.environ:
+            from djinn_memory.cli.completion import answer
 
-        code = run()
+            code = answer()
+        else:
+            if _embeds(" ".join(sys.argv[1:])):
+                _warm()
+            from djinn_memory.cli.app import main as run
+
+            code = run()
     except KeyboardInterrupt:
         code = 130
     except Exception:

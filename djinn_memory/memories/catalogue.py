@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import Literal
 
 import apsw
 from msgspec import Struct
 
 from djinn_memory.errors import NotFound, UsageError
-from djinn_memory.models import Filters, Vault
+from djinn_memory.models import Filters, Memory, Vault
 from djinn_memory.notes.resolve import Resolver, Target
 from djinn_memory.search.filters import condition
 from djinn_memory.search.hits import on_disk, tags
@@ -18,20 +19,10 @@ from djinn_memory.store.index.memories import vault_ids
 from djinn_memory.store.sqlite import Row, rows
 
 
-class Entry(Struct, frozen=True):
-    """A memory as a list shows it."""
+class Entry(Memory, frozen=True):
+    """A memory, and where the index keeps it."""
 
     note_id: int
-    id: str | None
-    type: str | None
-    plane: str | None
-    title: str
-    vault: str
-    path: str
-    tags: tuple[str, ...]
-    created: str | None
-    updated: str | None
-    date: str
 
 
 class LinkEnd(Struct, frozen=True):
@@ -42,12 +33,19 @@ class LinkEnd(Struct, frozen=True):
     title: str | None
     """The other note's title; None while the target is unresolved or no note."""
     vault: str | None
+    """The other note's vault."""
     path: str | None
+    """The other note's path."""
     line: int
+    """Where the link stands, from 1; 0 for a field of the front matter."""
     field: str | None
+    """The front matter's field that holds the link; None for one in the text."""
     embed: bool
+    """Whether it shows what it leads to in its own place: `![[...]]`."""
     how: str | None
+    """How the target was found, by `path`, `title` and so on; None while it is unresolved."""
     ambiguous: bool
+    """Whether other notes could be meant as well."""
 
 
 class Detail(Struct, frozen=True):
@@ -61,20 +59,34 @@ class Detail(Struct, frozen=True):
     problem: str | None
 
 
+Known = Literal["tag", "type", "title"]
+
+
 class Stats(Struct, frozen=True):
     """How much there is."""
 
     notes: int
+    """One for each file."""
     chunks: int
+    """The parts of notes that hits return."""
     windows: int
+    """The parts of chunks that are embedded."""
     pending: int
+    """Windows that wait for their vector."""
     links: int
+    """Links in notes, embeds and links in front matter included."""
     unresolved: int
+    """Links that lead nowhere."""
     broken: int
+    """Notes with a problem, such as front matter that is no YAML."""
     types: dict[str, int]
+    """Notes of each type, the most frequent first; likewise below."""
     planes: dict[str, int]
+    """Notes of each plane."""
     tags: dict[str, int]
+    """Notes with each tag."""
     vaults: dict[str, int]
+    """Notes in each vault."""
 
 
 _ENTRY = (
@@ -136,6 +148,16 @@ def detail(connection: apsw.Connection, entry: Entry, vaults: Sequence[Vault]) -
     )
 
 
+def known(connection: apsw.Connection, what: Known, vaults: Sequence[Vault]) -> list[str]:
+    """All tags, types or titles in these vaults, in order of the alphabet."""
+    where, values = condition(Filters(), vault_ids(connection, vaults))
+    source = "memory join note on note.id = note_id"
+    if what == "tag":
+        source += " join tag on tag.memory_id = memory.id"
+    sql = f"select distinct {what} from {source} where {where} and {what} is not null order by 1"
+    return [name for (name,) in connection.execute(sql, values)]
+
+
 def stats(connection: apsw.Connection, filters: Filters, vaults: Sequence[Vault]) -> Stats:
     """Counts over the memories that satisfy `filters`."""
     numbered = vault_ids(connection, vaults)
@@ -173,8 +195,8 @@ def stats(connection: apsw.Connection, filters: Filters, vaults: Sequence[Vault]
 def _entry(connection: apsw.Connection, row: Row, vaults: dict[int, Vault]) -> Entry:
     note, uid, kind, plane, title, vault, path, created, updated, date, memory = row
     return Entry(
-        note, uid, kind, plane, title, vaults[vault].name, path,
-        tags(connection, memory), created, updated, date,
+        uid, kind, plane, title, vaults[vault].name, path,
+        tags(connection, memory), created, updated, date, note,
     )  # fmt: skip
 
 

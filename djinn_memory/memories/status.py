@@ -24,8 +24,11 @@ class Coming(Struct, frozen=True):
     """Another model's vectors, on their way."""
 
     identity: str
+    """Which model, how long its vectors are, and how texts are put to it."""
     embedded: int
+    """Windows that have their vector."""
     windows: int
+    """All windows."""
 
 
 class Status(Struct, frozen=True):
@@ -40,10 +43,13 @@ class Status(Struct, frozen=True):
     stale: int
     """Notes that seem to have changed since they were indexed."""
     index_bytes: int
+    """Size of the index on the disk."""
     cache_bytes: int
+    """Size of the vectors kept beside it."""
     provider: str
+    """The setting `embedding.provider` as it holds now."""
     identity: str | None
-    """Of the vectors that answer."""
+    """Of the vectors that answer: model, dimensions and the like; null while there are none."""
     coming: Coming | None
     """What takes over when it is whole."""
     problems: tuple[Problem, ...]

@@ -95,6 +95,14 @@ def _open(path: Path, write: bool) -> apsw.Connection:
     return connection
 
 
+def peek(path: Path) -> apsw.Connection:
+    """Open a database for a moment's reading: no file is made beside it, no version looked at."""
+    # In the WAL mode even a reader makes files, unless told that nobody writes.
+    still = "" if Path(f"{path}-wal").exists() else "&immutable=1"
+    uri = f"file:{_quoted(path)}?mode=ro{still}"
+    return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
 def _quoted(path: Path) -> str:
     return re.sub(r"[?#%]", lambda match: f"%{ord(match[0]):02x}", str(path.resolve()))
 

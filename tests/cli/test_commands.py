@@ -195,7 +195,8 @@ def test_json_is_one_object_and_nothing_else(kept: Home, run: Run) -> None:
     assert found["problems"] == []
     assert list(found["hits"][0]) == [
         "rank", "id", "type", "plane", "title", "vault", "path", "lines", "page_number", "heading",
-        "snippet", "marks", "tags", "created", "updated", "date", "score", "legs",
+        "snippet", "marks", "tags", "created", "updated", "date", "score", "legs", "context",
+        "feedback",
     ]  # fmt: skip
 
 

@@ -503,12 +503,13 @@ def test_vault_add_says_what_it_guessed(home: Home, tmp_path: Path, run: Run) ->
     run("vault", "remove", "notes", home=home.root)
     given = run("vault", "add", "notes", root, "--dialect", "foam", "--json", home=home.root)
     answer = json.loads(given.stdout)
-    assert (answer["dialect"], answer["guessed"]) == ("foam", None)
+    assert (answer["vault"]["dialect"], answer["guessed"]) == ("foam", None)
     run("vault", "remove", "notes", home=home.root)
     (root / "dendron.yml").unlink()
     (root / "root.md").unlink()
     guessed = json.loads(run("vault", "add", "notes", root, "--json", home=home.root).stdout)
-    assert (guessed["dialect"], guessed["guessed"]) == ("obsidian", "nothing speaks for another")
+    assert guessed["vault"]["dialect"] == "obsidian"
+    assert guessed["guessed"] == "nothing speaks for another"
     assert "dialect:" not in home.config_path.read_text()
 
 

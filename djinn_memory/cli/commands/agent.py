@@ -24,7 +24,9 @@ def add(
     home = options.open_djinn(ctx).home
     made = homes.add_agent(home, name)
     if json:
-        output.as_json("djinn.agent.add/1", agent=name, made=made, problems=[])
+        from djinn_memory.cli.schemas.agent import AgentAdd
+
+        output.as_json(AgentAdd(name, made))
     else:
         say(f"{name}: {home.config.vaults[name].path}" + ("" if made else " (was there)"))
 
@@ -33,14 +35,11 @@ def add(
 def list_agents(ctx: typer.Context, json: options.Json = False) -> None:
     """List the agents; the first is the default."""
     home = options.open_djinn(ctx).home
-    rows = [
-        {
-            "name": name,
-            "vault": home.config.vaults[name].path if name in home.config.vaults else None,
-        }
-        for name in home.config.agents
-    ]
+    vaults = home.config.vaults
+    rows = [(name, vaults[name].path if name in vaults else None) for name in home.config.agents]
     if json:
-        output.as_json("djinn.agent.list/1", agents=rows, problems=[])
+        from djinn_memory.cli.schemas.agent import Agent, AgentList
+
+        output.as_json(AgentList([Agent(*row) for row in rows]))
     else:
-        output.columns([[str(row["name"]), str(row["vault"] or "-")] for row in rows])
+        output.columns([[name, vault or "-"] for name, vault in rows])

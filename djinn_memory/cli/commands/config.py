@@ -6,14 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from djinn_memory.cli import options, output
+from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import say
 from djinn_memory.models import Problem
 
 app = typer.Typer(help="The settings in config.yaml.", no_args_is_help=True)
 
 User = Annotated[bool, typer.Option("--user", help="Your own settings, which hold in every home.")]
-Key = Annotated[str, typer.Argument(help="A dotted key, such as search.limit.")]
+Key = Annotated[
+    str, typer.Argument(help="A dotted key, such as search.limit.", autocompletion=candidates.keys)
+]
 
 
 @app.command(epilog="Example: `djinn config show`")
@@ -22,12 +24,14 @@ def show(ctx: typer.Context, json: options.Json = False) -> None:
     from djinn_memory import config
 
     djinn = options.open_djinn(ctx)
-    data = config.as_data(djinn.home.config)
     if json:
-        output.as_json("djinn.config.show/1", config=data, problems=djinn.problems)
+        from djinn_memory.cli.schemas.config import ConfigShow
+
+        output.as_json(ConfigShow(djinn.home.config, djinn.problems))
         return
     import yaml
 
+    data = config.as_data(djinn.home.config)
     say(yaml.safe_dump(data, sort_keys=False, allow_unicode=True).rstrip())
     output.problems(djinn.problems)
 
@@ -39,7 +43,9 @@ def get(ctx: typer.Context, key: Key, json: options.Json = False) -> None:
 
     value = config.value_at(options.open_djinn(ctx).home.config, key)
     if json:
-        output.as_json("djinn.config.get/1", key=key, value=value, problems=[])
+        from djinn_memory.cli.schemas.config import ConfigGet
+
+        output.as_json(ConfigGet(key, value))
     else:
         say(_text(value))
 
@@ -65,7 +71,9 @@ def set_value(
         problems = djinn.problems
     now = config.value_at(changed, key)
     if json:
-        output.as_json("djinn.config.set/1", key=key, value=now, problems=problems)
+        from djinn_memory.cli.schemas.config import ConfigSet
+
+        output.as_json(ConfigSet(key, now, problems))
     else:
         say(f"{key}: {_text(now)}")
         output.problems(problems)
@@ -78,7 +86,9 @@ def path(ctx: typer.Context, user: User = False, json: options.Json = False) -> 
 
     place = config.user_path() if user else options.open_djinn(ctx).home.config_path
     if json:
-        output.as_json("djinn.config.path/1", path=place, problems=[])
+        from djinn_memory.cli.schemas.config import ConfigPath
+
+        output.as_json(ConfigPath(place))
     else:
         say(output.clean(str(place)))
 

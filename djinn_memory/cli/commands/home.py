@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -45,7 +45,9 @@ def init(
     place = folder or ctx.obj or home_from_environment() or Path.home() / "djinn"
     home, made = homes.init(Path(place), tuple(agents or ()))
     if json:
-        output.as_json("djinn.init/1", home=home.root, made=made, problems=[])
+        from djinn_memory.cli.schemas.home import Init
+
+        output.as_json(Init(home.root, made))
         return
     say(f"{'made' if made else 'nothing to do in'} {output.clean(str(home.root))}")
     for name in made:
@@ -93,7 +95,11 @@ def index(
     with output.progress_line(json) as progress:
         report = options.open_djinn(ctx, progress).index(vaults or (), rebuild=rebuild)
     if json:
-        output.as_json("djinn.index/1", **_fields(report))
+        from msgspec.structs import asdict
+
+        from djinn_memory.cli.schemas.home import Index
+
+        output.as_json(Index(**asdict(report)))
     else:
         output.problems(report.problems)
         moves = [
@@ -129,7 +135,9 @@ def _in_background(ctx: typer.Context, vaults: Sequence[str], *, rebuild: bool, 
             stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True,
         )  # fmt: skip
     if json:
-        output.as_json("djinn.index.background/1", process=process.pid, log=log, problems=[])
+        from djinn_memory.cli.schemas.home import IndexBackground
+
+        output.as_json(IndexBackground(process.pid, log))
     else:
         say(f"indexing as process {process.pid}; its messages go to {output.clean(str(log))}")
 
@@ -139,8 +147,13 @@ def status(ctx: typer.Context, json: options.Json = False) -> None:
     djinn = options.open_djinn(ctx)
     found = djinn.status()
     if json:
-        vaults = [{**_fields(vault), "notes": notes} for vault, notes in found.vaults]
-        output.as_json("djinn.status/1", **{**_fields(found), "vaults": vaults})
+        from msgspec.structs import asdict
+
+        from djinn_memory.cli.schemas.home import CountedVault, Status
+        from djinn_memory.cli.schemas.vault import shown
+
+        vaults = [shown(vault, CountedVault, notes=notes) for vault, notes in found.vaults]
+        output.as_json(Status(**{**asdict(found), "vaults": vaults}))
         return
     say(f"home      {output.clean(str(found.home))}")
     say(f"agents    {', '.join(found.agents)}")
@@ -171,10 +184,3 @@ def status(ctx: typer.Context, json: options.Json = False) -> None:
             f"{coming.windows:,} windows; run `djinn index` to go on"
         )
     output.problems(found.problems)
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    """A result as the fields of a JSON object."""
-    from msgspec.structs import asdict
-
-    return asdict(value)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from djinn_memory.cli import options, output, render
+from djinn_memory.cli import candidates, options, output, render
 from djinn_memory.cli.output import count, say, talk
 
 if TYPE_CHECKING:
@@ -40,7 +40,12 @@ class Format(StrEnum):
     csv = "csv"
 
 
-Name = Annotated[str, typer.Argument(help="An id, a path, a title, an alias or a file name.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="An id, a path, a title, an alias or a file name.", autocompletion=candidates.titles
+    ),
+]
 
 
 @app.command(
@@ -84,7 +89,11 @@ def search(
         ),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show what each leg and step said of each hit.")
+        bool,
+        typer.Option(
+            "--explain",
+            help="Show what each leg and step said of each hit, as `--json` always does.",
+        ),
     ] = False,
     json: options.Json = False,
     form: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.table,
@@ -106,7 +115,7 @@ def search(
         expand=expand.value if expand else None,
     )
     if json:
-        render.search_json(result, explain)
+        render.search_json(result)
         return
     getattr(render, f"search_{form.value}")(result, explain)
     render.search_talk(result, quiet=form is Format.table, explain=explain)
@@ -137,11 +146,9 @@ def list_memories(
     djinn = options.open_djinn(ctx)
     entries = djinn.entries(asked, agent=agent, limit=limit or 50)
     if json:
-        output.as_json(
-            "djinn.memory.list/1",
-            memories=[render.entry(one) for one in entries],
-            problems=djinn.problems,
-        )
+        from djinn_memory.cli.schemas.memory import MemoryList
+
+        output.as_json(MemoryList([render.memory(one) for one in entries], djinn.problems))
         return
     output.problems(djinn.problems)
     if not entries:
@@ -179,18 +186,15 @@ def delete(
     djinn = options.open_djinn(ctx)
     entry = djinn.find(name, agent=agent)
     place = f"{entry.vault}/{entry.path}"
-    if not dry_run:
-        _confirm(entry, yes)
-    moved = None if dry_run else djinn.delete(entry)
+    moved = djinn.delete(entry) if not dry_run and _confirmed(entry, yes) else None
     if json:
-        output.as_json(
-            "djinn.memory.delete/1",
-            memory=render.entry(entry),
-            moved_to=moved,
-            problems=djinn.problems,
-        )
+        from djinn_memory.cli.schemas.memory import MemoryDelete
+
+        output.as_json(MemoryDelete(render.memory(entry), moved, djinn.problems))
     elif dry_run:
         say(f"would move {output.clean(place)} to the trash")
+    elif moved is None:
+        talk("it stays where it is")
     else:
         say(f"moved {output.clean(place)} to {output.clean(str(moved))}")
 
@@ -208,7 +212,9 @@ def stats(
     if json:
         from msgspec.structs import asdict
 
-        output.as_json("djinn.memory.stats/1", **asdict(found), problems=djinn.problems)
+        from djinn_memory.cli.schemas.memory import MemoryStats
+
+        output.as_json(MemoryStats(**asdict(found), problems=djinn.problems))
         return
     output.problems(djinn.problems)
     say(
@@ -224,8 +230,6 @@ def stats(
             say(f"{label:7} {output.clean(listed)}")
 
 
-def _confirm(entry: Entry, yes: bool) -> None:
+def _confirmed(entry: Entry, yes: bool) -> bool:
     about = f"{entry.title}  ({entry.vault}/{entry.path})"
-    if not options.confirmed("Move it to the trash?", yes, about=about, doing="delete"):
-        talk("it stays where it is")
-        raise typer.Exit
+    return options.confirmed("Move it to the trash?", yes, about=about, doing="delete")

@@ -43,9 +43,9 @@ def trust(
             wanted = []
     trusted = home.trusted
     if json:
-        output.as_json(
-            "djinn.trust/1", home=home.root, trusted=trusted, waiting=wanted, problems=[]
-        )
+        from djinn_memory.cli.schemas.home import Trust
+
+        output.as_json(Trust(home.root, trusted, wanted))
         return
     for one in trusted:
         say(f"trusted  {output.clean(str(one))}")

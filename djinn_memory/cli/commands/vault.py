@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from djinn_memory.cli import options, output
+from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import say, talk
 from djinn_memory.models import Dialect
 
@@ -25,7 +25,13 @@ def add(
         bool, typer.Option("--read-only", help="djinn never writes into it.")
     ] = False,
     agent: Annotated[
-        str | None, typer.Option("--for", metavar="AGENT", help="Only this agent sees it.")
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="AGENT",
+            help="Only this agent sees it.",
+            autocompletion=candidates.agents,
+        ),
     ] = None,
     dialect: Annotated[
         str | None,
@@ -49,9 +55,9 @@ def add(
         given, guessed = guess(expand(path))
     vault = homes.add_vault(home, name, path, read_only=read_only, agent=agent, dialect=given)
     if json:
-        output.as_json(
-            "djinn.vault.add/1", vault=vault, dialect=vault.dialect, guessed=guessed, problems=[]
-        )
+        from djinn_memory.cli.schemas.vault import VaultAdd, shown
+
+        output.as_json(VaultAdd(shown(vault), guessed))
         return
     why = f" ({guessed})" if guessed else ""
     say(f"{vault.name}: {output.clean(str(vault.root))}, dialect {vault.dialect}{why}")
@@ -74,7 +80,9 @@ def list_vaults(ctx: typer.Context, json: options.Json = False) -> None:
     """List the vaults and whose they are."""
     home = options.open_djinn(ctx).home
     if json:
-        output.as_json("djinn.vault.list/1", vaults=home.vaults, problems=[])
+        from djinn_memory.cli.schemas.vault import VaultList, shown
+
+        output.as_json(VaultList([shown(vault) for vault in home.vaults]))
         return
     output.columns(
         [
@@ -99,7 +107,12 @@ def list_vaults(ctx: typer.Context, json: options.Json = False) -> None:
 def describe(
     ctx: typer.Context,
     place: Annotated[
-        str, typer.Argument(metavar="PATH", help="A vault, or a folder in it: notes/minutes.")
+        str,
+        typer.Argument(
+            metavar="PATH",
+            help="A vault, or a folder in it: notes/minutes.",
+            autocompletion=candidates.folders,
+        ),
     ],
     text: Annotated[
         str | None, typer.Argument(help="A sentence; an empty one takes it away again.")
@@ -114,7 +127,9 @@ def describe(
 
     where, said = homes.describe(options.open_djinn(ctx).home, place, text)
     if json:
-        output.as_json("djinn.vault.describe/1", path=where, context=said or None, problems=[])
+        from djinn_memory.cli.schemas.vault import VaultDescribe
+
+        output.as_json(VaultDescribe(where, said or None))
     else:
         say(output.clean(f"{where}: {said or 'not described'}"))
 
@@ -122,7 +137,9 @@ def describe(
 @app.command(epilog="Example: `djinn vault remove notes`")
 def remove(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="A vault that was added.")],
+    name: Annotated[
+        str, typer.Argument(help="A vault that was added.", autocompletion=candidates.added_vaults)
+    ],
     json: options.Json = False,
 ) -> None:
     """Take a vault off the list. Its files are not touched."""
@@ -130,6 +147,8 @@ def remove(
 
     vault = homes.remove_vault(options.open_djinn(ctx).home, name)
     if json:
-        output.as_json("djinn.vault.remove/1", vault=vault, problems=[])
+        from djinn_memory.cli.schemas.vault import VaultRemove, shown
+
+        output.as_json(VaultRemove(shown(vault)))
     else:
         say(f"removed {vault.name}; its files stay in {output.clean(str(vault.root))}")

@@ -1,0 +1,248 @@
+"""Completion of the command line: the scripts for bash, zsh and fish, and the answers to them.
+
+A script runs `djinn` with `_DJINN_COMPLETE` set to the name of its shell. zsh and fish give the
+words before the cursor, the last of them as far as it is typed, which fish leaves quoted; bash
+gives the line up to the cursor, since it cuts words at colons and keeps quotes, and where it would
+cut. The answer is a line for each candidate, `=value`, for zsh and fish with a tab and a help, or
+`/` for directories.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import typer
+
+from djinn_memory.cli import candidates
+from djinn_memory.cli.output import clean, say, talk
+
+VARIABLE = "_DJINN_COMPLETE"
+SHELLS = ("bash", "zsh", "fish")
+MOST = 500
+"""Candidates shown: more is no help, and slow in the shells."""
+
+DIRECTORIES = "/"
+Candidate = tuple[str, str]
+"""A word, and what it means."""
+
+
+def answer() -> int:
+    """Print the candidates for the line that a script asks about."""
+    import typer.main
+
+    from djinn_memory.cli.app import app
+
+    root = typer.main.get_command(app)
+    if os.environ[VARIABLE] == "bash":
+        typed = parse(sys.argv[1], sys.argv[2])
+        words, word = typed.words[1:], typed.word
+    else:
+        typed = None
+        words, word = sys.argv[1:-1], sys.argv[-1]
+        if os.environ[VARIABLE] == "fish":
+            word = parse(word, "").word
+    found = complete(root, words, word)
+    if found is None:
+        sys.stdout.write(f"{DIRECTORIES}\n")
+        return 0
+    for value, said in matching(found, word)[:MOST]:
+        tail = f"\t{clean(said)}" if said else ""
+        sys.stdout.write(f"={typed.quoted(value) if typed else value + tail}\n")
+    return 0
+
+
+def matching(found: list[Candidate], word: str) -> list[Candidate]:
+    """The candidates that begin with `word`, in another case where none does; each on one line."""
+    found = [one for one in dict.fromkeys(found) if one[0] == clean(one[0])]
+    exact = [one for one in found if one[0].startswith(word)]
+    return exact or [one for one in found if one[0].casefold().startswith(word.casefold())]
+
+
+def complete(root: Any, words: list[str], word: str) -> list[Candidate] | None:
+    """What `word` may become after `words`, under the command `root`; None for directories."""
+    command, said, waiting, ended, arguments = root, {}, None, False, 0
+    for one in words:
+        if waiting is not None:
+            said[waiting.name], waiting = one, None
+        elif one == "--" and not ended:
+            ended = True
+        elif one.startswith("-") and len(one) > 1 and not ended:
+            name, equals, value = one.partition("=")
+            option = _options(command).get(name)
+            if option is not None and not option.is_flag:
+                said[option.name] = value
+                waiting = None if equals else option
+        elif hasattr(command, "commands"):
+            command = command.commands.get(one)
+            if command is None:
+                return []
+        else:
+            arguments += 1
+    line = _line(command, said, word)
+    if waiting is not None:
+        return _values(root, waiting, line)
+    if word.startswith("-") and not ended:
+        name, equals, value = word.partition("=")
+        if not equals:
+            return _flags(command)
+        option = _options(command).get(name)
+        found = _values(root, option, line._replace(word=value)) if option is not None else []
+        return None if found is None else [(f"{name}={value}", said) for value, said in found]
+    if hasattr(command, "commands"):
+        return [(name, _first(inner.help)) for name, inner in command.commands.items()]
+    places = [param for param in command.params if param.param_type_name == "argument"]
+    if arguments < len(places):
+        return _values(root, places[arguments], line)
+    return []
+
+
+def _line(command: Any, said: dict[str, str], word: str) -> candidates.Line:
+    home = said.get("home_folder")
+    return candidates.Line(
+        home=Path(home).expanduser() if home else None,
+        agent=said.get("agent"),
+        scoped=any(param.name == "agent" for param in command.params),
+        word=word,
+    )
+
+
+def _options(command: Any) -> dict[str, Any]:
+    options = [param for param in command.params if param.param_type_name == "option"]
+    return {name: option for option in options for name in option.opts}
+
+
+def _flags(command: Any) -> list[Candidate]:
+    options = _options(command).items()
+    found = [(name, _first(one.help)) for name, one in options if name.startswith("--")]
+    return [*found, ("--help", "Show this message and exit.")]
+
+
+def _values(root: Any, param: Any, line: candidates.Line) -> list[Candidate] | None:
+    if param.type.name in ("path", "directory", "file"):
+        return None
+    with root.make_context("djinn", [], resilient_parsing=True) as ctx:
+        ctx.obj = line
+        return [(item.value, item.help or "") for item in param.shell_complete(ctx, "")]
+
+
+def _first(text: str | None) -> str:
+    """The first paragraph of a help, on one line."""
+    return " ".join((text or "").partition("\n\n")[0].split())
+
+
+class Typed(NamedTuple):
+    """A line of bash as far as it is typed."""
+
+    words: list[str]
+    """The words before the last, without quotes."""
+    word: str
+    """The last word, without quotes."""
+    kept: int
+    """Characters of `word` that bash leaves as they are: it replaces what is behind them."""
+    quote: str
+    """The quote that is open."""
+
+    def quoted(self, value: str) -> str:
+        """What bash shall put in the place of the word for `value` to be meant."""
+        tail = value[self.kept :]
+        if self.quote == "'":
+            return tail.replace("'", "'\\''")
+        if self.quote:
+            return re.sub(r'([\\"$`])', r"\\\1", tail)
+        return re.sub(r"([^\w@%+=:,./-])", r"\\\1", tail)
+
+
+def parse(line: str, breaks: str) -> Typed:
+    """Cut a line as bash does; `breaks` are the characters at which readline begins a word."""
+    words: list[str] = []
+    word, begun, kept, quote = "", False, 0, ""
+    at = 0
+    while at < len(line):
+        char, after = line[at], line[at + 1 : at + 2]
+        if quote and char == quote:
+            quote = ""
+        elif char == "\\" and (not quote or (quote == '"' and after and after in '\\"$`')):
+            word, begun = word + after, True
+            at += 1
+        elif quote:
+            word += char
+        elif char in "'\"":
+            quote, begun, kept = char, True, len(word)
+        elif char.isspace():
+            if begun:
+                words.append(word)
+            word, begun, kept = "", False, 0
+        else:
+            word, begun = word + char, True
+            if char in breaks:
+                kept = len(word)
+        at += 1
+    while words and re.match(r"\w+=", words[0]):
+        words.pop(0)
+    return Typed(words, word, kept, quote)
+
+
+def show(wanted: bool) -> None:
+    """Print the script for the shell that runs this."""
+    if wanted:
+        say(script(_shell()).rstrip())
+        raise typer.Exit
+
+
+def install(wanted: bool) -> None:
+    """Write the script for the shell that runs this to where the shell finds it."""
+    if not wanted:
+        return
+    shell = _shell()
+    if shell == "fish":
+        folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+        place = folder / "fish" / "completions" / "djinn.fish"
+    else:
+        from platformdirs import user_data_path
+
+        place = user_data_path("djinn") / f"completion.{shell}"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(script(shell), encoding="utf-8")
+    if shell != "fish":
+        folder = Path((os.environ.get("ZDOTDIR") if shell == "zsh" else "") or Path.home())
+        _source(folder / f".{shell}rc", place)
+    say(f"{shell} completes djinn by {clean(str(place))}")
+    talk("Next: open another terminal.")
+    raise typer.Exit
+
+
+def script(shell: str) -> str:
+    """The script that teaches a shell to complete djinn."""
+    place = Path(__file__).parent / "shells" / f"djinn.{shell}"
+    return place.read_text(encoding="utf-8")
+
+
+def _source(settings: Path, place: Path) -> None:
+    import shlex
+
+    line = f"source {shlex.quote(str(place))}"
+    text = settings.read_text(encoding="utf-8") if settings.is_file() else ""
+    if line not in text.splitlines():
+        with settings.open("a", encoding="utf-8") as file:
+            file.write(f"{'' if not text or text.endswith(chr(10)) else chr(10)}{line}\n")
+
+
+def _shell() -> str:
+    import shellingham
+
+    from djinn_memory.errors import UsageError
+
+    try:
+        name: str = shellingham.detect_shell()[0]
+    except shellingham.ShellDetectionFailure:
+        name = Path(os.environ.get("SHELL", "")).name
+    if name not in SHELLS:
+        raise UsageError(
+            f"djinn completes in {', '.join(SHELLS)}, not in {name or 'an unknown shell'}; "
+            "run this from one of them"
+        )
+    return name

@@ -1,0 +1,87 @@
+"""What `djinn init`, `index`, `status` and `trust` print with `--json`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from djinn_memory.cli.schemas.vault import Vault
+from djinn_memory.memories.catalogue import Stats
+from djinn_memory.memories.status import Coming
+from djinn_memory.models import IndexReport, Problem
+from djinn_memory.trust import Endpoint
+
+
+class Init(Struct, tag="djinn.init/1", tag_field="schema", forbid_unknown_fields=True):
+    """A home that is whole now."""
+
+    home: Path
+    """Its folder."""
+    made: Sequence[str]
+    """What was not there before: files and folders, relative to the home."""
+    problems: Sequence[Problem] = ()
+
+
+class Index(
+    IndexReport, frozen=True, tag="djinn.index/1", tag_field="schema", forbid_unknown_fields=True
+):
+    """What an index run did."""
+
+
+class IndexBackground(
+    Struct, tag="djinn.index.background/1", tag_field="schema", forbid_unknown_fields=True
+):
+    """An index run that goes on by itself: what `djinn index --background` prints."""
+
+    process: int
+    """The id of its process."""
+    log: Path
+    """The file that its messages go to."""
+    problems: Sequence[Problem] = ()
+
+
+class CountedVault(Vault):
+    """A vault, and how much of it is indexed."""
+
+    notes: int
+    """Its notes in the index."""
+
+
+class Status(Struct, tag="djinn.status/1", tag_field="schema", forbid_unknown_fields=True):
+    """A home at a glance."""
+
+    home: Path
+    """Its folder."""
+    agents: Sequence[str]
+    """The first is the default."""
+    vaults: Sequence[CountedVault]
+    """All vaults, whoever they are for."""
+    stats: Stats | None
+    """Counts over all vaults; null while there is no index."""
+    stale: int
+    """Notes that seem to have changed since they were indexed."""
+    index_bytes: int
+    """Size of the index on the disk."""
+    cache_bytes: int
+    """Size of the vectors kept beside it."""
+    provider: str
+    """The setting `embedding.provider` as it holds now."""
+    identity: str | None
+    """Of the vectors that answer: model, dimensions and the like; null while there are none."""
+    coming: Coming | None
+    """Another model's vectors, which take over when they are whole."""
+    problems: Sequence[Problem] = ()
+
+
+class Trust(Struct, tag="djinn.trust/1", tag_field="schema", forbid_unknown_fields=True):
+    """What the home may reach."""
+
+    home: Path
+    """Its folder."""
+    trusted: Sequence[Endpoint]
+    """What it may reach."""
+    waiting: Sequence[Endpoint]
+    """What its settings name and it may not reach."""
+    problems: Sequence[Problem] = ()

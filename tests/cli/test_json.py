@@ -1,0 +1,237 @@
+"""What `--json` prints is what docs/json.md says, for every command and for hostile vaults."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from djinn_memory.cli.app import app
+from djinn_memory.cli.schemas import outputs
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import DjinnError
+from djinn_memory.home import Home, init
+from tests.conftest import Run
+from tests.indexing.vaults import fill
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
+
+
+def documented() -> dict[str, list[dict[str, Any]]]:
+    """The schemas of docs/json.md by command."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
+        [command] = re.findall(r"^`djinn (.*) --json`", section)
+        found[command] = [
+            json.loads(one) for one in re.findall(r"```json\n(.*?)```", section, re.S)
+        ]
+    return found
+
+
+CHECKS = {
+    schema["title"]: Draft202012Validator(schema)
+    for schemas in documented().values()
+    for schema in schemas
+}
+
+
+def one_object(stdout: bytes, names: str | None = None) -> dict[str, Any]:
+    """The object that stdout is, checked against its schema."""
+    text = stdout.decode("utf-8")
+    assert text.endswith("}\n")
+    found: dict[str, Any] = json.loads(text, parse_constant=pytest.fail)
+    assert names in (None, found["schema"])
+    CHECKS[found["schema"]].validate(found)
+    assert not set(text) & set("\x1b\x07\x7f\x9b\u202e\u2066\u200f")
+    return found
+
+
+COMMAND: Any = typer.main.get_command(app)
+
+
+def commands() -> Iterator[str]:
+    """Every command that has `--json`."""
+
+    def walk(command: Any, path: list[str]) -> Iterator[str]:
+        if any("--json" in option.opts for option in command.params):
+            yield " ".join(path)
+        for name, inner in getattr(command, "commands", {}).items():
+            yield from walk(inner, [*path, name])
+
+    yield from walk(COMMAND, [])
+
+
+RUNS = {
+    "init": [["init", "--agent", "finn"]],
+    "index": [["index"], ["index", "--rebuild"], ["index", "--background"]],
+    "status": [["status"]],
+    "trust": [["trust", "--list"], ["trust", "--yes"], ["trust", "--revoke"]],
+    "memory search": [
+        ["memory", "search", "kettle"],
+        ["memory", "search", "kettle", "--explain", "--mode", "words"],
+        ["memory", "search", "kettel", "--mode", "words"],
+        ["memory", "search", "tag:x"],
+    ],
+    "memory list": [["memory", "list"], ["memory", "list", "--type", "none"]],
+    "memory show": [["memory", "show", "note-00001"], ["memory", "show", "broken"]],
+    "memory delete": [
+        ["memory", "delete", "note-00001", "--dry-run"],
+        ["memory", "delete", "note-00001", "--yes"],
+    ],
+    "memory stats": [["memory", "stats"]],
+    "vault add": [["vault", "add", "more", "{more}", "--for", "finn", "--read-only"]],
+    "vault list": [["vault", "list"]],
+    "vault describe": [
+        ["vault", "describe", "more", "Of the council"], ["vault", "describe", "shared"],
+        ["vault", "list"],
+    ],
+    "vault remove": [["vault", "remove", "more"]],
+    "agent add": [["agent", "add", "hal"], ["agent", "add", "hal"]],
+    "agent list": [["agent", "list"]],
+    "config show": [["config", "show"]],
+    "config get": [["config", "get", key] for key in ("search.limit", "search", "embedding.url")],
+    "config set": [
+        ["config", "set", "search.limit", "20"], ["config", "set", "exclude", "[a, 'b c']"],
+        ["config", "set", "--user", "search.mode", "words"],
+    ],
+    "config path": [["config", "path"], ["config", "path", "--user"]],
+}  # fmt: skip
+"""A few runs of each command, in an order in which they can be run."""
+
+
+def test_every_command_has_a_schema_and_a_run() -> None:
+    found = sorted(commands())
+    assert sorted(documented()) == found
+    assert sorted(outputs()) == found
+    assert sorted(RUNS) == found
+    for command, schemas in documented().items():
+        titles = [schema["title"] for schema in schemas]
+        assert titles == [kind.__struct_config__.tag for kind in outputs()[command]]
+
+
+def test_the_schemas_are_schemas_that_describe_every_field() -> None:
+    for check in CHECKS.values():
+        schema = check.schema
+        Draft202012Validator.check_schema(schema)
+        for part in (schema, *schema.get("$defs", {}).values()):
+            assert part["description"]
+            for name, field in part["properties"].items():
+                assert field.get("description"), f"{schema['title']}: {part['title']}.{name}"
+        assert "problems" in schema["required"]
+
+
+def test_every_command_prints_its_schema(home: Home, shared: Path, run: Run) -> None:
+    fill(shared, 3)
+    (shared / "broken.md").write_text("---\na: [\n---\nkettle [[nowhere]] [[note-00002]]\n")
+    more = home.root / "more"
+    more.mkdir()
+    config = home.config_path.read_text()
+    home.config_path.write_text(config + "\nllm:\n  model: m\n  url: http://localhost:9\n")
+    Djinn(home).index()
+    for command, runs in RUNS.items():
+        titles = {kind.__struct_config__.tag for kind in outputs()[command]}
+        for words in runs:
+            done = run(*(w.format(more=more) for w in words), "--json", home=home.root)
+            assert done.returncode in (0, 1), (words, done)
+            found = one_object(done.stdout.encode())
+            assert found["schema"] in titles or words[1] == "list"
+
+
+@pytest.mark.parametrize("command", ["status", "memory search x", "memory show nothing"])
+def test_an_error_prints_no_json(run: Run, tmp_path: Path, command: str) -> None:
+    done = run(*command.split(), "--json", home=tmp_path / "nowhere")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+
+
+# --- vaults of any text
+
+STRANGE = st.one_of(
+    st.text(max_size=20),
+    st.sampled_from(
+        ["\x1b[2J", "\u202egnp", "\x00", "\ud800", "", " ", "null", "1e999", ".nan", "2026-01-01",
+         "[[x]]", "kettle", "a/b", "#tag", "'", '"', "\\", "\u2028", "\ufeff", "~", "a: b", "mem_1"]
+    ),
+)  # fmt: skip
+VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.dates() | STRANGE,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(STRANGE, inner, max_size=3),
+    max_leaves=5,
+)
+KEY = st.sampled_from(
+    ["title", "tags", "aliases", "type", "created", "updated", "id", "importance", "status"]
+)
+FRONT = st.dictionaries(KEY | STRANGE, VALUE, max_size=5)
+BODY = st.lists(
+    STRANGE | st.sampled_from(["\n", "# ", "[[", "]]", "![[", "#", "```", "- ", "---\n", "^x"]),
+    max_size=12,
+).map("".join)
+FILE = st.binary(max_size=40) | st.builds(
+    lambda front, body: f"---\n{yaml.safe_dump(front, allow_unicode=True)}---\n{body}".encode(
+        "utf-8", "replace"
+    ),
+    FRONT,
+    BODY,
+)
+NAME = st.one_of(
+    st.binary(min_size=1, max_size=20).map(lambda raw: raw.decode("utf-8", "surrogateescape")),
+    STRANGE,
+).map(lambda name: re.sub(r"[/\x00\ud800-\udbff]|[\udc00-\udc7f]", "_", name) or "x")
+
+
+def ask(home: Home, *words: str) -> dict[str, Any] | None:
+    """What a command prints with `--json`; None for an error, which prints nothing."""
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace")
+    with contextlib.redirect_stdout(stdout):
+        try:
+            COMMAND.main(
+                ["--home", str(home.root), *words], prog_name="djinn", standalone_mode=False
+            )
+        except DjinnError:
+            stdout.flush()
+            assert stdout.buffer.getvalue() == b""  # type: ignore[attr-defined]
+            return None
+    stdout.flush()
+    return one_object(stdout.buffer.getvalue())  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="module")
+def strange(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    home, _ = init(tmp_path_factory.mktemp("json") / "home")
+    home.edit((("embedding", "provider"), "hashing"), (("search", "sweep_ms"), 2000))
+    return home
+
+
+@given(files=st.dictionaries(NAME, FILE, max_size=3), query=STRANGE)
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_strange_vaults(strange: Home, files: dict[str, bytes], query: str) -> None:
+    shared = strange.root / "vaults" / "shared"
+    shutil.rmtree(shared)
+    shared.mkdir()
+    for name, data in files.items():
+        (shared / f"{name}.md").write_bytes(data)
+    assert ask(strange, "index", "--json")
+    listed = ask(strange, "memory", "list", "--json")
+    assert listed
+    for memory in listed["memories"]:
+        shown = ask(strange, "memory", "show", "--json", "--", f"shared:{memory['path']}")
+        assert shown and {key: shown[key] for key in memory} == memory
+    stats = ask(strange, "memory", "stats", "--json")
+    assert stats and stats["notes"] == len(listed["memories"])
+    assert ask(strange, "status", "--json")
+    assert ask(strange, "memory", "search", "--json", "--", f"kettle {query}")
+    ask(strange, "memory", "search", "--json", "--", query)

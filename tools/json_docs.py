@@ -1,0 +1,195 @@
+"""docs/json.md: the JSON Schema of what each command prints with --json, and an example."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+import sys
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import config_docs
+import msgspec
+
+from djinn_memory import config
+from djinn_memory.cli.schemas import outputs
+
+ROOT = Path(__file__).resolve().parent.parent
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+EXAMPLE_LINES = 70
+LINE = 100
+USUAL = {
+    "schema": "Names the shape of this object, and its version.",
+    "problems": "What went wrong beside the answer.",
+}
+SETTINGS = {
+    config.Config: "",
+    config.VaultConfig: "vaults.*.",
+    config.EmbeddingConfig: "embedding.",
+    config.SearchConfig: "search.",
+    config.LlmConfig: "llm.",
+}
+"""Where in the settings a struct stands: their descriptions are the comments of the example."""
+HEAD = """# JSON output
+
+Made by `make docs` from the types that the commands print.
+
+With `--json` a command prints one JSON object to stdout, in UTF-8 and ended by a line break, and
+nothing else. `schema` names what the object is: the command and the version of its shape.
+`problems` lists what went wrong while the rest went on. Characters that could command a terminal
+stand escaped (`\\u001b`), and so does half a surrogate pair, from a file name that is no text.
+
+A shape's number rises when a field goes away or changes its meaning; a new field leaves it as it
+is. The schemas below are exact for this version of djinn.
+
+A command that fails prints nothing to stdout, one line to stderr that begins with `error: `, and
+ends with 2, 3, 4 or 5; interrupted, with 130. With 0, and with 1, done with problems, stdout has
+the object. A question, such as `djinn memory delete` asks at a terminal, goes to stderr.
+
+In the examples, from the sample memory, N stands for a number and TIME, UUID and TMP for a time, an
+id and a folder.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [HEAD]
+    for command, kinds in outputs().items():
+        parts.append(f"## `djinn {command} --json`\n")
+        for kind in kinds:
+            made = schema(kind)
+            parts.append(f"### {made['title']}\n\n{made['description']}\n")
+            if example := _example(made["title"]):
+                parts.append(f"```text\n{example}\n```\n")
+            shown = _json(made)
+            parts.append(f"```json\n{shown}\n```\n")
+    return "\n".join(parts)
+
+
+def schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON Schema of what `output.as_json` prints for a struct."""
+    (made,), components = msgspec.json.schema_components(
+        [kind], schema_hook=_text, ref_template="#/$defs/{name}"
+    )
+    name = made["$ref"].rpartition("/")[2]
+    for component, inner in components.items():
+        _complete(inner, _struct(component, kind))
+    own = components.pop(name)
+    title = own["properties"]["schema"]["enum"][0]
+    definitions = {"$defs": components} if components else {}
+    return {"$schema": DIALECT, "$id": f"urn:{title}", **own, "title": title, **definitions}
+
+
+def _text(kind: type) -> dict[str, str]:
+    if kind is Path:
+        return {"type": "string"}
+    raise NotImplementedError(kind)
+
+
+def _complete(made: dict[str, Any], kind: type[msgspec.Struct]) -> None:
+    """Say that every field is printed and no other, and what each is."""
+    said = {**USUAL, **descriptions(kind)}
+    if kind in SETTINGS:
+        place = SETTINGS[kind]
+        said = {key: text.strip() for key, text in config_docs.descriptions().items()}
+        said = {key.removeprefix(place): text for key, text in said.items()}
+    for name, inner in made["properties"].items():
+        inner.pop("default", None)
+        if text := said.get(name):
+            inner["description"] = text
+    made["required"] = list(made["properties"])
+    made["additionalProperties"] = False
+    _without_patterns(made)
+
+
+def _without_patterns(made: Any) -> None:
+    # Python's dialect of regular expressions is another than that of JSON Schema.
+    if isinstance(made, dict):
+        made.pop("pattern", None)
+        if names := made.pop("propertyNames", None):
+            names.pop("pattern", None)
+        for inner in made.values():
+            _without_patterns(inner)
+
+
+def _json(value: Any, indent: str = "") -> str:
+    """Indented JSON, with what fits on a line on one."""
+    short = json.dumps(value, ensure_ascii=False)
+    if len(indent) + len(short) < LINE or not value or not isinstance(value, (dict, list)):
+        return short
+    deeper = f"{indent}  "
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(deeper + _json(one, deeper) for one in value) + f"\n{indent}]"
+    rows = (f"{deeper}{json.dumps(key)}: {_json(one, deeper)}" for key, one in value.items())
+    return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
+
+
+@cache
+def _structs(kind: type[msgspec.Struct]) -> dict[str, type[msgspec.Struct]]:
+    """The structs in a struct, by name."""
+    found: dict[str, type[msgspec.Struct]] = {}
+
+    def walk(info: object) -> None:
+        if isinstance(info, msgspec.inspect.StructType):
+            if info.cls.__name__ in found:
+                return
+            found[info.cls.__name__] = info.cls
+        for name in getattr(info, "__struct_fields__", ()):
+            inner = getattr(info, name)
+            for one in inner if isinstance(inner, tuple) else (inner,):
+                if isinstance(one, (msgspec.inspect.Type, msgspec.inspect.Field)):
+                    walk(one)
+
+    walk(msgspec.inspect.type_info(kind))
+    return found
+
+
+def _struct(name: str, inside: type[msgspec.Struct]) -> type[msgspec.Struct]:
+    return _structs(inside)[name]
+
+
+@cache
+def descriptions(kind: type) -> dict[str, str]:
+    """What the docstrings below the fields of a class and of its bases say."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if not base.__module__.startswith("djinn_memory."):
+            continue
+        module = ast.parse(Path(inspect.getfile(base)).read_text(encoding="utf-8"))
+        [body] = [
+            node.body
+            for node in module.body
+            if isinstance(node, ast.ClassDef) and node.name == base.__name__
+        ]
+        for field, below in pairwise(body):
+            if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+                continue
+            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+                found[field.target.id] = " ".join(str(below.value.value).split())
+    return found
+
+
+@cache
+def _played() -> str:
+    places = sorted((ROOT / "tests" / "cli" / "transcripts").glob("*.txt"))
+    return "\n".join(place.read_text(encoding="utf-8") for place in places)
+
+
+def _example(title: str) -> str:
+    """The first output of that schema in the transcripts, with its command, cut short."""
+    pattern = rf'(?m)^\$ (djinn .*)\n(\{{\n  "schema": "{re.escape(title)}",\n(?:.*\n)*?\}})$'
+    found = re.search(pattern, _played())
+    if not found:
+        return ""
+    lines = [f"$ {found[1]}", *found[2].splitlines()]
+    if len(lines) > EXAMPLE_LINES:
+        lines[EXAMPLE_LINES:] = ["  ..."]
+    return "\n".join(f"{line[:160]}…" if len(line) > 160 else line for line in lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
