@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from djinn_memory.config import EmbeddingConfig
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding import embedder
-from djinn_memory.embedding.remote import QUERY_TRIES, RemoteEmbedder
+from djinn_memory.embedding.remote import HASTY_TRIES, RemoteEmbedder
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home import Home
 from djinn_memory.net import PIECE, TRIES
@@ -158,7 +158,7 @@ def test_a_search_answers_by_words_in_time(
     (problem,) = found.problems
     assert problem.what == "embedding" and problem.why.endswith("only words were searched")
     assert without_key(problem.why)
-    assert len(server.asked) - before <= QUERY_TRIES
+    assert len(server.asked) - before <= HASTY_TRIES
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
