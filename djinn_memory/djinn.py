@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.catalogue import Detail, Entry, Stats
     from djinn_memory.memories.status import Status
     from djinn_memory.search.meaning import Meaning
+    from djinn_memory.search.pipeline import Widen
     from djinn_memory.search.query import Query
     from djinn_memory.search.search import Reorder
     from djinn_memory.store.index.vectors import Space
@@ -217,7 +218,8 @@ class Djinn:
         steps: list[Step] = []
         extras: list[Problem] = []
         reorder = self._reorder(rerank, steps, extras)
-        if (expand or settings.expand) == "llm" and query.asks:
+        expand = (expand or settings.expand) if query.asks else "none"
+        if expand == "llm":
             query = self._expanded(query, steps, extras)
         mode = mode or settings.mode
         meaning = self._meaning(query) if query.asks and mode != "words" else None
@@ -238,6 +240,7 @@ class Djinn:
                 vector=vector,
                 limits=Limits(limit or settings.limit, settings.per_note, settings.per_document),
                 reorder=reorder,
+                widen=self._widening(mode, steps) if expand == "prf" else None,
             )
             waiting = 0
             if meaning:
@@ -389,6 +392,11 @@ class Djinn:
         steps.append(step)
         problems += [problem] if problem else []
         return query
+
+    def _widening(self, mode: Mode, steps: list[Step]) -> Widen | None:
+        from djinn_memory.search.prf import widening
+
+        return widening(mode, steps)
 
     def _reorder(
         self, wanted: bool | None, steps: list[Step], problems: list[Problem]

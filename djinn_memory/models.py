@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Plane = Literal["semantic", "episodic", "knowledge", "documents"]
 Mode = Literal["hybrid", "words", "meaning"]
-Expand = Literal["none", "llm"]
+Expand = Literal["none", "prf", "llm"]
 Dialect = Literal["obsidian", "foam", "dendron", "logseq", "markdown"]
 """How the notes of a vault write links, names and properties."""
 

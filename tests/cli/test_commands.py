@@ -269,7 +269,7 @@ def test_explain_shows_each_step(kept: Home, run: Run) -> None:
     wrong = run("memory", "search", "tide", "--rerank", home=kept.root)
     assert wrong.returncode == 2
     assert "search.rerank" in wrong.stderr
-    assert run("memory", "search", "tide", "--expand", "prf", home=kept.root).returncode == 2
+    assert run("memory", "search", "tide", "--expand", "tea", home=kept.root).returncode == 2
 
 
 def test_nothing_found_is_exit_0(kept: Home, run: Run) -> None:
