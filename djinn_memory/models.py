@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Plane = Literal["semantic", "episodic", "knowledge", "documents"]
 Mode = Literal["hybrid", "words", "meaning"]
-Expand = Literal["none", "llm"]
+Expand = Literal["none", "prf", "llm"]
 Dialect = Literal["obsidian", "foam", "dendron", "logseq", "markdown"]
 """How the notes of a vault write links, names and properties."""
 
@@ -243,9 +243,11 @@ class Step(Struct, frozen=True):
     """What an optional part of a search did."""
 
     name: Literal["expand", "rerank"]
+    """The setting that asked for it."""
     what: str
     """One sentence."""
     milliseconds: float
+    """How long it took."""
 
 
 class SearchResult(Struct, frozen=True):

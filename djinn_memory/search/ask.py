@@ -12,6 +12,7 @@ from djinn_memory.errors import UsageError
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.models import Expand, Filters, Mode, Problem, SearchResult, Step
 from djinn_memory.search.meaning import Meaning
+from djinn_memory.search.pipeline import Widen
 from djinn_memory.search.query import Query, parse
 from djinn_memory.search.search import Limits, Reorder, search
 from djinn_memory.store.index import memories, vectors
@@ -48,7 +49,8 @@ def ask(
     vaults = state.home.scope(agent, filters.vaults)
     done = _Done()
     reorder = _reorder(state, models, how.rerank, done)
-    if (how.expand or settings.expand) == "llm" and query.asks:
+    expand = (how.expand or settings.expand) if query.asks else "none"
+    if expand == "llm":
         query = _expanded(state, query, done)
     mode = how.mode or settings.mode
     meaning = _meaning(state, models, query) if query.asks and mode != "words" else None
@@ -69,6 +71,7 @@ def ask(
             vector=vector,
             limits=Limits(how.limit or settings.limit, settings.per_note, settings.per_document),
             reorder=reorder,
+            widen=_widen(mode, done) if expand == "prf" else None,
         )
         waiting = 0
         if meaning:
@@ -110,6 +113,12 @@ def _expanded(state: State, query: Query, done: _Done) -> Query:
     done.steps.append(step)
     done.problems += [problem] if problem else []
     return query
+
+
+def _widen(mode: Mode, done: _Done) -> Widen | None:
+    from djinn_memory.search.prf import widening
+
+    return widening(mode, done.steps)
 
 
 def _reorder(state: State, models: Models, wanted: bool | None, done: _Done) -> Reorder | None:

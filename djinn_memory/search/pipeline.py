@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import apsw
@@ -49,6 +50,10 @@ class Candidate(Struct):
     """Its place before the cross-encoder read it."""
 
 
+Widen = Callable[[apsw.Connection, WordsQuery | None, Sequence[Candidate]], WordsQuery | None]
+"""Makes a wider query of one and the candidates that it found, best first; None leaves it."""
+
+
 class Ranking(Struct, frozen=True):
     """The answer in ids."""
 
@@ -69,11 +74,13 @@ def rank(
     vector: Vectors | None,
     limit: int,
     per_note: int,
+    widen: Widen | None = None,
 ) -> Ranking:
     """Candidates, best first, enough for `limit` hits with `per_note` of a note.
 
     `vector` is the query's, float32 of (dimensions,); without one the words answer alone. A query
-    of filters only lists the newest first.
+    of filters only lists the newest first. `widen` may have the words asked once more with others,
+    for which no snippet is marked and which make no answer a confident one.
     """
     where, values = _restrict(connection, query, filters, vault_ids)
     if not query.asks:
@@ -81,23 +88,45 @@ def rank(
     # Parts for the meaning leg alone are asked for by words where there is no other leg.
     texts = query.for_words if vector is not None else query.for_words or query.meanings
     asked = words_leg.compose(connection, texts, query.more_words)
+    depth = max(DEPTH, limit)
     by_words: list[int] = []
     if asked and mode != "meaning":
-        depth = max(DEPTH, limit)
         by_words = words.search(connection, asked.any, where, values, depth, per_note)
     looked_up: frozenset[int] = frozenset()
     if asked and asked.every and mode != "meaning":
         looked_up = frozenset(words.search(connection, asked.every, where, values, limit))
     space = vectors.serving(connection)
     if mode == "words" or vector is None or space is None:
-        return _by_words(connection, asked, by_words, looked_up)
-    open_to_all = not (query.phrases or query.without or replace(filters, vaults=()) != Filters())
-    restrict = None if open_to_all else (where, values)
-    by_meaning = _nearest(connection, space, vector, vault_ids, restrict, limit)
+        scored = partial(_by_words, connection)
+    else:
+        open_to_all = not (
+            query.phrases or query.without or replace(filters, vaults=()) != Filters()
+        )
+        restrict = None if open_to_all else (where, values)
+        by_meaning = _nearest(connection, space, vector, vault_ids, restrict, limit)
+        scored = partial(_by_both, connection, space, vector, mode, by_meaning)
+    candidates = scored(asked, by_words)
+    if widen and (wider := widen(connection, asked, candidates)):
+        more = words.search(connection, wider.any, where, values, depth, per_note)
+        shares = {one.chunk_id: one.share for one in candidates}
+        candidates = scored(wider, list(dict.fromkeys([*by_words, *more])))
+        for one in candidates:
+            one.share = shares.get(one.chunk_id, 0.0)
+    return Ranking(tuple(candidates), looked_up, asked.marked if asked else frozenset())
+
+
+def _by_both(
+    connection: apsw.Connection,
+    space: Space,
+    vector: Vectors,
+    mode: Mode,
+    by_meaning: Sequence[int],
+    asked: WordsQuery | None,
+    by_words: Sequence[int],
+) -> list[Candidate]:
     found = _measure(connection, space, [*by_words, *by_meaning], vector)
     shares = _shares(connection, asked, list(found), mode)
-    candidates = _candidates(space.calibration.scale, found, shares, by_words, mode)
-    return Ranking(tuple(candidates), looked_up, asked.marked if asked else frozenset())
+    return _candidates(space.calibration.scale, found, shares, by_words, mode)
 
 
 def _candidates(
@@ -178,17 +207,14 @@ def _newest(connection: apsw.Connection, where: str, values: Sequence[object]) -
 
 
 def _by_words(
-    connection: apsw.Connection,
-    asked: WordsQuery | None,
-    found: list[int],
-    looked_up: frozenset[int],
-) -> Ranking:
+    connection: apsw.Connection, asked: WordsQuery | None, found: list[int]
+) -> list[Candidate]:
     if asked is None:
-        return Ranking(())
+        return []
     notes = _notes(connection, found)
     scores = words_leg.score(connection, asked, found)
     best = sorted(found, key=lambda chunk: (-scores[chunk], chunk))
-    candidates = tuple(
+    return [
         Candidate(
             chunk,
             notes[chunk],
@@ -197,8 +223,7 @@ def _by_words(
             LegScore(scores[chunk], place, asked.share(scores[chunk])),
         )
         for place, chunk in enumerate(best, 1)
-    )
-    return Ranking(candidates, looked_up, asked.marked)
+    ]
 
 
 def _nearest(

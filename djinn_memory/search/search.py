@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from djinn_memory.models import Filters, Hit, Mode, Vault
 from djinn_memory.search import fusion, hits
 from djinn_memory.search.filters import condition
-from djinn_memory.search.pipeline import Candidate, Ranking, rank
+from djinn_memory.search.pipeline import Candidate, Ranking, Widen, rank
 from djinn_memory.search.query import Query
 from djinn_memory.search.suggest import near_spellings
 from djinn_memory.store.index.memories import vault_ids
@@ -45,11 +45,12 @@ def search(
     vector: Vectors | None,
     limits: Limits,
     reorder: Reorder | None = None,
+    widen: Widen | None = None,
 ) -> tuple[tuple[Hit, ...], bool, tuple[str, ...]]:
     """Hits, whether they are likely meant, and near spellings where the words found nothing.
 
     A note that is gone from the disk is not shown, whatever the index says. `reorder` may change
-    the order of the first of them, see `rerank`.
+    the order of the first of them, see `rerank`, and `widen` what words are asked for, see `prf`.
     """
     depth = limits if reorder is None else replace(limits, hits=max(limits.hits, RERANKED))
     numbered = vault_ids(connection, vaults)
@@ -62,6 +63,7 @@ def search(
         vector=vector,
         limit=depth.hits,
         per_note=max(limits.per_note, limits.per_document),
+        widen=widen,
     )
     chosen = _present(connection, ranking, numbered, depth)
     if reorder and query.asks:

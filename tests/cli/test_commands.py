@@ -196,7 +196,7 @@ def test_json_is_one_object_and_nothing_else(kept: Home, run: Run) -> None:
     assert list(found["hits"][0]) == [
         "rank", "id", "type", "plane", "title", "vault", "path", "lines", "page_number", "heading",
         "snippet", "marks", "tags", "created", "updated", "date", "score", "legs", "context",
-        "feedback",
+        "feedback", "before",
     ]  # fmt: skip
 
 
@@ -270,7 +270,7 @@ def test_explain_shows_each_step(kept: Home, run: Run) -> None:
     wrong = run("memory", "search", "tide", "--rerank", home=kept.root)
     assert wrong.returncode == 2
     assert "search.rerank" in wrong.stderr
-    assert run("memory", "search", "tide", "--expand", "prf", home=kept.root).returncode == 2
+    assert run("memory", "search", "tide", "--expand", "tea", home=kept.root).returncode == 2
 
 
 def test_nothing_found_is_exit_0(kept: Home, run: Run) -> None:

@@ -54,5 +54,6 @@ def test_a_search_by_words_loads_no_model(tmp_path: Path) -> None:
     assert not {"numpy", "onnxruntime", "torch", "transformers", "tokenizers"} & loaded
     modules = set(done.stdout.rsplit("@")[-1].split())
     assert "djinn_memory.search.pipeline" in modules
-    for optional in ("search.expand", "search.rerank", "search.llm", "embedding.cross_encoder"):
-        assert f"djinn_memory.{optional}" not in modules
+    optional = ("expand", "prf", "rerank", "llm")
+    for unwanted in (*(f"search.{name}" for name in optional), "embedding.cross_encoder"):
+        assert f"djinn_memory.{unwanted}" not in modules

@@ -30,6 +30,8 @@ REPLACED = (
     (r"\b\d+(\.\d+)? s$", "N s"),
     (r"\b\d+\.\d+ MB", "N MB"),
     (r'"(milliseconds|seconds)": [\d.e-]+', r'"\1": N'),
+    # Notes written within the clock's grain of the first reading are read once more.
+    (r'"read": \d+', '"read": N'),
     (r'"(index_bytes|cache_bytes)": \d+', r'"\1": N'),
     (r'"(score|words|meaning|raw|part|feedback)": -?[\d.e-]+', r'"\1": N'),
     (r"(?m)(  |\()0\.\d\d(\)  )?$", r"\1N\2"),

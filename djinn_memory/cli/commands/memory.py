@@ -25,9 +25,10 @@ class Mode(StrEnum):
 
 
 class Expand(StrEnum):
-    """Who widens the question."""
+    """What widens the question."""
 
     none = "none"
+    prf = "prf"
     llm = "llm"
 
 
@@ -85,7 +86,9 @@ def search(
     expand: Annotated[
         Expand | None,
         typer.Option(
-            "--expand", help="Let the model of llm widen the question.", show_default=False
+            "--expand",
+            help="Widen the question by words of the best notes, or by the model of llm.",
+            show_default=False,
         ),
     ] = None,
     explain: Annotated[
