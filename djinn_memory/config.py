@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-import types
 import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -163,7 +161,9 @@ def parse(text: str, where: str) -> dict[str, Any]:
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise ConfigError(f"{where}: expected `key: value` lines, found {_kind(data)}")
+        from djinn_memory.explain import kind_of
+
+        raise ConfigError(f"{where}: expected `key: value` lines, found {kind_of(data)}")
     # A section whose keys are all commented out reads as null and means its defaults.
     return {key: value for key, value in data.items() if value is not None}
 
@@ -173,7 +173,9 @@ def validate(data: Mapping[str, Any], where: str) -> Config:
     try:
         config = msgspec.convert(data, Config)
     except msgspec.ValidationError as error:
-        why = _explain(_name_entry(str(error), data))
+        from djinn_memory.explain import explain
+
+        why = explain(_name_entry(str(error), data), Config)
         # A key of the file may hold line breaks.
         raise ConfigError(f"{where}: {' '.join(why.split())}") from None
     for name, vault in config.vaults.items():
@@ -234,8 +236,10 @@ def value_at(config: Config, key: str) -> Any:
     seen: list[str] = []
     for part in key.split("."):
         if not isinstance(node, dict) or part not in node:
+            from djinn_memory.explain import unknown
+
             known = list(node) if isinstance(node, dict) else []
-            raise ConfigError(_unknown(part, ".".join(seen), known))
+            raise ConfigError(unknown(part, ".".join(seen), known))
         node = node[part]
         seen.append(part)
     return node
@@ -359,93 +363,11 @@ def _name_entry(message: str, data: Mapping[str, Any]) -> str:
         return message
     for name, entry in data["vaults"].items():
         if not re.match(NAME, str(name)):
-            return f"expected a vault's name - at `$.vaults[{name}]`"
+            from djinn_memory.explain import describe
+
+            return f"expected {describe(Name)} as a vault's name - at `$.vaults[{name}]`"
         try:
             msgspec.convert(entry, VaultConfig)
         except msgspec.ValidationError:
             return message.replace("[...]", f".{name}", 1)
     return message
-
-
-def _explain(message: str) -> str:
-    text, _, at = message.partition(" - at ")
-    path = [part for part in re.split(r"[.\[\]`]+", at.rpartition("$")[2]) if part]
-    names = re.findall(r"`([^`]*)`", text)
-    if "unknown field" in text and names:
-        kind = _type_at(path)
-        known = [f.encode_name for f in msgspec.structs.fields(kind)] if _is_struct(kind) else []
-        return _unknown(names[0], ".".join(path), known)
-    key = ".".join(path)
-    if at.startswith("`key`"):
-        return f"{'.'.join(path) or 'the file'}: a key is not text; write names as keys"
-    if "expected a vault's name" in text:
-        return f"{key}: expected {_describe(Name)} as a vault's name"
-    if "missing required field" in text and names:
-        return f"{key}.{names[0]} is missing; write it there"
-    found = re.search(r"got `([^`]*)`|Invalid enum value (.*)", text)
-    got = f", not {found[1] or found[2]}" if found else ""
-    allowed = _describe(_type_at(path)) or text.removeprefix("Expected ")
-    return f"{key or 'the file'}: expected {allowed}{got}"
-
-
-def _unknown(name: str, at: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    place = f"{at}.{name}" if at else name
-    if not known:
-        return f"{place}: no such key; {at} is a single value"
-    return f"{place}: no such key; {hint}known here: {', '.join(known)}"
-
-
-def _is_struct(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-
-
-def _type_at(path: list[str]) -> Any:
-    kind: Any = Config
-    for part in path:
-        kind = _bare(kind)
-        if _is_struct(kind):
-            hints = typing.get_type_hints(kind, include_extras=True)
-            by_name = {f.encode_name: hints[f.name] for f in msgspec.structs.fields(kind)}
-            kind = by_name.get(part)
-        else:
-            arguments = typing.get_args(kind)
-            kind = arguments[-1] if arguments else None
-    return kind
-
-
-def _bare(kind: Any) -> Any:
-    if typing.get_origin(kind) is Annotated:
-        return _bare(typing.get_args(kind)[0])
-    if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        return _bare(next(a for a in typing.get_args(kind) if a is not type(None)))
-    return kind
-
-
-def _describe(kind: Any) -> str:
-    """What may stand at a key, for an error message."""
-    bare = _bare(kind)
-    metas = [m for m in typing.get_args(kind)[1:] if isinstance(m, Meta)]
-    if typing.get_origin(bare) is Literal:
-        return "one of " + ", ".join(map(str, typing.get_args(bare)))
-    meta = metas[0] if metas else Meta()
-    if bare is int:
-        return f"a whole number from {meta.ge} to {meta.le}"
-    if bare is float:
-        return f"a number from {meta.ge} to {meta.le}"
-    if bare is bool:
-        return "true or false"
-    if bare is str:
-        return f"a name of {meta.description}" if meta.description else "text"
-    if typing.get_origin(bare) is list:
-        return "a list, [a, b]" + (", not empty" if meta.min_length else "")
-    if _is_struct(bare) or typing.get_origin(bare) is dict:
-        return "a section of `key: value` lines"
-    return ""
-
-
-def _kind(value: object) -> str:
-    return {list: "a list", str: "text", int: "a number", float: "a number"}.get(
-        type(value), "something else"
-    )

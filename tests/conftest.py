@@ -12,7 +12,8 @@ import pytest
 
 from djinn_memory.config import model_cache
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home, init
+from djinn_memory.home import Home
+from djinn_memory.joining import init
 
 HERE = Path(__file__).resolve().parent
 Run = Callable[..., subprocess.CompletedProcess[str]]

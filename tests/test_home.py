@@ -5,14 +5,8 @@ from uuid import UUID
 import pytest
 
 from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
-from djinn_memory.home import (
-    Home,
-    add_agent,
-    add_vault,
-    discover,
-    init,
-    remove_vault,
-)
+from djinn_memory.home import Home, discover
+from djinn_memory.joining import add_agent, add_vault, init, remove_vault
 from djinn_memory.notes.vault import walk
 from tests.conftest import Run
 

@@ -11,7 +11,8 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import ConfigError
-from djinn_memory.home import Home, init
+from djinn_memory.home import Home
+from djinn_memory.joining import init
 from djinn_memory.store.index import open_index
 from djinn_memory.trust import Endpoint
 from tests.conftest import Run

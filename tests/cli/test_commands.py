@@ -27,7 +27,7 @@ from tests.indexing.vaults import fill, with_sample
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Home:
     """The sample memory, indexed; for tests that change nothing."""
-    from djinn_memory.home import init
+    from djinn_memory.joining import init
 
     home, _ = init(tmp_path_factory.mktemp("cli") / "home", ("finn", "grace"))
     home.edit((("embedding", "provider"), "hashing"))

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home, add_vault, remove_vault
+from djinn_memory.home import Home
 from djinn_memory.indexing import indexer
+from djinn_memory.joining import add_vault, remove_vault
 from djinn_memory.store.index import meta
 from tests.indexing.content import content
 from tests.indexing.vaults import fill, settle, with_sample

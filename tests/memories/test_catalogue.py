@@ -8,7 +8,8 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused, UsageError
-from djinn_memory.home import Home, add_vault
+from djinn_memory.home import Home
+from djinn_memory.joining import add_vault
 from djinn_memory.models import Filters
 from tests.indexing.vaults import with_sample
 

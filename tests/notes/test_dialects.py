@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from djinn_memory.chunking.chunks import chunks
 from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home, add_vault
+from djinn_memory.home import Home
+from djinn_memory.joining import add_vault
 from djinn_memory.models import Dialect
-from djinn_memory.notes.dialects import guess, page_name
+from djinn_memory.notes.guess import guess
+from djinn_memory.notes.logseq import page_name
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.resolve import Resolver, Target
 from tests.conftest import Run

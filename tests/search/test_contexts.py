@@ -9,7 +9,8 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, OutsideVault
-from djinn_memory.home import Home, describe
+from djinn_memory.home import Home
+from djinn_memory.joining import describe
 from tests.conftest import Run
 
 

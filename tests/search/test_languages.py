@@ -10,7 +10,8 @@ import pytest
 from msgspec import Struct, field
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home, init
+from djinn_memory.home import Home
+from djinn_memory.joining import init
 
 
 class Language(Struct):

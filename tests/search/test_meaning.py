@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home, init
+from djinn_memory.home import Home
+from djinn_memory.joining import init
 from tests.indexing.vaults import with_sample
 
 

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home, add_agent, init
+from djinn_memory.home import Home
+from djinn_memory.joining import add_agent, init
 from djinn_memory.models import Filters, Mode, SearchResult
 from djinn_memory.search.prf import NOTES, TERMS
 

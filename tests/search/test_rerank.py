@@ -10,7 +10,8 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
-from djinn_memory.home import Home, init
+from djinn_memory.home import Home
+from djinn_memory.joining import init
 from djinn_memory.search.rerank import RERANKED, SHARE
 from tests.embedding.cross_encoders import make
 

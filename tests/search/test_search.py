@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
-from djinn_memory.home import Home, init
+from djinn_memory.home import Home
+from djinn_memory.joining import init
 from djinn_memory.models import PLANES, Filters, Hit, Mode, SearchResult
 from tests.indexing.vaults import fill
 

@@ -19,10 +19,10 @@ def add(
     json: options.Json = False,
 ) -> None:
     """Give another agent a personal vault."""
-    from djinn_memory import home as homes
+    from djinn_memory import joining
 
     home = options.open_djinn(ctx).home
-    made = homes.add_agent(home, name)
+    made = joining.add_agent(home, name)
     if json:
         from djinn_memory.cli.schemas.agent import AgentAdd
 

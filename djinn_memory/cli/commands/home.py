@@ -39,11 +39,11 @@ def init(
 
     Run it again to complete a home or to add agents; it changes nothing that is there.
     """
-    from djinn_memory import home as homes
+    from djinn_memory import joining
     from djinn_memory.config import home_from_environment
 
     place = folder or ctx.obj or home_from_environment() or Path.home() / "djinn"
-    home, made = homes.init(Path(place), tuple(agents or ()))
+    home, made = joining.init(Path(place), tuple(agents or ()))
     if json:
         from djinn_memory.cli.schemas.home import Init
 

@@ -45,15 +45,15 @@ def add(
     json: options.Json = False,
 ) -> None:
     """Join a folder of notes; it stays where it is and is searched by default."""
-    from djinn_memory import home as homes
+    from djinn_memory import joining
     from djinn_memory.files import expand
-    from djinn_memory.notes.dialects import guess
+    from djinn_memory.notes.guess import guess
 
     home = options.open_djinn(ctx).home
     given, guessed = _dialect(dialect), None
     if given is None:
         given, guessed = guess(expand(path))
-    vault = homes.add_vault(home, name, path, read_only=read_only, agent=agent, dialect=given)
+    vault = joining.add_vault(home, name, path, read_only=read_only, agent=agent, dialect=given)
     if json:
         from djinn_memory.cli.schemas.vault import VaultAdd, shown
 
@@ -123,9 +123,9 @@ def describe(
 
     A hit carries the sentence of the innermost described folder. Without a text, show it.
     """
-    from djinn_memory import home as homes
+    from djinn_memory import joining
 
-    where, said = homes.describe(options.open_djinn(ctx).home, place, text)
+    where, said = joining.describe(options.open_djinn(ctx).home, place, text)
     if json:
         from djinn_memory.cli.schemas.vault import VaultDescribe
 
@@ -143,9 +143,9 @@ def remove(
     json: options.Json = False,
 ) -> None:
     """Take a vault off the list. Its files are not touched."""
-    from djinn_memory import home as homes
+    from djinn_memory import joining
 
-    vault = homes.remove_vault(options.open_djinn(ctx).home, name)
+    vault = joining.remove_vault(options.open_djinn(ctx).home, name)
     if json:
         from djinn_memory.cli.schemas.vault import VaultRemove, shown
 

@@ -1,0 +1,99 @@
+"""Says in one line what is wrong with a setting, and what may stand there."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import types
+import typing
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+
+def explain(message: str, root: type[msgspec.Struct]) -> str:
+    """What msgspec says of a value that does not fit `root`, with what is allowed there."""
+    text, _, at = message.partition(" - at ")
+    path = [part for part in re.split(r"[.\[\]`]+", at.rpartition("$")[2]) if part]
+    names = re.findall(r"`([^`]*)`", text)
+    if "unknown field" in text and names:
+        kind = _type_at(path, root)
+        known = [f.encode_name for f in msgspec.structs.fields(kind)] if _is_struct(kind) else []
+        return unknown(names[0], ".".join(path), known)
+    key = ".".join(path)
+    if at.startswith("`key`"):
+        return f"{'.'.join(path) or 'the file'}: a key is not text; write names as keys"
+    if text.startswith("expected "):
+        return f"{key}: {text}"
+    if "missing required field" in text and names:
+        return f"{key}.{names[0]} is missing; write it there"
+    found = re.search(r"got `([^`]*)`|Invalid enum value (.*)", text)
+    got = f", not {found[1] or found[2]}" if found else ""
+    allowed = describe(_type_at(path, root)) or text.removeprefix("Expected ")
+    return f"{key or 'the file'}: expected {allowed}{got}"
+
+
+def unknown(name: str, at: str, known: list[str]) -> str:
+    """That there is no key `name` at `at`, with those that there are."""
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    place = f"{at}.{name}" if at else name
+    if not known:
+        return f"{place}: no such key; {at} is a single value"
+    return f"{place}: no such key; {hint}known here: {', '.join(known)}"
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _type_at(path: list[str], root: type[msgspec.Struct]) -> Any:
+    kind: Any = root
+    for part in path:
+        kind = _bare(kind)
+        if _is_struct(kind):
+            hints = typing.get_type_hints(kind, include_extras=True)
+            by_name = {f.encode_name: hints[f.name] for f in msgspec.structs.fields(kind)}
+            kind = by_name.get(part)
+        else:
+            arguments = typing.get_args(kind)
+            kind = arguments[-1] if arguments else None
+    return kind
+
+
+def _bare(kind: Any) -> Any:
+    if typing.get_origin(kind) is Annotated:
+        return _bare(typing.get_args(kind)[0])
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        return _bare(next(a for a in typing.get_args(kind) if a is not type(None)))
+    return kind
+
+
+def describe(kind: Any) -> str:
+    """What may stand at a key, for an error message."""
+    bare = _bare(kind)
+    metas = [m for m in typing.get_args(kind)[1:] if isinstance(m, Meta)]
+    if typing.get_origin(bare) is Literal:
+        return "one of " + ", ".join(map(str, typing.get_args(bare)))
+    meta = metas[0] if metas else Meta()
+    if bare is int:
+        return f"a whole number from {meta.ge} to {meta.le}"
+    if bare is float:
+        return f"a number from {meta.ge} to {meta.le}"
+    if bare is bool:
+        return "true or false"
+    if bare is str:
+        return f"a name of {meta.description}" if meta.description else "text"
+    if typing.get_origin(bare) is list:
+        return "a list, [a, b]" + (", not empty" if meta.min_length else "")
+    if _is_struct(bare) or typing.get_origin(bare) is dict:
+        return "a section of `key: value` lines"
+    return ""
+
+
+def kind_of(value: object) -> str:
+    """What a user would call a value of YAML."""
+    return {list: "a list", str: "text", int: "a number", float: "a number"}.get(
+        type(value), "something else"
+    )

@@ -1,0 +1,154 @@
+"""How Logseq writes: pages as outlines, `key:: value` properties, names of pages and journals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+from msgspec.structs import replace
+
+from djinn_memory.notes.dates import iso_date
+from djinn_memory.notes.frontmatter import Fields, FrontMatter
+from djinn_memory.notes.links import UUID
+
+TAG_START = r"(?<![^\s(,;])(?<!\]\()#"
+TAG_CHARACTER = r"[\w/-]|[^\x00-\x7f\s\u2010-\u206f\u3000-\u303f]"
+"""What begins a tag, and what one is made of, in every dialect."""
+
+_PROPERTY = re.compile(
+    r"(?P<key>[^\s:#\[\](){}`\"'][^\s:]*+)::(?:[ \t]+(?P<value>[^\n]*))?(?:\n|\Z)"
+)
+_BULLET = re.compile(r"[-*+][ \t]+")
+_NEXT_BULLET = re.compile(r"(?:[ \t]*\n)*(?:[-*+](?:[ \t\n]|\Z)|\Z)")
+_VALUES = re.compile(r"(?:\[\[[^\[\]\n]*\]\]|[^,])+")
+_REFERENCE = re.compile(r"#?\[\[[^\[\]\n]+\]\]|#[^\s#,]+")
+_NAMES = frozenset({"alias", "aliases", "tag", "tags"})
+_MACHINE = (
+    "id|custom-id|collapsed|heading|background[-_]color|created[-_]at|updated[-_]at|"
+    r"last[-_]modified[-_]at|query-[\w-]+|ls-type|hl-[\w-]+|card-[\w-]+|logseq\.[\w.-]+|filters|"
+    "icon|public|exclude-from-graph-view|template|template-including-parent|"
+    "todo|doing|now|later|done"
+)
+"""Properties that Logseq writes for itself; any other is a person's and stays searchable."""
+
+_MACHINERY = re.compile(
+    rf"""
+    ^[ \t]*+ (?:[-*+][ \t]++)?
+    (?: (?P<property> (?:{_MACHINE}) :: (?:[ \t][^\n]*)? ) $
+      | (?P<block> \#\+BEGIN_QUERY (?:(?!\#\+BEGIN_QUERY|\#\+END_QUERY).)*+ \#\+END_QUERY )
+      | (?P<drawer> :LOGBOOK: (?:(?!:LOGBOOK:|:END:).)*+ :END: ) )
+  | (?P<macro> \{{\{{ (?:query|function|renderer) \b (?:(?!\{{\{{|\}}\}}).)*+ \}}\}} )
+    """,
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE | re.DOTALL,
+)
+_BLOCK_ID = re.compile(rf"(?m)^[ \t]*+(?:[-*+][ \t]++)?id::[ \t]+({UUID})[ \t]*$")
+BLOCK_REFERENCE = re.compile(
+    rf"""
+    (?P<macro> \{{\{{ embed [ \t]+ )? (?P<label> (?<=\]) \( )? \(\( {UUID} \)\)
+    (?(label) \) ) (?(macro) [ \t]* \}}\}} )
+  | \{{\{{ embed (?= [ \t]+ \[\[ )
+    """,
+    re.VERBOSE,
+)
+TAG = re.compile(
+    rf"{TAG_START}(?:\[\[)?((?:(?<=\[)[^\[\]\n]+(?=\]\])|(?<!\[)(?:{TAG_CHARACTER})++))"
+)
+_PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2})+")
+_JOURNAL = re.compile(r"(\d{4})[_-](\d{2})[_-](\d{2})")
+
+
+def page_properties(text: str, front: FrontMatter) -> FrontMatter:
+    """The `key:: value` lines of a page's first block are fields, as front matter is."""
+    at = front.body
+    while at < len(text) and text[at] in " \t\n":
+        at += 1
+    at = text.rfind("\n", front.body, at) + 1 or front.body
+    bullet = _BULLET.match(text, at)
+    fields: dict[str, object] = {}
+    place = bullet.end() if bullet else at
+    while match := _PROPERTY.match(text, place):
+        fields.setdefault(match["key"], _value(match["key"].lower(), match["value"] or ""))
+        at = place = match.end()
+        if bullet:
+            while place < len(text) and text[place] in " \t":
+                place += 1
+    if not fields or (bullet and not _NEXT_BULLET.match(text, at)):
+        return front
+    merged: Fields = {**fields, **front.fields}
+    return replace(front, fields=merged, body=at)
+
+
+def _value(key: str, written: str) -> object:
+    """A property's value: a list where Logseq sees several pages in it."""
+    values = [value.strip() for value in _VALUES.findall(written)]
+    if key in _NAMES:
+        bare = (value.removeprefix("#") for value in values)
+        # Its own name is no link of a page; a tag in brackets is one.
+        return [v.strip("[]") if key.startswith("alias") else v for v in bare if v]
+    if len(values) > 1 and all(_REFERENCE.fullmatch(value) for value in values):
+        return values
+    return written.strip()
+
+
+def machinery(prose: str) -> Iterator[tuple[int, int]]:
+    """Spans of what Logseq keeps in a page for itself: ids, queries, clocks."""
+    for match in _MACHINERY.finditer(prose):
+        yield match.span(match.lastgroup or 0)
+
+
+def block_ids(front: FrontMatter, prose: str) -> Iterator[str]:
+    page = front.fields.get("id")
+    if isinstance(page, str) and re.fullmatch(UUID, page):
+        yield page.lower()
+    yield from map(str.lower, _BLOCK_ID.findall(prose))
+
+
+def day_of(name: str) -> str | None:
+    found = _JOURNAL.fullmatch(name)
+    return iso_date("-".join(found.groups())) if found else None
+
+
+def page_name(name: str) -> str:
+    """The Logseq page that a file's name means: `a___b` and `a%2Fb` are `a/b`."""
+    found = _JOURNAL.fullmatch(name)
+    day = iso_date("-".join(found.groups())) if found else None
+    decoded = _PERCENT.sub(lambda escape: unquote(escape[0]), name.replace("___", "/"))
+    return day or "/".join(filter(None, decoded.split("/"))) or name
+
+
+def names(path: str) -> Iterator[str]:
+    name = PurePosixPath(path).stem
+    yield page_name(name)
+    found = _JOURNAL.fullmatch(name)
+    day = iso_date("-".join(found.groups())) if found else None
+    if day:
+        yield from _spelled(date.fromisoformat(day))
+
+
+def _spelled(day: date) -> Iterator[str]:
+    """A journal's name in those of Logseq's date formats that can mean no other day."""
+    month, short = _MONTHS[day.month - 1], _MONTHS[day.month - 1][:3]
+    tens = "th" if day.day in (11, 12, 13) else "thstndrdthththththth"[day.day % 10 * 2 :][:2]
+    for name in (short, month):
+        yield f"{name} {day.day}{tens}, {day.year}"
+        yield f"{day.day}{tens} {name} {day.year}"
+    yield from (day.strftime(form) for form in ("%Y_%m_%d", "%Y/%m/%d", "%Y%m%d"))
+    yield f"{day} {_WEEKDAYS[day.weekday()]}"
+    yield f"{day.year}年{day.month:02}月{day.day:02}日"
+
+
+# Not `strftime`, which speaks the user's language.
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def parts(path: str) -> tuple[str, ...]:
+    """Graphs from before 2022 have `a.b` for `a/b`; in later ones it may as well be `node.js`."""
+    name = PurePosixPath(path).stem
+    return (page_name(name.replace(".", "/")),) if "." in name else ()
