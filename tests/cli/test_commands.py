@@ -389,7 +389,7 @@ def answered(home: Home, answer: bytes | None) -> tuple[int, str]:
         os.execv(
             sys.executable, [sys.executable, "-m", "djinn_memory", "memory", "delete", "note-00001"]
         )
-    shown = b""
+    shown, asked = b"", False
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         if select.select([terminal], [], [], 0.2)[0]:
@@ -400,11 +400,17 @@ def answered(home: Home, answer: bytes | None) -> tuple[int, str]:
             if not piece:
                 break
             shown += piece
-            if b"]:" in piece:
+            # The question may come in pieces.
+            if b"]:" in shown and not asked:
+                asked = True
                 if answer is None:
+                    # Python loses a signal that comes just before `input` begins to wait.
+                    time.sleep(0.3)
                     os.kill(child, signal.SIGINT)
                 else:
                     os.write(terminal, answer)
+    if time.monotonic() >= deadline:
+        os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status), shown.decode()
 

@@ -512,7 +512,7 @@ def test_vault_add_says_what_it_guessed(home: Home, tmp_path: Path, run: Run) ->
     guessed = json.loads(run("vault", "add", "notes", root, "--json", home=home.root).stdout)
     assert guessed["vault"]["dialect"] == "obsidian"
     assert guessed["guessed"] == "nothing speaks for another"
-    assert "dialect:" not in home.config_path.read_text()
+    assert "dialect: " not in home.config_path.read_text().split("notes:", 1)[1]
 
 
 def test_unknown_dialect(home: Home, tmp_path: Path, run: Run) -> None:
