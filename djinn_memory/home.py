@@ -187,6 +187,10 @@ class Home:
         self._forget()
         return checked
 
+    def reread(self) -> None:
+        """Take notice of what another process wrote into the settings."""
+        self._forget()
+
     def _forget(self) -> None:
         for name in ("_settings", "vaults", "state"):
             self.__dict__.pop(name, None)

@@ -10,8 +10,13 @@ import sys
 from pathlib import Path
 
 from djinn_memory.config import model_cache
+from tests.embedding.tiny import tiny_model
+from tests.servers import serving
 
 ROOT = Path(__file__).resolve().parent.parent
+
+OLLAMA = 11434
+"""The port at which it is by default."""
 
 
 def commands() -> list[str]:
@@ -25,21 +30,25 @@ def test_commands_of_the_readme_work(tmp_path: Path, sample: Path) -> None:
     (tmp_path / "notes" / "inbox").mkdir(exist_ok=True)
     (tmp_path / "notes" / "inbox" / "old-idea.md").write_text("An old idea.\n")
     (tmp_path / "finn").mkdir()
+    (tmp_path / "notes" / "minutes").mkdir()
+    (tmp_path / "models").mkdir()
+    tiny_model(tmp_path / "made").rename(tmp_path / "models" / "bge-small-en-v1.5")
     script = "set -ex\n" + "\n".join(commands())
     program = Path(sys.executable).parent
-    done = subprocess.run(
-        ["bash", "-c", script],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={
-            "HOME": str(tmp_path),
-            "PATH": f"{program}{os.pathsep}{os.environ['PATH']}",
-            "DJINN_CACHE": str(model_cache()),
-        },
-        timeout=300,
-        check=False,
-    )
+    with serving(OLLAMA):
+        done = subprocess.run(
+            ["bash", "-c", script],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={
+                "HOME": str(tmp_path),
+                "PATH": f"{program}{os.pathsep}{os.environ['PATH']}",
+                "DJINN_CACHE": str(model_cache()),
+            },
+            timeout=300,
+            check=False,
+        )
     assert done.returncode == 0, done.stderr
     assert len(commands()) >= 20
     assert "Traceback" not in done.stderr

@@ -46,6 +46,11 @@ class Models:
         made = embedder(before, self._progress) if self._home.permitted(before) else None
         return made or wanted
 
+    def wanted(self, made_by: str) -> bool:
+        """Whether the settings, as they stand on the disk now, still ask for this recipe."""
+        self._home.reread()
+        return self.recipe == made_by
+
     @cached_property
     def reranker(self) -> CrossEncoder | None:
         """The cross-encoder of the settings, None where they name none."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import apsw
+from msgspec import Struct
 
 from djinn_memory.chunking.window_text import prefix, window_text
 from djinn_memory.embedding.calibration import calibrate
@@ -34,6 +35,7 @@ def embed(
     step: int = COMMIT_WINDOWS,
     at_most: int | None = None,
     rebuild: bool = False,
+    wanted: Callable[[], bool] = lambda: True,
 ) -> tuple[int, int]:
     """Fill in missing vectors; returns how many texts were embedded and how many were reused.
 
@@ -41,21 +43,37 @@ def embed(
     answering until those of `embedder` are whole. With `at_most`, only so many of the newest texts
     are embedded, the rest stay pending; with `rebuild` every window gets its vector anew. What is
     made is kept every `step` texts, and `recipe` for who has to embed a query for these vectors
-    later. Other processes may change notes meanwhile; two may not embed at once.
+    later. It ends early when the model is not `wanted` any more. Other processes may change notes
+    meanwhile; two may not embed at once.
     """
-    space = _space(connection, cache, embedder, recipe, rebuild=rebuild)
-    reused = _reuse(connection, cache, space)
+    if not wanted():
+        return 0, 0
+    space = _space(connection, cache, embedder, recipe, rebuild=rebuild, settle=at_most is None)
+    filling = _Filling(connection, cache, embedder, space, progress, step, wanted)
+    reused = _reuse(filling)
     done = 0
     # What other processes read meanwhile is made too, as long as the space is still wanted.
-    while (waiting := _waiting(connection, space)) and _current(connection, space):
-        done += _make(connection, cache, embedder, space, waiting, progress, step, at_most)
-        if at_most is not None:
+    while waiting := _waiting(connection, space):
+        done += _make(filling, waiting, at_most)
+        if at_most is not None or not (_current(connection, space) and wanted()):
             break
-    if not space.serving:
+    if not space.serving and wanted():
         with transaction(connection):
             if vectors.coming(connection) == space and not vectors.waiting(connection, space):
                 vectors.take_over(connection, space)
     return done, reused
+
+
+class _Filling(Struct):
+    """A space being filled."""
+
+    connection: apsw.Connection
+    cache: EmbeddingCache
+    embedder: Embedder
+    space: Space
+    progress: ProgressCallback
+    step: int
+    wanted: Callable[[], bool]
 
 
 def _space(
@@ -65,8 +83,12 @@ def _space(
     recipe: str,
     *,
     rebuild: bool,
+    settle: bool,
 ) -> Space:
-    """The space of `embedder`, begun if there is none."""
+    """The space of `embedder`, begun if there is none.
+
+    To `settle` on the one that answers drops the one that was coming.
+    """
     identity = embedder.identity
     found = [vectors.serving(connection), vectors.coming(connection)]
     space = next((one for one in found if one and one.identity == identity), None)
@@ -76,7 +98,8 @@ def _space(
         cache.know(identity, *known)
     with transaction(connection):
         for one in found:
-            if one and (rebuild or (space and space.serving and one is not space)):
+            unwanted = settle and space and space.serving and one is not space
+            if one and (rebuild or unwanted):
                 vectors.drop(connection, one)
         if space is None or rebuild:
             assert known
@@ -84,37 +107,32 @@ def _space(
         return vectors.keep_recipe(connection, space, recipe)
 
 
-def _make(
-    connection: apsw.Connection,
-    cache: EmbeddingCache,
-    embedder: Embedder,
-    space: Space,
-    waiting: dict[bytes, tuple[list[int], int]],
-    progress: ProgressCallback,
-    step: int,
-    at_most: int | None,
-) -> int:
-    newest = sorted(waiting, key=lambda key: -waiting[key][0][-1])[:at_most]
+def _make(filling: _Filling, waiting: dict[bytes, tuple[list[int], int]], most: int | None) -> int:
+    """Embed what waits, or the `most` newest texts of it; returns how many texts."""
+    connection, space = filling.connection, filling.space
+    newest = sorted(waiting, key=lambda key: -waiting[key][0][-1])[:most]
     # Windows of like length share a batch, which pads least; the longest come first, so that the
     # time left is over- rather than understated.
     order = sorted(newest, key=lambda key: -waiting[key][1])
     done = 0
-    for at in range(0, len(order), step):
-        part = order[at : at + step]
+    for at in range(0, len(order), filling.step):
+        part = order[at : at + filling.step]
         texts = dict(_texts(connection, [waiting[key][0][0] for key in part]))
         # A note that was changed meanwhile took its windows with it.
         part = [key for key in part if waiting[key][0][0] in texts]
-        made = embedder.embed([texts[waiting[key][0][0]] for key in part])
+        made = filling.embedder.embed([texts[waiting[key][0][0]] for key in part])
         if part and made.shape[1] != space.dimensions:
             raise Unavailable(
                 f"{space.identity} gives vectors of {made.shape[1]} dimensions, before it were "
                 f"{space.dimensions}; set embedding.dimensions to what it gives now"
             )
         fresh = {key: row.astype("<f4").tobytes() for key, row in zip(part, made, strict=True)}
-        cache.put(space.identity, fresh)
+        filling.cache.put(space.identity, fresh)
         _add(connection, space, [(w, fresh[key]) for key in part for w in waiting[key][0]])
         done += len(part)
-        progress(Progress("embed", done, len(order)))
+        if not filling.wanted():
+            break
+        filling.progress(Progress("embed", done, len(order)))
     return done
 
 
@@ -129,12 +147,14 @@ def _current(connection: apsw.Connection, space: Space) -> bool:
     return space in (vectors.serving(connection), vectors.coming(connection))
 
 
-def _reuse(connection: apsw.Connection, cache: EmbeddingCache, space: Space) -> int:
+def _reuse(filling: _Filling) -> int:
+    """Take from the cache what it has; returns how many windows got their vector so."""
+    connection, space = filling.connection, filling.space
     reused = 0
     waiting = vectors.waiting(connection, space)
     for at in range(0, len(waiting), CACHED_AT_ONCE):
         part = waiting[at : at + CACHED_AT_ONCE]
-        found = cache.get(space.identity, list({key for _, key, _ in part}))
+        found = filling.cache.get(space.identity, list({key for _, key, _ in part}))
         known = [(window, found[key]) for window, key, _ in part if key in found]
         if known:
             _add(connection, space, known)

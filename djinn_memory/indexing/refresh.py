@@ -57,12 +57,21 @@ def index(
         if whole:
             meta.put(connection, "maker", indexer.MAKER)
     embedded = reused = 0
+    problems = list(tally.problems)
     if models.embedder:
+        recipe = models.recipe
         with state.lock("embed", timeout=30):
             embedded, reused = _embed(
-                state, models.embedder, models.recipe, progress=progress, rebuild=rebuild
+                state,
+                models.embedder,
+                recipe,
+                progress=progress,
+                rebuild=rebuild,
+                wanted=lambda: models.wanted(recipe),
             )
-    problems = list(tally.problems)
+        if not models.wanted(recipe):
+            why = "another model was chosen meanwhile; run `djinn index` to go on with that"
+            problems.append(Problem("embedding", why))
     if models.reranker:
         try:
             models.reranker.prepare()
@@ -137,6 +146,7 @@ def _embed(
     progress: ProgressCallback = silent,
     rebuild: bool = False,
     at_most: int | None = None,
+    wanted: Callable[[], bool] = lambda: True,
 ) -> tuple[int, int]:
     from djinn_memory.indexing.embed import COMMIT_WINDOWS, embed
 
@@ -151,4 +161,5 @@ def _embed(
         step=max(COMMIT_WINDOWS, batch) if embedder.local else batch,
         at_most=at_most,
         rebuild=rebuild,
+        wanted=wanted,
     )

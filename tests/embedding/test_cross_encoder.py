@@ -107,7 +107,7 @@ def test_what_is_not_there_is_one_line(tmp_path: Path) -> None:
         Unavailable, match="some-body/some-model is no folder, and cannot be fetched"
     ):
         CrossEncoder("some-body/some-model", tmp_path).prepare()
-    with pytest.raises(Unavailable, match="neither a folder"):
+    with pytest.raises(Unavailable, match="is no folder, and cannot"):
         CrossEncoder("no name at all: \0?", tmp_path).prepare()
     (tmp_path / "empty").mkdir()
     with pytest.raises(Unavailable, match="no cross-encoder"):

@@ -135,19 +135,48 @@ def test_notes_that_change_half_way_are_whole_in_both(
     assert found._index.execute(f"select count(*) from vectors_{space.number}").get == counted
 
 
+def test_a_search_that_reads_a_new_note_leaves_what_is_coming(
+    filled: Home, shared: Path, server: ModelServer
+) -> None:
+    djinn = to_server(filled, server)
+    falls_ill(server)
+    with pytest.raises(Unavailable):
+        djinn.index()
+    before = Djinn(filled).status().coming
+    (shared / "new.md").write_text("a samovar on the sideboard\n")
+    assert Djinn(filled).search("samovar").hits[0].path == "new.md"
+    after = Djinn(filled).status().coming
+    assert before and after
+    assert after.embedded == before.embedded > 0
+
+
+def test_who_chooses_another_model_is_not_made_to_wait(home: Home, shared: Path) -> None:
+    fill(shared, 300)
+    home.edit((("embedding", "provider"), "local"))
+    process = start(home, "index", "--json")
+    assert wait_until(home, process, "select count(*) > 0 from vectors_1")
+    other = Djinn(Home(home.root))
+    other.use_model("hashing")
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "another model was chosen meanwhile" in json.loads(out)["problems"][0]["why"]
+    other.index()
+    assert spaces(other) == ("hashing", None)
+
+
 def test_a_kill_costs_only_the_batch(home: Home, shared: Path) -> None:
-    fill(shared, 400)
+    fill(shared, 200)
     Djinn(home).index()
     home.edit((("embedding", "provider"), "local"))
     process = start(home, "index")
-    assert wait_until(home, process, "select count(*) > 200 from vectors_2")
+    assert wait_until(home, process, "select count(*) > 100 from vectors_2")
     process.send_signal(signal.SIGKILL)
     process.communicate()
     left = Djinn(home)
     assert spaces(left) == ("hashing", "minilm")
     assert left.search("kettle").mode == "hybrid"
     made = left._index.execute("select count(*) from window where coming").get
-    assert made > 200
+    assert made > 100
     report = left.index()
     assert report.embedded <= report.windows - made
     assert spaces(left) == ("minilm", None)

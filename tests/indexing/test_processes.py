@@ -96,7 +96,7 @@ def test_kills_at_any_time(home: Home, shared: Path, seed: int) -> None:
 
 
 def test_ctrl_c_ends_with_130_and_keeps_what_was_done(home: Home, shared: Path) -> None:
-    fill(shared, NOTES)
+    fill(shared, 3 * NOTES)
     process = start(home, "index")
     assert wait_until(home, process, STAGES["embedding"])
     process.send_signal(signal.SIGINT)

@@ -100,7 +100,7 @@ LAUGHS = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
 def test_bombs_do_not_go_off(block: str) -> None:
     began = time.process_time()
     found = read(f"---\n{block}\n---\nbody\n")
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 5
     assert found.problem is None or len(found.problem) < 300
 
 
