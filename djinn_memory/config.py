@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from djinn_memory.errors import ConfigError, UsageError
 from djinn_memory.files import lock, write_atomic
+from djinn_memory.interrupts import deferred
 from djinn_memory.models import Dialect, Expand, Mode
 
 NAME = r"^[^\W_][\w.-]{0,63}\Z"
@@ -171,7 +172,8 @@ def parse(text: str, where: str) -> dict[str, Any]:
 def validate(data: Mapping[str, Any], where: str) -> Config:
     """`data` as a `Config`; `where` names its source in the error."""
     try:
-        config = msgspec.convert(data, Config)
+        with deferred():
+            config = msgspec.convert(data, Config)
     except msgspec.ValidationError as error:
         from djinn_memory.explain import explain
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from djinn_memory import __version__
-from djinn_memory.cli import completion
+from djinn_memory.cli import completion, start
 from djinn_memory.cli.commands import agent, config, home, memory, trust, vault
 from djinn_memory.cli.output import clean, talk
 from djinn_memory.errors import DjinnError
@@ -99,7 +99,7 @@ def main() -> int:
         talk(f"{typer.style('error', fg='red')}: {clean(where)}{error.strerror or error}")
         code = 5
     if code == INTERRUPTED:
-        talk("interrupted; what was done is kept, run the command again to go on")
+        talk(start.INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 

@@ -67,6 +67,13 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 
 
+def interruptible() -> None:
+    """From here on Ctrl-C is an exception, so that a long run or a question ends tidily."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def open_djinn(ctx: typer.Context, progress: ProgressCallback | None = None) -> Djinn:
     """The home that `--home`, the environment or the folder names."""
     from djinn_memory.djinn import Djinn
@@ -74,6 +81,8 @@ def open_djinn(ctx: typer.Context, progress: ProgressCallback | None = None) -> 
 
     place: Path | None = ctx.obj
     djinn = Djinn.open(place, progress or silent)
+    if progress:
+        interruptible()
     ctx.call_on_close(djinn.close)
     return djinn
 
@@ -90,6 +99,7 @@ def confirmed(question: str, yes: bool, *, about: str, doing: str) -> bool:
     if not yes and not sys.stdin.isatty():
         raise UsageError(f"nobody is there to be asked; give --yes to {doing} without a question")
     if not yes:
+        interruptible()
         talk(clean(about))
     return yes or typer.confirm(question, err=True)
 

@@ -5,12 +5,19 @@ from __future__ import annotations
 import gc
 import os
 import re
+import signal
 import sys
 from contextlib import suppress
+
+INTERRUPTED = "interrupted; what was done is kept, run the command again to go on"
 
 
 def main() -> None:
     """Run `djinn`."""
+    # Ctrl-C just ends the process until a command has something to end tidily, see
+    # `options.interruptible`: libraries take an exception in the middle of their import for a
+    # missing part, and crash later.
+    signal.signal(signal.SIGINT, _end)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character must not end the program.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -40,6 +47,12 @@ def main() -> None:
     # Everything is closed and written. To take a thousand modules and a model apart, only to end,
     # takes 45 ms, and onnxruntime aborts if it is taken apart while it still loads.
     os._exit(code)
+
+
+def _end(*_: object) -> None:
+    with suppress(OSError):
+        os.write(2, f"{INTERRUPTED}\n".encode())
+    os._exit(130)
 
 
 def _embeds(line: str) -> bool:

@@ -19,6 +19,7 @@ from djinn_memory.chunking.tokens import model_folder
 from djinn_memory.config import EmbeddingConfig, model_cache
 from djinn_memory.embedding.prompts import Prompts, prompts
 from djinn_memory.errors import ConfigError, Unavailable
+from djinn_memory.interrupts import deferred
 from djinn_memory.models import ProgressCallback, silent
 from djinn_memory.notes.slugs import slug
 
@@ -90,7 +91,8 @@ class LocalEmbedder:
     def card(self) -> Card:
         """What is known of the model."""
         try:
-            return msgspec.json.decode((self.folder / "model.json").read_bytes(), type=Card)
+            with deferred():
+                return msgspec.json.decode((self.folder / "model.json").read_bytes(), type=Card)
         except (OSError, msgspec.DecodeError) as error:
             raise _damaged(self.folder, error) from None
 
