@@ -20,7 +20,17 @@ from djinn_memory.models import Dialect, Expand, Mode
 NAME = r"^[^\W_][\w.-]{0,63}\Z"
 """Names of vaults and agents: they become folder names and command line words."""
 
-Name = Annotated[str, Meta(pattern=NAME, description="letters, digits, '.', '-' and '_'")]
+Name = Annotated[str, Meta(pattern=NAME, description="a name of letters, digits, '.', '-' and '_'")]
+Url = Annotated[
+    str, Meta(pattern=r"^https?://[^\s]+\Z", description="http://host:port or https://host")
+]
+Variable = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}\Z",
+        description="the name of an environment variable, never a key itself",
+    ),
+]
 
 
 class VaultConfig(msgspec.Struct, forbid_unknown_fields=True, rename={"agent": "for"}):
@@ -42,8 +52,8 @@ class EmbeddingConfig(msgspec.Struct, forbid_unknown_fields=True):
 
     provider: Provider = "auto"
     model: str | None = None
-    url: str | None = None
-    key_env: str | None = None
+    url: Url | None = None
+    key_env: Variable | None = None
     dimensions: Annotated[int, Meta(ge=1, le=8192)] | None = None
     query_prompt: str | None = None
     document_prompt: str | None = None
@@ -58,8 +68,8 @@ class LlmConfig(msgspec.Struct, forbid_unknown_fields=True):
 
     provider: Literal["openai", "anthropic"] = "openai"
     model: str | None = None
-    url: str | None = None
-    key_env: str | None = None
+    url: Url | None = None
+    key_env: Variable | None = None
     timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 5.0
 
 
@@ -204,6 +214,7 @@ def edit_user(keys: tuple[str, ...], value: Any) -> Config:
     path = user_path()
     with lock(path.with_suffix(".lock")):
         text = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
+        parse(text, str(path))
         text = spliced(text, [(keys, value)], str(path))
         data = parse(text, str(path))
         _only_user(data, path)

@@ -84,7 +84,7 @@ def describe(kind: Any) -> str:
     if bare is bool:
         return "true or false"
     if bare is str:
-        return f"a name of {meta.description}" if meta.description else "text"
+        return meta.description or "text"
     if typing.get_origin(bare) is list:
         return "a list, [a, b]" + (", not empty" if meta.min_length else "")
     if _is_struct(bare) or typing.get_origin(bare) is dict:

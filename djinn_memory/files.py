@@ -85,3 +85,14 @@ def lock(path: Path, *, timeout: float = 10.0) -> Iterator[None]:
         yield
     finally:
         held.release()
+
+
+def held(path: Path) -> bool:
+    """Whether a process holds `path` as a `lock` now."""
+    if not path.exists():
+        return False
+    try:
+        with lock(path, timeout=0):
+            return False
+    except Unavailable:
+        return True

@@ -71,20 +71,36 @@ class Home:
         config = settings.load(self.config_path)
         if not trust.endpoints(config):
             return config, []
-        return trust.curb(config, settings.load(None), trust.trusted(self.root))
+        return trust.curb(config, self.own, trust.trusted(self.root))
 
-    def trust_typed(self, endpoint: Endpoint) -> None:
-        """Trust an endpoint whose provider and model the user just typed.
+    @property
+    def asked(self) -> Config:
+        """The settings as they are written, trusted or not."""
+        return settings.load(self.config_path)
 
-        `Refused` when the home's settings add an address or a key to it.
+    @property
+    def own(self) -> Config:
+        """What the user's own settings and the environment say without this home's."""
+        return settings.load(None)
+
+    def may_use(self, embedding: EmbeddingConfig) -> None:
+        """Raise `Refused` when the address or key of a model the user typed is the home's idea.
+
+        One that the user trusted with another model is not.
         """
-        own = settings.load(None).embedding
-        if (endpoint.url, endpoint.key_env) != (own.url, own.key_env):
+        wanted = trust.of_embedding(embedding)
+        own = self.own.embedding
+        known = [(own.url, own.key_env)]
+        known += [
+            (one.url, one.key_env)
+            for one in self.trusted
+            if one.use == "embedding" and one.provider == embedding.provider
+        ]
+        if wanted and (wanted.url, wanted.key_env) not in known:
             raise Refused(
-                f"{self.config_path} is not trusted with {endpoint}; "
-                "look at it, run `djinn trust`, then `djinn index`"
+                f"{self.config_path} is not trusted with {wanted}; look at it, run `djinn trust`, "
+                "then this again"
             )
-        self.trust([endpoint])
 
     def trust(self, found: Sequence[Endpoint]) -> None:
         """Let this home reach these endpoints."""
@@ -104,7 +120,7 @@ class Home:
     def permitted(self, embedding: EmbeddingConfig) -> bool:
         """Whether this home may embed by these settings."""
         wanted = trust.of_embedding(embedding)
-        own = trust.endpoints(settings.load(None)) if wanted else []
+        own = trust.endpoints(self.own) if wanted else []
         return wanted is None or wanted in (*own, *trust.trusted(self.root))
 
     @cached_property

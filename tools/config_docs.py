@@ -135,7 +135,7 @@ def _values(kind: Any) -> str:
 def _bounds(meta: msgspec.Meta) -> str:
     if meta.ge is not None:
         return f" from {meta.ge} to {meta.le}"
-    return ", not empty" if meta.min_length else f" of {meta.description}" * bool(meta.description)
+    return ", not empty" if meta.min_length else f", {meta.description}" * bool(meta.description)
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:

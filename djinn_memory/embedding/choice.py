@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from djinn_memory.config import cooked, named_model, recipe
 from djinn_memory.embedding import embedder
 from djinn_memory.home import Home
@@ -64,16 +66,23 @@ class Models:
     def use(self, text: str) -> None:
         """Embed by another model from now on, named as `config.named_model` reads it.
 
-        What the user types is trusted, but not an address or a key that the home's settings add
-        to it: `Refused` says so.
+        It is tried first: what raises `Unavailable` leaves the settings as they were. What the
+        user types is trusted, but not an address or a key that the home's settings add to it:
+        `Refused` says so.
         """
         provider, model = named_model(text)
         changes: dict[str, str | None] = {"provider": provider, "model": model}
         changes |= dict.fromkeys(("dimensions", "query_prompt", "document_prompt"))
-        if provider != self._home.config.embedding.provider:
+        if provider != self._home.asked.embedding.provider:
             changes |= dict.fromkeys(("url", "key_env"))
+        wanted = replace(self._home.asked.embedding, **changes)
+        if "url" in changes:
+            own = self._home.own.embedding
+            wanted = replace(wanted, url=own.url, key_env=own.key_env)
+        self._home.may_use(wanted)
+        tried = embedder(wanted, self._progress)
+        if tried:
+            tried.embed(["djinn"])
         self._home.edit(*((("embedding", key), value) for key, value in changes.items()))
+        self._home.trust([one for one in self._home.untrusted if one.use == "embedding"])
         self.__dict__.pop("embedder", None)
-        for one in self._home.untrusted:
-            if one.use == "embedding":
-                self._home.trust_typed(one)

@@ -9,6 +9,8 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
+from djinn_memory.config import recipe
+from djinn_memory.files import held
 from djinn_memory.home import Home
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.memories.catalogue import Stats, stats
@@ -48,6 +50,12 @@ class Status(Struct, frozen=True):
     """Size of the vectors kept beside it."""
     provider: str
     """The setting `embedding.provider` as it holds now."""
+    model: str | None
+    """The setting `embedding.model` as it holds now."""
+    current: bool
+    """Whether the vectors that answer, if there are any, are of the model of the settings."""
+    indexing: bool
+    """Whether another process embeds at this moment."""
     identity: str | None
     """Of the vectors that answer: model, dimensions and the like; null while there are none."""
     coming: Coming | None
@@ -58,11 +66,14 @@ class Status(Struct, frozen=True):
 def status(home: Home, index: apsw.Connection | None, problems: Sequence[Problem]) -> Status:
     """The state of a home; `index` is None while there is none."""
     counted = identity = seen = coming = None
+    current = True
     if index:
         with snapshot(index):
             counted = stats(index, Filters(), home.vaults)
             space = vectors.serving(index)
             identity = space.identity if space else None
+            wanted = home.config.embedding
+            current = not space or wanted.provider == "none" or space.recipe == recipe(wanted)
             if counted and (next_one := vectors.coming(index)):
                 left = len(vectors.waiting(index, next_one))
                 coming = Coming(next_one.identity, counted.windows - left, counted.windows)
@@ -78,6 +89,9 @@ def status(home: Home, index: apsw.Connection | None, problems: Sequence[Problem
         index_bytes=_size(home.index_path),
         cache_bytes=_size(home.embeddings_path),
         provider=home.config.embedding.provider,
+        model=home.config.embedding.model,
+        current=current,
+        indexing=held(home.state / "embed.lock"),
         identity=identity,
         coming=coming,
         problems=(*problems, *(seen.problems if seen else ())),

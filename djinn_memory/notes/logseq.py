@@ -49,7 +49,7 @@ BLOCK_REFERENCE = re.compile(
     rf"""
     (?P<macro> \{{\{{ embed [ \t]+ )? (?P<label> (?<=\]) \( )? \(\( {UUID} \)\)
     (?(label) \) ) (?(macro) [ \t]* \}}\}} )
-  | \{{\{{ embed (?= [ \t]+ \[\[ )
+  | \{{\{{ embed (?= [ \t]+ \[\[ ) | (?<=\]\]) [ \t]*+ \}}\}}
     """,
     re.VERBOSE,
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from djinn_memory.config import named_model
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, Unavailable, UsageError
 from djinn_memory.home import Home
@@ -223,13 +224,15 @@ def test_a_search_asks_the_model_that_made_the_vectors(
         ("BAAI/bge-small-en-v1.5", "sentence-transformers", "BAAI/bge-small-en-v1.5"),
     ],
 )  # fmt: skip
-def test_a_model_is_named_in_a_word(
-    home: Home, named: str, provider: str, model: str | None
-) -> None:
+def test_a_model_is_named_in_a_word(named: str, provider: str, model: str | None) -> None:
+    assert named_model(named) == (provider, model)
+
+
+@pytest.mark.parametrize("named", ["local", "hashing", "none"])
+def test_a_model_of_this_machine_needs_no_trust(home: Home, named: str) -> None:
     djinn = Djinn(home)
     djinn.use_model(named)
-    embedding = djinn.home.config.embedding
-    assert (embedding.provider, embedding.model) == (provider, model)
+    assert djinn.home.config.embedding.provider == named
     assert djinn.problems == []
 
 
@@ -241,10 +244,39 @@ def test_a_word_that_names_no_model(home: Home, named: str) -> None:
     assert home.config_path.read_bytes() == before
 
 
-def test_an_address_of_the_home_is_not_trusted_by_naming_a_model(home: Home) -> None:
-    home.edit((("embedding", "provider"), "ollama"), (("embedding", "url"), "http://127.0.0.1:9"))
-    # The same provider keeps its address, which the user did not type.
-    home.trust(home.untrusted)
+def test_an_address_of_the_home_is_not_trusted_by_naming_a_model(
+    home: Home, server: ModelServer
+) -> None:
+    home.edit((("embedding", "provider"), "ollama"), (("embedding", "url"), server.url))
+    before = home.config_path.read_bytes()
     with pytest.raises(Refused, match="djinn trust"):
-        Djinn(home).use_model("ollama:all-minilm")
+        Djinn(home).use_model("ollama:nomic-embed-text")
+    assert home.config_path.read_bytes() == before
     assert home.config.embedding.provider == "auto"
+    assert server.asked == []
+    # Once the user trusted the address, another model there is theirs to name.
+    home.trust(home.untrusted)
+    Djinn(home).use_model("ollama:nomic-embed-text")
+    assert home.config.embedding.model == "nomic-embed-text"
+    assert home.untrusted == []
+
+
+@pytest.mark.parametrize("named", ["ollama:nomic-embed-text", "/no/such/model"])
+def test_a_model_that_cannot_be_had_changes_nothing(home: Home, named: str) -> None:
+    home.edit((("embedding", "timeout"), 1))
+    before = home.config_path.read_bytes()
+    with pytest.raises(Unavailable) as caught:
+        Djinn(home).use_model(named)
+    assert "\n" not in str(caught.value)
+    assert home.config_path.read_bytes() == before
+    assert home.trusted == []
+
+
+def test_status_tells_of_a_model_that_waits(filled: Home, run: Run) -> None:
+    home = filled
+    run("config", "set", "embedding.provider", "local", home=home.root)
+    shown = run("status", home=home.root).stdout
+    assert "embedding local, hashing-128-1 answers\n" in shown
+    assert "local takes over when it is whole; run `djinn index` to go on\n" in shown
+    Djinn(Home(home.root)).index()
+    assert "takes over" not in run("status", home=home.root).stdout

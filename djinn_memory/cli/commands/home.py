@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from djinn_memory.cli import options, output
 from djinn_memory.cli.output import count, say, talk
+
+if TYPE_CHECKING:
+    from djinn_memory.memories.status import Status
 
 
 def register(app: typer.Typer) -> None:
@@ -176,11 +179,19 @@ def status(ctx: typer.Context, json: options.Json = False) -> None:
         waiting = [f"{count(found.stale, 'changed note')}"] if found.stale else []
         waiting += [f"{count(stats.pending, 'window')} to embed"] if stats.pending else []
         say(f"waiting   {', '.join(waiting) + '; run `djinn index`' if waiting else 'nothing'}")
-    say(f"embedding {found.provider}{f', {found.identity}' if found.identity else ''}")
-    if found.coming:
-        coming = found.coming
-        say(
-            f"          {coming.identity} is to take over: {coming.embedded:,} of "
-            f"{coming.windows:,} windows; run `djinn index` to go on"
-        )
+    _say_embedding(found)
     output.problems(found.problems)
+
+
+def _say_embedding(found: Status) -> None:
+    model = f" {output.clean(found.model)}" if found.model else ""
+    answers = f", {found.identity}{'' if found.current else ' answers'}" if found.identity else ""
+    say(f"embedding {found.provider}{model}{answers}")
+    go_on = "at work now" if found.indexing else "run `djinn index` to go on"
+    if found.coming:
+        done = f"{found.coming.embedded:,} of {found.coming.windows:,} windows"
+        say(f"          {found.coming.identity} takes over when it is whole: {done}; {go_on}")
+    elif not found.current:
+        say(f"          {found.provider}{model} takes over when it is whole; {go_on}")
+    elif found.indexing:
+        say("          another process embeds now")

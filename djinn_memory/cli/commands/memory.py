@@ -103,7 +103,8 @@ def search(
 ) -> None:
     """Search by words and by meaning, across all vaults that the agent sees.
 
-    Everything stays on this machine. Notes that changed since the last `djinn index` are noticed.
+    Nothing leaves this machine, unless you set a model that is behind a server. Notes that changed
+    since the last `djinn index` are noticed.
     """
     asked = options.filters(
         vaults=vaults, types=types, tags=tags, planes=planes, since=since, until=until, where=where

@@ -68,6 +68,12 @@ class Status(Struct, tag="djinn.status/1", tag_field="schema", forbid_unknown_fi
     """Size of the vectors kept beside it."""
     provider: str
     """The setting `embedding.provider` as it holds now."""
+    model: str | None
+    """The setting `embedding.model` as it holds now."""
+    current: bool
+    """Whether the vectors that answer, if there are any, are of the model of the settings."""
+    indexing: bool
+    """Whether another process embeds at this moment."""
     identity: str | None
     """Of the vectors that answer: model, dimensions and the like; null while there are none."""
     coming: Coming | None
