@@ -70,6 +70,7 @@ def test_transcript(name: str, run: Run, tmp_path: Path, sample: Path) -> None:
         played += f"{line}\n{normal(done.stdout, tmp_path)}"
         played += "".join(f"! {said}\n" for said in normal(done.stderr, tmp_path).splitlines())
         played += f"exit {done.returncode}\n\n" if done.returncode else "\n"
+    assert "Traceback" not in played
     if os.environ.get("DJINN_TRANSCRIPTS") == "write":
         file.write_text(played, encoding="utf-8")
     else:
