@@ -284,14 +284,11 @@ def named_model(text: str) -> tuple[Provider, str | None]:
 
 def cooked(embedding: EmbeddingConfig, made_by: str) -> EmbeddingConfig:
     """`embedding` with the model of a recipe; raises `ConfigError` when it is none."""
-    default = EmbeddingConfig()
     try:
         data = msgspec.json.decode(made_by, type=EmbeddingConfig)
     except msgspec.DecodeError as error:
         raise ConfigError(f"the index names no model: {error}; run `djinn index`") from None
-    return msgspec.structs.replace(
-        embedding, **{key: getattr(data, key) or getattr(default, key) for key in RECIPE}
-    )
+    return msgspec.structs.replace(embedding, **{key: getattr(data, key) for key in RECIPE})
 
 
 def home_from_environment() -> str | None:

@@ -39,11 +39,19 @@ def embed(
 
     A text is embedded once, whatever number of windows hold it. Vectors of another identity go on
     answering until those of `embedder` are whole. With `at_most`, only so many of the newest texts
-    are embedded, the rest stay pending; with `rebuild` every window gets its vector anew. What is
-    made is kept every `step` texts, and `recipe` for who has to embed a query for these vectors
-    later. Other processes may change notes meanwhile; two may not embed at once.
+    are embedded, the rest stay pending, and only where the vectors of `embedder` answer; with
+    `rebuild` every window gets its vector anew. What is made is kept every `step` texts, and
+    `recipe` for who has to embed a query for these vectors later. Other processes may change notes
+    meanwhile; two may not embed at once, but with `at_most`.
     """
-    space = _space(connection, cache, embedder, recipe, rebuild=rebuild)
+    space: Space | None
+    if at_most is None:
+        space = _space(connection, cache, embedder, recipe, rebuild=rebuild)
+    else:
+        # Who helps a little on the way must neither begin a change of model nor end one.
+        space = vectors.serving(connection)
+        if space is None or space.identity != embedder.identity:
+            return 0, 0
     reused = _reuse(connection, cache, space)
     done = 0
     # What other processes read meanwhile is made too, as long as the space is still wanted.

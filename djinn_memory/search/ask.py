@@ -62,6 +62,10 @@ def ask(
     if vector is None and query.asks:
         mode = "words"
     with snapshot(state.index):
+        if meaning and vector is not None and meaning.outdated(vectors.serving(state.index)):
+            why = "another model took over just now, so only words were searched; search again"
+            problems.append(Problem("embedding", why))
+            mode, vector = "words", None
         hits, confident, spellings = search(
             state.index,
             query,
