@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import ConfigError
 from djinn_memory.home import Home
 from djinn_memory.joining import init
+from djinn_memory.store.embeddings import EmbeddingCache
 from djinn_memory.store.index import open_index
 from djinn_memory.trust import Endpoint
 from tests.conftest import Run
@@ -192,3 +197,62 @@ def test_a_home_that_reaches_nothing(home: Home, run: Run) -> None:
     done = run("trust", home=home.root)
     assert done.returncode == 0
     assert done.stdout.startswith("nothing to trust")
+
+
+def test_a_cache_that_was_cloned_runs_no_sql(home: Home, shared: Path, tmp_path: Path) -> None:
+    fill(shared, 1)
+    Djinn(home).index()
+    victim = tmp_path / "victim.db"
+    text = f"128]); attach '{victim}' as v; create table v.x (y); select ((1"
+    cache = EmbeddingCache(home.embeddings_path)
+    cache._connection.execute("update identity set dimensions = ?", (text,))
+    cache.close()
+    home.index_path.unlink()
+    with suppress(Exception):
+        Djinn(home).index(rebuild=True)
+    assert not victim.exists()
+    assert Djinn(home).search("kettle").mode == "hybrid"
+
+
+def test_a_background_run_is_djinns_own_code(home: Home, shared: Path, tmp_path: Path) -> None:
+    fill(shared, 1)
+    (home.root / "djinn_memory").mkdir()
+    (home.root / "djinn_memory" / "__init__.py").write_text("")
+    ran = tmp_path / "ran"
+    code = f"open({str(ran)!r}, 'w')\n"
+    (home.root / "djinn_memory" / "__main__.py").write_text(code)
+    # The console script, unlike `-m`, does not look for modules in the folder it is run from.
+    script = "import sys; from djinn_memory.cli.start import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script, "index", "--background"],
+        cwd=home.root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for _ in range(100):
+        if ran.exists() or home.embeddings_path.exists():
+            break
+        time.sleep(0.1)
+    assert not ran.exists()
+    assert home.embeddings_path.exists()
+
+
+def test_a_log_that_was_cloned_leads_nowhere(
+    home: Home, shared: Path, tmp_path: Path, run: Run
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (home.state / "index.log").symlink_to(victim)
+    assert run("index", "--background", home=home.root).returncode == 0
+    assert victim.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["index.db", "embeddings.db"])
+def test_a_database_that_was_cloned_leads_nowhere(
+    home: Home, shared: Path, tmp_path: Path, run: Run, name: str
+) -> None:
+    fill(shared, 1)
+    (home.state / name).symlink_to(tmp_path / "victim.db")
+    done = run("index", home=home.root)
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+    assert "is a link" in done.stderr
+    assert not (tmp_path / "victim.db").exists()
