@@ -13,8 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from djinn_memory.config import EmbeddingConfig
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import ConfigError
+from djinn_memory.embedding import cross_encoder, original
+from djinn_memory.embedding.choice import Models
+from djinn_memory.embedding.local import LocalEmbedder
+from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home import Home
 from djinn_memory.joining import init
 from djinn_memory.store.embeddings import EmbeddingCache
@@ -256,3 +260,42 @@ def test_a_database_that_was_cloned_leads_nowhere(
     assert (done.returncode, done.stderr.count("\n")) == (3, 1)
     assert "is a link" in done.stderr
     assert not (tmp_path / "victim.db").exists()
+
+
+NAME = "cross-encoder/ms-marco"
+
+
+def test_a_folder_does_not_stand_in_for_a_model_by_its_name(
+    home: Home, user_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the user's own settings name is a model of the hub, also where a clone has a folder."""
+    (home.root / NAME).mkdir(parents=True)
+    (home.root / NAME / "config.json").write_text("{}")
+    asked = []
+
+    def fetched(name: str) -> Path:
+        asked.append(name)
+        raise Unavailable("no network")
+
+    monkeypatch.setenv("DJINN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(original, "fetched", fetched)
+    monkeypatch.setattr(cross_encoder, "fetched", fetched)
+    monkeypatch.chdir(home.root)
+    embedder = LocalEmbedder(EmbeddingConfig("sentence-transformers", NAME))
+    with pytest.raises(Unavailable, match="no network"):
+        embedder.embed(["x"])
+    user_folder.mkdir()
+    (user_folder / "config.yaml").write_text(f"search: {{rerank: {NAME}}}\n")
+    reranker = Models(Home(home.root)).reranker
+    assert reranker
+    with pytest.raises(Unavailable, match="no network"):
+        reranker.prepare()
+    assert asked == [NAME, NAME]
+
+
+def test_a_folder_that_is_typed_is_kept_whole(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Djinn(home).use_model("./models/mine")
+    assert home.config.embedding.model == str(tmp_path / "models" / "mine")

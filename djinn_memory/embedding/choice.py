@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from djinn_memory.config import cooked, named_model, recipe
@@ -63,6 +64,9 @@ class Models:
         to it: `Refused` says so.
         """
         provider, model = named_model(text)
+        if model and provider == "sentence-transformers" and model.startswith("."):
+            # The next command may be given elsewhere.
+            model = str(Path(model).resolve())
         changes: dict[str, str | None] = {"provider": provider, "model": model}
         changes |= dict.fromkeys(("dimensions", "query_prompt", "document_prompt"))
         if provider != self._home.config.embedding.provider:

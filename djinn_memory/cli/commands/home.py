@@ -72,7 +72,7 @@ def index(
             "--model",
             metavar="MODEL",
             help="Embed by this model from now on: local, ollama:NAME, openai:NAME, or the name or "
-            "folder of a sentence-transformers model.",
+            "folder, as in ./mine, of a sentence-transformers model.",
         ),
     ] = None,
     background: Annotated[
