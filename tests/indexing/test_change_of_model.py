@@ -12,6 +12,7 @@ import pytest
 
 from djinn_memory.config import EmbeddingConfig, cooked, recipe
 from djinn_memory.djinn import Djinn
+from djinn_memory.embedding.local import LocalEmbedder
 from djinn_memory.errors import Refused, Unavailable, UsageError
 from djinn_memory.home import Home
 from djinn_memory.indexing.refresh import sweep
@@ -271,3 +272,20 @@ def test_a_question_is_not_compared_with_vectors_of_another_model(
 def test_a_recipe_keeps_an_empty_prompt() -> None:
     settings = EmbeddingConfig("ollama", "nomic-embed-text", query_prompt="")
     assert cooked(EmbeddingConfig(), recipe(settings)) == settings
+
+
+def test_words_answer_for_a_model_that_cannot_be_read(
+    filled: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    djinn = Djinn(filled)
+    djinn._index.execute("update space set recipe = ?", ('{"provider": "of tomorrow"}',))
+    djinn.use_model("local")
+    monkeypatch.setenv("DJINN_CACHE", str(tmp_path / "cache"))
+    place = LocalEmbedder(EmbeddingConfig())._place
+    for card in (None, "{"):
+        if card:
+            place.mkdir(parents=True)
+            (place / "model.json").write_text(card)
+        result = Djinn(filled).search("kettle")
+        assert (bool(result.hits), result.mode) == (True, "words")
+        assert [problem.what for problem in result.problems] == ["embedding"]
