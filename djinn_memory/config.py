@@ -145,11 +145,18 @@ def _only_user(data: Mapping[str, Any], path: Path) -> None:
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """`above` over `below`; sections are merged key by key."""
+    """`above` over `below`; sections are merged key by key.
+
+    Of a section that names another provider than below, what leads to that one does not count: its
+    address, its key.
+    """
     result = dict(below)
     for key, value in above.items():
         inner = result.get(key)
         if isinstance(inner, dict) and isinstance(value, dict):
+            provider = inner.get("provider")
+            if provider is not None and value.get("provider", provider) != provider:
+                inner = {name: kept for name, kept in inner.items() if name not in RECIPE}
             value = {**inner, **value}
         result[key] = value
     return result

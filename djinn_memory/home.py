@@ -79,7 +79,8 @@ class Home:
         `Refused` when the home's settings add an address or a key to it.
         """
         own = settings.load(None).embedding
-        if (endpoint.url, endpoint.key_env) != (own.url, own.key_env):
+        typed = (own.url, own.key_env) if own.provider == endpoint.provider else (None, None)
+        if (endpoint.url, endpoint.key_env) != typed:
             raise Refused(
                 f"{self.config_path} is not trusted with {endpoint}; "
                 "look at it, run `djinn trust`, then `djinn index`"

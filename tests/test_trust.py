@@ -299,3 +299,17 @@ def test_a_folder_that_is_typed_is_kept_whole(
     monkeypatch.chdir(tmp_path)
     Djinn(home).use_model("./models/mine")
     assert home.config.embedding.model == str(tmp_path / "models" / "mine")
+
+
+def test_a_key_of_the_users_goes_to_no_other_provider(home: Home, user_folder: Path) -> None:
+    user_folder.mkdir()
+    own = "{provider: openai, model: mine, url: 'http://127.0.0.1:9/v1', key_env: MINE, batch: 4}"
+    (user_folder / "config.yaml").write_text(f"embedding: {own}\n")
+    Djinn(home).use_model("ollama:all-minilm")
+    assert home.trusted == [Endpoint("embedding", "ollama", "all-minilm")]
+    embedding = home.config.embedding
+    assert (embedding.url, embedding.key_env, embedding.batch) == (None, None, 4)
+    Djinn(home).use_model("openai:other")
+    embedding = home.config.embedding
+    assert (embedding.url, embedding.key_env) == ("http://127.0.0.1:9/v1", "MINE")
+    assert home.untrusted == []
