@@ -313,3 +313,8 @@ def test_a_key_of_the_users_goes_to_no_other_provider(home: Home, user_folder: P
     embedding = home.config.embedding
     assert (embedding.url, embedding.key_env) == ("http://127.0.0.1:9/v1", "MINE")
     assert home.untrusted == []
+
+
+def test_a_password_in_a_url_is_not_told() -> None:
+    told = str(Endpoint("embedding", "ollama", url="http://bob:hunter2@localhost:1/x@y"))
+    assert told == "embedding: ollama at http://***@localhost:1/x@y"
