@@ -156,11 +156,18 @@ def _only_user(data: Mapping[str, Any], path: Path) -> None:
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """`above` over `below`; sections are merged key by key."""
+    """`above` over `below`; sections are merged key by key.
+
+    Of a section that names another provider than below, what leads to that one does not count: its
+    address, its key.
+    """
     result = dict(below)
     for key, value in above.items():
         inner = result.get(key)
         if isinstance(inner, dict) and isinstance(value, dict):
+            provider = inner.get("provider")
+            if provider is not None and value.get("provider", provider) != provider:
+                inner = {name: kept for name, kept in inner.items() if name not in RECIPE}
             value = {**inner, **value}
         result[key] = value
     return result
@@ -297,14 +304,11 @@ def named_model(text: str) -> tuple[Provider, str | None]:
 
 def cooked(embedding: EmbeddingConfig, made_by: str) -> EmbeddingConfig:
     """`embedding` with the model of a recipe; raises `ConfigError` when it is none."""
-    default = EmbeddingConfig()
     try:
         data = msgspec.json.decode(made_by, type=EmbeddingConfig)
     except msgspec.DecodeError as error:
         raise ConfigError(f"the index names no model: {error}; run `djinn index`") from None
-    return msgspec.structs.replace(
-        embedding, **{key: getattr(data, key) or getattr(default, key) for key in RECIPE}
-    )
+    return msgspec.structs.replace(embedding, **{key: getattr(data, key) for key in RECIPE})
 
 
 def home_from_environment() -> str | None:

@@ -72,6 +72,8 @@ def _bare(kind: Any) -> Any:
 
 def describe(kind: Any) -> str:
     """What may stand at a key, for an error message."""
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        kind = next(a for a in typing.get_args(kind) if a is not type(None))
     bare = _bare(kind)
     metas = [m for m in typing.get_args(kind)[1:] if isinstance(m, Meta)]
     if typing.get_origin(bare) is Literal:

@@ -90,7 +90,7 @@ class Home:
         """
         wanted = trust.of_embedding(embedding)
         own = self.own.embedding
-        known = [(own.url, own.key_env)]
+        known = [(own.url, own.key_env) if own.provider == embedding.provider else (None, None)]
         known += [
             (one.url, one.key_env)
             for one in self.trusted

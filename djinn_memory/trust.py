@@ -6,6 +6,7 @@ just this endpoint in just this home: a setting that changes, by a `git pull` sa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,7 +38,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         what = f"{self.use}: {self.provider}"
         what += f" {self.model}" if self.model else ""
-        what += f" at {self.url}" if self.url else ""
+        # A URL may hold a password.
+        what += f" at {re.sub('//[^/]*@', '//***@', self.url)}" if self.url else ""
         return what + (f" with the key in {self.key_env}" if self.key_env else "")
 
 

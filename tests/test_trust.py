@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from djinn_memory.config import EmbeddingConfig
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import ConfigError
+from djinn_memory.embedding import cross_encoder, original
+from djinn_memory.embedding.choice import Models
+from djinn_memory.embedding.local import LocalEmbedder
+from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home import Home
 from djinn_memory.joining import init
+from djinn_memory.store.embeddings import EmbeddingCache
 from djinn_memory.store.index import open_index
 from djinn_memory.trust import Endpoint
 from tests.conftest import Run
+from tests.embedding.tiny import tiny_model
 from tests.indexing.vaults import fill
 from tests.servers import ModelServer, serving
 
@@ -192,3 +202,128 @@ def test_a_home_that_reaches_nothing(home: Home, run: Run) -> None:
     done = run("trust", home=home.root)
     assert done.returncode == 0
     assert done.stdout.startswith("nothing to trust")
+
+
+def test_a_cache_that_was_cloned_runs_no_sql(home: Home, shared: Path, tmp_path: Path) -> None:
+    fill(shared, 1)
+    Djinn(home).index()
+    victim = tmp_path / "victim.db"
+    text = f"128]); attach '{victim}' as v; create table v.x (y); select ((1"
+    cache = EmbeddingCache(home.embeddings_path)
+    cache._connection.execute("update identity set dimensions = ?", (text,))
+    cache.close()
+    home.index_path.unlink()
+    with suppress(Exception):
+        Djinn(home).index(rebuild=True)
+    assert not victim.exists()
+    assert Djinn(home).search("kettle").mode == "hybrid"
+
+
+def test_a_background_run_is_djinns_own_code(home: Home, shared: Path, tmp_path: Path) -> None:
+    fill(shared, 1)
+    (home.root / "djinn_memory").mkdir()
+    (home.root / "djinn_memory" / "__init__.py").write_text("")
+    ran = tmp_path / "ran"
+    code = f"open({str(ran)!r}, 'w')\n"
+    (home.root / "djinn_memory" / "__main__.py").write_text(code)
+    # The console script, unlike `-m`, does not look for modules in the folder it is run from.
+    script = "import sys; from djinn_memory.cli.start import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script, "index", "--background"],
+        cwd=home.root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for _ in range(100):
+        if ran.exists() or home.embeddings_path.exists():
+            break
+        time.sleep(0.1)
+    assert not ran.exists()
+    assert home.embeddings_path.exists()
+
+
+def test_a_log_that_was_cloned_leads_nowhere(
+    home: Home, shared: Path, tmp_path: Path, run: Run
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (home.state / "index.log").symlink_to(victim)
+    assert run("index", "--background", home=home.root).returncode == 0
+    assert victim.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["index.db", "embeddings.db"])
+def test_a_database_that_was_cloned_leads_nowhere(
+    home: Home, shared: Path, tmp_path: Path, run: Run, name: str
+) -> None:
+    fill(shared, 1)
+    (home.state / name).symlink_to(tmp_path / "victim.db")
+    done = run("index", home=home.root)
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+    assert "is a link" in done.stderr
+    assert not (tmp_path / "victim.db").exists()
+
+
+NAME = "cross-encoder/ms-marco"
+
+
+def test_a_folder_does_not_stand_in_for_a_model_by_its_name(
+    home: Home, user_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the user's own settings name is a model of the hub, also where a clone has a folder."""
+    (home.root / NAME).mkdir(parents=True)
+    (home.root / NAME / "config.json").write_text("{}")
+    asked = []
+
+    def fetched(name: str) -> Path:
+        asked.append(name)
+        raise Unavailable("no network")
+
+    monkeypatch.setenv("DJINN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(original, "fetched", fetched)
+    monkeypatch.setattr(cross_encoder, "fetched", fetched)
+    monkeypatch.chdir(home.root)
+    embedder = LocalEmbedder(EmbeddingConfig("sentence-transformers", NAME))
+    with pytest.raises(Unavailable, match="no network"):
+        embedder.embed(["x"])
+    user_folder.mkdir()
+    (user_folder / "config.yaml").write_text(f"search: {{rerank: {NAME}}}\n")
+    reranker = Models(Home(home.root)).reranker
+    assert reranker
+    with pytest.raises(Unavailable, match="no network"):
+        reranker.prepare()
+    assert asked == [NAME, NAME]
+
+
+def test_a_folder_that_is_typed_is_kept_whole(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models").mkdir()
+    tiny_model(tmp_path / "made").rename(tmp_path / "models" / "mine")
+    Djinn(home).use_model("./models/mine")
+    assert home.config.embedding.model == str(tmp_path / "models" / "mine")
+
+
+def test_a_key_of_the_users_goes_to_no_other_provider(
+    home: Home, user_folder: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINE", KEY)
+    user_folder.mkdir()
+    url = f"{server.url}/v1"
+    own = f"{{provider: openai, model: mine, url: '{url}', key_env: MINE, batch: 4}}"
+    (user_folder / "config.yaml").write_text(f"embedding: {own}\n")
+    home.edit((("embedding", "provider"), "ollama"), (("embedding", "model"), "all-minilm"))
+    home.trust(home.untrusted)
+    assert home.trusted == [Endpoint("embedding", "ollama", "all-minilm")]
+    embedding = home.config.embedding
+    assert (embedding.url, embedding.key_env, embedding.batch) == (None, None, 4)
+    Djinn(home).use_model("openai:other")
+    embedding = home.config.embedding
+    assert (embedding.url, embedding.key_env) == (url, "MINE")
+    assert [asked.headers["authorization"] for asked in server.asked] == [f"Bearer {KEY}"]
+    assert home.untrusted == []
+
+
+def test_a_password_in_a_url_is_not_told() -> None:
+    told = str(Endpoint("embedding", "ollama", url="http://bob:hunter2@localhost:1/x@y"))
+    assert told == "embedding: ollama at http://***@localhost:1/x@y"

@@ -27,7 +27,8 @@ keeps comments and order. A key that djinn does not know is an error which names
 
 ## What holds
 
-From the weakest to the strongest; sections are merged key by key:
+From the weakest to the strongest; sections are merged key by key. Where a home names another
+provider than your own settings, your model, address, key, dimensions and prompts do not count there.
 
 1. the default
 2. your own settings, which hold in every home: `djinn config path --user` shows where,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -71,6 +72,9 @@ class Models:
         `Refused` says so.
         """
         provider, model = named_model(text)
+        if model and provider == "sentence-transformers" and model.startswith("."):
+            # The next command may be given elsewhere.
+            model = str(Path(model).resolve())
         changes: dict[str, str | None] = {"provider": provider, "model": model}
         changes |= dict.fromkeys(("dimensions", "query_prompt", "document_prompt"))
         if provider != self._home.asked.embedding.provider:
@@ -78,7 +82,8 @@ class Models:
         wanted = replace(self._home.asked.embedding, **changes)
         if "url" in changes:
             own = self._home.own.embedding
-            wanted = replace(wanted, url=own.url, key_env=own.key_env)
+            kept = (own.url, own.key_env) if own.provider == provider else (None, None)
+            wanted = replace(wanted, url=kept[0], key_env=kept[1])
         self._home.may_use(wanted)
         tried = embedder(wanted, self._progress)
         if tried:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from djinn_memory.config import model_cache
 from djinn_memory.embedding import graph
-from djinn_memory.embedding.local import open_session
+from djinn_memory.embedding.local import model_in, open_session
 from djinn_memory.embedding.original import fetched, quiet
 from djinn_memory.errors import Unavailable
-from djinn_memory.files import expand, write_atomic
+from djinn_memory.files import write_atomic
 from djinn_memory.models import Progress, ProgressCallback, silent
 
 if TYPE_CHECKING:
@@ -40,7 +40,10 @@ Pair = tuple[str, str]
 
 
 class CrossEncoder:
-    """The model `name`: a folder, relative to `root`, or a name, fetched by `prepare`.
+    """The model `name`: a folder, or a name of the hub, fetched by `prepare`.
+
+    A folder is a whole path, or `./` and one relative to `root`: what `root` has under the name of
+    a model of the hub does not stand in for it.
 
     Cheap to make; `scores` loads the model when it is first called, and may
     be called by several threads.
@@ -48,7 +51,7 @@ class CrossEncoder:
 
     def __init__(self, name: str, root: Path, progress: ProgressCallback = silent) -> None:
         self.name = name
-        self._folder = root / expand(name)
+        self._root = root
         self._progress = progress
         self._lock = threading.Lock()
 
@@ -59,7 +62,7 @@ class CrossEncoder:
             card = self._read_card()
         except (OSError, ValueError):
             return False
-        stamp = _stamp(self._folder) if self._folder.is_dir() else None
+        stamp = _stamp(self._folder) if self._folder else None
         return stamp is None or stamp == card.get("stamp")
 
     def prepare(self) -> None:
@@ -106,13 +109,17 @@ class CrossEncoder:
 
     @cached_property
     def _place(self) -> Path:
-        named = str(self._folder.resolve()) if self._folder.is_dir() else self.name
+        named = str(self._folder.resolve()) if self._folder else self.name
         digest = hashlib.sha256(named.encode("utf-8", "surrogateescape")).hexdigest()[:16]
         return model_cache() / "rerankers" / f"{digest}-{FORMAT}"
 
+    @property
+    def _folder(self) -> Path | None:
+        return model_in(self._root / self.name if self.name.startswith(".") else self.name)
+
     def _source(self) -> Path:
         """The folder of the original."""
-        if self._folder.is_dir():
+        if self._folder:
             return self._folder.resolve()
         return fetched(self.name)
 

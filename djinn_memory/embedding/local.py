@@ -19,6 +19,7 @@ from djinn_memory.chunking.tokens import model_folder
 from djinn_memory.config import EmbeddingConfig, model_cache
 from djinn_memory.embedding.prompts import Prompts, prompts
 from djinn_memory.errors import ConfigError, Unavailable
+from djinn_memory.files import expand
 from djinn_memory.interrupts import deferred
 from djinn_memory.models import ProgressCallback, silent
 from djinn_memory.notes.slugs import slug
@@ -254,9 +255,9 @@ def _fingerprint(model: Path) -> str:
 
     What is no folder is a name, which stands for itself.
     """
-    model = model.expanduser()
+    folder = model_in(model)
     check = size = 0
-    files = sorted(model.rglob("*")) if model.is_dir() else []
+    files = sorted(folder.rglob("*")) if folder else []
     for path in [file for file in files if file.suffix in _TELLING and file.is_file()]:
         with path.open("rb") as file:
             length = file.seek(0, 2)
@@ -267,6 +268,16 @@ def _fingerprint(model: Path) -> str:
     if not files:
         check = zlib.crc32(str(model).encode())
     return f"{slug(model.name)}-{size:x}-{check:08x}"
+
+
+def model_in(named: Path | str) -> Path | None:
+    """The model's folder, if a whole path names one.
+
+    Any other name is one of the hub: a folder that the current one has by that name, a cloned
+    home's say, does not stand in for it.
+    """
+    folder = expand(named)
+    return folder if folder.is_absolute() and folder.is_dir() else None
 
 
 _TELLING = {".safetensors", ".bin", ".json"}

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from djinn_memory.embedding.local import model_in
 from djinn_memory.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ def load(name: Path | str, device: str = "cpu") -> tuple[Any, Path]:
     with quiet():
         from sentence_transformers import SentenceTransformer
 
-        folder = Path(name).expanduser()
-        source = folder if folder.is_dir() else fetched(str(name))
+        source = model_in(name) or fetched(str(name))
         try:
             model = SentenceTransformer(
                 str(source),
@@ -58,7 +58,7 @@ def fetched(name: str) -> Path:
             except Exception as error:
                 raise Unavailable(
                     f"the model {name} is no folder, and cannot be fetched "
-                    f"({_first_line(error)}); name a folder, or a model of the hub"
+                    f"({_first_line(error)}); name a folder's whole path, or a model of the hub"
                 ) from None
 
 

@@ -41,14 +41,20 @@ def embed(
 
     A text is embedded once, whatever number of windows hold it. Vectors of another identity go on
     answering until those of `embedder` are whole. With `at_most`, only so many of the newest texts
-    are embedded, the rest stay pending; with `rebuild` every window gets its vector anew. What is
-    made is kept every `step` texts, and `recipe` for who has to embed a query for these vectors
-    later. It ends early when the model is not `wanted` any more. Other processes may change notes
-    meanwhile; two may not embed at once.
+    are embedded, the rest stay pending, and only where the vectors of `embedder` answer; with
+    `rebuild` every window gets its vector anew. What is made is kept every `step` texts, and
+    `recipe` for who has to embed a query for these vectors later. It ends early when the model is
+    not `wanted` any more. Other processes may change notes meanwhile; two may not embed at once,
+    but with `at_most`.
     """
-    if not wanted():
+    space: Space | None
+    if at_most is None:
+        space = _space(connection, cache, embedder, recipe, rebuild=rebuild) if wanted() else None
+    else:
+        # Who helps a little on the way must neither begin a change of model nor end one.
+        space = vectors.serving(connection)
+    if space is None or space.identity != embedder.identity:
         return 0, 0
-    space = _space(connection, cache, embedder, recipe, rebuild=rebuild, settle=at_most is None)
     filling = _Filling(connection, cache, embedder, space, progress, step, wanted)
     reused = _reuse(filling)
     done = 0
@@ -83,12 +89,8 @@ def _space(
     recipe: str,
     *,
     rebuild: bool,
-    settle: bool,
 ) -> Space:
-    """The space of `embedder`, begun if there is none.
-
-    To `settle` on the one that answers drops the one that was coming.
-    """
+    """The space of `embedder`, begun if there is none; where it answers, nothing is coming."""
     identity = embedder.identity
     found = [vectors.serving(connection), vectors.coming(connection)]
     space = next((one for one in found if one and one.identity == identity), None)
@@ -98,8 +100,7 @@ def _space(
         cache.know(identity, *known)
     with transaction(connection):
         for one in found:
-            unwanted = settle and space and space.serving and one is not space
-            if one and (rebuild or unwanted):
+            if one and (rebuild or (space and space.serving and one is not space)):
                 vectors.drop(connection, one)
         if space is None or rebuild:
             assert known

@@ -15,7 +15,6 @@ from msgspec import Struct, field
 from djinn_memory.errors import ConfigError, NotFound, Refused
 from djinn_memory.files import inside
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.dialects import RULES
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -87,6 +86,11 @@ def walk(vault: Vault, exclude: Sequence[str] = (), *, deadline: float | None = 
 
 
 def _left_out(vault: Vault) -> frozenset[str]:
+    if vault.dialect == "obsidian":
+        # A search looks around too: the rules of the others are 30 ms of imports.
+        return vault.inner
+    from djinn_memory.notes.dialects import RULES
+
     return vault.inner | RULES[vault.dialect].folders
 
 

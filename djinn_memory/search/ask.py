@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.errors import UsageError
+from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.models import Expand, Filters, Mode, Problem, SearchResult, Step
 from djinn_memory.search.meaning import Meaning
@@ -53,7 +53,7 @@ def ask(
     if expand == "llm":
         query = _expanded(state, query, done)
     mode = how.mode or settings.mode
-    meaning = _meaning(state, models, query) if query.asks and mode != "words" else None
+    meaning = _meaning(state, models, query, done) if query.asks and mode != "words" else None
     pending, problems = sweep(state, vaults, meaning.spare if meaning else None)
     vector = meaning.vector(problems) if meaning else None
     if mode == "meaning" and not models.embedder:
@@ -62,6 +62,10 @@ def ask(
     if vector is None and query.asks:
         mode = "words"
     with snapshot(state.index):
+        if meaning and vector is not None and meaning.outdated(vectors.serving(state.index)):
+            why = "another model took over just now, so only words were searched; search again"
+            problems.append(Problem("embedding", why))
+            mode, vector = "words", None
         hits, confident, spellings = search(
             state.index,
             query,
@@ -98,12 +102,21 @@ def _question(text: str, filters: Filters) -> tuple[Query, Filters]:
     return query, filters
 
 
-def _meaning(state: State, models: Models, query: Query) -> Meaning | None:
-    """The meaning leg, begun; None when the home searches by words only."""
+def _meaning(state: State, models: Models, query: Query, done: _Done) -> Meaning | None:
+    """The meaning leg, begun; None when only words can be searched.
+
+    A wrong setting is raised all the same.
+    """
+    if models.embedder is None:
+        return None
     space = vectors.serving(state.index)
-    embedder = models.answering(*((space.recipe, space.identity) if space else (None, None)))
     empty = not state.index.execute("select exists (select 1 from window)").get
-    return Meaning(embedder, space, query, empty=empty) if embedder else None
+    try:
+        embedder = models.answering(*((space.recipe, space.identity) if space else (None, None)))
+        return Meaning(embedder, space, query, empty=empty) if embedder else None
+    except DjinnError as error:
+        done.problems.append(Problem("embedding", f"{error}; only words were searched"))
+        return None
 
 
 def _expanded(state: State, query: Query, done: _Done) -> Query:

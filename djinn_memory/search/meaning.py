@@ -43,6 +43,10 @@ class Meaning:
         quick = self._ahead and self._embedder.local and self.vector([]) is not None
         return self._embedder if quick else None
 
+    def outdated(self, serving: Space | None) -> bool:
+        """Whether the vectors that answer are of another model than the question's vector."""
+        return serving is None or self._space is None or serving.identity != self._space.identity
+
     def vector(self, problems: list[Problem]) -> Vectors | None:
         """The question's vector, waited for; else the reason is added to `problems`."""
         if self._ahead is None:

@@ -48,8 +48,9 @@ class EmbeddingCache:
 
     def known(self, identity: str) -> tuple[int, Calibration] | None:
         """The length of a model's vectors and its calibration; None before `know`."""
+        # A file that was cloned may hold a text there, and this number becomes a part of SQL.
         for dimensions, scale, shift in self._connection.execute(
-            "select dimensions, scale, shift from identity "
+            "select cast(dimensions as integer), scale, shift from identity "
             "where name = ? and dimensions is not null",
             (identity,),
         ):

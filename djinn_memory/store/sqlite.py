@@ -29,8 +29,10 @@ def connect(
 
     `prepare` gives the connection what the scripts and later queries need. Reading works on a disk
     that cannot be written. Raises `Unavailable` when the file is missing, unreadable or broken and
-    `Refused` when a newer djinn made it.
+    `Refused` when a newer djinn made it, or it is a link: a cloned one may lead anywhere.
     """
+    if write and path.is_symlink():
+        raise Refused(f"{path} is a link and may lead anywhere; remove it, then run `djinn index`")
     with _explained(path):
         connection = _open(path, write)
         if prepare:

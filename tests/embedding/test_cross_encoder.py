@@ -81,10 +81,10 @@ def test_where_int8_strays_fp32_takes_over_and_torch_where_both_do(
 
 def test_other_weights_in_the_same_folder_are_prepared_anew(tmp_path: Path) -> None:
     folder = make(tmp_path / "model", seed=1)
-    CrossEncoder("model", tmp_path).prepare()
-    first = CrossEncoder("model", tmp_path).scores("sea", TEXTS)
+    CrossEncoder("./model", tmp_path).prepare()
+    first = CrossEncoder("./model", tmp_path).scores("sea", TEXTS)
     make(folder, seed=2)
-    changed = CrossEncoder("model", tmp_path)
+    changed = CrossEncoder("./model", tmp_path)
     assert not changed.ready
     with pytest.raises(Unavailable, match="djinn index"):
         changed.scores("sea", TEXTS)
@@ -107,8 +107,8 @@ def test_what_is_not_there_is_one_line(tmp_path: Path) -> None:
         Unavailable, match="some-body/some-model is no folder, and cannot be fetched"
     ):
         CrossEncoder("some-body/some-model", tmp_path).prepare()
-    with pytest.raises(Unavailable, match="is no folder, and cannot"):
+    with pytest.raises(Unavailable, match="is no folder"):
         CrossEncoder("no name at all: \0?", tmp_path).prepare()
     (tmp_path / "empty").mkdir()
     with pytest.raises(Unavailable, match="no cross-encoder"):
-        CrossEncoder("empty", tmp_path).prepare()
+        CrossEncoder("./empty", tmp_path).prepare()

@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from djinn_memory.config import named_model
+from djinn_memory.config import EmbeddingConfig, cooked, named_model, recipe
 from djinn_memory.djinn import Djinn
+from djinn_memory.embedding.local import LocalEmbedder
 from djinn_memory.errors import Refused, Unavailable, UsageError
 from djinn_memory.home import Home
+from djinn_memory.indexing.refresh import sweep
+from djinn_memory.models import Problem
+from djinn_memory.search import ask
 from djinn_memory.store.index import vectors
 from tests.conftest import Run
 from tests.indexing.content import content
@@ -190,7 +194,8 @@ def test_in_the_background(filled: Home, run: Run) -> None:
     for _ in range(300):
         if spaces(Djinn(filled)) == ("minilm", None):
             break
-        assert Djinn(filled).search("kettle").mode == "hybrid"
+        # Words alone in the moment in which the new model takes over.
+        assert Djinn(filled).search("kettle").hits
         time.sleep(0.1)
     assert spaces(Djinn(filled)) == ("minilm", None)
 
@@ -280,3 +285,68 @@ def test_status_tells_of_a_model_that_waits(filled: Home, run: Run) -> None:
     assert "local takes over when it is whole; run `djinn index` to go on\n" in shown
     Djinn(Home(home.root)).index()
     assert "takes over" not in run("status", home=home.root).stdout
+
+
+def test_a_search_leaves_what_is_coming(filled: Home, shared: Path, server: ModelServer) -> None:
+    djinn = to_server(filled, server)
+    falls_ill(server)
+    with pytest.raises(Unavailable):
+        djinn.index()
+    # The old model gives this note its vector at once, and goes on answering.
+    (shared / "new.md").write_text("a samovar on the sideboard\n")
+    filled.edit((("search", "sweep_ms"), 5000))
+    result = Djinn(filled).search("samovar")
+    assert (result.hits[0].path, result.unembedded) == ("new.md", 0)
+    assert spaces(Djinn(filled)) == ("hashing", "ollama")
+
+
+def test_a_search_brings_no_model_back_that_was_left(
+    filled: Home, shared: Path, server: ModelServer
+) -> None:
+    """The new vectors take over while an older search is still to embed a changed note."""
+    late = Djinn(filled)
+    space = vectors.serving(late._index)
+    old = late.models.embedder
+    assert space and old
+    to_server(filled, server).index()
+    (shared / "new.md").write_text("a samovar on the sideboard\n")
+    sweep(late._state, filled.vaults, lambda: old)
+    assert spaces(Djinn(filled)) == ("ollama", None)
+
+
+def test_a_question_is_not_compared_with_vectors_of_another_model(
+    filled: Home, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new vectors take over between the question's vector and the search."""
+
+    def slow(*arguments: object) -> tuple[int, list[Problem]]:
+        to_server(filled, server).index()
+        return 0, []
+
+    monkeypatch.setattr(ask, "sweep", slow)
+    result = Djinn(filled).search("kettle")
+    assert result.hits
+    assert result.mode == "words"
+    assert [problem.what for problem in result.problems] == ["embedding"]
+
+
+def test_a_recipe_keeps_an_empty_prompt() -> None:
+    settings = EmbeddingConfig("ollama", "nomic-embed-text", query_prompt="")
+    assert cooked(EmbeddingConfig(), recipe(settings)) == settings
+
+
+def test_words_answer_for_a_model_that_cannot_be_read(
+    filled: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    djinn = Djinn(filled)
+    djinn._index.execute("update space set recipe = ?", ('{"provider": "of tomorrow"}',))
+    djinn.use_model("local")
+    monkeypatch.setenv("DJINN_CACHE", str(tmp_path / "cache"))
+    place = LocalEmbedder(EmbeddingConfig())._place
+    for card in (None, "{"):
+        if card:
+            place.mkdir(parents=True)
+            (place / "model.json").write_text(card)
+        result = Djinn(filled).search("kettle")
+        assert (bool(result.hits), result.mode) == (True, "words")
+        assert [problem.what for problem in result.problems] == ["embedding"]

@@ -75,7 +75,7 @@ def index(
             "--model",
             metavar="MODEL",
             help="Embed by this model from now on: local, ollama:NAME, openai:NAME, or the name or "
-            "folder of a sentence-transformers model.",
+            "folder, as in ./mine, of a sentence-transformers model.",
         ),
     ] = None,
     background: Annotated[
@@ -132,9 +132,13 @@ def _in_background(ctx: typer.Context, vaults: Sequence[str], *, rebuild: bool, 
     arguments = [f"--vault={name}" for name in vaults] + ["--rebuild"] * rebuild
     log = home.state / "index.log"
     home.state.mkdir(parents=True, exist_ok=True)
+    # Neither a link that was cloned with the home leads the log elsewhere, nor does `-P` let a
+    # module that lies in the current folder stand in for djinn's.
+    log.unlink(missing_ok=True)
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "djinn_memory", "--home", str(home.root), "index", *arguments],
+            [sys.executable, "-P", "-m", "djinn_memory", "--home", str(home.root), "index",
+             *arguments],
             stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True,
         )  # fmt: skip
     if json:

@@ -52,8 +52,10 @@ def coming(connection: apsw.Connection) -> Space | None:
 
 
 def _space(connection: apsw.Connection, serves: int) -> Space | None:
+    # An index that was cloned may hold a text as id, which becomes a part of SQL.
     for number, identity, dimensions, recipe, scale, shift in connection.execute(
-        "select id, identity, dimensions, recipe, scale, shift from space where serving = ?",
+        "select cast(id as integer), identity, dimensions, recipe, scale, shift from space "
+        "where serving = ?",
         (serves,),
     ):
         calibration = Calibration(scale, shift)
