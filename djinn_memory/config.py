@@ -22,7 +22,11 @@ NAME = r"^[^\W_][\w.-]{0,63}\Z"
 
 Name = Annotated[str, Meta(pattern=NAME, description="a name of letters, digits, '.', '-' and '_'")]
 Url = Annotated[
-    str, Meta(pattern=r"^https?://[^\s]+\Z", description="http://host:port or https://host")
+    str,
+    Meta(
+        pattern=r"^https?://[^\s@]+\Z",
+        description="http://host:port or https://host, without a password (that is key_env's)",
+    ),
 ]
 Variable = Annotated[
     str,

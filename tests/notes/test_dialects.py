@@ -521,3 +521,10 @@ def test_unknown_dialect(home: Home, tmp_path: Path, run: Run) -> None:
     assert done.stderr.count("\n") == 1
     assert "allowed: obsidian, foam, dendron, logseq, markdown" in done.stderr
     assert "notes" not in home.config.vaults
+
+
+def test_an_embedded_page_leaves_no_braces() -> None:
+    note = parse("pages/x.md", b"- see {{embed [[proj/Docs]]}} here\n", "logseq")
+    assert "{" not in note.searched and "}" not in note.searched
+    [link] = note.links
+    assert (link.target, link.embed) == ("proj/Docs", True)
