@@ -22,6 +22,9 @@ LATIN = ("german", "french", "spanish", "italian", "portuguese", "dutch", "swedi
 MARK = "\ue000"
 """Private use: FTS5 takes it for a letter, and no suffix of Porter's ends in it."""
 
+CLEAR = 5
+"""Function words that leave no doubt."""
+
 READ = 4_000
 """Characters that are looked at to tell a language."""
 
@@ -29,6 +32,9 @@ _ACCENTS = "\u0300-\u036f"
 _LETTERS = f"a-z\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff{_ACCENTS}"
 _WORD = re.compile(f"(?<![^\\W_])[{_LETTERS}]+(?![^\\W_])")
 """Of Latin letters only: what has a digit is a number or a name, and has no stem."""
+
+_ADDRESS = re.compile(r"\b(?:https?://|www\.)[^\s<>]+")
+"""`.de`, `/la/`: names in an address are of no language."""
 
 _GERMAN = re.compile("ü|ß")
 """Letters that none of the others writes, or hardly; Swedish has the other umlauts."""
@@ -41,7 +47,7 @@ def detect(text: str, among: Iterable[str] = LATIN, *, at_least: int = 2) -> str
     a word that is also English tells of nothing.
     """
     wanted = {ENGLISH, *among}
-    found = dict.fromkeys(_WORD.findall(text[:READ].casefold()))
+    found = dict.fromkeys(_WORD.findall(_ADDRESS.sub(" ", text[:READ]).casefold()))
     counts: Counter[str] = Counter()
     for word in found:
         counts.update(_speakers().get(_fold(word), ()))
@@ -53,6 +59,17 @@ def detect(text: str, among: Iterable[str] = LATIN, *, at_least: int = 2) -> str
     if best > english and best >= at_least:
         return name
     return ENGLISH if english else None
+
+
+def detect_part(text: str, whole: str | None) -> str | None:
+    """The language of a part of a text whose language is `whole`; see `detect`.
+
+    A part of an English text is another's only on clear evidence: code and names have a few words
+    like `todos` and `van`.
+    """
+    if whole == ENGLISH and text.isascii():
+        return detect(text, at_least=CLEAR)
+    return detect(text) or whole
 
 
 def stemmed(text: str, language: str) -> str:

@@ -119,3 +119,13 @@ def test_any_text_can_be_folded_cut_and_stemmed(text: str, language: str) -> Non
 @given(LETTERS)
 def test_folding_is_done_once(text: str) -> None:
     assert scripts.fold(scripts.fold(text)) == scripts.fold(text)
+
+
+def test_code_and_addresses_make_no_english_note_foreign() -> None:
+    code = "function App() { const [todos, setTodos] = useState([]); van.del(todos) }"
+    assert languages.detect_part(code, languages.ENGLISH) in (None, "english")
+    assert (
+        languages.detect("- https://www.ingofonts.de/la/con/\n- https://los.una.es/para/") is None
+    )
+    german = "Der Hund ist im Garten und die Katze schläft auf dem Sofa, wenn es regnet."
+    assert languages.detect_part(german, languages.ENGLISH) == "german"

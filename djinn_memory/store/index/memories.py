@@ -98,7 +98,7 @@ def put(
     The note keeps its number, so that links to it stay. Words are findable at once; windows wait
     for their vectors.
     """
-    from djinn_memory.notes.languages import ENGLISH, detect
+    from djinn_memory.notes.languages import ENGLISH, detect, detect_part
 
     stat = (file.size, file.mtime_ns, file.ctime_ns, file.inode, seen_ns, digest, note.problem)
     note_id: int | None = connection.execute(
@@ -121,7 +121,7 @@ def put(
     memory_id = _put_memory(connection, note_id, file, note)
     language = detect(note.text[note.body :])
     for ordinal, (chunk, windows) in enumerate(chunks):
-        own = detect(note.text[chunk.start : chunk.end]) or language
+        own = detect_part(note.text[chunk.start : chunk.end], language)
         spoken = None if own == ENGLISH else own
         _put_chunk(connection, memory_id, ordinal, file.path, note, chunk, windows, spoken)
     links.put(connection, note_id, note)
