@@ -15,7 +15,7 @@ demo: $(READY)
 	$(BIN)/python tools/demo.py
 
 test: $(READY)
-	$(BIN)/python -m pytest -m "not soak" -n 2
+	$(BIN)/python -m pytest -m "not soak" -n 3
 
 check: $(READY)
 	$(BIN)/ruff check .
