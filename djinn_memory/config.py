@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from djinn_memory.errors import ConfigError, UsageError
+from djinn_memory.errors import ConfigError
 from djinn_memory.files import lock, write_atomic
 from djinn_memory.interrupts import deferred
 from djinn_memory.models import Dialect, Expand, Mode
@@ -49,6 +48,8 @@ class VaultConfig(msgspec.Struct, forbid_unknown_fields=True, rename={"agent": "
 
 
 Provider = Literal["auto", "local", "sentence-transformers", "ollama", "openai", "hashing", "none"]
+FOREIGN: tuple[Provider, ...] = ("sentence-transformers", "ollama", "openai")
+"""The providers of models that are not djinn's own: a model is named, and trust is needed."""
 
 
 class EmbeddingConfig(msgspec.Struct, forbid_unknown_fields=True):
@@ -114,13 +115,19 @@ def load(path: Path | None, environment: Mapping[str, str] | None = None) -> Con
 
     Raises `ConfigError` with one line that names the key and what is allowed there.
     """
+    return settle(read(path) if path else {}, str(path or user_path()), environment)
+
+
+def settle(
+    home: Mapping[str, Any], where: str, environment: Mapping[str, str] | None = None
+) -> Config:
+    """What `load` gives for a home whose settings, in the file `where`, say `home`."""
     data = _user_data()
     config = validate(data, str(user_path()))
-    if path:
-        ours = read(path)
-        validate(ours, str(path))
-        data = _merged(data, ours)
-        config = validate(data, str(path))
+    if home:
+        validate(home, where)
+        data = _merged(data, home)
+        config = validate(data, where)
     for name, value in sorted((os.environ if environment is None else environment).items()):
         keys = override_keys(name)
         if keys and value:
@@ -224,28 +231,30 @@ def edit_user(keys: tuple[str, ...], value: Any) -> Config:
     """
     path = user_path()
     with lock(path.with_suffix(".lock")):
-        text = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
-        parse(text, str(path))
-        text = spliced(text, [(keys, value)], str(path))
-        data = parse(text, str(path))
+        before = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
+        text, data = spliced(before, [(keys, value)], str(path))
         _only_user(data, path)
         checked = validate(data, str(path))
         write_atomic(path, text.encode())
     return checked
 
 
-def spliced(text: str, changes: Iterable[tuple[tuple[str, ...], Any]], where: str) -> str:
-    """`text` with each (keys, value) set, or removed where the value is None."""
+def spliced(
+    text: str, changes: Iterable[tuple[tuple[str, ...], Any]], where: str
+) -> tuple[str, dict[str, Any]]:
+    """`text` with each (keys, value) set, or removed where the value is None; and what it says."""
     from yaml import YAMLError
 
     from djinn_memory.yamltext import Unspliceable, remove_value, set_value
 
+    # Before it is changed: here the error names the line.
+    parse(text, where)
     try:
         for keys, value in changes:
             text = remove_value(text, keys) if value is None else set_value(text, keys, value)
     except (Unspliceable, YAMLError) as error:
         raise ConfigError(f"{where}: {' '.join(str(error).split())}") from None
-    return text
+    return text, parse(text, where)
 
 
 def as_data(config: Config) -> dict[str, Any]:
@@ -279,40 +288,6 @@ RECIPE = (
     "provider", "model", "url", "key_env", "dimensions", "query_prompt", "document_prompt",
 )  # fmt: skip
 """The settings that say which model makes a vector; the others say how fast."""
-
-
-def recipe(embedding: EmbeddingConfig) -> str:
-    """The settings that make this embedder again, as JSON."""
-    kept = {key: getattr(embedding, key) for key in RECIPE}
-    kept["provider"] = "local" if embedding.provider == "auto" else embedding.provider
-    return msgspec.json.encode({k: v for k, v in kept.items() if v is not None}).decode()
-
-
-def named_model(text: str) -> tuple[Provider, str | None]:
-    """The provider and model that a user names in a word: `local`, `ollama:nomic-embed-text`,
-    `openai:text-embedding-3-small`, or a sentence-transformers model by name or folder.
-    """
-    provider, colon, model = text.partition(":")
-    providers: tuple[Provider, ...] = typing.get_args(Provider)
-    for known in providers:
-        if provider == known:
-            if known in ("ollama", "openai", "sentence-transformers") and not model:
-                raise UsageError(f"--model {text}: name the model too, as in {known}:NAME")
-            if colon and known in ("auto", "local", "hashing", "none"):
-                raise UsageError(f"--model {text}: {known} has no other models; write {known}")
-            return known, model or None
-    if not text.strip():
-        raise UsageError("--model is empty; write local, ollama:NAME or openai:NAME")
-    return "sentence-transformers", text
-
-
-def cooked(embedding: EmbeddingConfig, made_by: str) -> EmbeddingConfig:
-    """`embedding` with the model of a recipe; raises `ConfigError` when it is none."""
-    try:
-        data = msgspec.json.decode(made_by, type=EmbeddingConfig)
-    except msgspec.DecodeError as error:
-        raise ConfigError(f"the index names no model: {error}; run `djinn index`") from None
-    return msgspec.structs.replace(embedding, **{key: getattr(data, key) for key in RECIPE})
 
 
 def home_from_environment() -> str | None:

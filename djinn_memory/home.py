@@ -71,12 +71,12 @@ class Home:
         config = settings.load(self.config_path)
         if not trust.endpoints(config):
             return config, []
-        return trust.curb(config, self.own, trust.trusted(self.root))
+        return trust.curb(config, self.own, self.trusted)
 
-    @property
-    def asked(self) -> Config:
-        """The settings as they are written, trusted or not."""
-        return settings.load(self.config_path)
+    def asked(self, *changes: Change) -> Config:
+        """The settings trusted or not, as they are written, or would be with `changes`."""
+        where = str(self.config_path)
+        return settings.settle(settings.spliced(self._text(), changes, where)[1], where)
 
     @property
     def own(self) -> Config:
@@ -105,12 +105,12 @@ class Home:
     def trust(self, found: Sequence[Endpoint]) -> None:
         """Let this home reach these endpoints."""
         trust.trust(self.root, found)
-        self._forget()
+        self.reread()
 
     def distrust(self) -> None:
         """Let this home reach nothing again but what the user's own settings name."""
         trust.distrust(self.root)
-        self._forget()
+        self.reread()
 
     @property
     def trusted(self) -> list[Endpoint]:
@@ -121,7 +121,7 @@ class Home:
         """Whether this home may embed by these settings."""
         wanted = trust.of_embedding(embedding)
         own = trust.endpoints(self.own) if wanted else []
-        return wanted is None or wanted in (*own, *trust.trusted(self.root))
+        return wanted is None or wanted in (*own, *self.trusted)
 
     @cached_property
     def state(self) -> Path:
@@ -193,21 +193,18 @@ class Home:
         """
         where = str(self.config_path)
         with lock(self.state / "home.lock"):
-            self._forget()
+            self.reread()
             before = self._text()
-            text = settings.spliced(before, decide(), where)
-            checked = settings.validate(settings.parse(text, where), where)
+            text, data = settings.spliced(before, decide(), where)
+            checked = settings.validate(data, where)
             self._folders(checked)
-            if settings.parse(text, "") != settings.parse(before, ""):
+            if data != settings.parse(before, where):
                 write_atomic(self.config_path, text.encode())
-        self._forget()
+        self.reread()
         return checked
 
     def reread(self) -> None:
-        """Take notice of what another process wrote into the settings."""
-        self._forget()
-
-    def _forget(self) -> None:
+        """Take notice of what was written into the settings, also by another process."""
         for name in ("_settings", "vaults", "state"):
             self.__dict__.pop(name, None)
 

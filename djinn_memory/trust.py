@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from djinn_memory import config as settings
-from djinn_memory.config import Config, EmbeddingConfig, LlmConfig
+from djinn_memory.config import Config, EmbeddingConfig
 from djinn_memory.errors import ConfigError
 from djinn_memory.files import lock, write_atomic
 
@@ -45,7 +45,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 def of_embedding(embedding: EmbeddingConfig) -> Endpoint | None:
     """What an embedder reaches beyond djinn's own model; None for nothing."""
-    if embedding.provider not in ("ollama", "openai", "sentence-transformers"):
+    if embedding.provider not in settings.FOREIGN:
         return None
     return Endpoint(
         "embedding", embedding.provider, embedding.model, embedding.url, embedding.key_env
@@ -77,8 +77,7 @@ def curb(config: Config, own: Config, trusted: Sequence[Endpoint]) -> tuple[Conf
         elif one.use == "rerank":
             config = replace(config, search=replace(config.search, rerank=own.search.rerank))
         else:
-            kept = {key: getattr(own.llm, key) for key in LlmConfig.__struct_fields__}
-            config = replace(config, llm=replace(config.llm, **kept))
+            config = replace(config, llm=own.llm)
     return config, refused
 
 

@@ -6,10 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from djinn_memory.config import cooked, named_model, recipe
 from djinn_memory.embedding import embedder
+from djinn_memory.embedding.recipe import cooked, named_model, recipe
 from djinn_memory.home import Home
 from djinn_memory.models import Embedder, ProgressCallback, silent
 
@@ -77,17 +75,14 @@ class Models:
             model = str(Path(model).resolve())
         changes: dict[str, str | None] = {"provider": provider, "model": model}
         changes |= dict.fromkeys(("dimensions", "query_prompt", "document_prompt"))
-        if provider != self._home.asked.embedding.provider:
+        if provider != self._home.asked().embedding.provider:
             changes |= dict.fromkeys(("url", "key_env"))
-        wanted = replace(self._home.asked.embedding, **changes)
-        if "url" in changes:
-            own = self._home.own.embedding
-            kept = (own.url, own.key_env) if own.provider == provider else (None, None)
-            wanted = replace(wanted, url=kept[0], key_env=kept[1])
+        edits = [(("embedding", key), value) for key, value in changes.items()]
+        wanted = self._home.asked(*edits).embedding
         self._home.may_use(wanted)
         tried = embedder(wanted, self._progress)
         if tried:
             tried.embed(["djinn"])
-        self._home.edit(*((("embedding", key), value) for key, value in changes.items()))
+        self._home.edit(*edits)
         self._home.trust([one for one in self._home.untrusted if one.use == "embedding"])
         self.__dict__.pop("embedder", None)

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
-from djinn_memory.config import recipe
+from djinn_memory.embedding.recipe import recipe
 from djinn_memory.files import held
 from djinn_memory.home import Home
 from djinn_memory.indexing.sweep import stale

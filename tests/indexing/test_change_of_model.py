@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from djinn_memory.config import EmbeddingConfig, cooked, named_model, recipe
+from djinn_memory.config import EmbeddingConfig
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding.local import LocalEmbedder
+from djinn_memory.embedding.recipe import cooked, named_model, recipe
 from djinn_memory.errors import Refused, Unavailable, UsageError
 from djinn_memory.home import Home
 from djinn_memory.indexing.refresh import sweep
