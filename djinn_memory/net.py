@@ -68,6 +68,7 @@ class Server:
         timeout: float,
         key: str | None = None,
         key_name: str = "",
+        needs_key: bool = False,
         headers: dict[str, str] | None = None,
         start: str = "",
         missing: str = "",
@@ -76,14 +77,16 @@ class Server:
         """Raise `ConfigError` when `url` is none.
 
         `headers` go with every request, `key` among them or not: it is what no error may show,
-        and `key_name` the environment variable that it came from. `start` is the remedy when
-        nothing listens, `missing` that when the server lacks the model; `wait` is told of pauses.
+        and `key_name` the environment variable that it comes from; where it `needs_key`, the
+        server is not asked without. `start` is the remedy when nothing listens, `missing` that
+        when the server lacks the model; `wait` is told of pauses.
         """
         self._parts = _checked(url, section)
         self._section = section
         self._timeout = timeout
+        self._key = key
         self._key_name = key_name
-        self._has_key = bool(key)
+        self._needs_key = needs_key
         self._secrets = [s for s in (key, unquote(self._parts.password or "")) if s]
         self._headers = {"accept-encoding": "identity", **(headers or {})}
         self._start = start or "check the network"
@@ -108,8 +111,9 @@ class Server:
 
         Ends within `timeout` seconds, by default the configured ones, whatever the server does:
         that is for all tries and the pauses between. An answer of more bytes than `at_most` is
-        none.
+        none. Nothing is sent without a key that is needed, or with one that no header can hold.
         """
+        self._check_key()
         seconds = self._timeout if timeout is None else min(timeout, self._timeout)
         deadline = time.monotonic() + seconds
         url = self._url(path)
@@ -131,6 +135,12 @@ class Server:
                 self._wait(f"{self.name} {failure.why.partition(';')[0]}; again in {pause:.0f} s")
             time.sleep(pause)
         raise Unavailable(f"{self.name} {failure.why or self._late(seconds)}")
+
+    def _check_key(self) -> None:
+        if self._needs_key and not self._key:
+            raise Unavailable(f"{self.name} wants a key; set {self._key_name} in the environment")
+        if self._key and not (self._key.isascii() and self._key.isprintable()):
+            raise Unavailable(f"{self._key_name} does not hold a key; set the right one there")
 
     def _late(self, seconds: float) -> str:
         raised = f", or raise {self._section}.timeout" if seconds >= self._timeout else ""
@@ -257,7 +267,7 @@ class Server:
             # Not with the server's words: those are where a key is repeated.
             if not self._key_name:
                 return _Failure(f"refuses access ({status}); check {section}.url", again=False)
-            if self._has_key:
+            if self._key:
                 why = f"refuses the key in {self._key_name} ({status}); set the right one there"
             else:
                 why = f"wants a key ({status}); set {self._key_name} in the environment"
@@ -290,11 +300,6 @@ class Server:
             )
             text = re.sub("\0+", "***", marked)
         return text
-
-
-def header_safe(key: str) -> bool:
-    """Whether a key can stand in a header: printable ASCII."""
-    return key.isascii() and key.isprintable()
 
 
 def _checked(url: str, section: str) -> SplitResult:

@@ -16,7 +16,7 @@ from djinn_memory.config import EmbeddingConfig, secret
 from djinn_memory.embedding.prompts import plain_name, prompts
 from djinn_memory.errors import Unavailable
 from djinn_memory.models import Progress, ProgressCallback, silent
-from djinn_memory.net import TRIES, Server, header_safe
+from djinn_memory.net import TRIES, Server
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -167,7 +167,6 @@ class RemoteEmbedder:
         return np.empty((0, self.dimensions), dtype=np.float32)
 
     def _ask(self, texts: list[str], timeout: float, *, tries: int = TRIES) -> Vectors:
-        self._check_key()
         body = {"model": self.model, "input": texts, **self._protocol.fields}
         if self._config.dimensions:
             body["dimensions"] = self._config.dimensions
@@ -214,12 +213,10 @@ class RemoteEmbedder:
         # ollama takes a name without a tag for this one.
         return self.model.removesuffix(":latest")
 
-    @property
-    def _key_name(self) -> str:
-        return self._config.key_env or self._protocol.key_env
-
     def _make_server(self) -> Server:
-        key = secret(self._key_name)
+        key_name = self._config.key_env or self._protocol.key_env
+        key = secret(key_name)
+        makers_own = self._url == self._protocol.url
         ollama = self._config.provider == "ollama"
         return Server(
             self._config.provider,
@@ -227,22 +224,10 @@ class RemoteEmbedder:
             section="embedding",
             timeout=self._config.timeout,
             key=key,
-            key_name=self._key_name,
+            key_name=key_name,
+            needs_key=bool(self._config.key_env) or (self._protocol.needs_key and makers_own),
             headers={"authorization": f"Bearer {key}"} if key else {},
             start="start it with `ollama serve`" if ollama else "",
             missing=f"get it with `ollama pull {self.model}`" if ollama else "",
             wait=lambda text: self._progress(Progress("prepare", 0, None, text)),
         )
-
-    def _check_key(self) -> None:
-        """Say what is wrong with the key before anything is sent."""
-        key = secret(self._key_name)
-        wanted = self._config.key_env or (
-            self._protocol.needs_key and self._url == self._protocol.url
-        )
-        if key is None and wanted:
-            raise Unavailable(
-                f"{self._server.name} wants a key; set {self._key_name} in the environment"
-            )
-        if key and not header_safe(key):
-            raise Unavailable(f"{self._key_name} does not hold a key; set the right one there")
