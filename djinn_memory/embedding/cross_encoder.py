@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from djinn_memory.config import model_cache
 from djinn_memory.embedding import graph
-from djinn_memory.embedding.local import model_in, open_session
+from djinn_memory.embedding.local import model_in, open_session, open_tokenizer
 from djinn_memory.embedding.original import fetched, quiet
 from djinn_memory.errors import Unavailable
 from djinn_memory.files import write_atomic
@@ -201,17 +201,8 @@ def _torch_scorer(source: Path) -> Any:
 
 def _onnx_scorer(folder: Path, card: dict[str, Any]) -> Any:
     session = open_session(folder / "model.onnx", 0)
-    tokenizer = _open_tokenizer(folder, card)
+    tokenizer = open_tokenizer(folder, card["max_tokens"])
     return lambda pairs: _run(session, tokenizer, card, pairs)
-
-
-def _open_tokenizer(folder: Path, card: dict[str, Any]) -> Any:
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.enable_truncation(card["max_tokens"])
-    tokenizer.no_padding()
-    return tokenizer
 
 
 def _run(session: Any, tokenizer: Any, card: dict[str, Any], pairs: Sequence[Pair]) -> Vectors:
@@ -254,7 +245,7 @@ def _graph(
         )
         graph.quantize(scratch / "fp32.onnx", scratch / "int8.onnx")
     model.tokenizer.backend_tokenizer.save(str(scratch / "tokenizer.json"))
-    tokenizer = _open_tokenizer(scratch, card)
+    tokenizer = open_tokenizer(scratch, card["max_tokens"])
     for precision in ("int8", "fp32"):
         session = graph.optimize(scratch / f"{precision}.onnx", scratch / "model.onnx")
         made = [

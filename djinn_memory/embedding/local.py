@@ -101,10 +101,11 @@ class LocalEmbedder:
     def prompts(self) -> Prompts:
         """What stands before a question and before a text."""
         own, config = self.card.prompts, self._config
-        query = own.get("query") if config.query_prompt is None else config.query_prompt
-        document = own.get("document", own.get("passage"))
-        if config.document_prompt is not None:
-            document = config.document_prompt
+        query, document = config.query_prompt, config.document_prompt
+        if query is None:
+            query = own.get("query")
+        if document is None:
+            document = own.get("document", own.get("passage"))
         return prompts(self.card.model, query, document)
 
     @property

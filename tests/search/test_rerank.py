@@ -141,7 +141,9 @@ def test_damaged_weights_are_a_problem(
         file.write_bytes(data)
         result = Djinn(home).search("boat")
         assert [hit.path for hit in result.hits] == ["a.md"]
-        assert [problem.what for problem in result.problems] == ["rerank"]
+        [problem] = result.problems
+        assert problem.what == "rerank"
+        assert "is damaged" in problem.why and "delete that folder" in problem.why
 
 
 def test_the_option_wants_a_model_and_filters_need_none(home: Home, vault: Home) -> None:
