@@ -77,6 +77,8 @@ def vector(text: str, dimensions: int) -> list[float]:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Else a body waits 40 ms for the acknowledgement of its headers.
+    disable_nagle_algorithm = True
     server: ModelServer
 
     def log_message(self, *_: object) -> None:
