@@ -37,11 +37,13 @@ class Status(Struct, frozen=True):
     """How much there is, and what waits to be indexed."""
 
     home: Path
+    """Its folder."""
     agents: tuple[str, ...]
+    """The first is the default."""
     vaults: tuple[tuple[Vault, int], ...]
     """Each with the number of its notes in the index."""
     stats: Stats | None
-    """None while there is no index."""
+    """Counts over all vaults; null while there is no index."""
     stale: int
     """Notes that seem to have changed since they were indexed."""
     index_bytes: int
@@ -59,7 +61,7 @@ class Status(Struct, frozen=True):
     identity: str | None
     """Of the vectors that answer: model, dimensions and the like; null while there are none."""
     coming: Coming | None
-    """What takes over when it is whole."""
+    """Another model's vectors, which take over when they are whole."""
     problems: tuple[Problem, ...]
 
 

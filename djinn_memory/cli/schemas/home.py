@@ -8,8 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from djinn_memory.cli.schemas.vault import Vault
-from djinn_memory.memories.catalogue import Stats
-from djinn_memory.memories.status import Coming
+from djinn_memory.memories import status
 from djinn_memory.models import IndexReport, Problem
 from djinn_memory.trust import Endpoint
 
@@ -49,36 +48,13 @@ class CountedVault(Vault):
     """Its notes in the index."""
 
 
-class Status(Struct, tag="djinn.status/1", tag_field="schema", forbid_unknown_fields=True):
+class Status(
+    status.Status, frozen=True, tag="djinn.status/1", tag_field="schema", forbid_unknown_fields=True
+):
     """A home at a glance."""
 
-    home: Path
-    """Its folder."""
-    agents: Sequence[str]
-    """The first is the default."""
-    vaults: Sequence[CountedVault]
+    vaults: Sequence[CountedVault]  # type: ignore[assignment]
     """All vaults, whoever they are for."""
-    stats: Stats | None
-    """Counts over all vaults; null while there is no index."""
-    stale: int
-    """Notes that seem to have changed since they were indexed."""
-    index_bytes: int
-    """Size of the index on the disk."""
-    cache_bytes: int
-    """Size of the vectors kept beside it."""
-    provider: str
-    """The setting `embedding.provider` as it holds now."""
-    model: str | None
-    """The setting `embedding.model` as it holds now."""
-    current: bool
-    """Whether the vectors that answer, if there are any, are of the model of the settings."""
-    indexing: bool
-    """Whether another process embeds at this moment."""
-    identity: str | None
-    """Of the vectors that answer: model, dimensions and the like; null while there are none."""
-    coming: Coming | None
-    """Another model's vectors, which take over when they are whole."""
-    problems: Sequence[Problem] = ()
 
 
 class Trust(Struct, tag="djinn.trust/1", tag_field="schema", forbid_unknown_fields=True):
