@@ -13,11 +13,12 @@ from djinn_memory.notes import links, logseq
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.frontmatter import FrontMatter
 from djinn_memory.notes.links import Syntax
-from djinn_memory.notes.logseq import TAG_CHARACTER, TAG_START
 
 Span = tuple[int, int]
 
-_TAG = re.compile(rf"{TAG_START}((?:{TAG_CHARACTER})++)")
+_TAG_START = r"(?<![^\s(,;])(?<!\]\()#"
+_TAG_CHARACTER = r"[\w/-]|[^\x00-\x7f\s\u2010-\u206f\u3000-\u303f]"
+_TAG = re.compile(rf"{_TAG_START}((?:{_TAG_CHARACTER})++)")
 """A tag begins a word and is not a number alone: that is how people write of an issue or a year."""
 
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
@@ -137,9 +138,18 @@ def _dendron_address(target: str) -> tuple[str | None, str]:
     return (found[1], found[2]) if found else (None, target)
 
 
+# --- Logseq ---
+
+_LOGSEQ_TAG = re.compile(
+    rf"{_TAG_START}(?:\[\[)?((?:(?<=\[)[^\[\]\n]+(?=\]\])|(?<!\[)(?:{_TAG_CHARACTER})++))"
+)
+
+
 def _logseq_day(name: str) -> str | None:
     return logseq.day_of(name) or _day(name)
 
+
+# --- all of them ---
 
 RULES: dict[Dialect, Rules] = {
     "obsidian": Rules(),
@@ -147,7 +157,7 @@ RULES: dict[Dialect, Rules] = {
     "dendron": Rules(
         syntax=links.DENDRON,
         unread=_SHOWN_ELSEWHERE,
-        tag=re.compile(rf"{TAG_START}((?:{TAG_CHARACTER}|\.(?=\w))++)"),
+        tag=re.compile(rf"{_TAG_START}((?:{_TAG_CHARACTER}|\.(?=\w))++)"),
         title=_last_part,
         day=_dendron_day,
         moment=_epoch_date,
@@ -158,7 +168,7 @@ RULES: dict[Dialect, Rules] = {
     ),
     "logseq": Rules(
         syntax=links.LOGSEQ,
-        tag=logseq.TAG,
+        tag=_LOGSEQ_TAG,
         front=logseq.page_properties,
         hidden=logseq.machinery,
         unread=logseq.BLOCK_REFERENCE,

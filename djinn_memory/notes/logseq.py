@@ -14,10 +14,6 @@ from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.frontmatter import Fields, FrontMatter
 from djinn_memory.notes.links import UUID
 
-TAG_START = r"(?<![^\s(,;])(?<!\]\()#"
-TAG_CHARACTER = r"[\w/-]|[^\x00-\x7f\s\u2010-\u206f\u3000-\u303f]"
-"""What begins a tag, and what one is made of, in every dialect."""
-
 _PROPERTY = re.compile(
     r"(?P<key>[^\s:#\[\](){}`\"'][^\s:]*+)::(?:[ \t]+(?P<value>[^\n]*))?(?:\n|\Z)"
 )
@@ -52,9 +48,6 @@ BLOCK_REFERENCE = re.compile(
   | \{{\{{ embed (?= [ \t]+ \[\[ ) | (?<=\]\]) [ \t]*+ \}}\}}
     """,
     re.VERBOSE,
-)
-TAG = re.compile(
-    rf"{TAG_START}(?:\[\[)?((?:(?<=\[)[^\[\]\n]+(?=\]\])|(?<!\[)(?:{TAG_CHARACTER})++))"
 )
 _PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2})+")
 _JOURNAL = re.compile(r"(\d{4})[_-](\d{2})[_-](\d{2})")
@@ -107,24 +100,21 @@ def block_ids(front: FrontMatter, prose: str) -> Iterator[str]:
 
 
 def day_of(name: str) -> str | None:
+    """The day whose journal has this name."""
     found = _JOURNAL.fullmatch(name)
     return iso_date("-".join(found.groups())) if found else None
 
 
 def page_name(name: str) -> str:
     """The Logseq page that a file's name means: `a___b` and `a%2Fb` are `a/b`."""
-    found = _JOURNAL.fullmatch(name)
-    day = iso_date("-".join(found.groups())) if found else None
     decoded = _PERCENT.sub(lambda escape: unquote(escape[0]), name.replace("___", "/"))
-    return day or "/".join(filter(None, decoded.split("/"))) or name
+    return day_of(name) or "/".join(filter(None, decoded.split("/"))) or name
 
 
 def names(path: str) -> Iterator[str]:
     name = PurePosixPath(path).stem
     yield page_name(name)
-    found = _JOURNAL.fullmatch(name)
-    day = iso_date("-".join(found.groups())) if found else None
-    if day:
+    if day := day_of(name):
         yield from _spelled(date.fromisoformat(day))
 
 
