@@ -98,12 +98,18 @@ def update(
                 tally.removed += 1
             if whole or dialect is None:
                 memories.set_dialect(connection, number, vault.dialect)
-        tally.problems += [
-            Problem(f"{vault.name}/{path}", entry.problem)
-            for path, entry in memories.known(connection, number).items()
-            if entry.problem and deadline is None
-        ]
+        if deadline is None:
+            tally.problems += _remarks(connection, vault, number)
     return tally
+
+
+def _remarks(connection: apsw.Connection, vault: Vault, number: int) -> list[Problem]:
+    """What cannot be understood of the vault's notes, whenever they were read."""
+    return [
+        Problem(f"{vault.name}/{path}", entry.problem)
+        for path, entry in memories.known(connection, number).items()
+        if entry.problem
+    ]
 
 
 def forget_others(connection: apsw.Connection, vaults: Sequence[Vault]) -> int:

@@ -22,6 +22,7 @@ from djinn_memory.store.state import State
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.choice import Models
+    from djinn_memory.indexing.indexer import Tally
 
 SWEEP_WINDOWS = 64
 """Windows embedded before answering: about a second's work; the rest waits for `djinn index`."""
@@ -43,21 +44,11 @@ def index(
 
     Words first, then meaning, then the reranker if the settings name one.
     """
-    from djinn_memory.indexing import indexer
-
     began = time.monotonic()
-    home, connection = state.home, state.index
     state.need_writable()
-    with state.lock(timeout=30):
-        tally = indexer.update(
-            connection, vaults, exclude=home.config.exclude, rebuild=rebuild, progress=progress
-        )
-        indexer.forget_others(connection, home.vaults)
-        indexer.resolve_links(connection, home.vaults, home.config.exclude)
-        if whole:
-            meta.put(connection, "maker", indexer.MAKER)
-    embedded = reused = 0
+    tally = _read(state, vaults, whole=whole, rebuild=rebuild, progress=progress)
     problems = list(tally.problems)
+    embedded = reused = 0
     if models.embedder:
         recipe = models.recipe
         with state.lock("embed", timeout=30):
@@ -84,7 +75,7 @@ def index(
         changed=tally.changed,
         removed=tally.removed,
         moved=tally.moved,
-        windows=connection.execute("select count(*) from window").get,
+        windows=state.index.execute("select count(*) from window").get,
         embedded=embedded,
         reused=reused,
         seconds=time.monotonic() - began,
@@ -136,6 +127,28 @@ def settle_links(state: State) -> None:
     if links.settled(state.index) is None and state.writable:
         with suppress(Unavailable), state.lock(timeout=0):
             resolve_links(state.index, state.home.vaults, state.home.config.exclude)
+
+
+def _read(
+    state: State,
+    vaults: Sequence[Vault],
+    *,
+    whole: bool,
+    rebuild: bool,
+    progress: ProgressCallback,
+) -> Tally:
+    from djinn_memory.indexing import indexer
+
+    home, connection = state.home, state.index
+    with state.lock(timeout=30):
+        tally = indexer.update(
+            connection, vaults, exclude=home.config.exclude, rebuild=rebuild, progress=progress
+        )
+        indexer.forget_others(connection, home.vaults)
+        indexer.resolve_links(connection, home.vaults, home.config.exclude)
+        if whole:
+            meta.put(connection, "maker", indexer.MAKER)
+    return tally
 
 
 def _embed(

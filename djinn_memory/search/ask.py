@@ -22,6 +22,11 @@ from djinn_memory.store.state import State
 if TYPE_CHECKING:
     from djinn_memory.embedding.choice import Models
 
+_NO_MODEL = Problem("embedding", "embedding.provider is none, so only words were searched")
+_OVERTAKEN = Problem(
+    "embedding", "another model took over just now, so only words were searched; search again"
+)
+
 
 class How(Struct, frozen=True):
     """How to search where it is otherwise than the settings say; None is as they say."""
@@ -57,14 +62,12 @@ def ask(
     pending, problems = sweep(state, vaults, meaning.spare if meaning else None)
     vector = meaning.vector(problems) if meaning else None
     if mode == "meaning" and not models.embedder:
-        why = "embedding.provider is none, so only words were searched"
-        problems.append(Problem("embedding", why))
+        problems.append(_NO_MODEL)
     if vector is None and query.asks:
         mode = "words"
     with snapshot(state.index):
         if meaning and vector is not None and meaning.outdated(vectors.serving(state.index)):
-            why = "another model took over just now, so only words were searched; search again"
-            problems.append(Problem("embedding", why))
+            problems.append(_OVERTAKEN)
             mode, vector = "words", None
         hits, confident, spellings = search(
             state.index,
@@ -77,9 +80,8 @@ def ask(
             reorder=reorder,
             widen=_widen(mode, done) if expand == "prf" else None,
         )
-        waiting = 0
-        if meaning:
-            waiting = vectors.pending(state.index, memories.vault_ids(state.index, vaults))
+        searched = memories.vault_ids(state.index, vaults)
+        waiting = vectors.pending(state.index, searched) if meaning else 0
     return SearchResult(
         query=text,
         mode=mode,

@@ -13,6 +13,7 @@ from djinn_memory.cli.output import count, say, talk
 
 if TYPE_CHECKING:
     from djinn_memory.memories.status import Status
+    from djinn_memory.models import IndexReport
 
 
 def register(app: typer.Typer) -> None:
@@ -105,23 +106,27 @@ def index(
         output.as_json(Index(**asdict(report)))
     else:
         output.problems(report.problems)
-        moves = [
-            f"{number:,} {word}"
-            for number, word in (
-                (report.added, "new"),
-                (report.changed, "changed"),
-                (report.moved, "moved"),
-                (report.removed, "removed"),
-            )
-            if number
-        ]
-        say(
-            f"{count(report.notes, 'note')}: {', '.join(moves) or 'nothing changed'}; "
-            f"{count(report.embedded, 'text')} embedded, {report.reused:,} from the cache; "
-            f"{report.seconds:.1f} s"
-        )
+        _say_report(report)
     if report.problems:
         raise typer.Exit(1)
+
+
+def _say_report(report: IndexReport) -> None:
+    moves = [
+        f"{number:,} {word}"
+        for number, word in (
+            (report.added, "new"),
+            (report.changed, "changed"),
+            (report.moved, "moved"),
+            (report.removed, "removed"),
+        )
+        if number
+    ]
+    say(
+        f"{count(report.notes, 'note')}: {', '.join(moves) or 'nothing changed'}; "
+        f"{count(report.embedded, 'text')} embedded, {report.reused:,} from the cache; "
+        f"{report.seconds:.1f} s"
+    )
 
 
 def _in_background(ctx: typer.Context, vaults: Sequence[str], *, rebuild: bool, json: bool) -> None:
