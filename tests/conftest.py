@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from djinn_memory.config import model_cache
 from djinn_memory.djinn import Djinn
 from djinn_memory.home import Home
 from djinn_memory.joining import init
+from tests.servers import KEY, ModelServer, serving
 
 HERE = Path(__file__).resolve().parent
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -70,6 +71,20 @@ def djinn(home: Home) -> Djinn:
 def shared(home: Home) -> Path:
     """The folder of the home's shared vault."""
     return home.root / "vaults" / "shared"
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """A server of models in good health."""
+    with serving() as one:
+        yield one
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user has a key for every provider."""
+    for provider in ("OPENAI", "OLLAMA", "ANTHROPIC"):
+        monkeypatch.setenv(f"{provider}_API_KEY", KEY)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,15 +26,9 @@ from djinn_memory.trust import Endpoint
 from tests.conftest import Run
 from tests.embedding.tiny import tiny_model
 from tests.indexing.vaults import fill
-from tests.servers import ModelServer, serving
+from tests.servers import ModelServer
 
 KEY = "sk-very-secret-0123456789"
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with serving() as one:
-        yield one
 
 
 def hostile(folder: Path, server: ModelServer, *, provider: str = "ollama") -> Home:

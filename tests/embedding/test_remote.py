@@ -6,7 +6,6 @@ import re
 import shutil
 import time
 import traceback
-from collections.abc import Iterator
 from typing import Any
 
 import apsw
@@ -21,29 +20,26 @@ from djinn_memory.embedding import embedder
 from djinn_memory.embedding.remote import HASTY_TRIES, RemoteEmbedder
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home import Home
-from djinn_memory.net import PIECE, TRIES
+from djinn_memory.net import TRIES
 from djinn_memory.store.sqlite import load_vectors
 from tests.conftest import Run
 from tests.indexing.vaults import fill
-from tests.servers import BROKEN, BROKEN_VECTORS, ModelServer, free_port, serving
+from tests.servers import (
+    BROKEN,
+    BROKEN_VECTORS,
+    KEY,
+    ModelServer,
+    free_port,
+    serving,
+    without_key,
+)
 
-KEY = "sk-test-0123456789abcdefghijklmnopqrstuvwxyz"
+pytestmark = pytest.mark.usefixtures("keys")
+
 TIMEOUT = 0.6
 PROVIDERS = ("ollama", "openai")
 MODELS = {"ollama": "nomic-embed-text", "openai": "text-embedding-3-small"}
 DIMENSIONS = {"ollama": 768, "openai": 1536}
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with serving() as one:
-        yield one
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OLLAMA_API_KEY"):
-        monkeypatch.setenv(name, KEY)
 
 
 def configure(home: Home, **embedding: Any) -> None:
@@ -82,12 +78,6 @@ def dump(home: Home) -> list[Any]:
     ).fetchall()
     connection.close()
     return windows
-
-
-def without_key(text: str | bytes) -> bool:
-    data = text if isinstance(text, bytes) else text.encode()
-    pieces = [KEY[at : at + PIECE].encode() for at in range(3, len(KEY) - PIECE)]
-    return not any(piece in data for piece in pieces)
 
 
 def check_files(home: Home) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,19 +23,13 @@ from tests.conftest import Run
 from tests.indexing.content import content
 from tests.indexing.test_processes import start, wait_until
 from tests.indexing.vaults import fill
-from tests.servers import ModelServer, serving
+from tests.servers import ModelServer
 
 NOTES = 12
 
 
 CALIBRATION = 20
 """Requests that measure a model before its first vector is made: 80 texts, four at a time."""
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with serving() as made:
-        yield made
 
 
 def falls_ill(server: ModelServer) -> None:
@@ -139,21 +132,6 @@ def test_notes_that_change_half_way_are_whole_in_both(
     space = vectors.serving(found._index)
     assert space
     assert found._index.execute(f"select count(*) from vectors_{space.number}").get == counted
-
-
-def test_a_search_that_reads_a_new_note_leaves_what_is_coming(
-    filled: Home, shared: Path, server: ModelServer
-) -> None:
-    djinn = to_server(filled, server)
-    falls_ill(server)
-    with pytest.raises(Unavailable):
-        djinn.index()
-    before = Djinn(filled).status().coming
-    (shared / "new.md").write_text("a samovar on the sideboard\n")
-    assert Djinn(filled).search("samovar").hits[0].path == "new.md"
-    after = Djinn(filled).status().coming
-    assert before and after
-    assert after.embedded == before.embedded > 0
 
 
 def test_who_chooses_another_model_is_not_made_to_wait(home: Home, shared: Path) -> None:
@@ -288,17 +266,23 @@ def test_status_tells_of_a_model_that_waits(filled: Home, run: Run) -> None:
     assert "takes over" not in run("status", home=home.root).stdout
 
 
-def test_a_search_leaves_what_is_coming(filled: Home, shared: Path, server: ModelServer) -> None:
+def test_a_search_that_reads_a_new_note_leaves_what_is_coming(
+    filled: Home, shared: Path, server: ModelServer
+) -> None:
     djinn = to_server(filled, server)
     falls_ill(server)
     with pytest.raises(Unavailable):
         djinn.index()
+    before = Djinn(filled).status().coming
     # The old model gives this note its vector at once, and goes on answering.
     (shared / "new.md").write_text("a samovar on the sideboard\n")
     filled.edit((("search", "sweep_ms"), 5000))
     result = Djinn(filled).search("samovar")
     assert (result.hits[0].path, result.unembedded) == ("new.md", 0)
     assert spaces(Djinn(filled)) == ("hashing", "ollama")
+    after = Djinn(filled).status().coming
+    assert before and after
+    assert after.embedded == before.embedded > 0
 
 
 def test_a_search_brings_no_model_back_that_was_left(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from djinn_memory.home import Home
 from djinn_memory.search.expand import MAX_PASSAGE, MAX_WORDS, by_model, parse
 from djinn_memory.search.query import Query
 from djinn_memory.search.query import parse as parse_query
-from tests.servers import ModelServer, serving
+from tests.servers import ModelServer
 
 GOOD = "words: ebb, flood\nmeaning: The sea rises twice a day."
 
@@ -26,12 +25,6 @@ HOSTILE = st.lists(
          "NEAR(", "<think>", "[", "\0", "\ud800", "\u202e", "a", "日本", "```", "_", ":", "\x1b[2J"]
     )
 ).map("".join)  # fmt: skip
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with serving() as one:
-        yield one
 
 
 @pytest.fixture

@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from djinn_memory.config import LlmConfig
 from djinn_memory.errors import ConfigError, Unavailable
-from djinn_memory.net import PIECE
 from djinn_memory.search.llm import MAX_TOKENS, TRIES, ask
-from tests.servers import BROKEN, ModelServer, free_port, serving
+from tests.servers import BROKEN, KEY, ModelServer, free_port, without_key
 
-KEY = "sk-test-0123456789abcdefghijklmnopqrstuvwxyz"
+pytestmark = pytest.mark.usefixtures("keys")
+
 TIMEOUT = 0.6
 PROVIDERS = ("openai", "anthropic")
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with serving() as one:
-        yield one
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
-        monkeypatch.setenv(name, KEY)
 
 
 def settings(provider: Any, server: ModelServer, **others: Any) -> LlmConfig:
@@ -45,7 +32,7 @@ def failure(config: LlmConfig) -> str:
     line = str(caught.value)
     assert line.isprintable() and ";" in line
     told = "".join(traceback.format_exception(caught.value))
-    assert not any(KEY[at : at + PIECE] in told for at in range(3, len(KEY) - PIECE))
+    assert without_key(told)
     return line
 
 
