@@ -101,10 +101,10 @@ class Terminal:
         os.waitpid(self._process, 0)
         os.close(self._screen)
 
-    def _settle(self, quiet: float, most: float = 30) -> None:
-        """Until the shell has said something, and then nothing for a while."""
-        began, spoke = time.monotonic(), 0.0
-        while time.monotonic() - began < most:
+    def _settle(self, quiet: float, spoke: float = 0.0) -> None:
+        """Until the shell has said something, last at `spoke`, and then nothing for a while."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
             if select.select([self._screen], [], [], 0.05)[0]:
                 self.seen += os.read(self._screen, 4096)
                 spoke = time.monotonic()
@@ -122,7 +122,7 @@ class Terminal:
             if select.select([self._screen], [], [], 0.02)[0]:
                 self.seen += os.read(self._screen, 4096)
         assert self._answer.exists(), self.seen.decode(errors="replace")
-        self._settle(0.15, 2)
+        self._settle(0.15, time.monotonic())
         assert b"Traceback" not in self.seen
         found: list[str] = json.loads(self._answer.read_text())
         return found
