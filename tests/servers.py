@@ -269,7 +269,7 @@ BROKEN_VECTORS = ("wrong dimension", "ragged", "zero", "nan", "null", "fewer")
 def serving(port: int = 0) -> Iterator[ModelServer]:
     """A server on this machine, in good health."""
     server = ModelServer(port)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield server

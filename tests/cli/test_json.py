@@ -217,7 +217,7 @@ def strange(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 @given(files=st.dictionaries(NAME, FILE, max_size=3), query=STRANGE)
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_strange_vaults(strange: Home, files: dict[str, bytes], query: str) -> None:
     shared = strange.root / "vaults" / "shared"

@@ -135,7 +135,7 @@ def test_notes_that_change_half_way_are_whole_in_both(
 
 
 def test_who_chooses_another_model_is_not_made_to_wait(home: Home, shared: Path) -> None:
-    fill(shared, 300)
+    fill(shared, 100)
     home.edit((("embedding", "provider"), "local"))
     process = start(home, "index", "--json")
     assert wait_until(home, process, "select count(*) > 0 from vectors_1")
@@ -149,7 +149,7 @@ def test_who_chooses_another_model_is_not_made_to_wait(home: Home, shared: Path)
 
 
 def test_a_kill_costs_only_the_batch(home: Home, shared: Path) -> None:
-    fill(shared, 200)
+    fill(shared, 150, words=30)
     Djinn(home).index()
     home.edit((("embedding", "provider"), "local"))
     process = start(home, "index")
