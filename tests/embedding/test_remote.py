@@ -40,6 +40,8 @@ TIMEOUT = 0.6
 PROVIDERS = ("ollama", "openai")
 MODELS = {"ollama": "nomic-embed-text", "openai": "text-embedding-3-small"}
 DIMENSIONS = {"ollama": 768, "openai": 1536}
+MADE_WELL: dict[str, list[Any]] = {}
+"""What an index of `write`'s notes holds that was made without trouble, by provider."""
 
 
 def configure(home: Home, **embedding: Any) -> None:
@@ -126,12 +128,14 @@ def test_a_server_that_misbehaves(
 
     whole = dump(home)
     assert all(embedded and vector for *_, embedded, vector in whole)
-    shutil.rmtree(home.state)
-    again = Djinn(home)
-    again.index()
-    again.close()
-    assert dump(home) == whole
     check_files(home)
+    if provider not in MADE_WELL:
+        shutil.rmtree(home.state)
+        again = Djinn(home)
+        again.index()
+        again.close()
+        MADE_WELL[provider] = dump(home)
+    assert whole == MADE_WELL[provider]
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
