@@ -41,7 +41,7 @@ _PATTERNS = {
     "paragraph": r"\n[ \t\r]*\n",
     "line": r"\n",
     # Only so many stops and quotes in a row, for a run of them would be tried from each on.
-    "sentence": rf"(?: [.!?…][\"'”’)\]]{{0,3}}\s | [。！？][{_TRAILS}]{{0,3}}(?![{_TRAILS}]) )",
+    "sentence": rf"(?: [.!?…][\"'”’)\]]{{0,3}}\s | [。！？][{_ENDS}]{{0,3}}(?![{_TRAILS}]) )",
     "word": _WORD,
 }
 _LAST = {kind: re.compile(rf"(?sx) .* {pattern} (?=.)") for kind, pattern in _PATTERNS.items()}

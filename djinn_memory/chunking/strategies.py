@@ -165,7 +165,9 @@ def _stop(breaks: Breaks, start: int, done: int, high: int, strategy: Strategy) 
     latest = tokens[first + limit]
     span = breaks.held(latest)
     if span and size((start, span[1]), tokens) <= breaks.limit:
-        return span[1]
+        # Only for evenness would it be parted.
+        latest = tokens[first + breaks.limit]
+        span = breaks.held(latest)
     while span and span[0] > done:
         latest = span[0]
         span = breaks.held(latest)

@@ -1,5 +1,6 @@
 import re
 import time
+import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -39,8 +40,8 @@ PLANS = st.integers(1, 25).flatmap(
     )
 )
 
-UNSPACED = "[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff]"
-BOUNDARY = re.compile(rf"\A|\Z|(?<=\s)|(?=\s)|(?<={UNSPACED})(?={UNSPACED})|(?<=[。！？、，」])")
+UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff]"
+BOUNDARY = re.compile(rf"\A|\Z|(?<=\s)|(?=\s)|(?<={UNSPACED})(?={UNSPACED})|(?<=[。」])(?![。」…])")
 
 
 def words(text: str) -> list[int]:
@@ -306,6 +307,16 @@ def test_recursive_prefers_the_largest_separator() -> None:
         "# B\n\ng h i. j k l. m n o.",
         "p q r.\n\n# C\n\ns t u.",
     ]
+
+
+@pytest.mark.parametrize("text", ["ที่เก่าน้ำ" * 30, "ភាសាខ្មែរ" * 30, "မြန်မာ" * 30, "か\u3099く" * 50])
+def test_letters_keep_their_signs(text: str) -> None:
+    tokens = list(range(len(text)))
+    for strategy in STRATEGIES:
+        found = check(text, 0, tokens, Plan(strategy, 11, 3))
+        assert not any(unicodedata.combining(text[chunk.start]) for chunk in found)
+        assert not any(unicodedata.category(text[chunk.start]) == "Mc" for chunk in found)
+        assert not any(text[chunk.end - 1] in "เ\u17d2\u1039" for chunk in found)
 
 
 def seed(text: str, size: int) -> list[list[str]]:
