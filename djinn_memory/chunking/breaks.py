@@ -134,11 +134,6 @@ class Breaks(Struct, frozen=True):
             high = span[0]
         return None
 
-    def forced(self, low: int, high: int) -> int:
-        """The last end of a word behind `low`, whatever it parts; `high` within a single word."""
-        found = _LAST["word"].match(self.text, low, high + 1)
-        return found.end() if found and found.end() > low else high
-
     def opening(self, low: int, high: int) -> int:
         """Where text shared with the chunk before `high` begins, at `low` or later.
 

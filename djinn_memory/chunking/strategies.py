@@ -123,9 +123,9 @@ def _spans(breaks: Breaks, low: int, high: int, plan: Plan) -> Iterator[Span]:
                 start = begin
                 break
         else:
+            # A single word, larger than a chunk.
             start = done
-            at = bisect_left(breaks.tokens, done)
-            stop = breaks.forced(done, breaks.tokens[at + plan.size])
+            stop = breaks.tokens[bisect_left(breaks.tokens, done) + plan.size]
         end = trim(text, done, stop)
         yield start, end
         done = skip(text, stop, high)

@@ -251,10 +251,19 @@ def test_a_heading_is_the_best_end() -> None:
 
 @pytest.mark.parametrize("strategy", KEEPING)
 @pytest.mark.parametrize("before", range(40))
-def test_no_chunk_ends_with_a_heading(before: int, strategy: Strategy) -> None:
-    text = f"{'word ' * before}\n\n# A\n\n## B\n\n{'word ' * 10}\n\n{'word ' * 30}"
+@pytest.mark.parametrize("block", ["", "| a b |\n" * 5, "| a b |\n" * 6])
+def test_no_chunk_ends_with_a_heading(before: int, strategy: Strategy, block: str) -> None:
+    text = f"{'word ' * before}\n\n{block}\n\n# A\n\n## B\n\n{'word ' * 10}\n\n{'word ' * 30}"
     found = check(text, 0, words(text), Plan(strategy, 30, 5))
     assert not any(piece.endswith(("# A", "## B")) for piece in shown(text, found))
+
+
+def test_a_good_break_far_from_the_end_is_none_for_adaptive() -> None:
+    text = "one.\n\n# A\n\n" + "two three.\n\n" * 20
+    ends = {"adaptive": "three.", "page_based": "three.", "recursive": "one."}
+    for strategy in ("adaptive", "page_based", "recursive"):
+        found = check(text, 0, words(text), Plan(strategy, 30, 0))
+        assert shown(text, found)[0].endswith(ends[strategy])
 
 
 def test_a_heading_parts_from_a_block_that_fits_only_alone() -> None:
