@@ -251,7 +251,7 @@ def test_a_heading_is_the_best_end() -> None:
 
 @pytest.mark.parametrize("strategy", KEEPING)
 @pytest.mark.parametrize("before", range(40))
-@pytest.mark.parametrize("block", ["", "| a b |\n" * 5, "| a b |\n" * 6])
+@pytest.mark.parametrize("block", ["", "| a b |\n" * 5, "| a b |\n" * 7])
 def test_no_chunk_ends_with_a_heading(before: int, strategy: Strategy, block: str) -> None:
     text = f"{'word ' * before}\n\n{block}\n\n# A\n\n## B\n\n{'word ' * 10}\n\n{'word ' * 30}"
     found = check(text, 0, words(text), Plan(strategy, 30, 5))
