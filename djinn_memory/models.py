@@ -19,6 +19,8 @@ Mode = Literal["hybrid", "words", "meaning"]
 Expand = Literal["none", "prf", "llm"]
 Dialect = Literal["obsidian", "foam", "dendron", "logseq", "markdown"]
 """How the notes of a vault write links, names and properties."""
+Strategy = Literal["adaptive", "page_based", "semantic", "fixed", "words", "recursive"]
+"""How a document is cut into chunks."""
 
 PLANES: dict[Plane, tuple[str, ...]] = {
     "semantic": (

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
+from djinn_memory.chunking.breaks import blocks, size
 from djinn_memory.chunking.outline import items
 from djinn_memory.chunking.sections import sections
 from djinn_memory.models import Chunk, Section
@@ -24,7 +25,6 @@ things for one vector (nDCG@10 on Cranfield .386 at 256, .398 at 180)."""
 OVERLAP_TOKENS = 30
 """Shared by neighbouring windows, so that a sentence on the seam is whole in one of them."""
 
-_TABLE = re.compile(r"(?:\n[ \t]*\|[^\n]*)+")
 _BREAKS = (
     re.compile(r"\n[ \t]*\n+"),
     re.compile(r"\n"),
@@ -55,9 +55,9 @@ def chunks(
         span
         for section in found
         if outline
-        for span in items(text, section, fences, lambda span: _size(span, tokens) <= limit)
+        for span in items(text, section, fences, lambda span: size(span, tokens) <= limit)
     ]
-    solid = _solid(text, fences, whole)
+    solid = blocks(text, fences, whole)
     result: list[Chunk] = []
     for number, section in enumerate(found):
         following = found[number + 1].path if number + 1 < len(found) else ()
@@ -91,20 +91,6 @@ def windows(start: int, end: int, tokens: Sequence[int], limit: int) -> list[tup
         high = min(low + step + overlap, stop)
         spans.append((tokens[low] if at else start, tokens[high] if high < stop else end))
     return spans
-
-
-def _solid(
-    text: str, fences: list[tuple[int, int]], items: list[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """Code fences, tables and `items`, which are not cut where they fit."""
-    # The newline in front lets the first line be found as every other.
-    tables = [(match.start(), match.end() - 1) for match in _TABLE.finditer("\n" + text)]
-    spans = sorted(fences + tables + items)
-    result: list[tuple[int, int]] = []
-    for start, end in spans:
-        if not result or start >= result[-1][1]:
-            result.append((start, end))
-    return result
 
 
 def _pieces(
@@ -152,9 +138,9 @@ def _cut(
     at = bisect_right(solid, (latest, 0)) - 1
     if at >= 0 and solid[at][0] < latest < solid[at][1]:
         block = solid[at]
-        if _size((start, block[1]), tokens) <= limit:
+        if size((start, block[1]), tokens) <= limit:
             return block[1]
-        if block[0] > start and _size(block, tokens) <= limit:
+        if block[0] > start and size(block, tokens) <= limit:
             return block[0]
         if block[0] > earliest:
             latest = block[0]
@@ -163,10 +149,6 @@ def _cut(
         for place in reversed(breaks):
             inner = bisect_right(solid, (place, 0)) - 1
             inside = inner >= 0 and solid[inner][0] < place < solid[inner][1]
-            if not inside or _size(solid[inner], tokens) > limit:
+            if not inside or size(solid[inner], tokens) > limit:
                 return place
     return latest
-
-
-def _size(span: tuple[int, int], tokens: Sequence[int]) -> int:
-    return bisect_left(tokens, span[1]) - bisect_left(tokens, span[0])

@@ -1,0 +1,147 @@
+"""Where a text may be cut, and what of it is better kept whole."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from djinn_memory.models import Section
+from djinn_memory.notes.scripts import UNSPACED
+
+Span = tuple[int, int]
+Break = Literal["heading", "paragraph", "line", "sentence", "word"]
+
+_TABLE = re.compile(r"(?:\n[ \t]*\|[^\n]*)+")
+
+_HANGUL = "\u1100-\u11ff\uac00-\ud7af"
+_ENDS = "。！？、，；：．」』）】》〉"
+_TRAILS = f"{_ENDS}…”’"
+"""No break comes before them."""
+_CLINGS = (
+    "\u0e31\u0e33-\u0e3a\u0e45\u0e47-\u0e4e"  # Thai
+    "\u0eb1\u0eb3-\u0ebc\u0ec8-\u0ece"  # Lao
+    "\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d"
+    "\u17b4-\u17d3\u17dd"  # Khmer
+    "\u3099\u309a"  # kana
+)
+"""Signs that belong to the letter before them."""
+_LEANS = "\u0e40-\u0e44\u0ec0-\u0ec4\u1039\u17d2"
+"""Vowels written before their letter, and signs that stack the next letter under the last."""
+
+_WORD = rf"""(?:
+    (?<=\s) | (?=\s)
+  | (?<=[{UNSPACED}])(?<![{_HANGUL}{_LEANS}]) (?=[{UNSPACED}])(?![{_HANGUL}{_CLINGS}])
+  | (?<=[{_ENDS}])(?![{_TRAILS}])
+)"""
+_PATTERNS = {
+    "paragraph": r"\n[ \t\r]*\n",
+    "line": r"\n",
+    # Only so many stops and quotes in a row, for a run of them would be tried from each on.
+    "sentence": rf"(?: [.!?…][\"'”’)\]]{{0,3}}\s | [。！？][{_ENDS}]{{0,3}}(?![{_TRAILS}]) )",
+    "word": _WORD,
+}
+_LAST = {kind: re.compile(rf"(?sx) .* {pattern} (?=.)") for kind, pattern in _PATTERNS.items()}
+"""The last break of a kind: a search backwards that reads no more than it must."""
+_OPENINGS = [
+    re.compile(rf"(?x) (?: {pattern} ) \s*")
+    for pattern in (
+        f"{_PATTERNS['paragraph']} | {_PATTERNS['sentence']}",
+        _PATTERNS["line"],
+        _PATTERNS["word"],
+    )
+]
+"""Where text that is said twice had better begin, best first."""
+_SPACE = re.compile(r"\s*")
+_SHOWN = re.compile(r"(?s).*\S")
+
+
+def size(span: Span, tokens: Sequence[int]) -> int:
+    """How many tokens begin in a span."""
+    return bisect_left(tokens, span[1]) - bisect_left(tokens, span[0])
+
+
+def blocks(text: str, fences: Sequence[Span], items: Sequence[Span] = ()) -> list[Span]:
+    """Code fences, tables and `items`, in order: what is not cut where it fits."""
+    # The newline in front lets the first line be found as every other.
+    tables = [(match.start(), match.end() - 1) for match in _TABLE.finditer("\n" + text)]
+    result: list[Span] = []
+    for start, end in sorted([*fences, *tables, *items]):
+        if not result or start >= result[-1][1]:
+            result.append((start, end))
+    return result
+
+
+def leads(text: str, sections: Sequence[Section]) -> list[Span]:
+    """Headings in a row with the first character of the text under them, from which none parts."""
+    result: list[Span] = []
+    opens: int | None = None
+    for section in sections:
+        if opens is None and section.opens < section.start:
+            opens = section.opens
+        first = skip(text, section.start, section.end)
+        if first < section.end and opens is not None:
+            result.append((opens, first + 1))
+            opens = None
+    return result if opens is None else [*result, (opens, len(text))]
+
+
+def skip(text: str, start: int, end: int) -> int:
+    """The first place from `start` on without white space, `end` if there is none."""
+    found = _SPACE.match(text, start, end)
+    return found.end() if found else start
+
+
+def trim(text: str, start: int, end: int) -> int:
+    """Where the text of a span ends, without the white space behind it."""
+    found = _SHOWN.match(text, start, end)
+    return found.end() if found else start
+
+
+class Breaks(Struct, frozen=True):
+    """The places at which a text may be cut into chunks of at most `limit` tokens."""
+
+    text: str
+    tokens: Sequence[int]
+    limit: int
+    blocks: Sequence[Span] = ()
+    leads: Sequence[Span] = ()
+
+    def held(self, place: int) -> Span | None:
+        """The block or lead that a cut at `place` would part though it fits into a chunk."""
+        for spans in (self.blocks, self.leads):
+            at = bisect_left(spans, (place, 0)) - 1
+            if at >= 0 and place < spans[at][1] and size(spans[at], self.tokens) <= self.limit:
+                return spans[at]
+        return None
+
+    def last(self, kind: Break, low: int, high: int) -> int | None:
+        """The last break behind `low` and not behind `high` that parts nothing that fits."""
+        if kind == "heading":
+            at = bisect_left(self.leads, (high + 1, 0)) - 1
+            return self.leads[at][0] if at >= 0 and self.leads[at][0] > low else None
+        while high > low:
+            # One character more lets a break see what follows it.
+            found = _LAST[kind].match(self.text, low, high + 1)
+            if not found or found.end() <= low:
+                return None
+            span = self.held(found.end())
+            if not span:
+                return found.end()
+            high = span[0]
+        return None
+
+    def opening(self, low: int, high: int) -> int:
+        """Where text shared with the chunk before `high` begins, at `low` or later.
+
+        At a sentence, else a line, else a word; at `high`, if there is none.
+        """
+        for pattern in _OPENINGS:
+            # The end of a sentence may stand right before `low`.
+            for match in pattern.finditer(self.text, max(low - 2, 0), high):
+                if low <= match.end() < high and not self.held(match.end()):
+                    return match.end()
+        return high
