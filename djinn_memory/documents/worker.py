@@ -25,7 +25,8 @@ from djinn_memory.documents.document import Document, Locked, Order, Tell, Unrea
 Reader = Callable[[Order, Tell], Document]
 
 # Address space is more than memory: libraries map files and reserve room for threads they never
-# use. pdfium, numpy and onnxruntime together take about 1,000 MB of it before they read anything.
+# use. pdfium, pdfplumber, numpy, onnxruntime and markitdown take 370 MB of it on two cores, and a
+# pool of threads takes 8 MB more for each further core.
 SPARE_MEGABYTES = 2_000
 # The parent ends a file that takes too long; this is for a worker that has lost its parent.
 SPARE_SECONDS = 10

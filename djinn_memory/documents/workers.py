@@ -288,14 +288,13 @@ class _Crew:
                     worker.kill("dismissed")
                 while self._workers:
                     self._workers.pop().bury()
-        if self._watch.is_alive():
-            self._watch.join(SECONDS_TO_DIE)
 
     def _hire(self, wanted: int) -> None:
         starting = sum(not worker.ready for worker in self._workers)
         room = self._limits.workers - len(self._workers)
         for _ in range(min(wanted - starting, room)):
-            self._workers.append(_Worker(self._limits, self._reader, self._heard))
+            with deferred():
+                self._workers.append(_Worker(self._limits, self._reader, self._heard))
 
     def _event(self, worker: _Worker, message: Message | None) -> Event | None:
         order = worker.order

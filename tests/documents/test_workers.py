@@ -348,12 +348,11 @@ def test_a_caller_that_is_interrupted_leaves_nothing(make: Make, tmp_path: Path)
 
 
 def test_a_caller_that_forgets_to_close_leaves_nothing(make: Make, tmp_path: Path) -> None:
-    with caller(make("hang", "hang_in_c"), tmp_path, "break") as process:
-        _, err = process.communicate(timeout=20)
+    tell = "import psutil; print(*(each.pid for each in psutil.Process().children())); break"
+    with caller(make("hang", "hang_in_c"), tmp_path, tell) as process:
+        out, err = process.communicate(timeout=20)
     assert process.returncode == 0
     assert err == ""
-    assert not [
-        found
-        for found in psutil.process_iter(["cmdline"])
-        if READER in (found.info["cmdline"] or [])
-    ]
+    workers = out.split()[2:]
+    assert workers
+    assert all(gone(int(pid), within=0.5) for pid in workers)
