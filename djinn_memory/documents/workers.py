@@ -52,7 +52,7 @@ START = (
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
 
 with deferred():
-    DECODER = msgspec.json.Decoder(Message)
+    DECODER: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 
 
 class Limits(Struct, frozen=True):
@@ -233,12 +233,11 @@ class _Worker:
         assert self.process.stdout
         longest = self._limits.megabytes * 1_000_000
         while (line := self.process.stdout.readline(longest)).endswith(b"\n"):
-            try:
-                message = DECODER.decode(line)
-            except Exception:
-                if self.ready:
-                    self.kill(_crashed("garbled answer"))
-                    break
+            message = _decoded(line)
+            if self.ready and (message is None or isinstance(message, Ready | Broken)):
+                self.kill(_crashed("garbled answer"))
+                break
+            if message is None:
                 continue  # what the start of a Python may print: sitecustomize, .pth files
             if isinstance(message, Ready):
                 self.ready = True
@@ -365,6 +364,13 @@ def _resident(pids: list[int]) -> int:
         with suppress(psutil.Error):
             total += psutil.Process(pid).memory_info().rss
     return total
+
+
+def _decoded(line: bytes) -> Message | None:
+    try:
+        return DECODER.decode(line)
+    except Exception:
+        return None
 
 
 def _too_long(seconds: float) -> str:

@@ -169,6 +169,12 @@ def lie(order: Order, tell: Tell, rest: str) -> Document:
     return document(rest)
 
 
+def start_again(order: Order, tell: Tell, rest: str) -> Document:
+    say(b'{"type":"broken","why":"so there"}\n')
+    time.sleep(60)
+    return document(rest)
+
+
 def flood(order: Order, tell: Tell, rest: str) -> Document:
     while True:
         say(b"x" * 1_000_000)

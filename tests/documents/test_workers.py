@@ -174,8 +174,8 @@ def test_what_a_reader_says_is_passed_on(make: Make) -> None:
 def test_an_answer_that_makes_no_sense_fails_the_file(make: Make) -> None:
     crash = "the reader crashed on it ({})".format
     garbled, silent = crash("garbled answer"), crash("it has closed its pipe")
-    orders = make("garble", "lie", "flood", "fall_silent", "good x")
-    assert why(orders) == [garbled, garbled, MEMORY, silent, "read"]
+    orders = make("garble", "lie", "start_again", "flood", "fall_silent", "good x")
+    assert why(orders) == [garbled, garbled, garbled, MEMORY, silent, "read"]
 
 
 def test_text_may_be_long(make: Make) -> None:
