@@ -59,8 +59,8 @@ class Rules:
     """Whether that day is what the note is about, whenever it was created."""
     moment: Callable[[str], str | None] = iso_date
     """Reads a date of the front matter."""
-    created: tuple[str, ...] = ("created",)
-    updated: tuple[str, ...] = ("updated", "modified")
+    created: tuple[str, ...] = ("created", "uploaded_at")
+    updated: tuple[str, ...] = ("updated", "modified", "processed_at")
     names: Callable[[str], Iterable[str]] = _none
     """What the note at a path is called, before any other way to find it."""
     parts: Callable[[str], Iterable[str]] = _none

@@ -13,15 +13,19 @@ from djinn_memory.models import Dialect
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dialects import RULES
 from djinn_memory.notes.headings import headings
+from djinn_memory.notes.ids import ID
 from djinn_memory.notes.links import Link, parse_links
 from djinn_memory.notes.markup import blank, mask
+from djinn_memory.notes.pages import hide
 from djinn_memory.notes.plain import inline
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.text import decode
 
-_ID = re.compile(r"mem_[0-9a-hjkmnp-tv-z]{16}")
 _BRACKETS = re.compile(r"^\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]$")
 
+
+DOCUMENT = "document"
+"""The type of a note that was made from a file."""
 
 MAX_TITLE = 300
 """A longer title is cut: every window of the note carries it."""
@@ -32,8 +36,8 @@ class Note(Struct, frozen=True):
 
     text: str
     searched: str
-    """`text` with spaces for what its dialect writes for programs only, each character in its
-    place: what is cut, embedded and searched."""
+    """`text` with spaces for what its dialect writes for programs only, and for the marks of a
+    document's pages, each character in its place: what is cut, embedded and searched."""
     body: int
     """Offset in `text` behind the front matter."""
     title: str
@@ -74,14 +78,15 @@ def parse(path: str, data: bytes, dialect: Dialect = "obsidian") -> Note:
     identity = _first(fields.get("id")) or ""
     kind = fold(_unlinked(_first(fields.get("type"))))
     remarks = [part for part in (front.problem, remark) if part]
+    searched = text
+    if hidden or unread:
+        searched = text[: front.body] + blank(blank(body, hidden), unread)
     return Note(
         text=text,
-        searched=text[: front.body] + blank(blank(body, hidden), unread)
-        if hidden or unread
-        else text,
+        searched=hide(searched) if kind == DOCUMENT else searched,
         body=front.body,
         title=title[:MAX_TITLE] or name,
-        id=identity if _ID.fullmatch(identity) else None,
+        id=identity if ID.fullmatch(identity) else None,
         type=kind[:100] or None,
         aliases=tuple(dict.fromkeys(_words(fields, "aliases", "alias", split=","))),
         tags=_tags(fields, prose, rules.tag),

@@ -22,6 +22,9 @@ from djinn_memory.notes.plain import inline, plain
         ("| a | b |\n|---|:-:|\n| c | d |", "| a | b | | c | d |"),
         ("a\n---\nb\n- - c", "a b - - c"),
         ("[ref]: http://x\na", "a"),
+        ("[([x]: y", "[([x]: y"),
+        ("a\\_b \\[[c]] \\#d \\<e>", "a_b [[c]] #d <e>"),
+        ("| a\\|b | [[c\\|d]] |", "| a|b | d |"),
         ("", ""),
     ],
 )  # fmt: skip
