@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from msgspec import Struct, field
 
@@ -21,6 +21,8 @@ Dialect = Literal["obsidian", "foam", "dendron", "logseq", "markdown"]
 """How the notes of a vault write links, names and properties."""
 Strategy = Literal["adaptive", "page_based", "semantic", "fixed", "words", "recursive"]
 """How a document is cut into chunks."""
+
+DocumentType = Literal["general", "technical", "personal", "reference"]
 
 PLANES: dict[Plane, tuple[str, ...]] = {
     "semantic": (
@@ -77,6 +79,14 @@ class Section(Struct, frozen=True):
     end: int
 
 
+class Part(NamedTuple):
+    """Where in a chunk's text another page or section begins."""
+
+    offset: int
+    page: int | None
+    headings: tuple[str, ...]
+
+
 class Chunk(Struct, frozen=True):
     """The part of a memory that a hit returns and cites."""
 
@@ -88,6 +98,9 @@ class Chunk(Struct, frozen=True):
     """1-based, with the heading's own line where the chunk opens a section."""
     last_line: int
     page: int | None = None
+    """The page on which it begins."""
+    parts: tuple[Part, ...] = ()
+    """Of a document: the pages and sections that begin behind its first character."""
 
 
 class Calibration(Struct, frozen=True):
@@ -214,13 +227,23 @@ class Hit(Struct, frozen=True):
     lines: tuple[int, int]
     """The first and the last line of the chunk in its file, from 1."""
     page_number: int | None
-    """The page of a document; null for a note."""
+    """The page of what answers best; null for a note, and for a document without pages."""
+    total_pages: int | None
+    """How many pages the document has; null where it has none."""
+    document_id: str | None
+    """The id of the document; null for a note."""
+    filename: str | None
+    """The name of the file that the document was made from; null for a note."""
+    chunk_index: int
+    """The place of the chunk in its memory, from 0."""
     heading: tuple[str, ...]
     """The headings above the chunk, from the outermost to its own."""
     snippet: str
     """The part of the chunk that answers best, on one line."""
     marks: tuple[tuple[int, int], ...]
     """Spans of matched words in `snippet`: from this character up to before that one."""
+    excerpt: str
+    """The text around what answers best, for a prompt: at most `search.excerpt` characters."""
     tags: tuple[str, ...]
     """Without `#`, in order of the alphabet; `a/b` is below `a`."""
     created: str | None

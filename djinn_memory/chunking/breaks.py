@@ -9,13 +9,11 @@ from typing import Literal
 
 from msgspec import Struct
 
+from djinn_memory.chunking.blocks import Span, size
 from djinn_memory.models import Section
 from djinn_memory.notes.scripts import UNSPACED
 
-Span = tuple[int, int]
 Break = Literal["heading", "paragraph", "line", "sentence", "word"]
-
-_TABLE = re.compile(r"(?:\n[ \t]*\|[^\n]*)+")
 
 _HANGUL = "\u1100-\u11ff\uac00-\ud7af"
 _ENDS = "。！？、，；：．」』）】》〉"
@@ -57,22 +55,6 @@ _OPENINGS = [
 """Where text that is said twice had better begin, best first."""
 _SPACE = re.compile(r"\s*")
 _SHOWN = re.compile(r"(?s).*\S")
-
-
-def size(span: Span, tokens: Sequence[int]) -> int:
-    """How many tokens begin in a span."""
-    return bisect_left(tokens, span[1]) - bisect_left(tokens, span[0])
-
-
-def blocks(text: str, fences: Sequence[Span], items: Sequence[Span] = ()) -> list[Span]:
-    """Code fences, tables and `items`, in order: what is not cut where it fits."""
-    # The newline in front lets the first line be found as every other.
-    tables = [(match.start(), match.end() - 1) for match in _TABLE.finditer("\n" + text)]
-    result: list[Span] = []
-    for start, end in sorted([*fences, *tables, *items]):
-        if not result or start >= result[-1][1]:
-            result.append((start, end))
-    return result
 
 
 def leads(text: str, sections: Sequence[Section]) -> list[Span]:

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from djinn_memory.chunking.breaks import blocks, size
+from djinn_memory.chunking.blocks import blocks, size
 from djinn_memory.chunking.outline import items
 from djinn_memory.chunking.sections import sections
 from djinn_memory.models import Chunk, Section

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.chunking.breaks import Break, Breaks, Span, blocks, leads, size, skip, trim
-from djinn_memory.chunking.pages import Page
+from djinn_memory.chunking.blocks import Span, blocks, size
+from djinn_memory.chunking.breaks import Break, Breaks, leads, skip, trim
 from djinn_memory.chunking.sections import sections
 from djinn_memory.errors import UsageError
-from djinn_memory.models import Chunk, Strategy
+from djinn_memory.models import Chunk, Part, Strategy
 from djinn_memory.notes.markup import code_blocks
+from djinn_memory.notes.pages import Page
 
 _SHARE = 20
 """An adaptive chunk is one 20th of the context window, so that twenty fit a prompt."""
@@ -94,17 +95,29 @@ def cut(
     lines = array("q", (match.start() for match in re.finditer("\n", text)))
     opens = [section.opens for section in found]
     starts = [page.start for page in pages]
+
+    def part(place: int, chunk: int) -> Part:
+        on = bisect_right(starts, place) - 1
+        path = found[bisect_right(opens, place) - 1].path
+        return Part(place - chunk, pages[on].number if on >= 0 else None, path)
+
     result = []
     for start, end in spans:
-        on = bisect_right(starts, start) - 1
+        first = part(start, start)
+        inner = {
+            place
+            for places in (starts, opens)
+            for place in places[bisect_right(places, start) : bisect_left(places, end)]
+        }
         result.append(
             Chunk(
-                found[bisect_right(opens, start) - 1].path,
+                first.headings,
                 start,
                 end,
                 bisect_left(lines, start) + 1,
                 bisect_left(lines, end - 1) + 1,
-                pages[on].number if on >= 0 else None,
+                first.page,
+                tuple(part(place, start) for place in sorted(inner)),
             )
         )
     return result or [Chunk((), body, body, 1, 1)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from functools import lru_cache
+from operator import itemgetter
 
 from djinn_memory.chunking.chunks import WINDOW_TOKENS
 from djinn_memory.chunking.tokens import token_starts
@@ -19,6 +22,17 @@ def prefix(title: str, headings: tuple[str, ...], date: str | None) -> str:
     line = " > ".join(trail) + (f" ({date[:10]})" if date else "")
     starts = token_starts(line)
     return line[: starts[PREFIX_TOKENS]] if len(starts) > PREFIX_TOKENS else line
+
+
+def path_at(
+    headings: Sequence[str], parts: Sequence[tuple[int, int | None, Sequence[str]]], offset: int
+) -> tuple[str, ...]:
+    """The headings above an offset in a chunk's text.
+
+    `headings` are those at its beginning, `parts` as `models.Part` where others begin.
+    """
+    at = bisect_right(parts, offset, key=itemgetter(0)) - 1
+    return tuple(parts[at][2] if at >= 0 else headings)
 
 
 @lru_cache(maxsize=4096)

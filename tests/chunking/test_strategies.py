@@ -10,15 +10,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from djinn_memory.chunking import pages as paging
-from djinn_memory.chunking.breaks import blocks
-from djinn_memory.chunking.pages import hide, mark
+from djinn_memory.chunking.blocks import blocks
 from djinn_memory.chunking.sections import sections
 from djinn_memory.chunking.strategies import Plan, cut, plan
 from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.errors import UsageError
 from djinn_memory.models import Chunk, Strategy
+from djinn_memory.notes import pages as paging
 from djinn_memory.notes.markup import code_blocks
+from djinn_memory.notes.pages import hide, mark
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 TOKENS = [strategy for strategy in STRATEGIES if strategy != "words"]
