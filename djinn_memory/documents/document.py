@@ -17,8 +17,8 @@ class Order(Struct, frozen=True):
     name: str
     """The file's name as the user knows it, which messages and front matter carry."""
     password: str | None = None
-    ocr: bool = False
-    """Whether pages without text may be read by `ocrmypdf`."""
+    ocr: str | None = None
+    """The languages in which `ocrmypdf` may read pages without text, such as `deu+eng`."""
 
 
 class Document(Struct, frozen=True):

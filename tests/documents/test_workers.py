@@ -15,7 +15,8 @@ import psutil
 import pytest
 
 from djinn_memory.documents.document import Order
-from djinn_memory.documents.workers import Event, Failed, Limits, Page, Read, Started, read_all
+from djinn_memory.documents.process import Limits
+from djinn_memory.documents.workers import Event, Failed, Page, Read, Started, read_all
 from djinn_memory.errors import Unavailable
 
 READER = "tests.documents.readers:read"
@@ -275,7 +276,8 @@ CALLER = """
 import sys
 from pathlib import Path
 from djinn_memory.documents.document import Order
-from djinn_memory.documents.workers import Limits, read_all
+from djinn_memory.documents.process import Limits
+from djinn_memory.documents.workers import read_all
 
 print("started", flush=True)
 orders = [Order(Path(name), name) for name in sys.argv[1:]]

@@ -1,0 +1,93 @@
+"""The files that a user names, to be made documents."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from djinn_memory.errors import DjinnError, NotFound
+from djinn_memory.files import expand
+from djinn_memory.notes.vault import SKIPPED
+
+_BLOCK = 1 << 20
+
+
+class Source(Struct, frozen=True):
+    """A file to be ingested."""
+
+    path: Path
+    name: str
+    """What it is called; the file's own name but for what comes from elsewhere."""
+    lasting: bool = True
+    """Whether the file stays where it is, so that it can be linked to."""
+
+
+def sources(
+    paths: Sequence[Path], *, recursive: bool = False
+) -> tuple[list[Source], list[tuple[str, DjinnError]]]:
+    """The files at `paths` and in folders among them, each once, and what is no file or folder.
+
+    Of a folder hidden files are left out, and the folders in it unless `recursive`.
+    """
+    found: dict[str, Source] = {}
+    missing: list[tuple[str, DjinnError]] = []
+    for path in map(expand, paths):
+        for file in _files(path, recursive, missing):
+            found.setdefault(os.path.realpath(file), Source(file, file.name))
+    return list(found.values()), missing
+
+
+def _files(path: Path, recursive: bool, missing: list[tuple[str, DjinnError]]) -> Iterator[Path]:
+    try:
+        kind = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        missing.append((str(path), NotFound("there is no such file or folder")))
+        return
+    except OSError as error:
+        missing.append((str(path), DjinnError(f"cannot be read: {error.strerror}")))
+        return
+    if not stat.S_ISDIR(kind):
+        yield path
+        return
+
+    def fail(error: OSError) -> None:
+        # One folder that is closed must not cost the others.
+        where = str(error.filename or path)
+        missing.append((where, DjinnError(f"cannot be read: {error.strerror}")))
+
+    for folder, names, files in os.walk(path, onerror=fail):
+        wanted = (name for name in names if recursive and not name.startswith("."))
+        names[:] = sorted(name for name in wanted if name not in SKIPPED)
+        for name in sorted(files):
+            place = Path(folder, name)
+            # A folder from elsewhere must not lead to what lies outside of it.
+            if not name.startswith(".") and not (place.is_symlink() and _leads_out(path, place)):
+                yield place
+
+
+def _leads_out(root: Path, link: Path) -> bool:
+    try:
+        return not link.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):
+        return False
+
+
+def fingerprint(path: Path) -> tuple[str, int]:
+    """The SHA-256 of a file's bytes, and how many there are. Raises `DjinnError`, in one line."""
+    digest, size = hashlib.sha256(), 0
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            # To open a FIFO would wait for a writer for ever.
+            raise DjinnError("is no file that can be read to its end")
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+                size += len(block)
+    except OSError as error:
+        raise DjinnError(f"cannot be read: {error.strerror}") from None
+    return digest.hexdigest(), size
