@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from djinn_memory import config as settings
+from djinn_memory import config as configuration
 from djinn_memory import trust
-from djinn_memory.config import Config, EmbeddingConfig
 from djinn_memory.errors import ConfigError, NotFound, Refused
 from djinn_memory.files import expand, lock, write_atomic
 from djinn_memory.models import Vault
+from djinn_memory.settings import Config, EmbeddingConfig
 from djinn_memory.trust import Endpoint
 
 SHARED = "shared"
@@ -26,7 +26,7 @@ def discover(named: str | Path | None = None, *, start: Path | None = None) -> H
 
     Raises `NotFound` when there is no home at that place.
     """
-    place = named or settings.home_from_environment()
+    place = named or configuration.home_from_environment()
     if place:
         return _existing(expand(place))
     here = (start or Path.cwd()).resolve()
@@ -68,7 +68,7 @@ class Home:
 
     @cached_property
     def _settings(self) -> tuple[Config, list[Endpoint]]:
-        config = settings.load(self.config_path)
+        config = configuration.load(self.config_path)
         if not trust.endpoints(config):
             return config, []
         return trust.curb(config, self.own, self.trusted)
@@ -76,12 +76,12 @@ class Home:
     def asked(self, *changes: Change) -> Config:
         """The settings trusted or not, as they are written, or would be with `changes`."""
         where = str(self.config_path)
-        return settings.settle(settings.spliced(self._text(), changes, where)[1], where)
+        return configuration.settle(configuration.spliced(self._text(), changes, where)[1], where)
 
     @property
     def own(self) -> Config:
         """What the user's own settings and the environment say without this home's."""
-        return settings.load(None)
+        return configuration.load(None)
 
     def may_use(self, embedding: EmbeddingConfig) -> None:
         """Raise `Refused` when the address or key of a model the user typed is the home's idea.
@@ -137,6 +137,11 @@ class Home:
     def embeddings_path(self) -> Path:
         """The cache of vectors, which outlives the index."""
         return self.state / "embeddings.db"
+
+    @property
+    def ledger_path(self) -> Path:
+        """What happened, which no note tells."""
+        return self.state / "ledger.db"
 
     @cached_property
     def vaults(self) -> tuple[Vault, ...]:
@@ -195,10 +200,10 @@ class Home:
         with lock(self.state / "home.lock"):
             self.reread()
             before = self._text()
-            text, data = settings.spliced(before, decide(), where)
-            checked = settings.validate(data, where)
+            text, data = configuration.spliced(before, decide(), where)
+            checked = configuration.validate(data, where)
             self._folders(checked)
-            if data != settings.parse(before, where):
+            if data != configuration.parse(before, where):
                 write_atomic(self.config_path, text.encode())
         self.reread()
         return checked

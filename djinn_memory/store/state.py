@@ -12,12 +12,13 @@ import apsw
 from djinn_memory.errors import IndexMissing, Unavailable
 from djinn_memory.files import lock
 from djinn_memory.home import Home
-from djinn_memory.models import Problem
+from djinn_memory.models import Problem, Vault
 from djinn_memory.store.index import open_index
 from djinn_memory.store.sqlite import Broken, damaged
 
 if TYPE_CHECKING:
     from djinn_memory.store.embeddings import EmbeddingCache
+    from djinn_memory.store.ledger import Ledger
 
 
 class State:
@@ -50,6 +51,18 @@ class State:
 
         return EmbeddingCache(self.home.embeddings_path)
 
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What happened, which cannot be made again."""
+        from djinn_memory.store.ledger import Ledger
+
+        return Ledger(self.home.ledger_path)
+
+    @property
+    def ledger_if_any(self) -> Ledger | None:
+        """The ledger, None where nothing has happened yet."""
+        return self.ledger if self.home.ledger_path.exists() else None
+
     @property
     def writable(self) -> bool:
         """Whether the index can be written."""
@@ -72,9 +85,14 @@ class State:
         """
         return lock(self.home.state / f"{what}.lock", timeout=timeout)
 
+    def vault_lock(self, vault: Vault) -> contextlib.AbstractContextManager[None]:
+        """Hold a vault against other writers of this home."""
+        name = vault.id.replace("/", "-").replace(":", "-")
+        return lock(self.home.state / "locks" / f"{name}.lock")
+
     def close(self) -> None:
         """Release the files; what is asked for next opens them again."""
-        for name in ("index", "cache"):
+        for name in ("index", "cache", "ledger"):
             opened = self.__dict__.pop(name, None)
             if opened is not None:
                 opened.close()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import apsw
+import msgspec
 from msgspec import Struct
 
 from djinn_memory.models import Chunk, Vault, plane_of
@@ -227,8 +228,9 @@ def _put_chunk(
 ) -> None:
     text = note.searched[chunk.start : chunk.end]
     chunk_id: int = connection.execute(
-        "insert into chunk (memory_id, ordinal, headings, first_line, last_line, page, text) "
-        "values (?, ?, ?, ?, ?, ?, ?) returning id",
+        "insert into chunk "
+        "(memory_id, ordinal, headings, first_line, last_line, page, parts, text) "
+        "values (?, ?, ?, ?, ?, ?, ?, ?) returning id",
         (
             memory_id,
             ordinal,
@@ -236,6 +238,7 @@ def _put_chunk(
             chunk.first_line,
             chunk.last_line,
             chunk.page,
+            json.dumps(msgspec.to_builtins(chunk.parts)) if chunk.parts else None,
             text,
         ),
     ).get

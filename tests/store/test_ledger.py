@@ -1,0 +1,222 @@
+"""The ledger: events in order, all or none, and nothing that makes it anew."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import Refused, Unavailable
+from djinn_memory.home import Home
+from djinn_memory.store import sqlite
+from djinn_memory.store.ledger import Event, Ledger, uuid7
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def ledger(path: Path) -> Iterator[Ledger]:
+    made = Ledger(path)
+    yield made
+    made.close()
+
+
+def ids(path: Path) -> list[str]:
+    connection = apsw.Connection(str(path))
+    try:
+        return [key for (key,) in connection.execute("select id from event order by id")]
+    finally:
+        connection.close()
+
+
+def damage(path: Path) -> None:
+    path.with_name(f"{path.name}-wal").unlink(missing_ok=True)
+    path.write_bytes(b"no database at all" * 1000)
+
+
+def test_an_id_is_a_uuid_of_version_7_and_tells_its_time() -> None:
+    before = time.time_ns() // 1_000_000
+    made = UUID(uuid7())
+    assert made.version == 7
+    assert made.variant == "specified in RFC 4122"
+    assert before <= made.int >> 80 <= time.time_ns() // 1_000_000
+
+
+def test_ids_sort_by_time_within_a_millisecond() -> None:
+    made = []
+    for _ in range(200):
+        made.append(uuid7())
+        time.sleep(0.00001)
+    assert made == sorted(made)
+
+
+@given(st.integers(0, (1 << 128) - 1))
+def test_an_id_sorts_behind_any_other(value: int) -> None:
+    # The last millisecond that a UUID can tell is in the year 10889.
+    other = str(UUID(int=min(value, ((1 << 48) - 2) << 80)))
+    assert uuid7(after=other) > other
+
+
+def test_events_come_back_as_they_went_in(ledger: Ledger) -> None:
+    data = {"name": "caf\udce9 \0 日本", "list": [1, None, {"a": 2.5}]}
+    ledger.append([Event("document.done", "a", data)])
+    [event] = ledger.latest("document")
+    assert (event.kind, event.subject, event.data) == ("document.done", "a", data)
+    assert event.at.startswith("20")
+
+
+def test_the_order_of_one_call_is_kept(ledger: Ledger, path: Path) -> None:
+    ledger.append(Event("document.done", str(number), {}) for number in range(2000))
+    assert [one.subject for one in ledger.latest("document")] == [str(n) for n in range(2000)]
+    assert len(set(ids(path))) == 2000
+
+
+def test_the_last_event_of_each_subject_and_of_one_noun(ledger: Ledger) -> None:
+    kinds = ["document.pending", "document.done", "documents.x", "doc.x", "document", "note.done"]
+    for subject, kind in itertools.product("ab", kinds):
+        ledger.append([Event(kind, subject, {})])
+    ledger.append([Event("document.failed", "a", {"why": "x"})])
+    found = [(one.subject, one.kind) for one in ledger.latest("document")]
+    assert found == [("b", "document.done"), ("a", "document.failed")]
+
+
+def test_all_or_none(ledger: Ledger, path: Path) -> None:
+    def some() -> Iterator[Event]:
+        yield Event("document.done", "a", {})
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ledger.append(some())
+    with pytest.raises(TypeError):
+        ledger.append([Event("document.done", "a", {}), Event("document.done", "b", {"x": {1}})])
+    assert ids(path) == []
+    ledger.append([Event("document.done", "a", {})])
+    assert len(ids(path)) == 1
+
+
+def test_a_clock_that_was_set_back_changes_no_order(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger.append([Event("document.failed", "a", {})])
+    earlier = time.time_ns() - 3_600_000_000_000
+    monkeypatch.setattr(time, "time_ns", lambda: earlier)
+    ledger.append([Event("document.done", "a", {})])
+    assert [one.kind for one in ledger.latest("document")] == ["document.done"]
+
+
+def test_threads_and_connections_write_at_once(path: Path) -> None:
+    def write(name: str) -> None:
+        own = Ledger(path)
+        for number in range(20):
+            own.append([Event("document.done", f"{name}{number}", {}) for _ in range(5)])
+        own.close()
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(ids(path)) == 400
+    whole = Ledger(path)
+    assert len(whole.latest("document")) == 80
+    whole.close()
+
+
+@pytest.mark.parametrize("text", ["[1]", "null", "{", ""])
+def test_data_that_is_no_object_is_nothing(ledger: Ledger, path: Path, text: str) -> None:
+    with apsw.Connection(str(path)) as other:
+        other.execute("insert into event values (?, '', 'document.done', 'a', ?)", (uuid7(), text))
+    assert [one.data for one in ledger.latest("document")] == [{}]
+
+
+def test_a_damaged_one_is_told_and_left_alone(path: Path) -> None:
+    damage(path)
+    before = path.read_bytes()
+    with pytest.raises(Unavailable, match=r"is damaged.*put back a copy.*move it away") as raised:
+        Ledger(path)
+    assert type(raised.value) is Unavailable
+    assert "\n" not in str(raised.value)
+    assert path.read_bytes() == before
+
+
+def test_damage_within_is_told_too(path: Path) -> None:
+    ledger = Ledger(path)
+    ledger.append(Event("document.done", f"{n}" * 50, {"name": "x" * 200}) for n in range(500))
+    ledger.close()
+    data = bytearray(path.read_bytes())
+    data[8192:-8192] = b"\xff" * (len(data) - 16384)
+    path.write_bytes(data)
+    ledger = Ledger(path)
+    with pytest.raises(Unavailable, match="is damaged"):
+        ledger.latest("document")
+    with pytest.raises(Unavailable, match="is damaged"):
+        ledger.append(Event("document.done", f"{n}", {}) for n in range(500))
+    ledger.close()
+
+
+def test_the_verbs_never_set_a_damaged_one_aside(djinn: Djinn, home: Home) -> None:
+    djinn.index()
+    home.ledger_path.write_bytes(b"x" * 5000)
+    with pytest.raises(Unavailable, match="is damaged"):
+        djinn.documents.list()
+    assert home.ledger_path.read_bytes() == b"x" * 5000
+    assert home.index_path.exists()
+    assert [one.name for one in home.state.glob("*corrupt*")] == []
+
+
+def test_a_link_is_refused(path: Path, tmp_path: Path) -> None:
+    path.symlink_to(tmp_path / "elsewhere.db")
+    with pytest.raises(Refused, match="is a link"):
+        Ledger(path)
+    assert not (tmp_path / "elsewhere.db").exists()
+
+
+def test_one_that_another_holds_is_told(
+    ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_MS", 50)
+    late = Ledger(path)
+    with sqlite.transaction(ledger._connection):
+        with pytest.raises(Unavailable, match="another djinn process is writing"):
+            late.append([Event("document.done", "a", {})])
+        assert late.latest("document") == []
+    late.append([Event("document.done", "a", {})])
+    late.close()
+
+
+def test_one_that_another_holds_alone_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Ledger(path).close()
+    monkeypatch.setattr(sqlite, "BUSY_MS", 50)
+    other = apsw.Connection(str(path))
+    assert other.execute("pragma journal_mode = delete").get == "delete"
+    other.execute("begin exclusive")
+    with pytest.raises(Unavailable, match="another djinn process"):
+        Ledger(path)
+    other.close()
+
+
+def test_one_of_a_newer_djinn_is_refused(path: Path) -> None:
+    Ledger(path).close()
+    with apsw.Connection(str(path)) as other:
+        other.execute("pragma user_version = 99")
+    with pytest.raises(Refused, match="newer djinn"):
+        Ledger(path)
+
+
+def test_what_is_written_is_json(ledger: Ledger, path: Path) -> None:
+    ledger.append([Event("document.done", "a", {"b": "ü"})])
+    with apsw.Connection(str(path)) as other:
+        assert json.loads(other.execute("select data from event").get) == {"b": "ü"}
