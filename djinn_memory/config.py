@@ -1,4 +1,4 @@
-"""Settings: their model, and the only reader of config files and of the environment."""
+"""The only reader of config files and of the environment."""
 
 from __future__ import annotations
 
@@ -6,108 +6,14 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
 from djinn_memory.errors import ConfigError
 from djinn_memory.files import lock, write_atomic
 from djinn_memory.interrupts import deferred
-from djinn_memory.models import Dialect, Expand, Mode
-
-NAME = r"^[^\W_][\w.-]{0,63}\Z"
-"""Names of vaults and agents: they become folder names and command line words."""
-
-Name = Annotated[str, Meta(pattern=NAME, description="a name of letters, digits, '.', '-' and '_'")]
-Url = Annotated[
-    str,
-    Meta(
-        pattern=r"^https?://[^\s@]+\Z",
-        description="http://host:port or https://host, without a password (that is key_env's)",
-    ),
-]
-Variable = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}\Z",
-        description="the name of an environment variable, never a key itself",
-    ),
-]
-
-
-class VaultConfig(msgspec.Struct, forbid_unknown_fields=True, rename={"agent": "for"}):
-    """One folder of notes."""
-
-    path: str
-    id: str | None = None
-    agent: Name | None = None
-    read_only: bool = False
-    dialect: Dialect = "obsidian"
-    contexts: dict[str, str] = msgspec.field(default_factory=dict)
-
-
-Provider = Literal["auto", "local", "sentence-transformers", "ollama", "openai", "hashing", "none"]
-FOREIGN: tuple[Provider, ...] = ("sentence-transformers", "ollama", "openai")
-"""The providers of models that are not djinn's own: a model is named, and trust is needed."""
-
-
-class EmbeddingConfig(msgspec.Struct, forbid_unknown_fields=True):
-    """How texts become vectors."""
-
-    provider: Provider = "auto"
-    model: str | None = None
-    url: Url | None = None
-    key_env: Variable | None = None
-    dimensions: Annotated[int, Meta(ge=1, le=8192)] | None = None
-    query_prompt: str | None = None
-    document_prompt: str | None = None
-    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
-    timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 30.0
-    threads: Annotated[int, Meta(ge=0, le=256)] = 0
-    batch: Annotated[int, Meta(ge=1, le=1024)] = 32
-
-
-class LlmConfig(msgspec.Struct, forbid_unknown_fields=True):
-    """A chat model that may be asked for help; none is asked while `model` is not set."""
-
-    provider: Literal["openai", "anthropic"] = "openai"
-    model: str | None = None
-    url: Url | None = None
-    key_env: Variable | None = None
-    timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 5.0
-
-
-class SearchConfig(msgspec.Struct, forbid_unknown_fields=True):
-    """What a search does unless its options say otherwise."""
-
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 10
-    mode: Mode = "hybrid"
-    per_note: Annotated[int, Meta(ge=1, le=100)] = 2
-    per_document: Annotated[int, Meta(ge=1, le=100)] = 5
-    sweep_ms: Annotated[int, Meta(ge=0, le=10_000)] = 50
-    sweep_notes: Annotated[int, Meta(ge=0, le=1000)] = 20
-    rerank: str | None = None
-    rerank_ms: Annotated[int, Meta(ge=1, le=600_000)] = 2000
-    expand: Expand = "none"
-
-
-class Config(msgspec.Struct, forbid_unknown_fields=True):
-    """Everything that `config.yaml` may say."""
-
-    agents: Annotated[list[Name], Meta(min_length=1)] = msgspec.field(
-        default_factory=lambda: ["me"]
-    )
-    vaults: dict[Name, VaultConfig] = msgspec.field(default_factory=dict)
-    state_dir: str = ".djinn"
-    exclude: list[str] = msgspec.field(default_factory=list)
-    embedding: EmbeddingConfig = msgspec.field(default_factory=EmbeddingConfig)
-    search: SearchConfig = msgspec.field(default_factory=SearchConfig)
-    llm: LlmConfig = msgspec.field(default_factory=LlmConfig)
-
-
-HOME_ONLY = ("agents", "vaults", "state_dir")
-"""What one home has and another has not."""
+from djinn_memory.settings import HOME_ONLY, NAME, RECIPE, Config, Name, VaultConfig
 
 
 def load(path: Path | None, environment: Mapping[str, str] | None = None) -> Config:
@@ -199,6 +105,10 @@ def parse(text: str, where: str) -> dict[str, Any]:
 
 def validate(data: Mapping[str, Any], where: str) -> Config:
     """`data` as a `Config`; `where` names its source in the error."""
+    documents = data.get("documents")
+    if isinstance(documents, dict) and documents.get("keep_originals") is False:
+        # To YAML an unquoted `no` is a truth value.
+        data = {**data, "documents": {**documents, "keep_originals": "no"}}
     try:
         with deferred():
             config = msgspec.convert(data, Config)
@@ -282,12 +192,6 @@ def override_keys(name: str) -> tuple[str, ...]:
     """The config path that an environment variable sets; empty when it is none of djinn's."""
     keys = name.removeprefix("DJINN_").lower().split("__")
     return tuple(keys) if name.startswith("DJINN_") and len(keys) > 1 and all(keys) else ()
-
-
-RECIPE = (
-    "provider", "model", "url", "key_env", "dimensions", "query_prompt", "document_prompt",
-)  # fmt: skip
-"""The settings that say which model makes a vector; the others say how fast."""
 
 
 def home_from_environment() -> str | None:

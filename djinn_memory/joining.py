@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from djinn_memory import config as settings
 from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
 from djinn_memory.files import expand, inside, lock, write_atomic
 from djinn_memory.home import SHARED, Change, Home
 from djinn_memory.models import Dialect, Vault
+from djinn_memory.settings import NAME
 
 _IGNORED = b"# Made again from the notes at any time; not worth a place in git.\n*\n"
 
@@ -161,7 +161,7 @@ def remove_vault(home: Home, name: str) -> Vault:
 
 def check_name(name: str, what: str) -> str:
     """`name` if it can name an agent or a vault; `UsageError` says what can."""
-    if not re.fullmatch(settings.NAME, name) or (name == SHARED and what == "agent"):
+    if not re.fullmatch(NAME, name) or (name == SHARED and what == "agent"):
         raise UsageError(
             f"{name!r} cannot name {'an' if what == 'agent' else 'a'} {what}; "
             "use letters, digits, '.', '-' and '_', beginning with a letter or digit"

@@ -15,10 +15,10 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from djinn_memory import config as settings
-from djinn_memory.config import Config, EmbeddingConfig
+from djinn_memory import config as configuration
 from djinn_memory.errors import ConfigError
 from djinn_memory.files import lock, write_atomic
+from djinn_memory.settings import FOREIGN, RECIPE, Config, EmbeddingConfig
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 def of_embedding(embedding: EmbeddingConfig) -> Endpoint | None:
     """What an embedder reaches beyond djinn's own model; None for nothing."""
-    if embedding.provider not in settings.FOREIGN:
+    if embedding.provider not in FOREIGN:
         return None
     return Endpoint(
         "embedding", embedding.provider, embedding.model, embedding.url, embedding.key_env
@@ -72,7 +72,7 @@ def curb(config: Config, own: Config, trusted: Sequence[Endpoint]) -> tuple[Conf
     refused = [one for one in endpoints(config) if one not in allowed]
     for one in refused:
         if one.use == "embedding":
-            kept = {key: getattr(own.embedding, key) for key in settings.RECIPE}
+            kept = {key: getattr(own.embedding, key) for key in RECIPE}
             config = replace(config, embedding=replace(config.embedding, **kept))
         elif one.use == "rerank":
             config = replace(config, search=replace(config.search, rerank=own.search.rerank))
@@ -100,7 +100,7 @@ def distrust(root: Path) -> bool:
 
 
 def _place() -> Path:
-    return settings.user_folder() / "trusted.json"
+    return configuration.user_folder() / "trusted.json"
 
 
 def _read() -> dict[str, list[Endpoint]]:

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from djinn_memory import config
-from djinn_memory.config import Config
 from djinn_memory.errors import ConfigError
+from djinn_memory.settings import Config
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "config.example.yaml"
 
@@ -199,3 +199,13 @@ def test_two_vaults_with_one_id_are_refused(file: Path) -> None:
     with pytest.raises(ConfigError, match=r"vaults\.b\.id: x is the id of vaults\.a") as error:
         load(file, "vaults: {a: {path: a, id: x}, c: {path: c}, b: {path: b, id: x}, d: {path: d}}")
     assert len(str(error.value).splitlines()) == 1
+
+
+def test_an_unquoted_no_keeps_no_originals(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("documents:\n  keep_originals: no\n")
+    assert config.load(path).documents.keep_originals == "no"
+    assert config.load(path, {"DJINN_DOCUMENTS__KEEP_ORIGINALS": "no"})
+    path.write_text("documents:\n  keep_originals: yes\n")
+    with pytest.raises(ConfigError, match="keep_originals"):
+        config.load(path)

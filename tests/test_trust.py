@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from djinn_memory.config import EmbeddingConfig
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding import cross_encoder, original
 from djinn_memory.embedding.choice import Models
@@ -20,6 +19,7 @@ from djinn_memory.embedding.local import LocalEmbedder
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home import Home
 from djinn_memory.joining import init
+from djinn_memory.settings import EmbeddingConfig
 from djinn_memory.store.embeddings import EmbeddingCache
 from djinn_memory.store.index import open_index
 from djinn_memory.trust import Endpoint

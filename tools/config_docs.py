@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from djinn_memory.config import HOME_ONLY, Config, VaultConfig
+from djinn_memory.settings import HOME_ONLY, Config, VaultConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = f"""# Settings
@@ -135,7 +135,7 @@ def _values(kind: Any) -> str:
 
 def _bounds(meta: msgspec.Meta) -> str:
     if meta.ge is not None:
-        return f" from {meta.ge} to {meta.le}"
+        return f" from {meta.ge} to {meta.le}" if meta.le is not None else f" from {meta.ge} on"
     return ", not empty" if meta.min_length else f", {meta.description}" * bool(meta.description)
 
 
