@@ -28,6 +28,15 @@ class Models:
         return embedder(self._home.config.embedding, self._progress)
 
     @property
+    def name(self) -> str | None:
+        """What a person calls the model that embeds; None when nothing does."""
+        settings = self._home.config.embedding
+        if settings.provider == "none":
+            return None
+        packaged = settings.provider in ("auto", "local")
+        return settings.model or ("all-MiniLM-L6-v2" if packaged else settings.provider)
+
+    @property
     def recipe(self) -> str:
         """The settings that make `embedder`, to be kept with its vectors."""
         return recipe(self._home.config.embedding)

@@ -16,19 +16,24 @@ import msgspec
 from msgspec import Struct
 
 from djinn_memory.chunking.tokens import model_folder
-from djinn_memory.config import EmbeddingConfig, model_cache
+from djinn_memory.config import model_cache
 from djinn_memory.embedding.prompts import Prompts, prompts
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.files import expand
 from djinn_memory.interrupts import deferred
 from djinn_memory.models import ProgressCallback, silent
 from djinn_memory.notes.slugs import slug
+from djinn_memory.settings import EmbeddingConfig
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
 FORMAT = 2
 """Raised when an exported model of before can no longer be used."""
+
+TOKENS_AT_ONCE = 1024
+"""Of a batch, padding included: what is computed of more falls out of the processor's cache (texts
+of 180 tokens: 82/s and 430 MB with 32 of them, 125/s and 185 MB with 8)."""
 
 MAX_TOKENS = 512
 """Read of a text where the model does not say how much it reads."""
@@ -237,8 +242,15 @@ def run(session: Any, tokenizer: Any, texts: Sequence[str], batch: int) -> Vecto
     parts = [(row, part.ids) for row, one in enumerate(encoded) for part in (one, *one.overflowing)]
     parts.sort(key=lambda part: len(part[1]))
     vectors = np.zeros((len(texts), session.get_outputs()[0].shape[1]), dtype=np.float32)
-    for at in range(0, len(parts), batch):
-        some = parts[at : at + batch]
+    at = 0
+    while at < len(parts):
+        some = [parts[at]]
+        # They are sorted, so the next is the longest, to which all are padded.
+        for part in parts[at + 1 : at + batch]:
+            if (len(some) + 1) * len(part[1]) > TOKENS_AT_ONCE:
+                break
+            some.append(part)
+        at += len(some)
         ids = np.zeros((len(some), len(some[-1][1])), dtype=np.int64)
         mask = np.zeros_like(ids)
         for line, (_, tokens) in enumerate(some):

@@ -7,8 +7,8 @@ from typing import cast, get_args
 import msgspec
 from msgspec.structs import replace
 
-from djinn_memory.config import FOREIGN, RECIPE, EmbeddingConfig, Provider
 from djinn_memory.errors import ConfigError, UsageError
+from djinn_memory.settings import FOREIGN, RECIPE, EmbeddingConfig, Provider
 
 
 def recipe(embedding: EmbeddingConfig) -> str:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from djinn_memory.config import EmbeddingConfig, secret
+from djinn_memory.config import secret
 from djinn_memory.embedding.prompts import plain_name, prompts
 from djinn_memory.errors import Unavailable
 from djinn_memory.models import Progress, ProgressCallback, silent
 from djinn_memory.net import TRIES, Server
+from djinn_memory.settings import EmbeddingConfig
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors

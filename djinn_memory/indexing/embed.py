@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import apsw
 from msgspec import Struct
 
-from djinn_memory.chunking.window_text import prefix, window_text
+from djinn_memory.chunking.window_text import path_at, prefix, window_text
 from djinn_memory.embedding.calibration import calibrate
 from djinn_memory.errors import Unavailable
 from djinn_memory.models import Embedder, Progress, ProgressCallback, silent
@@ -174,11 +174,13 @@ def _waiting(connection: apsw.Connection, space: Space) -> dict[bytes, tuple[lis
 
 
 def _texts(connection: apsw.Connection, windows: Sequence[int]) -> Iterator[tuple[int, str]]:
-    for key, start, stop, text, headings, title, date in connection.execute(
-        "select window.id, start, stop, text, headings, title, iif(dated, date, null) "
+    for key, start, stop, text, headings, parts, title, date in connection.execute(
+        "select window.id, start, stop, text, headings, parts, title, "
+        "iif(dated and type is not 'document', date, null) "
         "from window join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
         "where window.id in (select value from json_each(?))",
         (json.dumps(windows),),
     ):
-        line = prefix(title, tuple(json.loads(headings)), date)
+        path = path_at(json.loads(headings), json.loads(parts or "[]"), start)
+        line = prefix(title, path, date)
         yield key, window_text(line, text[start:stop])

@@ -12,13 +12,13 @@ from msgspec import Struct, field
 from djinn_memory.chunking.chunks import VERSION as CHUNKS_VERSION
 from djinn_memory.chunking.chunks import chunks, windows
 from djinn_memory.chunking.tokens import token_counts, token_starts
-from djinn_memory.chunking.window_text import prefix, room, window_text
+from djinn_memory.chunking.window_text import path_at, prefix, room, window_text
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.indexing.scan import RACY_NS, changes
 from djinn_memory.models import Chunk, Problem, Progress, ProgressCallback, Vault, silent
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dialects import RULES
-from djinn_memory.notes.note import Note, parse
+from djinn_memory.notes.note import DOCUMENT, Note, parse
 from djinn_memory.notes.vault import FileStat
 from djinn_memory.store.embeddings import text_hash
 from djinn_memory.store.index import links, memories, meta, words
@@ -210,12 +210,26 @@ def _read_one(run: _Run, file: FileStat, moved: dict[bytes, Known]) -> None:
 
 
 def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Window]]]:
-    """A note's chunks with their windows; an `outline` is cut between its items."""
+    """A note's chunks with their windows; an `outline` is cut between its items.
+
+    A document is cut as its front matter says.
+    """
     tokens = token_starts(note.searched)
-    for chunk in chunks(note.searched, note.body, tokens, outline=outline):
-        line = prefix(note.title, chunk.headings, note.date)
+    parts = _planned(note, tokens)
+    if parts is None:
+        parts = chunks(note.searched, note.body, tokens, outline=outline)
+    # The day on which a file came says nothing of what it is about.
+    date = None if note.type == DOCUMENT else note.date
+    for chunk in parts:
+        line = prefix(note.title, chunk.headings, date)
         spans = windows(chunk.start, chunk.end, tokens, room(line))
-        texts = [window_text(line, note.searched[slice(*span)]) for span in spans]
+        texts = [
+            window_text(
+                prefix(note.title, path_at(chunk.headings, chunk.parts, start - chunk.start), date),
+                note.searched[start:end],
+            )
+            for start, end in spans
+        ]
         yield (
             chunk,
             [
@@ -225,3 +239,17 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
                 )
             ],
         )
+
+
+def _planned(note: Note, tokens: Sequence[int]) -> list[Chunk] | None:
+    """The chunks of a document that says how it is cut; None for any other note."""
+    if note.type != DOCUMENT:
+        return None
+    # Not at the top: a search that reads a note is seldom about a document.
+    from djinn_memory.chunking.plans import written_plan
+    from djinn_memory.chunking.strategies import cut
+    from djinn_memory.notes.pages import pages
+
+    plan = written_plan(note.fields)
+    there = pages(note.text, note.body) if plan else []
+    return cut(note.searched, note.body, tokens, there, plan) if plan else None

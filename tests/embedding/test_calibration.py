@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from djinn_memory.config import EmbeddingConfig
 from djinn_memory.embedding.calibration import RELATED, STEEPEST, UNRELATED, calibrate, pairs
 from djinn_memory.embedding.local import LocalEmbedder
+from djinn_memory.settings import EmbeddingConfig
 
 
 class Narrow:

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from djinn_memory.config import EmbeddingConfig
 from djinn_memory.embedding import export, graph
 from djinn_memory.embedding.local import LocalEmbedder, open_session, open_tokenizer, run
 from djinn_memory.errors import Unavailable
 from djinn_memory.models import silent
+from djinn_memory.settings import EmbeddingConfig
 
 FIRST_USE = """
 import sys
-from djinn_memory.config import EmbeddingConfig
+from djinn_memory.settings import EmbeddingConfig
 from djinn_memory.embedding.local import LocalEmbedder
 said = []
 embedder = LocalEmbedder(EmbeddingConfig(), lambda progress: said.append(progress.note))

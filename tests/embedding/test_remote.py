@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.config import EmbeddingConfig
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding import embedder
 from djinn_memory.embedding.remote import HASTY_TRIES, RemoteEmbedder
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home import Home
 from djinn_memory.net import TRIES
+from djinn_memory.settings import EmbeddingConfig
 from djinn_memory.store.sqlite import load_vectors
 from tests.conftest import Run
 from tests.indexing.vaults import fill

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from djinn_memory.config import EmbeddingConfig
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding import embedder
 from djinn_memory.embedding.graph import sentences
@@ -17,6 +16,7 @@ from djinn_memory.embedding.local import LocalEmbedder
 from djinn_memory.embedding.original import encode, load
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home import Home
+from djinn_memory.settings import EmbeddingConfig
 from tests.conftest import Run
 from tests.embedding.tiny import tiny_model
 from tests.indexing.vaults import fill

@@ -13,8 +13,10 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.home import Home
 from djinn_memory.indexing import indexer
+from djinn_memory.indexing.embed import _texts
 from djinn_memory.joining import add_vault, remove_vault
-from djinn_memory.store.index import meta
+from djinn_memory.store.embeddings import text_hash
+from djinn_memory.store.index import meta, open_index
 from tests.indexing.content import content
 from tests.indexing.vaults import fill, settle, with_sample
 
@@ -304,3 +306,17 @@ def test_one_note_that_breaks_the_reader_costs_only_itself(
     assert djinn.stats().notes == 2
     monkeypatch.undo()
     assert djinn.index().added == 1
+
+
+def test_what_is_embedded_is_what_its_key_says(djinn: Djinn, home: Home, shared: Path) -> None:
+    front = "title: T\ncreated: 2026-03-04\n"
+    (shared / "dated.md").write_text(f"---\n{front}---\n# H\nAt noon the gun.\n")
+    plan = "chunk_strategy: page_based\nchunk_size: 100\n"
+    pages = "*Page 1* ^p1\n\n# One\nthe mole\n# Two\nthe pier\n\n*Page 2* ^p2\n\nthe lamp\n"
+    (shared / "made.md").write_text(f"---\n{front}type: document\n{plan}---\n{pages}")
+    (shared / "by-hand.md").write_text(f"---\n{front}type: document\n---\n# H\nBy hand.\n")
+    djinn.index()
+    connection = open_index(home.index_path)
+    keys = dict(connection.execute("select id, hash from window"))
+    assert len(keys) >= 4
+    assert {key: text_hash(text) for key, text in _texts(connection, list(keys))} == keys
