@@ -21,6 +21,7 @@ from djinn_memory.store.state import State
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.choice import Models
+    from djinn_memory.settings import SearchConfig
 
 _NO_MODEL = Problem("embedding", "embedding.provider is none, so only words were searched")
 _OVERTAKEN = Problem(
@@ -76,7 +77,7 @@ def ask(
             vaults,
             mode=mode,
             vector=vector,
-            limits=Limits(how.limit or settings.limit, settings.per_note, settings.per_document),
+            limits=_limits(settings, how),
             reorder=reorder,
             widen=_widen(mode, done) if expand == "prf" else None,
         )
@@ -94,6 +95,11 @@ def ask(
         milliseconds=(time.monotonic() - began) * 1000,
         steps=tuple(done.steps),
     )
+
+
+def _limits(settings: SearchConfig, how: How) -> Limits:
+    limit = how.limit or settings.limit
+    return Limits(limit, settings.per_note, settings.per_document, settings.excerpt)
 
 
 def _question(text: str, filters: Filters) -> tuple[Query, Filters]:

@@ -8,10 +8,10 @@ from itertools import zip_longest
 
 from msgspec.structs import replace
 
-from djinn_memory.config import LlmConfig
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import Problem, Step
 from djinn_memory.search.query import Query
+from djinn_memory.settings import LlmConfig
 
 MAX_WORDS = 12
 """More words than a question of ordinary length would drown it."""

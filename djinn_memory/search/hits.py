@@ -13,13 +13,16 @@ from djinn_memory.models import Hit, Vault
 from djinn_memory.notes.plain import inline
 from djinn_memory.search.fusion import shown
 from djinn_memory.search.pipeline import Candidate
-from djinn_memory.search.snippet import snippet
+from djinn_memory.search.snippet import answering, excerpt, place, snippet
 from djinn_memory.store.index import words
 from djinn_memory.store.sqlite import rows
 
+Place = tuple[int, int | None, Sequence[str]]
+"""As `models.Part`: an offset, the page and the headings from there on."""
+
 _SQL = """
-select chunk.id, memory.id, uid, type, plane, title, vault_id, path, first_line, last_line, page,
-    headings, text, created, updated, date, window.start, window.stop
+select memory.id, ordinal, uid, type, plane, title, vault_id, path, first_line, last_line, page,
+    parts, headings, text, created, updated, date, window.start, window.stop
 from chunk join memory on memory.id = memory_id join note on note.id = note_id
 left join window on window.id = ?
 where chunk.id = ?
@@ -32,13 +35,22 @@ def hit(
     rank: int,
     vaults: Mapping[int, Vault],
     matches: Callable[[str], bool],
+    characters: int,
 ) -> Hit:
-    """The hit for a candidate; its chunk must be in the index."""
+    """The hit for a candidate; its chunk must be in the index.
+
+    Its excerpt has at most so many `characters`.
+    """
     [row] = rows(connection, _SQL, (candidate.window_id, candidate.chunk_id))
-    (_, memory, uid, kind, plane, title, vault, path, first, last, page, headings, text, created,
-     updated, date, start, stop) = row  # fmt: skip
+    (memory, ordinal, uid, kind, plane, title, vault, path, first, last, page, parts, headings,
+     text, created, updated, date, start, stop) = row  # fmt: skip
     window = (start, stop) if start is not None and stop > start else (0, len(text))
-    excerpt, marks = snippet(text, window, matches)
+    heads = json.loads(headings)
+    if parts:
+        whole = [(0, page, heads), *json.loads(parts)]
+        (_, page, heads), window = _answer(text, window, whole, matches)
+    shown_part, marks = snippet(text, window, matches)
+    filename, total = document(connection, memory) if plane == "documents" else (None, None)
     legs = {"words": candidate.words, "meaning": candidate.meaning, "rerank": candidate.rerank}
     return Hit(
         rank=rank,
@@ -50,9 +62,14 @@ def hit(
         path=path,
         lines=(first, last),
         page_number=page,
-        heading=tuple(inline(heading) for heading in json.loads(headings)),
-        snippet=excerpt,
+        total_pages=total,
+        document_id=uid if plane == "documents" else None,
+        filename=filename,
+        chunk_index=ordinal,
+        heading=tuple(inline(heading) for heading in heads),
+        snippet=shown_part,
         marks=marks,
+        excerpt=excerpt(text, window, place(text, window, matches), characters),
         tags=tags(connection, memory),
         created=created,
         updated=updated,
@@ -63,6 +80,24 @@ def hit(
         feedback=candidate.feedback,
         before=candidate.before,
     )
+
+
+def _answer(
+    text: str, window: tuple[int, int], parts: Sequence[Place], matches: Callable[[str], bool]
+) -> tuple[Place, tuple[int, int]]:
+    """Which of the pages and sections of a chunk answers, and where in it."""
+    ends = [*(at for at, _, _ in parts[1:]), len(text)]
+    spans = [(at, end) for (at, _, _), end in zip(parts, ends, strict=True)]
+    best, inner = answering(text, window, spans, matches)
+    return parts[best], inner
+
+
+def document(connection: apsw.Connection, memory_id: int) -> tuple[str | None, int | None]:
+    """The file that a document was made from, and how many pages it has."""
+    sql = "select key, value from field where memory_id = ? and key in ('filename', 'total_pages')"
+    found: dict[str, str] = dict(rows(connection, sql, (memory_id,)))
+    pages = found.get("total_pages", "")
+    return found.get("filename"), int(pages) if pages.isdecimal() and len(pages) < 10 else None
 
 
 def context(vault: Vault, path: str) -> str | None:

@@ -7,9 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from djinn_memory.config import LlmConfig, secret
+from djinn_memory.config import secret
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.net import Server
+from djinn_memory.settings import LlmConfig
 
 MAX_TOKENS = 512
 """Of an answer: what djinn asks for is a few lines."""

@@ -28,11 +28,13 @@ RERANKED = 30
 
 
 class Limits(Struct, frozen=True):
-    """How many hits, in all and of one note."""
+    """How many hits, in all and of one note, and how much of each."""
 
     hits: int
     per_note: int
     per_document: int
+    excerpt: int
+    """Characters of a hit's excerpt."""
 
 
 def search(
@@ -70,7 +72,7 @@ def search(
         chosen = reorder(connection, query, chosen)[: limits.hits]
     matches = hits.matcher(connection, ranking.stems)
     found = tuple(
-        hits.hit(connection, candidate, place, numbered, matches)
+        hits.hit(connection, candidate, place, numbered, matches, limits.excerpt)
         for place, candidate in enumerate(chosen, 1)
     )
     spellings: tuple[str, ...] = ()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 from djinn_memory.notes.plain import plain
 
 LENGTH = 240
 """Characters of a snippet: three lines of a terminal."""
+
+WINDOW_WORTH = 0.45
+"""Of a word of the query that no other page has: less than one that two pages have."""
 
 _WORD = re.compile(
     "[\\w\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u0e31-\u0e4e\u3099\u309a]+"
@@ -42,6 +46,72 @@ def snippet(
     return f"{lead}{whole[start:end]}{tail}", marks
 
 
+def answering(
+    text: str,
+    window: tuple[int, int],
+    parts: Sequence[tuple[int, int]],
+    matches: Callable[[str], bool],
+) -> tuple[int, tuple[int, int]]:
+    """Which of the `parts` of `text`, its pages, answers best, and where: in `window` if it can.
+
+    That is the part with most of the query's words, each counted once and for less the more parts
+    have it. To hold the window, which is nearest in meaning, counts too, but less than a word.
+    """
+    held = [
+        [text[start + low : start + high].casefold() for low, high in spans]
+        for start, end in parts
+        for spans in [_matching(text[start:end], matches)]
+    ]
+    shared = Counter(word for words in held for word in set(words))
+
+    length = window[1] - window[0]
+
+    def rank(number: int) -> tuple[float, int, int]:
+        start, end = parts[number]
+        worth = sum(1 / shared[word] for word in sorted(set(held[number])))
+        if 0 < length < len(text):
+            within = max(0, min(end, window[1]) - max(start, window[0]))
+            worth += WINDOW_WORTH * within / length
+        return worth, len(held[number]), -number
+
+    best = max(range(len(parts)), key=rank)
+    low, high = parts[best]
+    start, end = max(low, window[0]), min(high, window[1])
+    if start < end and (not held[best] or _matching(text[start:end], matches)):
+        return best, (start, end)
+    return best, (low, high)
+
+
+def excerpt(text: str, window: tuple[int, int], at: int, characters: int) -> str:
+    """The plain text around `window`, cut at words, its line breaks kept.
+
+    At most `characters` long, the marks that stand where text was left out included. Of a window
+    that is longer, what is around the offset `at`.
+    """
+    if not characters:
+        return ""
+    whole = plain(text)
+    if len(whole.strip()) <= characters:
+        return whole.strip()
+    room = characters - 4
+    if room < 1:
+        return "…"[:characters]
+    low, high, place = (min(len(plain(text[:one])), len(whole)) for one in (*window, at))
+    start = (low + high - room) // 2 if high - low <= room else place - room // 4
+    start = max(0, min(start, len(whole) - room))
+    start, end = _whole_words(whole, start, start + room, room // 5)
+    lead = "… " if start > 0 else ""
+    tail = " …" if end < len(whole) else ""
+    return f"{lead}{whole[start:end].strip()}{tail}"
+
+
+def place(text: str, window: tuple[int, int], matches: Callable[[str], bool]) -> int:
+    """The offset in `text` of the densest matches in `window`; its middle where there are none."""
+    start, end = window
+    spans = _matching(text[start:end], matches)
+    return start + spans[_densest(spans)][0] if spans else (start + end) // 2
+
+
 def _matching(text: str, matches: Callable[[str], bool]) -> list[tuple[int, int]]:
     """Where the words of `text` that match stand; of a script without spaces, the pieces."""
     found: list[tuple[int, int]] = []
@@ -72,15 +142,20 @@ def _flat(text: str) -> str:
 
 def _best_start(spans: list[tuple[int, int]], length: int) -> int:
     """Where an excerpt begins that holds most matches, a little before the first of them."""
-    best, start = 0, 0
-    right = 0
+    start = spans[_densest(spans)][0] if spans else 0
+    return max(0, min(start - LENGTH // 4, length - LENGTH))
+
+
+def _densest(spans: list[tuple[int, int]]) -> int:
+    """The match from which on most others stand within a snippet's length."""
+    best = most = right = 0
     for left, (low, _) in enumerate(spans):
         right = max(right, left)
         while right < len(spans) and spans[right][1] <= low + LENGTH * 3 // 4:
             right += 1
-        if right - left > best:
-            best, start = right - left, low
-    return max(0, min(start - LENGTH // 4, length - LENGTH))
+        if right - left > most:
+            most, best = right - left, left
+    return best
 
 
 def _at_words(text: str, start: int, end: int) -> tuple[int, int]:
@@ -90,4 +165,16 @@ def _at_words(text: str, start: int, end: int) -> tuple[int, int]:
     if end < len(text):
         space = text.rfind(" ", max(start, end - 30), end)
         end = space if space > start else end
+    return start, end
+
+
+def _whole_words(text: str, start: int, end: int, reach: int) -> tuple[int, int]:
+    """The span without the words that it cuts, where they end within `reach`."""
+    if start > 0 and not text[start - 1].isspace():
+        space = next((at for at in range(start, start + reach) if text[at].isspace()), None)
+        start = start if space is None else space + 1
+    if end < len(text) and not text[end].isspace():
+        low = max(start, end - reach)
+        space = next((at for at in range(end - 1, low, -1) if text[at].isspace()), None)
+        end = end if space is None else space
     return start, end

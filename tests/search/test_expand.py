@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.config import LlmConfig
 from djinn_memory.djinn import Djinn
 from djinn_memory.home import Home
 from djinn_memory.search.expand import MAX_PASSAGE, MAX_WORDS, by_model, parse
 from djinn_memory.search.query import Query
 from djinn_memory.search.query import parse as parse_query
+from djinn_memory.settings import LlmConfig
 from tests.servers import ModelServer
 
 GOOD = "words: ebb, flood\nmeaning: The sea rises twice a day."

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from djinn_memory.config import LlmConfig
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.search.llm import MAX_TOKENS, TRIES, ask
+from djinn_memory.settings import LlmConfig
 from tests.servers import BROKEN, KEY, ModelServer, free_port, without_key
 
 pytestmark = pytest.mark.usefixtures("keys")
