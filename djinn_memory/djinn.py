@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from functools import cached_property, wraps
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 from djinn_memory import home as homes
 from djinn_memory.errors import Unavailable
-from djinn_memory.files import lock
 from djinn_memory.home import Home
 from djinn_memory.models import (
     Expand,
@@ -23,40 +22,16 @@ from djinn_memory.models import (
     Vault,
     silent,
 )
+from djinn_memory.store.mending import mending, store_errors
 
 if TYPE_CHECKING:
     import apsw
 
     from djinn_memory.embedding.choice import Models
     from djinn_memory.memories.catalogue import Detail, Entry, Known, Stats
+    from djinn_memory.memories.documents import Documents
     from djinn_memory.memories.status import Status
     from djinn_memory.store.state import State
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _mending(verb: Callable[Concatenate[Djinn, P], T]) -> Callable[Concatenate[Djinn, P], T]:
-    """Set a damaged database aside and do it again: all that is in one can be made anew."""
-
-    @wraps(verb)
-    def run(self: Djinn, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return verb(self, *args, **kwargs)
-        except _store_errors():
-            if not self._state.set_aside_damaged():
-                raise
-        return verb(self, *args, **kwargs)
-
-    return run
-
-
-def _store_errors() -> tuple[type[Exception], ...]:
-    import apsw
-
-    from djinn_memory.store.sqlite import Broken
-
-    return (apsw.Error, Broken)
 
 
 class Djinn:
@@ -96,11 +71,18 @@ class Djinn:
     def _index(self) -> apsw.Connection:
         return self._state.index
 
+    @cached_property
+    def documents(self) -> Documents:
+        """Files that became notes."""
+        from djinn_memory.memories.documents import Documents
+
+        return Documents(self._state, self.models, self._fresh_scope, self._progress)
+
     def close(self) -> None:
         """Release the files of the home; the next call opens them again."""
         self._state.close()
 
-    @_mending
+    @mending
     def index(self, vaults: Sequence[str] = (), *, rebuild: bool = False) -> IndexReport:
         """Bring the index up to date with all vaults, or those named; see `indexing`.
 
@@ -125,7 +107,7 @@ class Djinn:
         """
         self.models.use(text)
 
-    @_mending
+    @mending
     def search(
         self,
         text: str,
@@ -151,7 +133,7 @@ class Djinn:
         chosen = self.home.agent(agent)
         return ask(self._state, self.models, text, filters or Filters(), chosen, how)
 
-    @_mending
+    @mending
     def entries(
         self, filters: Filters | None = None, *, agent: str | None = None, limit: int = 50
     ) -> list[Entry]:
@@ -164,7 +146,7 @@ class Djinn:
         with snapshot(self._index):
             return entries(self._index, filters, vaults, limit)
 
-    @_mending
+    @mending
     def show(self, name: str, *, agent: str | None = None) -> tuple[Detail, str]:
         """A memory by id, path or title, and its text as it stands on the disk now."""
         from djinn_memory.memories.catalogue import detail, find
@@ -178,24 +160,23 @@ class Djinn:
         vault = next(vault for vault in vaults if vault.name == found.entry.vault)
         return found, decode(disk.read(vault, found.entry.path))[0]
 
-    @_mending
+    @mending
     def find(self, name: str, *, agent: str | None = None) -> Entry:
         """The memory that `name` means, as `show` would."""
         from djinn_memory.memories.catalogue import find
 
         return find(self._index, name, self._fresh_scope(agent, Filters()))
 
-    @_mending
+    @mending
     def delete(self, entry: Entry) -> Path:
         """Move a note to its vault's `.trash/`; returns where it lies now."""
         from djinn_memory.indexing.indexer import resolve_links
-        from djinn_memory.notes import vault as disk
         from djinn_memory.store.index import memories
         from djinn_memory.store.sqlite import transaction
 
         vault = next(vault for vault in self.home.vaults if vault.name == entry.vault)
-        with self.vault_lock(vault):
-            place = disk.trash(vault, entry.path)
+        with self._state.vault_lock(vault):
+            place = self._trash(vault, entry)
         # The note is gone, whether or not the index can be told now: a hit's file is looked for.
         with contextlib.suppress(Unavailable), self._state.lock(timeout=1):
             with transaction(self._index):
@@ -203,7 +184,19 @@ class Djinn:
             resolve_links(self._index, self.home.vaults, self.home.config.exclude)
         return place
 
-    @_mending
+    def _trash(self, vault: Vault, entry: Entry) -> Path:
+        from djinn_memory.notes import vault as disk
+
+        if entry.plane == "documents":
+            from djinn_memory.memories.filed import filed, remove
+
+            # With its original and its earlier versions.
+            for one in filed(self._index, [vault]):
+                if one.note_id == entry.note_id:
+                    return remove(one)[0]
+        return disk.trash(vault, entry.path)
+
+    @mending
     def stats(self, filters: Filters | None = None, *, agent: str | None = None) -> Stats:
         """Counts of what `agent` sees."""
         from djinn_memory.memories.catalogue import stats
@@ -214,7 +207,7 @@ class Djinn:
         with snapshot(self._index):
             return stats(self._index, filters, vaults)
 
-    @_mending
+    @mending
     def status(self) -> Status:
         """The state of the home; reads only, and makes nothing that is not there."""
         from djinn_memory.memories.status import status
@@ -234,13 +227,8 @@ class Djinn:
         try:
             with contextlib.closing(peek(self.home.index_path)) as connection:
                 return known(connection, what, vaults)
-        except _store_errors():
+        except store_errors():
             return []
-
-    def vault_lock(self, vault: Vault) -> contextlib.AbstractContextManager[None]:
-        """Hold a vault against other writers of this home."""
-        name = vault.id.replace("/", "-").replace(":", "-")
-        return lock(self.home.state / "locks" / f"{name}.lock")
 
     def _fresh_scope(self, agent: str | None, filters: Filters) -> tuple[Vault, ...]:
         from djinn_memory.indexing.refresh import settle_links, sweep

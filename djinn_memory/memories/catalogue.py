@@ -59,7 +59,7 @@ class Detail(Struct, frozen=True):
     problem: str | None
 
 
-Known = Literal["tag", "type", "title"]
+Known = Literal["tag", "type", "title", "document"]
 
 
 class Stats(Struct, frozen=True):
@@ -149,12 +149,18 @@ def detail(connection: apsw.Connection, entry: Entry, vaults: Sequence[Vault]) -
 
 
 def known(connection: apsw.Connection, what: Known, vaults: Sequence[Vault]) -> list[str]:
-    """All tags, types or titles in these vaults, in order of the alphabet."""
+    """All tags, types, titles or files of documents in these vaults, in alphabetical order."""
     where, values = condition(Filters(), vault_ids(connection, vaults))
     source = "memory join note on note.id = note_id"
     if what == "tag":
         source += " join tag on tag.memory_id = memory.id"
-    sql = f"select distinct {what} from {source} where {where} and {what} is not null order by 1"
+    column: str = what
+    if what == "document":
+        source += " join field on field.memory_id = memory.id and key = 'filename'"
+        where, column = f"{where} and plane = 'documents'", "value"
+    sql = (
+        f"select distinct {column} from {source} where {where} and {column} is not null order by 1"
+    )
     return [name for (name,) in connection.execute(sql, values)]
 
 

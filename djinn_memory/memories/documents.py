@@ -1,0 +1,206 @@
+"""The verbs for documents: ingest files, list, show, remove, cut anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from djinn_memory.documents.sources import Source
+from djinn_memory.errors import DjinnError, NotFound, Refused, Unavailable, UsageError
+from djinn_memory.files import inside, write_atomic
+from djinn_memory.memories import filed
+from djinn_memory.memories.filed import DocumentEntry, Filed
+from djinn_memory.models import Filters, Problem, ProgressCallback, Strategy, Vault
+from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
+from djinn_memory.notes.note import parse
+from djinn_memory.notes.pages import pages
+from djinn_memory.store.ledger import Event
+from djinn_memory.store.mending import mending
+from djinn_memory.store.state import State
+
+if TYPE_CHECKING:
+    from djinn_memory.embedding.choice import Models
+    from djinn_memory.memories.wish import Ask, IngestReport, Tell, Wish
+
+Entries: TypeAlias = list[DocumentEntry]
+Paths: TypeAlias = list[Path]
+Scope = Callable[[str | None, Filters], tuple[Vault, ...]]
+
+
+class Shown(Struct, frozen=True):
+    """A document and its text."""
+
+    entry: DocumentEntry
+    page: int | None
+    """The page whose text it is; None for all of it."""
+    text: str
+    versions: tuple[str, ...]
+    """Paths of earlier versions, and of their originals, in the vault."""
+
+
+class Reprocessed(Struct, frozen=True):
+    """A document that was cut anew."""
+
+    entry: DocumentEntry
+    embedded: int
+    problems: tuple[Problem, ...]
+
+
+class Documents:
+    """The documents of a home. `scope` gives the vaults that an agent sees, looked around in."""
+
+    def __init__(
+        self, state: State, models: Models, scope: Scope, progress: ProgressCallback
+    ) -> None:
+        self._state = state
+        self._models = models
+        self._scope = scope
+        self._progress = progress
+
+    @mending
+    def ingest(
+        self,
+        sources: Sequence[Source],
+        wish: Wish,
+        *,
+        missing: Sequence[tuple[str, DjinnError]] = (),
+        agent: str | None = None,
+        tell: Tell,
+        ask: Ask,
+    ) -> IngestReport:
+        """Make documents of files; see `memories.ingest.ingest`."""
+        from djinn_memory.memories.ingest import ingest
+
+        chosen = self._state.home.agent(agent)
+        return ingest(
+            self._state, self._models, sources, wish, chosen,
+            missing=missing, tell=tell, ask=ask, progress=self._progress,
+        )  # fmt: skip
+
+    @mending
+    def list(self, *, agent: str | None = None, vaults: Sequence[str] = ()) -> Entries:
+        """The documents that `agent` sees, by file name, then the files that became none."""
+        seen = self._scope(agent, Filters(vaults=tuple(vaults)))
+        found = [self._entry(one) for one in filed.filed(self._state.index, seen)]
+        found.sort(key=lambda one: (one.filename.casefold(), one.vault, one.path or ""))
+        return found + self._unfinished(seen)
+
+    @mending
+    def show(self, name: str, *, page: int | None = None, agent: str | None = None) -> Shown:
+        """A document, and its text or that of one page, as it stands on the disk now.
+
+        `NotFound` for a page that it does not have.
+        """
+        found = self._document(name, agent)
+        note = parse(found.path, disk.read(found.vault, found.path), found.vault.dialect)
+        entry = self._entry(found)
+        text = note.text[note.body :].strip("\n")
+        if page is not None:
+            there = {one.number: one for one in pages(note.text, note.body)}
+            if page not in there:
+                has = f"pages {min(there)} to {max(there)}" if there else "no pages"
+                raise NotFound(f"no page {page} in {entry.filename}; it has {has}")
+            text = note.text[there[page].start : there[page].end].strip("\n")
+        return Shown(entry, page, text, tuple(filed.history(found)))
+
+    @mending
+    def find(self, name: str, *, agent: str | None = None) -> DocumentEntry:
+        """The document that `name` means, or the file of that name that failed."""
+        found = self._find(name, agent)
+        return found if isinstance(found, DocumentEntry) else self._entry(found)
+
+    @mending
+    def remove(self, name: str, *, agent: str | None = None) -> Paths:
+        """Move a document, its original and its earlier versions to the vault's trash.
+
+        A file that failed is forgotten. Returns where its files lie now.
+        """
+        from djinn_memory.indexing.indexer import update
+
+        found = self._find(name, agent)
+        if isinstance(found, DocumentEntry):
+            [vault] = self._state.home.named((found.vault,))
+            source = found.source or ""
+            data = {"vault": vault.id, "name": found.filename, "source": source}
+            event = Event("document.forgotten", filed.subject(vault, source), data)
+            self._state.ledger.append([event])
+            return []
+        with self._state.vault_lock(found.vault):
+            moved = filed.remove(found)
+        # It is gone, whether or not the index can be told now: a hit's file is looked for.
+        with suppress(Unavailable), self._state.lock(timeout=1):
+            update(self._state.index, [found.vault], exclude=self._state.home.config.exclude)
+        return moved
+
+    @mending
+    def reprocess(self, name: str, wish: Wish, *, agent: str | None = None) -> Reprocessed:
+        """Cut a document as `wish` says, and index it; its text stays as it is in the note."""
+        from djinn_memory.memories.filing import plan_fields
+        from djinn_memory.memories.ingest import index, plan_of
+
+        found = self._document(name, agent)
+        if found.vault.read_only:
+            raise Refused(f"vault {found.vault.name} is read-only; its notes are not changed")
+        if wish.strategy is None:
+            was = found.fields.get("chunk_strategy")
+            wish = replace(wish, strategy=next((s for s in get_args(Strategy) if s == was), None))
+        plan = plan_of(self._state.home, wish)
+        with self._state.vault_lock(found.vault):
+            data = disk.read(found.vault, found.path)
+            note = parse(found.path, data, found.vault.dialect)
+            fields = plan_fields(plan, note.text[note.body :], self._models.name)
+            fields["processed_at"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            for key, value in fields.items():
+                if value is not None or key in found.fields:
+                    data = frontmatter.edit(data, (key,), value)
+            write_atomic(inside(found.vault.root, found.path), data)
+        paths = {f"{found.vault.name}/{found.path}"}
+        embedded, problems = index(self._state, self._models, found.vault, paths, self._progress)
+        return Reprocessed(self._entry(self._at(found)), embedded, tuple(problems))
+
+    def _at(self, document: Filed) -> Filed:
+        """The document as the index has it now."""
+        for one in filed.filed(self._state.index, [document.vault]):
+            if one.path == document.path:
+                return one
+        raise NotFound(f"{document.vault.name}/{document.path} is gone")
+
+    def _entry(self, document: Filed) -> DocumentEntry:
+        return filed.entry(document, embeds=self._models.embedder is not None)
+
+    def _find(self, name: str, agent: str | None) -> Filed | DocumentEntry:
+        seen = self._scope(agent, Filters())
+        try:
+            return filed.find(filed.filed(self._state.index, seen), name)
+        except NotFound:
+            failed = [
+                one
+                for one in self._unfinished(seen)
+                if one.status == "failed" and name in (one.filename, one.source)
+            ]
+            if len(failed) > 1:
+                places = ", ".join(f"{one.source} in {one.vault}" for one in failed)
+                raise UsageError(
+                    f"{name!r} could be any of: {places}; name one by its whole path"
+                ) from None
+            if failed:
+                return failed[0]
+            raise
+
+    def _document(self, name: str, agent: str | None) -> Filed:
+        found = self._find(name, agent)
+        if isinstance(found, DocumentEntry):
+            raise NotFound(f"{name!r} is no document: it {found.reason}")
+        return found
+
+    def _unfinished(self, seen: Sequence[Vault]) -> Entries:
+        ledger = self._state.ledger_if_any
+        locks = self._state.home.state / "locks"
+        return filed.unfinished(ledger, locks, seen) if ledger else []

@@ -1,0 +1,207 @@
+"""Writes a document that was read as a note of its vault, and keeps the version before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any, get_args
+
+from msgspec import Struct
+
+from djinn_memory.chunking.plans import count
+from djinn_memory.chunking.strategies import Plan
+from djinn_memory.documents import shelf
+from djinn_memory.documents.document import Document
+from djinn_memory.documents.note import HISTORY, extension, text, title_of
+from djinn_memory.documents.shelf import Keep, Place
+from djinn_memory.documents.titles import clean
+from djinn_memory.errors import Refused
+from djinn_memory.files import inside
+from djinn_memory.interrupts import deferred
+from djinn_memory.memories.filed import Filed, head, original_path
+from djinn_memory.memories.lineage import File
+from djinn_memory.memories.wish import Outcome, Wish
+from djinn_memory.models import DocumentType, Vault
+from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
+from djinn_memory.notes.ids import new_id
+from djinn_memory.notes.slugs import fold, unique
+from djinn_memory.notes.text import decode
+
+_OWN = (
+    "id", "title", "type", "document_type", "author", "subject", "filename", "content_type",
+    "file_size_bytes", "sha256", "total_pages", "chunk_strategy", "chunk_size", "chunk_overlap",
+    "total_chunks", "embedding_model", "uploaded_at", "processed_at", "original", "version",
+    "supersedes",
+)  # fmt: skip
+"""What djinn says of a document; all else in its front matter is the user's, and is carried over
+to the next version."""
+
+
+class Filing(Struct, frozen=True):
+    """Where documents go, and how."""
+
+    vault: Vault
+    wish: Wish
+    plan: Plan
+    keep: Keep
+    model: str | None
+    """What a person calls the model that embeds."""
+
+
+def file(
+    filing: Filing,
+    source: File,
+    before: Filed | None,
+    document: Document,
+    words: str,
+    cut: Mapping[str, Any],
+) -> Outcome:
+    """Write a document, which supersedes `before`. The caller holds the vault.
+
+    `words` are its `body` and `cut` its `plan_fields`, which take time that others need not wait.
+    Raises `Refused` and `OSError`, and then nothing is there but what was before.
+    """
+    vault, keep = filing.vault, filing.keep
+    name = source.source.name
+    if keep == "link" and not source.source.lasting:
+        keep = "copy"
+    suffix = extension(name, document.content_type)
+    if before:
+        where = _same_place(before, suffix, keep)
+    else:
+        where = shelf.place(vault, source.label, suffix, keep)
+    fields = {**_fields(filing, source, before, document, where), **cut}
+    data = text(fields, words).encode("utf-8", "replace")
+    if len(data) > disk.MAX_BYTES:
+        raise Refused(f"has {len(data):,} bytes of text, too much for a note; split the file")
+    # Ctrl-C waits until the note is beside its original.
+    with deferred():
+        if before:
+            _supersede(before, where, data, source.source.path, keep)
+        else:
+            shelf.put(vault, where, data, source.source.path, keep)
+    return Outcome(
+        file=str(source.source.path),
+        filename=name,
+        status="ingested",
+        document_id=fields["id"],
+        title=fields["title"],
+        vault=vault.name,
+        path=where.note,
+        content_type=document.content_type,
+        total_pages=fields["total_pages"],
+        chunks_created=fields["total_chunks"],
+        chunk_strategy=filing.plan.strategy,
+        chunk_size_tokens=None if filing.plan.strategy == "words" else filing.plan.size,
+        document_type=fields["document_type"],
+        version=fields["version"] or 1,
+        warnings=document.warnings,
+        metadata={key: value for key, value in fields.items() if value is not None},
+    )
+
+
+def _fields(
+    filing: Filing, source: File, before: Filed | None, document: Document, where: Place
+) -> dict[str, Any]:
+    """What the front matter says, but for how the text is cut."""
+    name, wish = source.source.name, filing.wish
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "id": new_id(),
+        "title": clean(wish.title) or title_of(document, name),
+        "type": "document",
+        **(_carried(before) if before else {}),
+        "document_type": _document_type(wish, before),
+        "author": clean(document.author) or None,
+        "subject": clean(document.subject) or None,
+        "filename": clean(name),
+        "content_type": document.content_type,
+        "file_size_bytes": source.size,
+        "sha256": source.sha256,
+        "total_pages": len(document.pages) if document.paged else None,
+        "uploaded_at": now,
+        "processed_at": now,
+        "original": f"[[{PurePosixPath(where.original).name}]]" if where.original else None,
+        "version": before.version + 1 if before else None,
+        "supersedes": before.id if before else None,
+    }
+
+
+def plan_fields(plan: Plan, words: str, model: str | None) -> dict[str, Any]:
+    """What the front matter says of how a document's text is cut."""
+    return {
+        "chunk_strategy": plan.strategy,
+        "chunk_size": plan.size,
+        "chunk_overlap": plan.overlap,
+        "total_chunks": count(words, plan),
+        "embedding_model": model,
+    }
+
+
+def _supersede(before: Filed, where: Place, note: bytes, source: Path, keep: Keep) -> None:
+    root, old = before.vault.root.resolve(), original_path(before)
+    beside = old and PurePosixPath(old).parent == PurePosixPath(before.path).parent
+    number = _free_version(before)
+    retired = shelf.retire(before.vault, before.path, old if beside else None, number)
+    if not old:
+        shelf.put(before.vault, where, note, source, keep)
+        return
+    kept = root / f"{retired.removesuffix('.md')}{''.join(PurePosixPath(old).suffixes)}"
+    try:
+        shelf.put(before.vault, where, note, source, keep)
+    except BaseException:
+        if old == where.original and os.path.lexists(kept):
+            # The note is still that of before, and so must be what lies beside it.
+            kept.replace(root / old)
+        raise
+    # The old one lies elsewhere, or none is kept any more: its version in the history has it.
+    if old != where.original and not os.path.lexists(kept):
+        (root / old).replace(kept)
+    elif old != where.original:
+        (root / old).unlink()
+
+
+def _free_version(before: Filed) -> int:
+    """The number under which the history has this version, or has none yet.
+
+    A note that was moved leaves its name to another, whose versions are none of its own.
+    """
+    stem, number = PurePosixPath(before.path).stem, before.version
+    folder = inside(before.vault.root, HISTORY)
+    while (folder / f"{stem}.v{number}.md").exists():
+        if head(before.vault, f"{HISTORY}/{stem}.v{number}.md").get("id") == before.id:
+            break
+        number += 1
+    return number
+
+
+def _same_place(before: Filed, suffix: str, keep: Keep) -> Place:
+    """The place of the next version of a document; its original takes no other file's name."""
+    where = shelf.same_place(before.path, suffix, keep)
+    if not where.original or where.original == original_path(before):
+        return where
+    folder = inside(before.vault.root, str(PurePosixPath(before.path).parent))
+    taken = {fold(name) for name in _names(folder)}
+    name = unique(PurePosixPath(before.path).stem, lambda one: fold(one + suffix) in taken)
+    return Place(where.note, str(PurePosixPath(before.path).parent / (name + suffix)))
+
+
+def _names(folder: Path) -> Sequence[str]:
+    return os.listdir(folder) if folder.is_dir() else ()  # noqa: PTH208
+
+
+def _carried(before: Filed) -> dict[str, Any]:
+    """What the user may have written into the front matter of the version before."""
+    data = disk.read(before.vault, before.path)
+    fields = frontmatter.read(decode(data)[0]).fields
+    return {key: value for key, value in fields.items() if value and fold(key.strip()) not in _OWN}
+
+
+def _document_type(wish: Wish, before: Filed | None) -> DocumentType:
+    """As it is wished, else as the version before was."""
+    was = before.fields.get("document_type") if before else None
+    kept: DocumentType = next((one for one in get_args(DocumentType) if one == was), "general")
+    return wish.document_type or kept

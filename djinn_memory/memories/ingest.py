@@ -1,0 +1,320 @@
+"""Turns files into documents: read by workers, written as notes, indexed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from contextlib import closing
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from djinn_memory.chunking.plans import context_window
+from djinn_memory.chunking.strategies import Plan, plan
+from djinn_memory.documents import shelf
+from djinn_memory.documents.document import Document, Order
+from djinn_memory.documents.note import body, stem
+from djinn_memory.documents.process import Limits
+from djinn_memory.documents.sources import Source, fingerprint
+from djinn_memory.documents.workers import Failed, Read, Started, read_all
+from djinn_memory.embedding.choice import Models
+from djinn_memory.errors import DjinnError, NotFound, Refused, Unavailable
+from djinn_memory.files import held, lock
+from djinn_memory.home import Home
+from djinn_memory.memories.filed import (
+    Filed,
+    filed,
+    head,
+    run_lock,
+    source_of,
+    subject,
+)
+from djinn_memory.memories.filing import Filing, file, plan_fields
+from djinn_memory.memories.lineage import File, current, predecessors, unchanged
+from djinn_memory.memories.run import Job, Run
+from djinn_memory.memories.wish import Ask, IngestReport, Outcome, Tell, Wish, unasked
+from djinn_memory.models import Problem, ProgressCallback, Vault
+from djinn_memory.notes.slugs import slug
+from djinn_memory.store.state import State
+
+MOST_WORKERS = 4
+"""A worker may take a gigabyte, and the disk is one."""
+
+
+def plan_of(home: Home, wish: Wish) -> Plan:
+    """How documents are to be cut; `UsageError` for a size out of range or an unknown model."""
+    settings = home.config.documents
+    window = context_window(wish.model_context or settings.model_context, settings.model_contexts)
+    return plan(
+        wish.strategy or settings.strategy,
+        window=window,
+        size=wish.chunk_size,
+        overlap=wish.chunk_overlap,
+    )
+
+
+def ingest(
+    state: State,
+    models: Models,
+    sources: Sequence[Source],
+    wish: Wish,
+    agent: str,
+    *,
+    missing: Sequence[tuple[str, DjinnError]] = (),
+    tell: Tell,
+    ask: Ask = unasked,
+    progress: ProgressCallback,
+) -> IngestReport:
+    """Make documents of `sources` in the vault that `wish` names, else in the agent's own.
+
+    `missing` are paths that lead to no file, for the report. A file that cannot be read costs
+    only itself. Whatever is done when this is interrupted stays.
+    """
+    from djinn_memory.indexing.indexer import update
+
+    began = time.monotonic()
+    home = state.home
+    [vault] = home.scope(agent, (wish.vault or agent,))
+    if vault.read_only:
+        raise Refused(f"vault {vault.name} is read-only; choose another with --vault")
+    if not vault.root.is_dir() and not vault.root.is_relative_to(home.root):
+        # A disk that is not plugged in: what is written there now is hidden when it is.
+        raise NotFound(f"the folder of vault {vault.name} is gone: {vault.root}; restore it")
+    run = Run(state, models, vault, wish, plan_of(home, wish), tell, ask)
+    for path, error in missing:
+        run.settle(Outcome(path, PurePosixPath(path).name, "failed", str(error)))
+    # The index says what is there already, so it must know of all documents.
+    with state.lock(timeout=30):
+        update(state.index, [vault], exclude=home.config.exclude, progress=progress)
+    _sweep(run)
+    alive = run_lock(home.state / "locks", run.id)
+    try:
+        with lock(alive):
+            jobs = _jobs(run, sources)
+            run.note("pending", [job.source for job in jobs])
+            _read(run, jobs)
+    finally:
+        alive.unlink(missing_ok=True)
+    embedded, problems = _index(run, progress)
+    return _report(run.outcomes, embedded, time.monotonic() - began, problems)
+
+
+def _sweep(run: Run) -> None:
+    """Remove what killed runs left."""
+    shelf.sweep(run.vault)
+    for path in (run.state.home.state / "locks").glob("ingest-*.lock"):
+        if not held(path):
+            path.unlink(missing_ok=True)
+
+
+def _report(
+    outcomes: Sequence[Outcome], embedded: int, seconds: float, problems: Sequence[Problem]
+) -> IngestReport:
+    counts = Counter(one.status for one in outcomes)
+    return IngestReport(
+        done=counts["ingested"],
+        skipped=counts["skipped"],
+        failed=counts["failed"],
+        documents=tuple(outcomes),
+        embedded=embedded,
+        seconds=seconds,
+        problems=tuple(problems),
+    )
+
+
+def _index(run: Run, progress: ProgressCallback) -> tuple[int, Sequence[Problem]]:
+    """Make what was ingested findable, also by a run before that did not come so far."""
+    paths = {f"{run.vault.name}/{one}" for one in run.written}
+    waits = run.models.embedder and any(one.waiting for one in filed(run.state.index, [run.vault]))
+    return index(run.state, run.models, run.vault, paths, progress) if paths or waits else (0, ())
+
+
+def index(
+    state: State, models: Models, vault: Vault, paths: Set[str], progress: ProgressCallback
+) -> tuple[int, Sequence[Problem]]:
+    """Index a vault in which the documents at `paths` were written.
+
+    Returns how many texts were embedded, and what went wrong with them or beside all notes.
+    """
+    from djinn_memory.indexing.indexer import update
+    from djinn_memory.indexing.refresh import index
+
+    if held(state.home.state / "embed.lock"):
+        # Another process embeds, and will embed these too.
+        with state.lock(timeout=30):
+            update(state.index, [vault], exclude=state.home.config.exclude, progress=progress)
+        return 0, ()
+    try:
+        report = index(state, models, [vault], whole=False, rebuild=False, progress=progress)
+    except Unavailable as error:
+        # The documents are written, and found by words.
+        return 0, [Problem("embedding", str(error))]
+    # A note that is broken elsewhere is `djinn index`'s to tell.
+    return report.embedded, [
+        one
+        for one in report.problems
+        if (one.what in paths or "/" not in one.what) and one not in state.problems
+    ]
+
+
+def _jobs(run: Run, sources: Sequence[Source]) -> list[Job]:
+    """The files that are not documents yet, and which document each one replaces."""
+    there = filed(run.state.index, [run.vault])
+    by_bytes = {one.fields.get("sha256"): one for one in there}
+    first: dict[str, Job] = {}
+    kinds: dict[str, set[str]] = {}
+    for source in sources:
+        kinds.setdefault(slug(stem(source.name)), set()).add(_kind(source))
+    files = [one for one in (_file(run, source, kinds) for source in sources) if one]
+    for one, before in zip(files, predecessors(there, files), strict=True):
+        source = one.source
+        if one.sha256 in by_bytes:
+            document = by_bytes[one.sha256]
+            _skip(run, source, _again(document.path, run.wish), document.id)
+        elif one.sha256 in first and one.size:
+            # Not "already ingested": that one may fail yet.
+            job = first[one.sha256]
+            job.twins.append(source)
+            run.settle(_outcome(run, source, "skipped", f"has the same bytes as {job.source.name}"))
+        else:
+            # What is piped without a title has a name that says nothing.
+            named = source.lasting or run.wish.title
+            first[one.sha256] = Job(one, before if named else None)
+    return list(first.values())
+
+
+def _kind(source: Source) -> str:
+    return PurePosixPath(source.name).suffix[1:].lower()
+
+
+def _again(path: str, wish: Wish) -> str:
+    why = f"already ingested as {path}"
+    if wish.strategy or wish.chunk_size or wish.chunk_overlap or wish.model_context:
+        why += "; `djinn document reprocess` cuts it anew"
+    return why
+
+
+def _file(run: Run, source: Source, kinds: Mapping[str, set[str]]) -> File | None:
+    """What is known of a file before it is read; None for one that need not or cannot be.
+
+    Of files that differ by extension only, each has it in its note's name: else which is first
+    read would decide.
+    """
+    try:
+        note = _note(run, source.path)
+        if note:
+            _skip(run, source, f"is a note already, {note}", None)
+            return None
+        sha256, size = fingerprint(source.path)
+    except (DjinnError, OSError) as error:
+        why = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+        _fail(run, source, why)
+        return None
+    label = stem(source.name)
+    if len(kinds[slug(label)]) > 1:
+        label += f" {_kind(source)}"
+    return File(source, sha256, size, run.was.get(subject(run.vault, source_of(source))), label)
+
+
+def _read(run: Run, jobs: Sequence[Job]) -> None:
+    settings = run.state.home.config.documents
+    cores = os.cpu_count() or 1
+    limits = Limits(settings.timeout, settings.memory, settings.workers or min(cores, MOST_WORKERS))
+    languages = settings.ocr_languages if run.wish.ocr else None
+
+    def order(source: Source, password: str | None) -> Order:
+        return Order(source.path, source.name, password, languages)
+
+    orders = {order(job.source, run.wish.password): job for job in jobs}
+    while orders:
+        locked: dict[Order, Job] = {}
+        with closing(read_all(orders, limits)) as events:
+            for event in events:
+                job = orders[event.order]
+                run.tell(event)
+                if isinstance(event, Started):
+                    run.note("processing", [job.source])
+                elif isinstance(event, Read):
+                    _finish(run, job, event.document)
+                elif isinstance(event, Failed) and event.locked:
+                    password = run.ask(job.source.name, event.why)
+                    if password is None:
+                        _fail(run, job.source, event.why)
+                    else:
+                        locked[order(job.source, password)] = job
+                elif isinstance(event, Failed):
+                    _fail(run, job.source, event.why)
+        orders = locked
+
+
+def _finish(run: Run, job: Job, document: Document) -> None:
+    """Write a document that was read."""
+    filing = _filing(run)
+    words = body(document)
+    cut = plan_fields(run.plan, words, filing.model)
+    try:
+        with run.state.vault_lock(run.vault):
+            twin = shelf.holder(run.vault, job.file.sha256, run.began_ns, run.written)
+            if twin:
+                # Another process was faster.
+                why = f"already ingested as {twin}"
+                _skip(run, job.source, why, head(run.vault, twin).get("id"))
+                return
+            before = _renewed(run, job.replaces)
+            if before and before.fields.get("sha256") == job.file.sha256:
+                _skip(run, job.source, f"already ingested as {before.path}", before.id)
+                return
+            outcome = file(filing, job.file, before, document, words, cut)
+    except DjinnError as error:
+        _fail(run, job.source, str(error))
+    except OSError as error:
+        _fail(run, job.source, f"cannot be written into the vault: {error.strerror or error}")
+    else:
+        for source in (job.source, *job.twins):
+            run.done(source, outcome.document_id)
+        run.settle(outcome)
+
+
+def _filing(run: Run) -> Filing:
+    keep = run.state.home.config.documents.keep_originals
+    return Filing(run.vault, run.wish, run.plan, keep, run.models.name)
+
+
+def _renewed(run: Run, before: Filed | None) -> Filed | None:
+    """`before` as it is now: it may have been moved, removed or superseded meanwhile."""
+    from djinn_memory.indexing.indexer import update
+
+    if before is None or unchanged(before):
+        return before
+    with run.state.lock(timeout=30):
+        update(run.state.index, [run.vault], exclude=run.state.home.config.exclude)
+    return current(before, filed(run.state.index, [run.vault]))
+
+
+def _note(run: Run, path: Path) -> str | None:
+    """The note that a file is; None for what is no note of this home."""
+    if path.suffix.lower() == ".md":
+        # Unlike `resolve` this bears links in a circle.
+        whole = Path(os.path.realpath(path))
+        for vault in run.state.home.vaults:
+            root = Path(os.path.realpath(vault.root))
+            if whole.is_relative_to(root):
+                return f"{vault.name}/{whole.relative_to(root).as_posix()}"
+    return None
+
+
+def _skip(run: Run, source: Source, why: str, document: str | None) -> None:
+    run.done(source, document)
+    run.settle(_outcome(run, source, "skipped", why))
+
+
+def _fail(run: Run, source: Source, why: str) -> None:
+    run.note("failed", [source], why=why)
+    run.settle(_outcome(run, source, "failed", why))
+
+
+def _outcome(run: Run, source: Source, status: Literal["skipped", "failed"], why: str) -> Outcome:
+    vault = run.vault.name if status == "skipped" else None
+    file = str(source.path) if source.lasting else source.name
+    return Outcome(file, source.name, status, why, vault=vault)
