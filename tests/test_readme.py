@@ -22,7 +22,7 @@ OLLAMA = 11434
 def commands() -> list[str]:
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines()]
-    return [line for line in lines if re.match(r"(\w+=\S+ )?djinn |cd ", line)]
+    return [line for line in lines if re.match(r"(\w+=\S+ )?djinn |cd |cat ", line)]
 
 
 def test_commands_of_the_readme_work(tmp_path: Path, sample: Path) -> None:
@@ -30,6 +30,13 @@ def test_commands_of_the_readme_work(tmp_path: Path, sample: Path) -> None:
     (tmp_path / "notes" / "inbox").mkdir(exist_ok=True)
     (tmp_path / "notes" / "inbox" / "old-idea.md").write_text("An old idea.\n")
     (tmp_path / "finn").mkdir()
+    # The README's first command after `cd` works in the new home.
+    (tmp_path / "memory").mkdir()
+    manual = ROOT / "docs" / "samples" / "tide-gauge-manual.pdf"
+    shutil.copy(manual, tmp_path / "memory" / "technical-spec.pdf")
+    (tmp_path / "memory" / "minutes.txt").write_text("The mole gets a new lamp.\n")
+    (tmp_path / "papers" / "more").mkdir(parents=True)
+    (tmp_path / "papers" / "more" / "notice.txt").write_text("No anchoring within the moles.\n")
     (tmp_path / "notes" / "minutes").mkdir()
     (tmp_path / "models").mkdir()
     tiny_model(tmp_path / "made").rename(tmp_path / "models" / "bge-small-en-v1.5")

@@ -1,4 +1,4 @@
-"""Shows the main job on the sample memory: index it, then search by words, meaning and a filter."""
+"""Shows the main job on the sample memory: index it, search it in three ways, ingest a document."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".demo"
+SAMPLES = ROOT / "docs" / "samples"
 DJINN = Path(sys.executable).with_name("djinn")
 
 
@@ -32,6 +33,17 @@ def main() -> None:
     djinn("memory", "search", "why did we not build an iPhone app?", "-n", "2")
     print("\nWith a filter:")
     djinn("memory", "search", "offline", "--type", "decision", "--tag", "offline", "-n", "2")
+    print("\nA document, and an answer that cites its page:")
+    djinn("ingest", str(SAMPLES / "tide-gauge-manual.pdf"), "--vault", "shared")
+    djinn(
+        "memory",
+        "search",
+        "how hot may it get before it switches itself off?",
+        "--plane",
+        "documents",
+        "-n",
+        "1",
+    )
     program = DJINN.relative_to(ROOT) if DJINN.is_relative_to(ROOT) else DJINN
     print(
         f"""

@@ -15,7 +15,7 @@ from typing import Any
 import config_docs
 import msgspec
 
-from djinn_memory import config
+from djinn_memory import settings
 from djinn_memory.cli.schemas import outputs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,11 +27,12 @@ USUAL = {
     "problems": "What went wrong beside the answer.",
 }
 SETTINGS = {
-    config.Config: "",
-    config.VaultConfig: "vaults.*.",
-    config.EmbeddingConfig: "embedding.",
-    config.SearchConfig: "search.",
-    config.LlmConfig: "llm.",
+    settings.Config: "",
+    settings.VaultConfig: "vaults.*.",
+    settings.EmbeddingConfig: "embedding.",
+    settings.SearchConfig: "search.",
+    settings.DocumentsConfig: "documents.",
+    settings.LlmConfig: "llm.",
 }
 """Where in the settings a struct stands: their descriptions are the comments of the example."""
 HEAD = """# JSON output

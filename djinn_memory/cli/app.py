@@ -11,7 +11,7 @@ import typer
 
 from djinn_memory import __version__
 from djinn_memory.cli import completion, start
-from djinn_memory.cli.commands import agent, config, home, memory, trust, vault
+from djinn_memory.cli.commands import agent, config, document, home, ingest, memory, trust, vault
 from djinn_memory.cli.output import clean, talk
 from djinn_memory.errors import DjinnError
 
@@ -72,7 +72,9 @@ def common(
 
 home.register(app)
 trust.register(app)
+ingest.register(app)
 app.add_typer(memory.app, name="memory")
+app.add_typer(document.app, name="document")
 app.add_typer(vault.app, name="vault")
 app.add_typer(agent.app, name="agent")
 app.add_typer(config.app, name="config")

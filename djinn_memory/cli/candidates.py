@@ -93,12 +93,22 @@ agents = _of_home(lambda djinn, line: djinn.home.config.agents)
 keys = _of_home(_keys)
 tags = _of_home(lambda djinn, line: djinn.known("tag", agent=line.agent))
 titles = _of_home(lambda djinn, line: djinn.known("title", agent=line.agent))
+documents = _of_home(lambda djinn, line: djinn.known("document", agent=line.agent))
 _types = _of_home(lambda djinn, line: djinn.known("type", agent=line.agent))
 
 
 def types(ctx: typer.Context) -> list[str]:
     """The types of the index and those that djinn knows."""
     return sorted({*_types(ctx), *(kind for kinds in PLANES.values() for kind in kinds)})
+
+
+def _models(djinn: Djinn, line: Line) -> Iterable[str]:
+    from djinn_memory.chunking.plans import CONTEXTS
+
+    return [*CONTEXTS, *djinn.home.config.documents.model_contexts]
+
+
+models = _of_home(_models)
 
 
 def planes() -> list[str]:

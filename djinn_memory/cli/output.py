@@ -122,7 +122,7 @@ class ProgressLine:
     def _line(self, progress: Progress) -> None:
         now = time.monotonic()
         if progress.stage != self._stage:
-            self._stage, self._began = progress.stage, now
+            self._stage, self._began, self._spoke = progress.stage, now, now
         elif now - self._spoke > self._EVERY and progress.total:
             self._spoke = now
             rate = progress.done / (now - self._began)

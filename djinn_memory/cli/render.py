@@ -29,14 +29,13 @@ def search_table(result: SearchResult, explain: bool) -> None:
     if not result.confident:
         say(f"{NO_MATCH}{_spellings(result)}; the nearest:")
     for hit in result.hits:
-        place = f"{hit.vault}/{hit.path}:{hit.lines[0]}-{hit.lines[1]}"
         number = f"{hit.rank:2}. "
         say(
             f"{number}{typer.style(clean(_heading(hit)), bold=True)}  "
             f"{typer.style(f'{hit.score:.2f}', fg='green')}"
         )
-        extra = [clean(place), *([hit.type] if hit.type else []), hit.date[:10]]
-        extra += [f"#{clean(tag)}" for tag in hit.tags[:6]]
+        extra = [*_cited(hit), _place(hit), *([hit.type] if hit.type else []), hit.date[:10]]
+        extra += [f"#{tag}" for tag in hit.tags[:6]]
         say(f"    {dim('  '.join(map(clean, extra)))}")
         if hit.context:
             say(f"    {dim(clean(hit.context))}")
@@ -47,16 +46,19 @@ def search_table(result: SearchResult, explain: bool) -> None:
 
 
 def search_md(result: SearchResult, explain: bool) -> None:
-    """Hits as a Markdown list, matched words in bold, to paste or to give to an agent."""
+    """Hits as a Markdown list, to paste or to give to an agent: with what each says around the
+    best place, as long as `search.excerpt` lets it be.
+    """
     if result.hits and not result.confident:
         say(f"> {NO_MATCH}\n")
     for hit in result.hits:
         say(f"{hit.rank}. **{clean(_heading(hit))}** ({hit.score:.2f})  ")
-        say(f"   `{clean(hit.vault)}/{clean(hit.path)}:{hit.lines[0]}-{hit.lines[1]}`  ")
+        places = [f"`{clean(place)}`" for place in (*_cited(hit), _place(hit))]
+        say(f"   {', '.join(places)}  ")
         if hit.context:
             say(f"   {clean(hit.context)}  ")
-        if hit.snippet:
-            say(f"   {_marked(hit, '**', '**')}")
+        for line in filter(None, hit.excerpt.splitlines()):
+            say(f"   {clean(line)}")
         if explain:
             say(f"   _{_explained(hit)}_")
 
@@ -75,12 +77,13 @@ def search_csv(result: SearchResult, explain: bool) -> None:
     legs = ["words", "meaning"] if explain else []
     writer.writerow(
         ["rank", "score", "title", "heading", "vault", "path", "first_line", "last_line", "type",
-         "tags", "created", "updated", "snippet", *legs]
+         "tags", "created", "updated", "snippet", "filename", "page_number", *legs]
     )  # fmt: skip
     for hit in result.hits:
         row: list[object] = [
             hit.rank, f"{hit.score:.4f}", hit.title, " > ".join(hit.heading), hit.vault, hit.path,
             *hit.lines, hit.type, " ".join(hit.tags), hit.created, hit.updated, hit.snippet,
+            hit.filename, hit.page_number,
         ]  # fmt: skip
         row += [f"{hit.legs[leg].raw:.4f}" if leg in hit.legs else "" for leg in legs]
         writer.writerow([clean(cell) if isinstance(cell, str) else cell for cell in row])
@@ -164,6 +167,17 @@ def _link(link: LinkEnd, forward: bool) -> str:
 def _heading(hit: Hit) -> str:
     trail = [heading for heading in hit.heading if heading != hit.title]
     return " > ".join([hit.title, *trail])
+
+
+def _place(hit: Hit) -> str:
+    return f"{hit.vault}/{hit.path}:{hit.lines[0]}-{hit.lines[1]}"
+
+
+def _cited(hit: Hit) -> list[str]:
+    """The file and the page, where the hit is of a document."""
+    if not hit.filename:
+        return []
+    return [f"{hit.filename}, p. {hit.page_number}" if hit.page_number else hit.filename]
 
 
 def _bold() -> tuple[str, str]:

@@ -194,8 +194,10 @@ def test_json_is_one_object_and_nothing_else(kept: Home, run: Run) -> None:
     assert found["schema"] == "djinn.search/1"
     assert found["problems"] == []
     assert list(found["hits"][0]) == [
-        "rank", "id", "type", "plane", "title", "vault", "path", "lines", "page_number", "heading",
-        "snippet", "marks", "tags", "created", "updated", "date", "score", "legs", "context",
+        "rank", "id", "type", "plane", "title", "vault", "path", "lines", "page_number",
+        "total_pages", "document_id", "filename", "chunk_index", "heading",
+        "snippet", "marks", "excerpt", "tags", "created", "updated", "date", "score", "legs",
+        "context",
         "feedback", "before",
     ]  # fmt: skip
 

@@ -43,6 +43,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Home:
     (folder / "shared" / "minutes").mkdir()
     (folder / "grace" / "own.md").write_text("---\ntags: [secret]\n---\n# Hers\n")
     (folder / "shared" / "bad.md").write_text('---\ntags: ["evil\\x1b[2J"]\n---\n')
+    (folder / "shared" / "gauge.md").write_text(
+        "---\ntype: document\nfilename: tide gauge.pdf\n---\nThe gauge.\n"
+    )
     Djinn(home).index()
     return home
 
@@ -147,6 +150,8 @@ LINES = [
     ("djinn vault describe shared/mi", ["describe", "shared/minutes"]),
     ("djinn vault remove ", ["remove", "öfter"]),
     ("djinn memory show 'Note: gr", ["show", "Note: größe/öl"]),
+    ("djinn document show 'tide ga", ["show", "tide gauge.pdf"]),
+    ("djinn ingest x --strategy sem", ["--strategy", "semantic"]),
     ("djinn memory search --mo", ["search", "--mode"]),
     ("djinn memory search --mode w", ["--mode", "words"]),
 ]
@@ -158,7 +163,8 @@ def test_tab_completes_a_word(kept: Home, terminal: dict[str, str], shell: str) 
     shutil.copytree(kept.root, Path(terminal["HOME"]) / "other")
     terminal["DJINN_HOME"] = str(kept.root)
     other = "djinn --home ~/other memory search --agent grace --tag sec"
-    lines = [*LINES, (other, ["--tag", "secret"]), ("djinn --home oth", ["--home", "other"])]
+    lines = [*LINES, (other, ["--tag", "secret"]), ("djinn --home oth", ["--home", "other"]),
+             ("djinn ingest oth", ["ingest", "other"])]  # fmt: skip
     at = Terminal(shell, terminal)
     try:
         found = {line: at.after_tab(line) for line, _ in lines}

@@ -29,7 +29,16 @@ main()
 
 @pytest.mark.parametrize(
     "command",
-    ["--help", "memory --help", "memory search --help", "index -h", "vault add -h", "--version"],
+    [
+        "--help",
+        "memory --help",
+        "ingest --help",
+        "document -h",
+        "memory search --help",
+        "index -h",
+        "vault add -h",
+        "--version",
+    ],
 )
 def test_help_loads_nothing_heavy(tmp_path: Path, command: str) -> None:
     done = subprocess.run(

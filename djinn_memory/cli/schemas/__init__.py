@@ -15,7 +15,7 @@ Outputs: TypeAlias = dict[str, tuple[type[Struct], ...]]
 
 def outputs() -> Outputs:
     """By command, as a user types it: the objects that it may print."""
-    from djinn_memory.cli.schemas import agent, config, home, memory, vault
+    from djinn_memory.cli.schemas import agent, config, document, home, memory, vault
 
     return {
         "init": (home.Init,),
@@ -27,6 +27,11 @@ def outputs() -> Outputs:
         "memory show": (memory.MemoryShow,),
         "memory delete": (memory.MemoryDelete,),
         "memory stats": (memory.MemoryStats,),
+        "ingest": (document.Ingest,),
+        "document list": (document.DocumentList,),
+        "document show": (document.DocumentShow,),
+        "document remove": (document.DocumentRemove,),
+        "document reprocess": (document.DocumentReprocess,),
         "vault add": (vault.VaultAdd,),
         "vault list": (vault.VaultList,),
         "vault describe": (vault.VaultDescribe,),
