@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from djinn_memory.home import Home
@@ -64,6 +64,20 @@ def peak_mb(command: Sequence[str], **environment: str) -> float:
         check=True, capture_output=True, text=True, env={**os.environ, **environment},
     )  # fmt: skip
     return int(done.stdout.split()[-1]) / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+def family_peak_mb(command: Sequence[str]) -> float:
+    """Peak resident memory of a process and all that it runs at one time, in MB."""
+    import psutil
+
+    most = 0
+    running = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while running.poll() is None:
+        with suppress(psutil.Error):
+            family = (running, *running.children(recursive=True))
+            most = max(most, sum(one.memory_info().rss for one in family))
+        time.sleep(0.02)
+    return most / 1e6
 
 
 def machine() -> str:

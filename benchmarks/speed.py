@@ -14,11 +14,11 @@ from pathlib import Path
 
 from common import PROGRAM, home_with, machine, median_seconds, need_data, peak_mb, table
 
-from djinn_memory.config import EmbeddingConfig
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding import local
 from djinn_memory.home import Home
 from djinn_memory.indexing.embed import _texts
+from djinn_memory.settings import EmbeddingConfig
 from djinn_memory.store.index import open_index
 from djinn_memory.store.sqlite import rows
 
