@@ -83,6 +83,23 @@ def index(
     )
 
 
+def read(
+    state: State,
+    vaults: Sequence[Vault],
+    *,
+    timeout: float = 30,
+    progress: ProgressCallback = silent,
+) -> None:
+    """Let the index know the notes of `vaults` as they are: by words, their vectors come later.
+
+    Raises `Unavailable` when another process holds the index for `timeout` seconds.
+    """
+    from djinn_memory.indexing.indexer import update
+
+    with state.lock(timeout=timeout):
+        update(state.index, vaults, exclude=state.home.config.exclude, progress=progress)
+
+
 def sweep(
     state: State, vaults: Sequence[Vault], spare: Spare | None = None
 ) -> tuple[int, list[Problem]]:

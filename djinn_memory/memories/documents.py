@@ -122,7 +122,7 @@ class Documents:
 
         A file that failed is forgotten. Returns where its files lie now.
         """
-        from djinn_memory.indexing.indexer import update
+        from djinn_memory.indexing.refresh import read
 
         found = self._find(name, agent)
         if isinstance(found, DocumentEntry):
@@ -135,8 +135,8 @@ class Documents:
         with self._state.vault_lock(found.vault):
             moved = filed.remove(found)
         # It is gone, whether or not the index can be told now: a hit's file is looked for.
-        with suppress(Unavailable), self._state.lock(timeout=1):
-            update(self._state.index, [found.vault], exclude=self._state.home.config.exclude)
+        with suppress(Unavailable):
+            read(self._state, [found.vault], timeout=1)
         return moved
 
     @mending

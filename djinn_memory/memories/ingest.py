@@ -71,7 +71,7 @@ def ingest(
     `missing` are paths that lead to no file, for the report. A file that cannot be read costs
     only itself. Whatever is done when this is interrupted stays.
     """
-    from djinn_memory.indexing.indexer import update
+    from djinn_memory.indexing.refresh import read
 
     began = time.monotonic()
     home = state.home
@@ -85,8 +85,7 @@ def ingest(
     for path, error in missing:
         run.settle(Outcome(path, PurePosixPath(path).name, "failed", str(error)))
     # The index says what is there already, so it must know of all documents.
-    with state.lock(timeout=30):
-        update(state.index, [vault], exclude=home.config.exclude, progress=progress)
+    read(state, [vault], progress=progress)
     _sweep(run)
     alive = run_lock(home.state / "locks", run.id)
     try:
@@ -137,13 +136,11 @@ def index(
 
     Returns how many texts were embedded, and what went wrong with them or beside all notes.
     """
-    from djinn_memory.indexing.indexer import update
-    from djinn_memory.indexing.refresh import index
+    from djinn_memory.indexing.refresh import index, read
 
     if held(state.home.state / "embed.lock"):
         # Another process embeds, and will embed these too.
-        with state.lock(timeout=30):
-            update(state.index, [vault], exclude=state.home.config.exclude, progress=progress)
+        read(state, [vault], progress=progress)
         return 0, ()
     try:
         report = index(state, models, [vault], whole=False, rebuild=False, progress=progress)
@@ -283,12 +280,11 @@ def _filing(run: Run) -> Filing:
 
 def _renewed(run: Run, before: Filed | None) -> Filed | None:
     """`before` as it is now: it may have been moved, removed or superseded meanwhile."""
-    from djinn_memory.indexing.indexer import update
+    from djinn_memory.indexing.refresh import read
 
     if before is None or unchanged(before):
         return before
-    with run.state.lock(timeout=30):
-        update(run.state.index, [run.vault], exclude=run.state.home.config.exclude)
+    read(run.state, [run.vault])
     return current(before, filed(run.state.index, [run.vault]))
 
 
