@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from enum import Enum
 from itertools import islice
 from logging import NullHandler, getLogger
@@ -12,17 +12,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from djinn_memory.documents.document import Document, Locked, Order, Tell, Unreadable
+from djinn_memory.documents.document import Document, Order, Tell, Unreadable
 from djinn_memory.documents.layout import Layout, Table, heading_key, mended
 from djinn_memory.documents.lines import Line, Turn, page_lines
+from djinn_memory.documents.pdfium import DAMAGED, loaded, opened, with_forms
 from djinn_memory.documents.quality import GARBLED, unsound
 from djinn_memory.documents.running import Running
 
 BLOCK = 50
 """Pages laid out together: enough to see what repeats, so that memory does not grow with pages."""
-
-MOST_ANNOTATIONS = 1000
-"""Of a page, that are looked at."""
 
 FEW_LETTERS = 10
 """A page with fewer letters and digits says nothing; a picture on it is a scan then."""
@@ -43,7 +41,6 @@ _FROM_THE_RIGHT = {
     "line_dir": "rtl", "char_dir": "ttb", "line_dir_render": "ttb", "char_dir_render": "ltr",
 }  # fmt: skip
 
-DAMAGED = "is damaged or cut short, so no page can be read; fetch it again"
 # What libraries remark on a file goes to no one; what matters of it is in the warnings.
 for library in ("pypdfium2", "pdfminer", "pdfplumber"):
     getLogger(library).addHandler(NullHandler())
@@ -156,49 +153,13 @@ def raw_pages(path: Path, password: str | None = None) -> Iterator[str]:
             yield "\n".join(line.text for line in page.lines)
 
 
-@contextmanager
-def opened(path: Path, password: str | None = None) -> Iterator[Any]:
-    """The file as a pdfium document."""
-    import pypdfium2 as pdfium
-
-    # For some damage pdfium leaves the error of the file before, such as a missing password.
-    pdfium.raw.FPDF_LoadMemDocument(b"none", 4, None)
-    try:
-        file = pdfium.PdfDocument(path)
-    except pdfium.PdfiumError as error:
-        code = getattr(error, "err_code", None)
-        if code == pdfium.raw.FPDF_ERR_PASSWORD and password:
-            file = _unlocked(path, password)
-        elif code == pdfium.raw.FPDF_ERR_PASSWORD:
-            raise Locked("is encrypted; give its --password") from None
-        elif code == pdfium.raw.FPDF_ERR_SECURITY:
-            raise Unreadable("is encrypted in a way that cannot be opened here") from None
-        else:
-            raise Unreadable(DAMAGED) from None
-    try:
-        if not len(file):
-            raise Unreadable("has no pages")
-        yield file
-    finally:
-        file.close()
-
-
-def _unlocked(path: Path, password: str) -> Any:
-    import pypdfium2 as pdfium
-
-    try:
-        return pdfium.PdfDocument(path, password=password)
-    except pdfium.PdfiumError:
-        raise Locked("is encrypted, and this password does not open it") from None
-
-
 def _pages(file: Any, path: Path, password: str | None, *, tables: bool = True) -> Iterator[Page]:
     import pypdfium2 as pdfium
 
-    form = _with_forms(file)
+    form = with_forms(file)
     for number in range(len(file)):
         try:
-            with closing(_loaded(file, number, form)) as page:
+            with closing(loaded(file, number, form)) as page:
                 found = _page(page, path, password, number, tables)
                 # Only on a page that stands upright does pdfium tell words and lines apart.
                 if found.lines and page.get_rotation() != 90 * found.turn:
@@ -207,47 +168,6 @@ def _pages(file: Any, path: Path, password: str | None, *, tables: bool = True) 
                 yield found
         except pdfium.PdfiumError:
             yield Page([], [], flaw=Flaw.BROKEN)
-
-
-def _loaded(file: Any, number: int, form: bool) -> Any:
-    """A page, with what is filled in or written upon it as a part of it."""
-    import pypdfium2 as pdfium
-
-    page = file[number]
-    if not _annotated(page, form):
-        return page
-    # pypdfium2 flattens only where there is a form.
-    with closing(page), suppress(pdfium.PdfiumError):
-        pdfium.raw.FPDFPage_Flatten(page, pdfium.raw.FLAT_NORMALDISPLAY)
-    return file[number]
-
-
-def _annotated(page: Any, form: bool) -> bool:
-    """Whether fields or notes stand on the page; the many links of others do not count."""
-    import pypdfium2.raw as pdfium
-
-    count = pdfium.FPDFPage_GetAnnotCount(page)
-    shown = (pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP)
-    for at in range(min(count, MOST_ANNOTATIONS)):
-        note = pdfium.FPDFPage_GetAnnot(page, at)
-        kind = pdfium.FPDFAnnot_GetSubtype(note)
-        pdfium.FPDFPage_CloseAnnot(note)
-        if kind in shown:
-            return True
-    return form and bool(count)
-
-
-def _with_forms(file: Any) -> bool:
-    """Whether the file has form fields, which can then be read."""
-    import pypdfium2 as pdfium
-
-    if file.get_formtype() == pdfium.raw.FORMTYPE_NONE:
-        return False
-    try:
-        file.init_forms()
-    except pdfium.PdfiumError:
-        return False
-    return True
 
 
 def _page(page: Any, path: Path, password: str | None, number: int, tables: bool) -> Page:

@@ -14,7 +14,8 @@ from statistics import mean
 import pytest
 
 from djinn_memory.documents.document import Document, Locked, Order, Unreadable, unheard
-from djinn_memory.documents.pdf import BLOCK, _pages, opened, raw_pages, read_pdf
+from djinn_memory.documents.pdf import BLOCK, _pages, raw_pages, read_pdf
+from djinn_memory.documents.pdfium import opened
 from djinn_memory.documents.read import read
 from djinn_memory.documents.running import Running
 

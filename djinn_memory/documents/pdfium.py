@@ -1,0 +1,92 @@
+"""Opens PDF files and their pages with pdfium."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from djinn_memory.documents.document import Locked, Unreadable
+
+MOST_ANNOTATIONS = 1000
+"""Of a page, that are looked at."""
+
+DAMAGED = "is damaged or cut short, so no page can be read; fetch it again"
+
+
+@contextmanager
+def opened(path: Path, password: str | None = None) -> Iterator[Any]:
+    """The file as a pdfium document."""
+    import pypdfium2 as pdfium
+
+    # For some damage pdfium leaves the error of the file before, such as a missing password.
+    pdfium.raw.FPDF_LoadMemDocument(b"none", 4, None)
+    try:
+        file = pdfium.PdfDocument(path)
+    except pdfium.PdfiumError as error:
+        code = getattr(error, "err_code", None)
+        if code == pdfium.raw.FPDF_ERR_PASSWORD and password:
+            file = _unlocked(path, password)
+        elif code == pdfium.raw.FPDF_ERR_PASSWORD:
+            raise Locked("is encrypted; give its --password") from None
+        elif code == pdfium.raw.FPDF_ERR_SECURITY:
+            raise Unreadable("is encrypted in a way that cannot be opened here") from None
+        else:
+            raise Unreadable(DAMAGED) from None
+    try:
+        if not len(file):
+            raise Unreadable("has no pages")
+        yield file
+    finally:
+        file.close()
+
+
+def _unlocked(path: Path, password: str) -> Any:
+    import pypdfium2 as pdfium
+
+    try:
+        return pdfium.PdfDocument(path, password=password)
+    except pdfium.PdfiumError:
+        raise Locked("is encrypted, and this password does not open it") from None
+
+
+def loaded(file: Any, number: int, form: bool) -> Any:
+    """A page, with what is filled in or written upon it as a part of it."""
+    import pypdfium2 as pdfium
+
+    page = file[number]
+    if not _annotated(page, form):
+        return page
+    # pypdfium2 flattens only where there is a form.
+    with closing(page), suppress(pdfium.PdfiumError):
+        pdfium.raw.FPDFPage_Flatten(page, pdfium.raw.FLAT_NORMALDISPLAY)
+    return file[number]
+
+
+def _annotated(page: Any, form: bool) -> bool:
+    """Whether fields or notes stand on the page; the many links of others do not count."""
+    import pypdfium2.raw as pdfium
+
+    count = pdfium.FPDFPage_GetAnnotCount(page)
+    shown = (pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP)
+    for at in range(min(count, MOST_ANNOTATIONS)):
+        note = pdfium.FPDFPage_GetAnnot(page, at)
+        kind = pdfium.FPDFAnnot_GetSubtype(note)
+        pdfium.FPDFPage_CloseAnnot(note)
+        if kind in shown:
+            return True
+    return form and bool(count)
+
+
+def with_forms(file: Any) -> bool:
+    """Whether the file has form fields, which can then be read."""
+    import pypdfium2 as pdfium
+
+    if file.get_formtype() == pdfium.raw.FORMTYPE_NONE:
+        return False
+    try:
+        file.init_forms()
+    except pdfium.PdfiumError:
+        return False
+    return True
