@@ -11,7 +11,7 @@ from typing import Any
 from djinn_memory import config as configuration
 from djinn_memory import trust
 from djinn_memory.errors import ConfigError, NotFound, Refused
-from djinn_memory.files import expand, lock, write_atomic
+from djinn_memory.files import expand, lock, revise
 from djinn_memory.models import Vault
 from djinn_memory.settings import Config, EmbeddingConfig
 from djinn_memory.trust import Endpoint
@@ -163,6 +163,7 @@ class Home:
                     for other in real.values()
                     if real[name] in other.parents
                 ),
+                others=frozenset(real.values()) - {real[name]},
             )
             for name, entry in entries.items()
         )
@@ -197,16 +198,20 @@ class Home:
         So nothing that it checks can change before the result is written. It must not edit itself.
         """
         where = str(self.config_path)
-        with lock(self.state / "home.lock"):
+        checked: list[Config] = []
+
+        def change(before: bytes) -> bytes:
             self.reread()
-            before = self._text()
-            text, data = configuration.spliced(before, decide(), where)
-            checked = configuration.validate(data, where)
-            self._folders(checked)
-            if data != configuration.parse(before, where):
-                write_atomic(self.config_path, text.encode())
+            text, data = configuration.spliced(before.decode(), decide(), where)
+            checked.append(configuration.validate(data, where))
+            self._folders(checked[-1])
+            same = data == configuration.parse(before.decode(), where)
+            return before if same else text.encode()
+
+        with lock(self.state / "home.lock"):
+            revise(self.config_path, change)
         self.reread()
-        return checked
+        return checked[-1]
 
     def reread(self) -> None:
         """Take notice of what was written into the settings, also by another process."""

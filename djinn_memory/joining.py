@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
-from djinn_memory.files import expand, inside, lock, write_atomic
+from djinn_memory.files import create, expand, inside, lock, write_atomic
 from djinn_memory.home import SHARED, Change, Home
 from djinn_memory.models import Dialect, Vault
 from djinn_memory.settings import NAME
@@ -46,7 +46,7 @@ def _write_example(home: Home, agents: tuple[str, ...]) -> bool:
             return False
         chosen = list(dict.fromkeys(agents)) or ["me"]
         text = set_value(_example().decode(), ("agents",), chosen)
-        write_atomic(home.config_path, text.encode())
+        create(home.config_path, text.encode())
     return True
 
 

@@ -28,6 +28,18 @@ def load(text: str, *, typed: bool = True) -> Any:
 
     Raises `yaml.YAMLError`; with types also `ValueError`, for dates and numbers that are none.
     """
+    _check_depth(text)
+    return _loaded(text, _Typed if typed else _Text)
+
+
+def _loaded(text: str, loader: Any = _Text) -> Any:
+    try:
+        return yaml.load(text, Loader=loader)
+    except RecursionError:
+        raise yaml.YAMLError("it nests too deep") from None
+
+
+def _check_depth(text: str) -> None:
     depth = 0
     # The events come without recursion, and a short text cannot nest deep.
     for event in yaml.parse(text, Loader=_Text) if len(text) > _DEEPEST * 10 else ():
@@ -35,10 +47,6 @@ def load(text: str, *, typed: bool = True) -> Any:
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
             raise yaml.YAMLError("it nests too deep")
-    try:
-        return yaml.load(text, Loader=_Typed if typed else _Text)
-    except RecursionError:
-        raise yaml.YAMLError("it nests too deep") from None
 
 
 def scalar(value: object) -> str:
@@ -94,7 +102,7 @@ def remove_value(text: str, keys: Sequence[str]) -> str:
                 f"{'.'.join(keys)} stands in a {{...}} on one line; write a line for each key"
             )
         start = _line_start(text, found[0].start_mark.index)
-        changed = text[:start] + text[_line_stop(text, _span(found)[1]) :]
+        changed = text[:start] + text[_line_stop(text, _span(text, found)[1]) :]
         _check(text, changed, keys, [])
         return changed
     return text
@@ -106,8 +114,12 @@ def line_end(text: str) -> str:
 
 
 def _compose(text: str) -> Any:
+    """The nodes of a text, with their places in it."""
+    _check_depth(text)
+    # libyaml does not count a byte order mark.
+    text = "\n" + text[1:] if text.startswith("\ufeff") else text
     try:
-        return yaml.compose(text, Loader=yaml.SafeLoader)
+        return yaml.compose(text, Loader=_Typed)
     except RecursionError:
         raise yaml.YAMLError("it nests too deep") from None
 
@@ -124,7 +136,8 @@ def _check(before: str, after: str, keys: Sequence[str], value: list[Any]) -> No
     Anchors, explicit keys and keys written twice are too many shapes to foresee one by one.
     """
     try:
-        same = (load(after, typed=False) or "") == _with(load(before, typed=False), keys, value)
+        # `before` was composed, so neither nests deep.
+        same = (_loaded(after) or "") == _with(_loaded(before), keys, value)
     except yaml.YAMLError:
         same = False
     if not same:
@@ -154,7 +167,7 @@ def _set(text: str, keys: Sequence[str], value: object, newline: str) -> str:
         if found is None:
             return _insert(text, node, keys[depth:], value, newline, flow=flow)
         flow = flow or bool(node.flow_style)
-        start, end = _span(found)
+        start, end = _span(text, found)
         if depth == len(keys) - 1:
             return text[:start] + " " + scalar(value) + text[end:]
         node = found[1]
@@ -172,13 +185,13 @@ def _insert(
     if not node.flow_style:
         key, last = node.value[-1]
         indent = key.start_mark.column
-        at = _line_stop(text, max(_after_colon(key), _end(last))) if indent else len(text)
+        at = _line_stop(text, _span(text, (key, last))[1]) if indent else len(text)
         return _join(text[:at], _block(keys, value, indent, newline), newline) + text[at:]
     start, end = node.start_mark.index, node.end_mark.index
     if node.value or flow:
         for key in reversed(keys[1:]):
             value = {key: value}
-        comma, at = (", ", _end(node.value[-1][1])) if node.value else ("", start + 1)
+        comma, at = (", ", _end(text, node.value[-1][1])) if node.value else ("", start + 1)
         return f"{text[:at]}{comma}{scalar(keys[0])}: {scalar(value)}{text[at:]}"
     line = text[_line_start(text, start) : start]
     indent = len(line) - len(line.lstrip()) + 2 if line.strip() else 0
@@ -186,28 +199,28 @@ def _insert(
     return text[:start].rstrip(" ") + (newline if line.strip() else "") + block + text[end:]
 
 
-def _span(pair: Any) -> tuple[int, int]:
+def _span(text: str, pair: Any) -> tuple[int, int]:
     """From behind the key's colon to the end of the value, without what follows it."""
     key, value = pair
-    return _after_colon(key), max(_after_colon(key), _end(value))
+    behind = _after_colon(text, key)
+    return behind, max(behind, _end(text, value))
 
 
-def _after_colon(key: Any) -> int:
-    at = key.end_mark.buffer.find(":", key.end_mark.index)
+def _after_colon(text: str, key: Any) -> int:
+    at = text.find(":", key.end_mark.index)
     if at < 0:
-        raise Unspliceable(f"{key.value} has no colon; write `{key.value}: value`")
-    return int(at) + 1
+        raise Unspliceable(f"line {key.start_mark.line + 1} has a key without a colon")
+    return at + 1
 
 
-def _end(node: Any) -> int:
+def _end(text: str, node: Any) -> int:
     """Where `node` ends: a block collection's own mark lies past the comments behind it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
-        return _span(last)[1] if isinstance(last, tuple) else _end(last)
+        return _span(text, last)[1] if isinstance(last, tuple) else _end(text, last)
     end: int = node.end_mark.index
-    buffer: str = node.end_mark.buffer
     if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
-        while end > node.start_mark.index and buffer[end - 1] in "\r\n":
+        while end > node.start_mark.index and text[end - 1] in "\r\n":
             end -= 1
     return end
 

@@ -7,7 +7,7 @@ import pytest
 from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
 from djinn_memory.home import Home, discover
 from djinn_memory.joining import add_agent, add_vault, init, remove_vault
-from djinn_memory.notes.vault import walk
+from djinn_memory.notes.walk import walk
 from tests.conftest import Run
 
 
@@ -18,7 +18,12 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def files(root: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+    """What is there, but for who held a lock last."""
+    return {
+        str(p.relative_to(root)): p.read_bytes()
+        for p in root.rglob("*")
+        if p.is_file() and p.suffix != ".lock"
+    }
 
 
 def test_init_makes_a_home(tmp_path: Path) -> None:

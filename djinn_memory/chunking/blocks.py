@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 Span = tuple[int, int]
 
-_TABLE = re.compile(r"(?:\n[ \t]*\|[^\n]*)+")
+_TABLE = re.compile(r"(?:\n[ \t]*+\|[^\n]*+)++")
 
 
 def size(span: Span, tokens: Sequence[int]) -> int:

@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from djinn_memory.chunking.blocks import Span, size
+from djinn_memory.chunking.edges import skip
 from djinn_memory.models import Section
 from djinn_memory.notes.scripts import UNSPACED
 
@@ -53,8 +54,6 @@ _OPENINGS = [
     )
 ]
 """Where text that is said twice had better begin, best first."""
-_SPACE = re.compile(r"\s*")
-_SHOWN = re.compile(r"(?s).*\S")
 
 
 def leads(text: str, sections: Sequence[Section]) -> list[Span]:
@@ -69,18 +68,6 @@ def leads(text: str, sections: Sequence[Section]) -> list[Span]:
             result.append((opens, first + 1))
             opens = None
     return result if opens is None else [*result, (opens, len(text))]
-
-
-def skip(text: str, start: int, end: int) -> int:
-    """The first place from `start` on without white space, `end` if there is none."""
-    found = _SPACE.match(text, start, end)
-    return found.end() if found else start
-
-
-def trim(text: str, start: int, end: int) -> int:
-    """Where the text of a span ends, without the white space behind it."""
-    found = _SHOWN.match(text, start, end)
-    return found.end() if found else start
 
 
 class Breaks(Struct, frozen=True):

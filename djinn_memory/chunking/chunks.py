@@ -7,12 +7,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from djinn_memory.chunking.blocks import blocks, size
+from djinn_memory.chunking.edges import trim
+from djinn_memory.chunking.lines import Lines
 from djinn_memory.chunking.outline import items
 from djinn_memory.chunking.sections import sections
 from djinn_memory.models import Chunk, Section
 from djinn_memory.notes.markup import code_blocks
 
-VERSION = 2
+VERSION = 3
 """Raised when the same note would be cut differently: an index made by another is made anew."""
 
 CHUNK_TOKENS = 450
@@ -33,6 +35,8 @@ _BREAKS = (
 )
 """Where text may be cut, best first: between paragraphs, lines, sentences, words."""
 
+_NEWLINES = re.compile(r"\n*")
+
 
 def chunks(
     text: str,
@@ -49,7 +53,7 @@ def chunks(
     an `outline` no list item is cut that fits, with all below it, into a chunk.
     """
     fences = code_blocks(text)
-    lines = [match.start() for match in re.finditer("\n", text)]
+    lines = Lines(text)
     found = sections(text, body, fences)
     whole = [
         span
@@ -66,8 +70,8 @@ def chunks(
             pieces = [(section.start, section.start)]
         for start, end in pieces:
             opens = section.opens if start == pieces[0][0] else start
-            first = bisect_left(lines, opens) + 1
-            last = max(first, bisect_left(lines, max(opens, end - 1)) + 1)
+            first = lines.of(opens)
+            last = lines.of(max(opens, end - 1))
             result.append(Chunk(section.path, start, end, first, last))
     return result or [Chunk((), body, body, 1, 1)]
 
@@ -101,22 +105,20 @@ def _pieces(
     limit: int,
 ) -> list[tuple[int, int]]:
     start, end = section.start, section.end
-    while start < end and text[start] in "\n":
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
+    start, end = _past_newlines(text, start, end), trim(text, start, end)
     pieces = []
     while start < end:
         cut = _cut(text, start, end, tokens, solid, limit)
-        stop = cut
-        while stop > start and text[stop - 1].isspace():
-            stop -= 1
+        stop = trim(text, start, cut)
         if stop > start:
             pieces.append((start, stop))
-        while cut < end and text[cut] == "\n":
-            cut += 1
-        start = cut
+        start = _past_newlines(text, cut, end)
     return pieces
+
+
+def _past_newlines(text: str, start: int, end: int) -> int:
+    found = _NEWLINES.match(text, start, end)
+    return found.end() if found else start
 
 
 def _cut(

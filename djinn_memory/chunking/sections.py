@@ -9,6 +9,10 @@ from djinn_memory.models import Section
 from djinn_memory.notes.headings import headings
 from djinn_memory.notes.plain import inline
 
+MAX_SECTIONS = 20_000
+"""Headings beyond are text like any other: a section is a chunk at least, and a chunk costs more
+than its words. The Bible has 1,189 chapters."""
+
 MAX_HEADING = 300
 """A longer heading is cut: every chunk below it carries it."""
 
@@ -17,7 +21,7 @@ def sections(text: str, body: int, fences: Sequence[tuple[int, int]]) -> list[Se
     """The sections of `text` from offset `body` on, in order, covering every character.
 
     `fences` are `code_blocks(text)`, in which no heading stands. Text before the first heading is
-    a section without a path.
+    a section without a path, and the last of `MAX_SECTIONS` holds all that is left.
     """
     starts = [start for start, _ in fences]
     result = [Section((), body, body, len(text))]
@@ -26,6 +30,8 @@ def sections(text: str, body: int, fences: Sequence[tuple[int, int]]) -> list[Se
         fence = bisect_right(starts, heading.opens) - 1
         if fence >= 0 and heading.opens < fences[fence][1]:
             continue
+        if len(result) == MAX_SECTIONS:
+            break
         while trail and trail[-1][0] >= heading.level:
             trail.pop()
         trail.append((heading.level, inline(text[slice(*heading.title)])[:MAX_HEADING]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.chunking.blocks import Span, blocks, size
-from djinn_memory.chunking.breaks import Break, Breaks, leads, skip, trim
+from djinn_memory.chunking.breaks import Break, Breaks, leads
+from djinn_memory.chunking.edges import skip, trim
+from djinn_memory.chunking.lines import Lines
 from djinn_memory.chunking.sections import sections
 from djinn_memory.errors import UsageError
 from djinn_memory.models import Chunk, Part, Strategy
@@ -92,7 +93,7 @@ def cut(
         if plan.strategy == "page_based" and pages:
             parts = [(body, pages[0].start), *((page.start, page.end) for page in pages)]
         spans = (span for part in parts for span in _spans(breaks, *part, plan))
-    lines = array("q", (match.start() for match in re.finditer("\n", text)))
+    lines = Lines(text)
     opens = [section.opens for section in found]
     starts = [page.start for page in pages]
 
@@ -114,8 +115,8 @@ def cut(
                 first.headings,
                 start,
                 end,
-                bisect_left(lines, start) + 1,
-                bisect_left(lines, end - 1) + 1,
+                lines.of(start),
+                lines.of(end - 1),
                 first.page,
                 tuple(part(place, start) for place in sorted(inner)),
             )

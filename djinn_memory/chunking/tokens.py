@@ -12,6 +12,13 @@ _LONG = 100
 """The tokenizer gives up on words of more than 100 characters and calls them one unknown token."""
 
 
+_BARE = 1_000
+"""Characters in a row of which the tokenizer makes nothing, spaces say, that are no accident."""
+
+_BARE_STEP = 100
+"""Of them so many count as a token: else a chunk could hold megabytes."""
+
+
 def model_folder() -> Path:
     """The packaged all-MiniLM-L6-v2."""
     from importlib.util import find_spec
@@ -40,19 +47,23 @@ def token_starts(text: str) -> array[int]:
     An array, for the 7 million tokens of a long document are 250 MB as a list.
 
     A run too long for the tokenizer counts a token for every four characters, so that a line of
-    megabytes without a space still has an honest size.
+    megabytes without a space still has an honest size; so does what has no tokens, for fewer.
     """
     starts = array("q")
-    at = 0
+    at = reached = 0
     for piece, encoded in _encoded(_split(text)):
         last = -1
         for start, end in encoded.offsets:
+            if at + start - reached > _BARE:
+                starts.extend(range(reached, at + start, _BARE_STEP))
             if end - start > _LONG:
                 starts.extend(range(at + start, at + end, 4))
             elif start > last:
                 starts.append(at + start)
-            last = start
+            last, reached = start, at + end
         at += len(piece)
+    if at - reached > _BARE:
+        starts.extend(range(reached, at, _BARE_STEP))
     return starts
 
 

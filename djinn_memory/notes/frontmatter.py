@@ -13,11 +13,15 @@ from djinn_memory.errors import Refused
 from djinn_memory.notes.text import detect
 from djinn_memory.yamltext import Unspliceable, line_end, load, set_value
 
-MAX_BLOCK = 256_000
-"""Characters of front matter that are parsed; the largest of 10,000 real notes has 9,000."""
+MAX_BLOCK = 150_000
+"""Characters of front matter that are parsed, in half a second at worst; the largest of 10,000 real
+notes has 9,000."""
 
 MAX_VALUES = 10_000
 """Scalars a block may hold once its aliases are followed, so that no bomb of aliases goes off."""
+
+MAX_REASON = 200
+"""Characters of a reason that are told."""
 
 _BLOCK = re.compile(
     r"(---[ \t]*(?:\r\n?|\n))(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL
@@ -26,6 +30,9 @@ _ENTRY = re.compile(r"^[^\s#\-][^\n]*(?:\n(?:[ \t-][^\n]*|#[^\n]*)?(?=\n|\Z))*",
 
 _PLACEHOLDER = re.compile(r"(?m)^([ \t]*(?:[^\s:#][^:\n]*:|-)[ \t]+)(\{\{[^'\n]*\}\})[ \t]*$")
 """What templates leave for a program to fill in; to YAML it is a mapping with a mapping as key."""
+
+_CODE = re.compile(r"(?m)(?:^|[\s:,\[{-])(!!(?:python|ruby|perl|java|js)\b\S*)")
+"""A tag by which YAML libraries of old ran what a file says; here it is text."""
 
 Fields = Mapping[str, Any]
 
@@ -61,7 +68,9 @@ def read(text: str) -> FrontMatter:
     if not isinstance(value, dict):
         # Two rules with prose between them look the same; as text, nothing of it is lost.
         return FrontMatter({}, 0, "front matter is not `key: value` lines; read as text")
-    return FrontMatter(value, body)
+    code = _CODE.search(source)
+    why = f"front matter asks for {code[1][:60]}, which is not done" if code else None
+    return FrontMatter(value, body, why)
 
 
 def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
@@ -79,6 +88,8 @@ def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
         raise Refused("the note is not UTF-8 text; save it as UTF-8 first")
     newline = line_end(text)
     block = _BLOCK.match(text)
+    if block and len(block[2]) > MAX_BLOCK:
+        raise Refused(f"front matter of {len(block[2]):,} characters is not read; shorten it first")
     try:
         changed = set_value(block[2] if block else "", keys, value, newline=newline)
     except (yaml.YAMLError, Unspliceable) as error:
@@ -138,4 +149,6 @@ def _salvage(source: str) -> dict[str, Any]:
 def _first_line(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     why = getattr(error, "problem", None) or str(error).split("\n")[0]
+    # A name in it is the note's own, and as long as that likes.
+    why = why if len(why) <= MAX_REASON else f"{why[:MAX_REASON]}..."
     return f"line {mark.line + 2}: {why}" if mark else why

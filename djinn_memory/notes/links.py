@@ -47,7 +47,7 @@ MARKDOWN = Syntax(re.compile(_MARKDOWN, re.VERBOSE))
 Kind = Literal["wiki", "markdown", "block"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Link:
     """One link as written; `target` is without `.md`, and empty for a link to its own note.
 
@@ -66,7 +66,6 @@ class Link:
     start: int
     end: int
     line: int
-    raw: str
 
 
 def parse_links(
@@ -141,7 +140,6 @@ def _links(text: str, prose: str, field: str | None, syntax: Syntax) -> Iterator
             start=start if field is None else -1,
             end=end if field is None else -1,
             line=line if field is None else 0,
-            raw=text[start:end],
         )
 
 

@@ -18,8 +18,8 @@ _PROPERTY = re.compile(
     r"(?P<key>[^\s:#\[\](){}`\"'][^\s:]*+)::(?:[ \t]+(?P<value>[^\n]*))?(?:\n|\Z)"
 )
 _BULLET = re.compile(r"[-*+][ \t]+")
-_NEXT_BULLET = re.compile(r"(?:[ \t]*\n)*(?:[-*+](?:[ \t\n]|\Z)|\Z)")
-_VALUES = re.compile(r"(?:\[\[[^\[\]\n]*\]\]|[^,])+")
+_NEXT_BULLET = re.compile(r"(?:[ \t]*+\n)*+(?:[-*+](?:[ \t\n]|\Z)|\Z)")
+_VALUES = re.compile(r"(?:\[\[[^\[\]\n]*\]\]|[^,])++")
 _REFERENCE = re.compile(r"#?\[\[[^\[\]\n]+\]\]|#[^\s#,]+")
 _NAMES = frozenset({"alias", "aliases", "tag", "tags"})
 _MACHINE = (

@@ -15,11 +15,12 @@ _CODE_INDENT = 4
 
 _MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])(?=[ \t\r]|$)")
 _SPACE = re.compile(r"[ \t\r]+")
+# Possessive, all three: to be able to step back costs 100 bytes a line.
 # Lines outside of containers whose first character opens no block.
-_PLAIN_LINES = re.compile(r"(?:(?!```)[^\s>+*\d~<%$#|=_-][^\n]*\n)+")
+_PLAIN_LINES = re.compile(r"(?:(?!```)[^\s>+*\d~<%$#|=_-][^\n]*+\n)++")
 # Headings and table rows outside of containers in which nothing can begin that is no prose.
-_QUIET_LINES = re.compile(r"(?:(?:#{1,6}(?=[ \t\r\n])|\|)[^\n`$%<\\]*\n)+")
-_BLANK_LINES = re.compile(r"(?:[ \t\r]*\n)+")
+_QUIET_LINES = re.compile(r"(?:(?:#{1,6}(?=[ \t\r\n])|\|)[^\n`$%<\\]*+\n)++")
+_BLANK_LINES = re.compile(r"(?:[ \t\r]*+\n)++")
 # Headings, table rows, rules and underlines: no code span reaches over their line's end.
 _ALONE = re.compile(r"#{1,6}(?=[ \t\r]|$)|\||[-=*_][-=*_ \t\r]*$")
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from djinn_memory.models import Dialect
 from djinn_memory.notes import frontmatter
-from djinn_memory.notes.dialects import RULES
+from djinn_memory.notes.dialects import RULES, Rules
 from djinn_memory.notes.headings import headings
 from djinn_memory.notes.ids import ID
 from djinn_memory.notes.links import Link, parse_links
@@ -20,6 +20,8 @@ from djinn_memory.notes.pages import hide
 from djinn_memory.notes.plain import inline
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.text import decode
+
+_DAY = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}")
 
 _BRACKETS = re.compile(r"^\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]$")
 
@@ -77,7 +79,7 @@ def parse(path: str, data: bytes, dialect: Dialect = "obsidian") -> Note:
     created = _date(fields, rules.created, rules.moment)
     identity = _first(fields.get("id")) or ""
     kind = fold(_unlinked(_first(fields.get("type"))))
-    remarks = [part for part in (front.problem, remark) if part]
+    remarks = [part for part in (front.problem, remark, *_no_dates(fields, rules)) if part]
     searched = text
     if hidden or unread:
         searched = text[: front.body] + blank(blank(body, hidden), unread)
@@ -112,6 +114,14 @@ def _date(
 ) -> str | None:
     """The date in the first of the fields that is not empty."""
     return moment(next(filter(None, (_first(fields.get(key)) for key in keys)), ""))
+
+
+def _no_dates(fields: dict[str, Any], rules: Rules) -> Iterator[str]:
+    """What looks like a date, where a note has one, and is none."""
+    for key in dict.fromkeys((*rules.created, *rules.updated, "date")):
+        written = _first(fields.get(key))
+        if _DAY.match(written) and rules.moment(written) is None:
+            yield f"{key}: {written[:40]} is no date"
 
 
 def _first(value: Any) -> str:

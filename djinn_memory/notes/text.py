@@ -43,8 +43,10 @@ def detect(data: bytes) -> tuple[bytes, str | None, str | None]:
             return bom, encoding, None
     head = data[:4096]
     if any(head) and b"\0" in head:
-        for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[0::2])):
-            if zeros.count(0) > 0.4 * len(zeros):
+        even, odd = head[0::2], head[1::2]
+        for encoding, high, low in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+            # Zeros on both sides are a tail that was never written before the power went.
+            if high.count(0) > 0.4 * len(high) and low.count(0) < 0.1 * len(low):
                 return b"", encoding, "UTF-16 without a byte order mark"
     try:
         data.decode("utf-8")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.chunking.sections import MAX_HEADING, sections
+from djinn_memory.chunking.sections import MAX_HEADING, MAX_SECTIONS, sections
 from djinn_memory.models import Section
 from djinn_memory.notes.markup import code_blocks
 
@@ -59,3 +59,10 @@ def test_sections_cover_the_text_in_order(text: str, body: int) -> None:
         assert section.opens <= section.start <= section.end
         done = section.end
     assert done == len(text)
+
+
+def test_headings_beyond_a_bound_are_text() -> None:
+    text = "# a\nb\n" * (MAX_SECTIONS + 10)
+    found = cut(text)
+    assert len(found) == MAX_SECTIONS
+    assert found[-1].end == len(text)

@@ -54,3 +54,14 @@ def test_one_line_without_spaces(unit: str) -> None:
     assert list(starts) == sorted(set(starts))
     gaps = [after - before for before, after in pairwise(starts)]
     assert max(gaps, default=0) <= 100
+
+
+@pytest.mark.parametrize("bare", [" ", "\n", "\u200b", "\u0301", "\t "])
+@pytest.mark.parametrize(("head", "tail"), [("tide ", " sea"), ("", " sea"), ("tide ", "")])
+def test_what_has_no_tokens_has_a_size_where_it_is_long(bare: str, head: str, tail: str) -> None:
+    short = token_starts(head + bare * 100 + tail)
+    assert len(short) == bool(head) + bool(tail)
+    text = head + bare * 50_000 + tail
+    found = list(token_starts(text))
+    assert found == sorted(set(found))
+    assert max(after - before for before, after in pairwise([0, *found, len(text)])) <= 1_000

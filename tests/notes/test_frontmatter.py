@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from djinn_memory.errors import Refused
 from djinn_memory.notes.frontmatter import edit, read
 from djinn_memory.notes.text import decode
+from tests.fuzz.checks import swiftly
 
 
 @pytest.mark.parametrize(
@@ -27,8 +28,6 @@ from djinn_memory.notes.text import decode
         ("a: 1\na: 2", {"a": "2"}),
         ("a:\n- b\n- c: d", {"a": ["b", {"c": "d"}]}),
         ("date: {{date:YYYY}}\nl:\n- {{x}}", {"date": "{{date:YYYY}}", "l": ["{{x}}"]}),
-        ("a: !!python/object/apply:os.system [x]", {"a": ["x"]}),
-        ("a: !!python/name:os.system", {"a": ""}),
         ("a: !!int x", {"a": "x"}),
         ("title: wait...\nb: foo ---", {"title": "wait...", "b": "foo ---"}),
         ("a: |-\n  ---\n  b", {"a": "---\nb"}),
@@ -40,6 +39,19 @@ def test_fields_are_text_as_written(block: str, fields: dict[str, Any]) -> None:
     assert found.fields == fields
     assert found.problem is None
     assert text[found.body :] == "body\n"
+
+
+@pytest.mark.parametrize(
+    ("block", "fields"),
+    [
+        ("a: !!python/object/apply:os.system [x]", {"a": ["x"]}),
+        ("a: !!python/name:os.system", {"a": ""}),
+    ],
+)
+def test_code_is_not_run_and_is_told(block: str, fields: dict[str, Any]) -> None:
+    found = read(f"---\n{block}\n---\nbody\n")
+    assert found.fields == fields
+    assert "which is not done" in (found.problem or "")
 
 
 @pytest.mark.parametrize(
@@ -176,12 +188,14 @@ def test_a_note_gets_the_block_it_lacks(data: bytes, wanted: bytes) -> None:
     "data",
     [b"caf\xe9", b"---\na: [\n---\n", b"---\n- a\n---\n", b"---\nprose\n---\n", b"\0\xff\0binary",
      b"\xff\xfea\0b", b"---\na: {{x}}\n---\n", b"---\na: &x 1\nb: *x\n---\n",
-     b"---\nb: " + b"[" * 20_000 + b"\n---\n"],
+     b"---\nb: " + b"[" * 20_000 + b"\n---\n", b"---\n" + b"? " * 60 + b"\n---\n",
+     b"---\nb: *" + b"x" * 5000 + b"\n---\n"],
 )  # fmt: skip
 def test_what_would_be_a_guess_is_refused(data: bytes) -> None:
     with pytest.raises(Refused) as error:
         edit(data, ("a",), "new")
     assert len(str(error.value).splitlines()) == 1
+    assert len(str(error.value)) < 400
 
 
 LINES = st.lists(
@@ -212,3 +226,19 @@ def test_read_never_raises(text: str, head: str) -> None:
     found = read(head + text)
     assert 0 <= found.body <= len(head + text)
     read(f"---\n{text}\n---\n")
+
+
+def test_a_long_block_is_edited_swiftly() -> None:
+    lines = b"a: 1\n" * 29_000
+    with swiftly():
+        assert edit(b"---\n" + lines + b"---\n", ("b",), "x") == b"---\n" + lines + b"b: x\n---\n"
+
+
+def test_a_block_that_is_not_read_is_not_edited() -> None:
+    with pytest.raises(Refused, match="not read"):
+        edit(b"---\n" + b"a: 1\n" * 60_000 + b"---\n", ("b",), "x")
+
+
+def test_a_byte_order_mark_in_the_block_moves_no_edit() -> None:
+    block = "---\n\ufeffa: x  # why\nb: |\n  y\n---\n"
+    assert edit(block.encode(), ("a",), "z") == block.replace("x ", "z ").encode()

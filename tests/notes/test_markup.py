@@ -1,5 +1,6 @@
 import re
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -155,7 +156,8 @@ def test_code_blocks_are_ordered_and_masked(text: str) -> None:
 
 @given(MARKUP)
 def test_a_fence_hides_everything(text: str) -> None:
-    assert not mask(f"`````\n{text}\n`````").strip()
+    fence = "`" * 150
+    assert not mask(f"{fence}\n{text}\n{fence}").strip()
 
 
 @pytest.mark.parametrize(
@@ -167,3 +169,14 @@ def test_hostile_text_takes_linear_time(unit: str) -> None:
     begin = time.process_time()
     mask(unit * (1_000_000 // len(unit)))
     assert time.process_time() - begin < 3  # measured 0.6 s at most; quadratic would take minutes
+
+
+@pytest.mark.parametrize("line", ["\n", "a: b\n", "# h\n", "| a |\n", " \r\n"])
+def test_many_lines_take_little_memory(line: str) -> None:
+    text = line * 500_000
+    tracemalloc.start()
+    mask(text)
+    code_blocks(text)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10 * len(text) + 10_000_000

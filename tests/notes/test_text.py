@@ -69,3 +69,9 @@ def test_any_bytes_are_text_that_can_be_written(data: bytes) -> None:
     assert "\r" not in text
     assert "\0" not in text
     assert text or remark or not data or data in BOMS
+
+
+def test_a_tail_of_zeros_does_not_make_it_utf_16() -> None:
+    text, remark = decode(b"the tide turns" + bytes(2000))
+    assert text.startswith("the tide turns\ufffd")
+    assert remark and "NUL" in remark

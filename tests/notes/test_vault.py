@@ -1,16 +1,13 @@
-import os
-import shutil
-import socket
-import time
+"""Notes on the disk are read, changed and moved away inside their vault only."""
+
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from djinn_memory.errors import ConfigError, NotFound, OutsideVault, Refused
+from djinn_memory.errors import NotFound, OutsideVault, Refused
 from djinn_memory.models import Vault
-from djinn_memory.notes.vault import MAX_BYTES, Listing, attachments, read, trash, walk
+from djinn_memory.notes.vault import read, trash
+from djinn_memory.notes.walk import Listing, walk
 
 
 def write(root: Path, *names: str) -> None:
@@ -27,166 +24,6 @@ def paths(listing: Listing) -> list[str]:
 def vault(tmp_path: Path) -> Vault:
     (tmp_path / "vault").mkdir()
     return Vault("v", tmp_path / "vault", "id")
-
-
-def test_only_notes_are_listed(vault: Vault) -> None:
-    write(vault.root, "a.md", "B.MD", "sub/deep/c.md", "node_modules.md", "d.txt", "md",
-          "e.markdown", ".hidden.md", ".git/x.md", ".obsidian/x.md", ".trash/x.md",
-          "node_modules/p/x.md", "sub/.git/x.md", "sub/node_modules/x.md")  # fmt: skip
-    (vault.root / "folder.md").mkdir()
-    write(vault.root, "folder.md/inner.md")
-    listing = walk(vault)
-    assert paths(listing) == [
-        "B.MD",
-        "a.md",
-        "folder.md/inner.md",
-        "node_modules.md",
-        "sub/deep/c.md",
-    ]
-    assert listing.complete
-    assert not listing.problems
-    assert sorted(attachments(vault)) == ["d.txt", "e.markdown", "md"]
-
-
-def test_a_listing_tells_a_touched_file(vault: Vault) -> None:
-    write(vault.root, "a.md")
-    before = walk(vault).files
-    assert walk(vault).files == before
-    assert before[0].size == 4
-    write(vault.root, "b.md")
-    (vault.root / "b.md").replace(vault.root / "a.md")
-    assert walk(vault).files != before
-
-
-@pytest.mark.parametrize(
-    ("exclude", "left"),
-    [
-        (["templates/"], ["a.draft.md", "a.md", "sub/b.md"]),
-        (["*.draft.md"], ["a.md", "sub/b.md", "sub/templates/t.md", "templates/t.md"]),
-        (["/templates"], ["a.draft.md", "a.md", "sub/b.md", "sub/templates/t.md"]),
-        (["*", "!a.md"], ["a.md"]),
-        (["sub/**"], ["a.draft.md", "a.md", "templates/t.md"]),
-        (["# comment", ""], ["a.draft.md", "a.md", "sub/b.md", "sub/templates/t.md",
-                             "templates/t.md"]),
-    ],
-)  # fmt: skip
-def test_exclude(vault: Vault, exclude: list[str], left: list[str]) -> None:
-    write(vault.root, "a.md", "a.draft.md", "sub/b.md", "sub/templates/t.md", "templates/t.md",
-          "templates/t.png")  # fmt: skip
-    assert paths(walk(vault, exclude)) == left
-    assert ("templates/t.png" in attachments(vault, exclude)) == ("templates/t.md" in left)
-
-
-@pytest.mark.parametrize("pattern", ["!", "a\\", "[z-a]"])
-def test_a_pattern_that_is_none_is_a_config_error(vault: Vault, pattern: str) -> None:
-    with pytest.raises(ConfigError, match="exclude"):
-        walk(vault, [pattern])
-
-
-def test_links_are_not_followed(vault: Vault, tmp_path: Path) -> None:
-    write(tmp_path, "out/secret.md", "vault/a.md", "vault/sub/b.md")
-    root = vault.root
-    (root / "out").symlink_to(tmp_path / "out")
-    (root / "secret.md").symlink_to(tmp_path / "out" / "secret.md")
-    (root / "again.md").symlink_to("a.md")
-    (root / "sub" / "up").symlink_to("..")
-    (root / "self").symlink_to(".")
-    (root / "loop.md").symlink_to("loop.md")
-    (root / "gone.md").symlink_to("nothing.md")
-    listing = walk(vault)
-    assert paths(listing) == ["a.md", "sub/b.md"]
-    assert "v/secret.md" in [problem.what for problem in listing.problems]
-    assert {problem.what for problem in listing.problems} <= {"v/secret.md", "v/loop.md"}
-    assert not [path for path in attachments(vault) if "secret" in path]
-
-
-def test_a_vault_behind_a_link(vault: Vault, tmp_path: Path) -> None:
-    write(vault.root, "a.md")
-    (tmp_path / "link").symlink_to("vault")
-    linked = Vault("v", tmp_path / "link", "id")
-    assert paths(walk(linked)) == ["a.md"]
-    assert read(linked, "a.md") == b"a.md"
-
-
-def test_what_is_no_file_is_left_alone(vault: Vault) -> None:
-    write(vault.root, "a.md")
-    os.mkfifo(vault.root / "fifo.md")
-    place = os.getcwd()  # noqa: PTH109
-    os.chdir(vault.root)  # a socket's path has 108 bytes at most
-    try:
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind("socket.md")
-    finally:
-        os.chdir(place)
-    assert paths(walk(vault)) == ["a.md"]
-    with pytest.raises(Refused):
-        read(vault, "fifo.md")
-
-
-def test_names_of_all_kinds(vault: Vault) -> None:
-    names = ["-rf.md", "a\nb.md", "'\"`$(x).md", "e\u0301.md", "\u00e9.md", "小明 🎉.md", " .md",
-             "a..md", "#[[x]].md", "c" * 252 + ".md"]  # fmt: skip
-    write(vault.root, *names)
-    assert paths(walk(vault)) == sorted(names)
-    assert all(read(vault, name).decode() == name for name in names)
-
-
-def test_a_name_that_is_no_text_is_a_problem(vault: Vault) -> None:
-    write(vault.root, "a.md")
-    (vault.root / "caf\udce9.md").write_text("x")
-    (vault.root / "caf\udce9.png").write_text("x")
-    listing = walk(vault)
-    assert paths(listing) == ["a.md"]
-    assert [problem.why for problem in listing.problems] == [
-        "its name is not valid UTF-8; rename it"
-    ]
-    listing.problems[0].what.encode()
-    assert list(attachments(vault)) == []
-
-
-def test_what_is_too_large_is_a_problem(vault: Vault) -> None:
-    with (vault.root / "big.md").open("wb") as file:
-        file.truncate(MAX_BYTES + 1)
-    listing = walk(vault)
-    assert paths(listing) == []
-    assert "too large" in listing.problems[0].why
-    assert len(read(vault, "big.md")) == MAX_BYTES
-
-
-def test_a_folder_that_cannot_be_read_is_a_problem(vault: Vault) -> None:
-    write(vault.root, "a.md")
-    # Deeper than a path may be long: that stops root too, whom no permission stops.
-    at = os.open(vault.root, os.O_RDONLY)
-    for _ in range(20):
-        os.mkdir("d" * 250, dir_fd=at)
-        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=at)
-        os.close(at)
-        at = inner
-    os.close(at)
-    listing = walk(vault)
-    assert paths(listing) == ["a.md"]
-    assert not listing.complete
-    assert "cannot be read" in listing.problems[0].why
-    shutil.rmtree(vault.root)
-
-
-def test_a_vault_that_is_gone(vault: Vault) -> None:
-    vault.root.rmdir()
-    with pytest.raises(NotFound, match="vault remove v"):
-        walk(vault)
-
-
-def test_a_walk_ends_at_its_deadline(vault: Vault) -> None:
-    write(vault.root, "a.md")
-    assert not walk(vault, deadline=time.monotonic() - 1).complete
-    assert walk(vault, deadline=time.monotonic() + 60).complete
-
-
-def test_notes_that_vanish(vault: Vault) -> None:
-    with pytest.raises(FileNotFoundError):
-        read(vault, "gone.md")
-    with pytest.raises(NotFound):
-        trash(vault, "gone.md")
 
 
 @pytest.mark.parametrize("path", ["../x.md", "/etc/passwd", "out/x.md", "out.md", "a\0.md"])
@@ -234,28 +71,3 @@ def test_a_read_only_vault_keeps_its_notes(vault: Vault) -> None:
     with pytest.raises(Refused):
         trash(Vault("v", vault.root, "id", read_only=True), "a.md")
     assert paths(walk(vault)) == ["a.md"]
-
-
-NAMES = st.sampled_from(["a", "b.md", "c.MD", ".d", ".e.md", "node_modules", "f.txt", "é.md"])
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
-@given(st.sets(st.lists(NAMES, min_size=1, max_size=4).map("/".join), max_size=12))
-def test_each_note_is_listed_once(vault: Vault, names: set[str]) -> None:
-    made = set()
-    for name in sorted(names, key=len, reverse=True):
-        file = vault.root / name
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text("x")
-        except OSError:
-            continue
-        made.add(name)
-    assert paths(walk(vault)) == sorted(
-        name
-        for name in made
-        if name.lower().endswith(".md")
-        and not any(part[0] == "." or part == "node_modules" for part in name.split("/"))
-    )
-    shutil.rmtree(vault.root)
-    vault.root.mkdir()
