@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class DjinnError(Exception):
     """A failure that the user can act on; its text is one line that says what to do."""
@@ -29,6 +31,13 @@ class OutsideVault(Refused):
     """A path that leads out of its vault."""
 
 
+class Changed(Refused):
+    """A file that somebody saved since it was read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} was changed meanwhile and stays as it is now; do it again")
+
+
 class NotFound(DjinnError):
     """No such home, note, agent, vault or document."""
 
@@ -39,6 +48,10 @@ class Unavailable(DjinnError):
     """Something needed cannot be had now: a model, a lock, the disk."""
 
     exit_code = 5
+
+
+class Busy(Unavailable):
+    """Another process holds a lock."""
 
 
 class IndexMissing(Unavailable):

@@ -57,6 +57,8 @@ class Vault(Struct, frozen=True):
     """A human sentence for each folder prefix, "" for the whole vault."""
     inner: frozenset[str] = frozenset()
     """Folders in it, relative to `root`, that are vaults of their own: their notes are theirs."""
+    others: frozenset[Path] = frozenset()
+    """Where the home's other vaults really lie: a link to one of them hides nothing."""
 
 
 class Problem(Struct, frozen=True):
@@ -142,7 +144,7 @@ class Embedder(Protocol):
 class Progress(Struct, frozen=True):
     """How far a long run is."""
 
-    stage: Literal["read", "embed", "prepare"]
+    stage: Literal["read", "embed", "prepare", "wait", "check"]
     done: int
     total: int | None
     note: str = ""

@@ -1,17 +1,20 @@
+import itertools
 import os
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.errors import OutsideVault, Unavailable
-from djinn_memory.files import inside, lock, write_atomic
+from djinn_memory import files
+from djinn_memory.errors import Busy, Changed, OutsideVault, Unavailable
+from djinn_memory.files import create, held, holder, inside, lock, replace, write_atomic
 
 HOLD = """
 import sys
@@ -192,3 +195,167 @@ def test_inside_is_inside(parts: list[str]) -> None:
         return
     assert ".." not in target.parts
     assert target.parts[: len(root.parts)] == root.parts
+
+
+def test_create_overwrites_nothing(tmp_path: Path) -> None:
+    create(tmp_path / "note.md", b"one")
+    with pytest.raises(FileExistsError):
+        create(tmp_path / "note.md", b"two")
+    (tmp_path / "link.md").symlink_to("nowhere")
+    with pytest.raises(FileExistsError):
+        create(tmp_path / "link.md", b"two")
+    assert (tmp_path / "note.md").read_bytes() == b"one"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.md", "note.md"]
+
+
+def test_of_many_who_create_one_does(tmp_path: Path) -> None:
+    def attempt(number: int) -> int:
+        try:
+            create(tmp_path / "note.md", bytes([number]) * 1000)
+        except FileExistsError:
+            return 0
+        return 1
+
+    for _ in range(30):
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(attempt, range(8))) == 1
+        data = (tmp_path / "note.md").read_bytes()
+        assert (len(data), len(set(data))) == (1000, 1)
+        (tmp_path / "note.md").unlink()
+
+
+def test_replace_writes_over_what_was_read_only(tmp_path: Path) -> None:
+    note = tmp_path / "note.md"
+    note.write_bytes(b"one")
+    note.chmod(0o600)
+    replace(note, b"two", b"one")
+    assert note.read_bytes() == b"two"
+    assert stat.S_IMODE(note.stat().st_mode) == 0o600
+    (tmp_path / "link.md").symlink_to("note.md")
+    replace(tmp_path / "link.md", b"three", b"two")
+    assert (tmp_path / "link.md").is_symlink()
+    with pytest.raises(Changed, match="was changed meanwhile"):
+        replace(note, b"four", b"two")
+    assert note.read_bytes() == b"three"
+    note.unlink()
+    with pytest.raises(Changed):
+        replace(note, b"four", b"three")
+    assert [path.name for path in tmp_path.iterdir()] == ["link.md"]
+
+
+EDITS = """
+import sys, time
+from pathlib import Path
+note, style = Path(sys.argv[1]), sys.argv[2]
+for number in range(int(sys.argv[3])):
+    text = f"{number}:" + "x" * 5000
+    if style == "in place":
+        note.write_text(text)
+    else:
+        note.with_name("note.swp").write_text(text)
+        note.with_name("note.swp").replace(note)
+    time.sleep(number % 7 * 0.0001)
+    for _ in range(3):
+        found = note.read_text()
+        if not found.startswith(f"{number}:"):
+            # Between an exchange and the one back the other's text may be seen, but not for long.
+            time.sleep(0.05)
+            found = note.read_text()
+        if not found.startswith(f"{number}:"):
+            sys.exit(f"{number} is lost: {found[:20]}")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="cannot exchange two files")
+@pytest.mark.parametrize("style", ["in place", "rename"])
+def test_what_an_editor_saves_at_the_worst_moment_stays(tmp_path: Path, style: str) -> None:
+    note = tmp_path / "note.md"
+    note.write_bytes(b"0:")
+    editor = subprocess.Popen(
+        [sys.executable, "-c", EDITS, str(note), style, "1500"], stderr=subprocess.PIPE, text=True
+    )
+    written = refused = 0
+    while editor.poll() is None:
+        was = note.read_bytes()
+        if not was:
+            continue
+        try:
+            replace(note, was + b"+", was)
+            written += 1
+        except Changed:
+            refused += 1
+    assert editor.communicate()[1] == ""
+    assert written
+    assert refused
+    assert note.read_bytes().startswith(b"1499:")
+    assert [path.name for path in tmp_path.iterdir()] == ["note.md"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="cannot exchange two files")
+def test_of_two_saves_at_the_worst_moment_the_later_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = tmp_path / "note.md"
+    note.write_bytes(b"one")
+    swap = files._swap()
+    assert swap
+    saves = [b"two", b"three", b"four"]
+
+    def save() -> None:
+        if saves:
+            (tmp_path / "note.swp").write_bytes(saves.pop(0))
+            (tmp_path / "note.swp").replace(note)
+
+    def meanwhile(one: Path, other: Path) -> None:
+        save()
+        swap(one, other)
+        assert (again := next(times)) < 10, again
+        save()
+
+    times = itertools.count()
+    monkeypatch.setattr(files, "_swap", lambda: meanwhile)
+    with pytest.raises(Changed):
+        replace(note, b"mine", b"one")
+    assert note.read_bytes() == b"four"
+    assert [path.name for path in tmp_path.iterdir()] == ["note.md"]
+
+
+def test_what_a_kill_left_is_swept_by_the_next_who_writes_there(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom djinn_memory.files import create\n"
+        "create(Path(sys.argv[1]), b'text')"
+    )
+    old, young = (f".djinn-{digit * 16}.tmp" for digit in "01")
+    for name in (old, young, ".djinn-mine.tmp", "djinn.tmp"):
+        (tmp_path / name).write_bytes(b"half")
+    for name in (old, ".djinn-mine.tmp", "djinn.tmp"):
+        os.utime(tmp_path / name, (1, 1))
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "note.md")], check=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        young, ".djinn-mine.tmp", "djinn.tmp", "note.md",
+    ]  # fmt: skip
+
+
+def test_a_lock_says_who_holds_it(tmp_path: Path) -> None:
+    path = tmp_path / "home.lock"
+    assert holder(path) is None
+    process = hold(path)
+    assert holder(path) == process.pid
+    assert held(path)
+    with pytest.raises(Busy, match=rf"\(pid {process.pid}\)"), lock(path, timeout=0.1):
+        pass
+    assert holder(path) == process.pid
+    process.communicate("")
+    assert not held(path)
+
+
+def test_to_ask_who_holds_a_lock_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "some.lock"
+    assert not held(path)
+    assert not path.exists()
+    with lock(path):
+        assert held(path)
+        assert holder(path) == os.getpid()
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    assert not held(path)
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before

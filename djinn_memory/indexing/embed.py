@@ -60,14 +60,28 @@ def embed(
     done = 0
     # What other processes read meanwhile is made too, as long as the space is still wanted.
     while waiting := _waiting(connection, space):
-        done += _make(filling, waiting, at_most)
-        if at_most is not None or not (_current(connection, space) and wanted()):
+        made = _make(filling, waiting, at_most)
+        done += made
+        # In a damaged index a window may belong to no note: it would be waited for without end.
+        if not made or at_most is not None or not (_current(connection, space) and wanted()):
             break
     if not space.serving and wanted():
         with transaction(connection):
             if vectors.coming(connection) == space and not vectors.waiting(connection, space):
                 vectors.take_over(connection, space)
     return done, reused
+
+
+def restore(
+    connection: apsw.Connection, cache: EmbeddingCache, embedder: Embedder, recipe: str
+) -> None:
+    """Give windows the vectors that the cache has; nothing is asked of the model."""
+    serving = vectors.serving(connection)
+    if cache.known(embedder.identity) is None:
+        return
+    if serving is None or serving.identity == embedder.identity:
+        space = _space(connection, cache, embedder, recipe, rebuild=False)
+        _reuse(_Filling(connection, cache, embedder, space, silent, 1, lambda: True))
 
 
 class _Filling(Struct):

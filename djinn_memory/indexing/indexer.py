@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 import apsw
 from msgspec import Struct, field
@@ -19,7 +21,7 @@ from djinn_memory.models import Chunk, Problem, Progress, ProgressCallback, Vaul
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dialects import RULES
 from djinn_memory.notes.note import DOCUMENT, Note, parse
-from djinn_memory.notes.vault import FileStat
+from djinn_memory.notes.walk import FileStat, attachments, walk
 from djinn_memory.store.embeddings import text_hash
 from djinn_memory.store.index import links, memories, meta, words
 from djinn_memory.store.index.memories import Known, Window
@@ -27,6 +29,11 @@ from djinn_memory.store.sqlite import rows, transaction
 
 COMMIT_SECONDS = 1.0
 """A kill loses at most what was read since the last commit."""
+
+COMMIT_BYTES = 4_000_000
+"""Of notes that are held in memory to be written together."""
+
+Write = Callable[[], None]
 
 MAKER = f"chunks {CHUNKS_VERSION}, words {words.VERSION}"
 """What an index was made by; one made otherwise is read anew, whole, by `djinn index`."""
@@ -59,22 +66,24 @@ def update(
     progress: ProgressCallback = silent,
     deadline: float | None = None,
     at_most: int | None = None,
+    only: Collection[str] | None = None,
 ) -> Tally:
     """Read what is new or changed in `vaults` and forget what is gone.
 
     Words are searchable when this returns; vectors are `embed`'s. With `deadline` (a
     `time.monotonic` value) the look around ends there; with `at_most`, so many notes are read and
-    the rest are counted as pending. The caller holds the index lock.
+    the rest are counted as pending; with `only`, nothing is looked at but these files and folders.
+    The caller holds the index lock.
     """
     tally = Tally()
     if meta.get(connection, "maker") is None:
         meta.put(connection, "maker", MAKER)
     # A look around before a search leaves an index of another maker to `djinn index`.
-    whole = at_most is None
+    whole = at_most is None and only is None
     anew = rebuild or (whole and outdated(connection))
     for vault in vaults:
         try:
-            listing = disk.walk(vault, exclude, deadline=deadline)
+            listing = walk(vault, exclude, only=only, deadline=deadline)
         except NotFound as error:
             # Its notes stay known: an unplugged disk is no reason to forget them.
             tally.problems.append(Problem(vault.name, str(error)))
@@ -85,7 +94,7 @@ def update(
             number = memories.vault_id(connection, vault)
         dialect = memories.dialect(connection, number)
         force = anew or (whole and dialect not in (None, vault.dialect))
-        known = memories.known(connection, number)
+        known = memories.known(connection, number, only)
         found = changes(known, listing, force=force)
         room_left = None if at_most is None else max(0, at_most - tally.read)
         wanted = (*found.suspects, *found.racy)[:room_left]
@@ -99,15 +108,17 @@ def update(
             if whole or dialect is None:
                 memories.set_dialect(connection, number, vault.dialect)
         if deadline is None:
-            tally.problems += _remarks(connection, vault, number)
+            tally.problems += _remarks(connection, vault, number, only)
     return tally
 
 
-def _remarks(connection: apsw.Connection, vault: Vault, number: int) -> list[Problem]:
+def _remarks(
+    connection: apsw.Connection, vault: Vault, number: int, only: Collection[str] | None
+) -> list[Problem]:
     """What cannot be understood of the vault's notes, whenever they were read."""
     return [
         Problem(f"{vault.name}/{path}", entry.problem)
-        for path, entry in memories.known(connection, number).items()
+        for path, entry in memories.known(connection, number, only).items()
         if entry.problem
     ]
 
@@ -132,15 +143,13 @@ def resolve_links(
     connection: apsw.Connection, vaults: Sequence[Vault], exclude: Sequence[str] = ()
 ) -> None:
     """Point every link at its note, if any note or attachment changed; `vaults` are all."""
-    attachments = [
-        (vault.name, path) for vault in vaults for path in disk.attachments(vault, exclude)
-    ]
+    there = [(vault.name, path) for vault in vaults for path in attachments(vault, exclude)]
     scope = sorted((vault.id, vault.name, vault.agent or "") for vault in vaults)
-    told = repr((scope, sorted(attachments))).encode()
+    told = repr((scope, sorted(there))).encode()
     mark = hashlib.blake2b(told, digest_size=16).hexdigest()
     if links.settled(connection) != mark:
         with transaction(connection):
-            links.resolve(connection, vaults, attachments, mark)
+            links.resolve(connection, vaults, there, mark)
 
 
 class _Run(Struct):
@@ -161,15 +170,21 @@ def _read(run: _Run, files: Sequence[FileStat], progress: ProgressCallback) -> N
     moved = {entry.hash: entry for entry in run.gone.values()}
     at = 0
     while at < len(files):
-        began = time.monotonic()
+        began, size = time.monotonic(), 0
+        ready: list[Write] = []
+        # Understood before the database is taken: others write meanwhile.
+        while at < len(files) and size < COMMIT_BYTES and time.monotonic() - began < COMMIT_SECONDS:
+            ready += _read_one(run, files[at], moved)
+            size += files[at].size
+            at += 1
         with transaction(run.connection):
-            while at < len(files) and time.monotonic() - began < COMMIT_SECONDS:
-                _read_one(run, files[at], moved)
-                at += 1
+            for write in ready:
+                write()
         progress(Progress("read", at, len(files), run.vault.name))
 
 
-def _read_one(run: _Run, file: FileStat, moved: dict[bytes, Known]) -> None:
+def _read_one(run: _Run, file: FileStat, moved: dict[bytes, Known]) -> Iterator[Write]:
+    """What is to be written of a file."""
     tally = run.tally
     seen = time.time_ns()
     try:
@@ -185,28 +200,49 @@ def _read_one(run: _Run, file: FileStat, moved: dict[bytes, Known]) -> None:
     before = run.known.get(file.path)
     if before and before.hash == digest and not run.force:
         if before.stat != file or seen - before.seen_ns > RACY_NS:
-            memories.touch(run.connection, before.note_id, file, seen)
+            yield partial(memories.touch, run.connection, before.note_id, file, seen)
+        if before.stat.mtime_ns != file.mtime_ns:
+            note = parse(file.path, data, run.vault.dialect)
+            yield partial(memories.redate, run.connection, before.note_id, file, note)
         return
     if before is None and digest in moved:
         entry = moved.pop(digest)
         run.gone.pop(entry.stat.path, None)
-        memories.touch(run.connection, entry.note_id, file, seen)
         tally.moved += 1
+        yield partial(memories.touch, run.connection, entry.note_id, file, seen)
     elif before is None:
         tally.added += 1
     else:
         tally.changed += 1
+    with _costing_only_itself(run, file):
+        note = parse(file.path, data, run.vault.dialect)
+        parts = list(cut(note, outline=RULES[run.vault.dialect].outline))
+        yield partial(_put, run, file, seen, digest, note, parts)
+
+
+def _put(
+    run: _Run,
+    file: FileStat,
+    seen: int,
+    digest: bytes,
+    note: Note,
+    parts: Sequence[tuple[Chunk, list[Window]]],
+) -> None:
+    # A savepoint: what cannot be written of one note costs that note only.
+    with _costing_only_itself(run, file), run.connection:
+        memories.put(run.connection, run.number, file, seen, digest, note, parts)
+
+
+@contextmanager
+def _costing_only_itself(run: _Run, file: FileStat) -> Iterator[None]:
+    """What fails with one note is a problem of that note; what fails with the disk is not."""
     try:
-        # A savepoint: what cannot be understood of one note costs that note only.
-        with run.connection:
-            note = parse(file.path, data, run.vault.dialect)
-            parts = list(cut(note, outline=RULES[run.vault.dialect].outline))
-            memories.put(run.connection, run.number, file, seen, digest, note, parts)
+        yield
     except (apsw.Error, DjinnError):
         raise
     except Exception as error:
         why = f"cannot be understood ({type(error).__name__}: {error}); exclude it, and report this"
-        tally.problems.append(Problem(f"{run.vault.name}/{file.path}", why))
+        run.tally.problems.append(Problem(f"{run.vault.name}/{file.path}", why))
 
 
 def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Window]]]:

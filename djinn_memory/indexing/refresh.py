@@ -7,18 +7,21 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from djinn_memory.errors import DjinnError, Unavailable
+from djinn_memory.errors import Busy, DjinnError, Unavailable
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.models import (
     Embedder,
     IndexReport,
     Problem,
+    Progress,
     ProgressCallback,
     Vault,
     silent,
 )
 from djinn_memory.store.index import links, meta, vectors
+from djinn_memory.store.sqlite import hasty
 from djinn_memory.store.state import State
+from djinn_memory.store.watcher import watcher
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.choice import Models
@@ -26,6 +29,12 @@ if TYPE_CHECKING:
 
 SWEEP_WINDOWS = 64
 """Windows embedded before answering: about a second's work; the rest waits for `djinn index`."""
+
+HASTE_SECONDS = 0.2
+"""A question waits no longer for who writes the index."""
+
+GLANCE_SECONDS = 0.2
+"""Who finds a lock taken for so long finds one at work, not one who only looked whether it is."""
 
 Spare = Callable[[], Embedder | None]
 """Gives what embeds for the vectors that answer, if a few texts more are no matter."""
@@ -39,10 +48,12 @@ def index(
     whole: bool,
     rebuild: bool,
     progress: ProgressCallback,
+    waits: bool = True,
 ) -> IndexReport:
     """Bring the index up to date with `vaults`, which are all of the home when it is `whole`.
 
-    Words first, then meaning, then the reranker if the settings name one.
+    Words first, then meaning, then the reranker if the settings name one. Where another process
+    embeds, this waits and does what is left, or, unless it `waits`, leaves its own texts to it.
     """
     began = time.monotonic()
     state.need_writable()
@@ -51,15 +62,9 @@ def index(
     embedded = reused = 0
     if models.embedder:
         recipe = models.recipe
-        with state.lock("embed", timeout=30):
-            embedded, reused = _embed(
-                state,
-                models.embedder,
-                recipe,
-                progress=progress,
-                rebuild=rebuild,
-                wanted=lambda: models.wanted(recipe),
-            )
+        embedded, reused = _embed_all(
+            state, models, models.embedder, progress=progress, rebuild=rebuild, waits=waits
+        )
         if not models.wanted(recipe):
             why = "another model was chosen meanwhile; run `djinn index` to go on with that"
             problems.append(Problem("embedding", why))
@@ -83,20 +88,34 @@ def index(
     )
 
 
+def remake(state: State, models: Models, progress: ProgressCallback) -> None:
+    """Make an index that was set aside anew: words, and meaning as far as the cache knows it."""
+    _read(state, state.home.vaults, whole=True, rebuild=False, progress=progress)
+    # Whatever is wrong with the model is told by who asks it.
+    with suppress(DjinnError):
+        embedder = models.embedder
+        if embedder and embedder.ready:
+            from djinn_memory.indexing.embed import restore
+
+            with state.lock("embed", timeout=30):
+                restore(state.index, state.cache, embedder, models.recipe)
+    progress(Progress("prepare", 1, 1, "index ready"))
+
+
 def read(
     state: State,
     vaults: Sequence[Vault],
     *,
-    timeout: float = 30,
+    timeout: float | None = None,
     progress: ProgressCallback = silent,
 ) -> None:
     """Let the index know the notes of `vaults` as they are: by words, their vectors come later.
 
-    Raises `Unavailable` when another process holds the index for `timeout` seconds.
+    Waits for others as `State.lock` does.
     """
     from djinn_memory.indexing.indexer import update
 
-    with state.lock(timeout=timeout):
+    with state.lock(timeout=timeout, progress=progress):
         update(state.index, vaults, exclude=state.home.config.exclude, progress=progress)
 
 
@@ -111,7 +130,7 @@ def sweep(
     if not settings.sweep_ms:
         return 0, []
     seen = stale(state.index, vaults, exclude, time.monotonic() + settings.sweep_ms / 1000)
-    if not seen.complete:
+    if not seen.complete and watcher(state.home) is None:
         why = f"not all folders could be looked at in {settings.sweep_ms} ms; run `djinn index`"
         seen.problems.append(Problem("index", why))
     if not (seen.changed or seen.racy) or not state.writable:
@@ -119,7 +138,7 @@ def sweep(
     from djinn_memory.indexing import indexer
 
     try:
-        with state.lock(timeout=0):
+        with state.lock(timeout=0), hasty(state.index, HASTE_SECONDS):
             tally = indexer.update(
                 state.index,
                 vaults,
@@ -131,9 +150,11 @@ def sweep(
             embedder = spare() if space and spare else None
             if space and embedder:
                 _embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS)
-    except DjinnError:
+    except Busy:
         # Another process is indexing: it will find what this one saw.
         return seen.changed, seen.problems
+    except DjinnError as error:
+        return seen.changed, [*seen.problems, Problem("index", str(error))]
     return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
 
 
@@ -142,7 +163,11 @@ def settle_links(state: State) -> None:
     from djinn_memory.indexing.indexer import resolve_links
 
     if links.settled(state.index) is None and state.writable:
-        with suppress(Unavailable), state.lock(timeout=0):
+        with (
+            suppress(Unavailable),
+            state.lock(timeout=0),
+            hasty(state.index, HASTE_SECONDS),
+        ):
             resolve_links(state.index, state.home.vaults, state.home.config.exclude)
 
 
@@ -157,7 +182,7 @@ def _read(
     from djinn_memory.indexing import indexer
 
     home, connection = state.home, state.index
-    with state.lock(timeout=30):
+    with state.lock(progress=progress):
         tally = indexer.update(
             connection, vaults, exclude=home.config.exclude, rebuild=rebuild, progress=progress
         )
@@ -166,6 +191,45 @@ def _read(
         if whole:
             meta.put(connection, "maker", indexer.MAKER)
     return tally
+
+
+def _embed_all(
+    state: State,
+    models: Models,
+    embedder: Embedder,
+    *,
+    progress: ProgressCallback,
+    rebuild: bool,
+    waits: bool,
+) -> tuple[int, int]:
+    """Embed until nothing waits after others could embed again.
+
+    Who does not wait leaves what it has read to the holder of the lock, who may just have looked
+    for the last time: so that one looks once more.
+    """
+    recipe = models.recipe
+    embedded = reused = 0
+    while True:
+        try:
+            patience = None if waits else GLANCE_SECONDS
+            with state.lock("embed", timeout=patience, progress=progress):
+                made, known = _embed(
+                    state,
+                    embedder,
+                    recipe,
+                    progress=progress,
+                    rebuild=rebuild,
+                    wanted=lambda: models.wanted(recipe),
+                )
+        except Busy:
+            if waits:
+                raise
+            return embedded, reused
+        embedded, reused, rebuild = embedded + made, reused + known, False
+        spaces = (vectors.serving(state.index), vectors.coming(state.index))
+        space = next((one for one in spaces if one and one.identity == embedder.identity), None)
+        if not (space and vectors.waiting(state.index, space) and models.wanted(recipe)):
+            return embedded, reused
 
 
 def _embed(

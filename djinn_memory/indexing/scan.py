@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from djinn_memory.notes.vault import FileStat, Listing
+from djinn_memory.notes.walk import FileStat, Listing
 from djinn_memory.store.index.memories import Known
 
 RACY_NS = 2_000_000_000
@@ -25,7 +25,7 @@ class Changes(Struct, frozen=True):
 
 
 def changes(known: Mapping[str, Known], listing: Listing, *, force: bool = False) -> Changes:
-    """Compare a listing with what the index knows; an incomplete listing shows nothing as gone."""
+    """Compare a listing with what the index knows; what could not be looked at is not gone."""
     suspects, racy = [], []
     for file in listing.files:
         before = known.get(file.path)
@@ -34,5 +34,6 @@ def changes(known: Mapping[str, Known], listing: Listing, *, force: bool = False
         elif before.seen_ns - max(file.mtime_ns, file.ctime_ns) <= RACY_NS:
             racy.append(file)
     listed = {file.path for file in listing.files}
-    gone = tuple(path for path in known if path not in listed) if listing.complete else ()
-    return Changes(tuple(suspects), tuple(racy), gone)
+    unseen = tuple(listing.unseen)
+    gone = [path for path in known if path not in listed and not path.startswith(unseen)]
+    return Changes(tuple(suspects), tuple(racy), tuple(gone) if listing.complete else ())

@@ -11,7 +11,7 @@ from msgspec import Struct
 from djinn_memory.errors import NotFound
 from djinn_memory.indexing.scan import changes
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes import vault as disk
+from djinn_memory.notes.walk import walk
 from djinn_memory.store.index import memories
 
 
@@ -45,7 +45,7 @@ def stale(
     first = time.monotonic_ns() % len(vaults) if vaults else 0
     for vault in (*vaults[first:], *vaults[:first]):
         try:
-            listing = disk.walk(vault, exclude, deadline=deadline)
+            listing = walk(vault, exclude, deadline=deadline)
         except NotFound as error:
             problems.append(Problem(vault.name, str(error)))
             continue
@@ -55,5 +55,5 @@ def stale(
             problems += listing.problems
         changed += len(found.suspects) + len(found.gone)
         racy += len(found.racy)
-        complete = complete and (listing.complete or bool(listing.problems))
+        complete = complete and listing.complete
     return Stale(changed, racy, complete, problems)

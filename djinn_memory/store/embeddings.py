@@ -7,9 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from djinn_memory.models import Calibration
-from djinn_memory.store.sqlite import connect, transaction
+from djinn_memory.store.sqlite import Schema, connect, transaction
 
-_SCHEMA = Path(__file__).parent / "embeddings_schema"
+SCHEMA = Schema(
+    Path(__file__).parent / "embeddings_schema",
+    application=0x646A6E45,
+    marked=3,
+    tables=frozenset({"identity", "embedding"}),
+)
 
 
 def text_hash(text: str) -> bytes:
@@ -21,7 +26,7 @@ class EmbeddingCache:
     """Vectors as little-endian float32, keyed by (identity, text hash)."""
 
     def __init__(self, path: Path) -> None:
-        self._connection = connect(path, _SCHEMA)
+        self._connection = connect(path, SCHEMA)
 
     def get(self, identity: str, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
         """The vectors that are known, by text hash."""
@@ -65,6 +70,12 @@ class EmbeddingCache:
                 "update identity set dimensions = ?, scale = ?, shift = ? where id = ?",
                 (dimensions, calibration.scale, calibration.shift, number),
             )
+
+    @property
+    def version(self) -> int:
+        """Another one after another process has written into the file."""
+        number: int = self._connection.pragma("data_version")
+        return number
 
     def close(self) -> None:
         """Release the file."""

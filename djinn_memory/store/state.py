@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
 import time
+from collections.abc import Iterator
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import apsw
@@ -12,13 +16,17 @@ import apsw
 from djinn_memory.errors import IndexMissing, Unavailable
 from djinn_memory.files import lock
 from djinn_memory.home import Home
-from djinn_memory.models import Problem, Vault
-from djinn_memory.store.index import open_index
-from djinn_memory.store.sqlite import Broken, damaged
+from djinn_memory.models import Problem, Progress, ProgressCallback, Vault, silent
+from djinn_memory.store import index, sqlite
+from djinn_memory.store.sqlite import Broken, Full, explained
 
 if TYPE_CHECKING:
     from djinn_memory.store.embeddings import EmbeddingCache
     from djinn_memory.store.ledger import Ledger
+
+
+STALLED_SECONDS = 30.0
+"""A process that writes nothing for so long is not waited for any more."""
 
 
 class State:
@@ -27,29 +35,34 @@ class State:
     def __init__(self, home: Home, problems: list[Problem]) -> None:
         self.home = home
         self.problems = problems
+        self._lying: dict[str, tuple[int, int] | None] = {}
 
     @cached_property
     def index(self) -> apsw.Connection:
         """The index, writable where the disk lets it be, made when there is none."""
-        path = self.home.index_path
+        path = self._opening("index", self.home.index_path)
         try:
-            return open_index(path)
-        except Broken:
+            return index.open_index(path)
+        except (Broken, Full):
             raise
-        except (Unavailable, OSError):
+        except (Unavailable, OSError) as error:
             if not path.exists():
                 raise IndexMissing(
                     f"there is no index at {path} and none can be written; "
                     "check the folder's permissions, or set state_dir in config.yaml"
                 ) from None
-            return open_index(path, write=False)
+            try:
+                return index.open_index(path, write=False)
+            except Unavailable:
+                # One of an older version answers nothing until it can be written.
+                raise error from None
 
     @cached_property
     def cache(self) -> EmbeddingCache:
         """The vectors made so far, which outlive the index."""
         from djinn_memory.store.embeddings import EmbeddingCache
 
-        return EmbeddingCache(self.home.embeddings_path)
+        return EmbeddingCache(self._opening("cache", self.home.embeddings_path))
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -76,43 +89,123 @@ class State:
                 "or set state_dir in config.yaml"
             )
 
+    @contextlib.contextmanager
     def lock(
-        self, what: Literal["index", "embed"] = "index", *, timeout: float
-    ) -> contextlib.AbstractContextManager[None]:
-        """Hold the index against others who read notes, or who embed, until `timeout` seconds.
+        self,
+        what: Literal["index", "embed"] = "index",
+        *,
+        timeout: float | None = None,
+        progress: ProgressCallback = silent,
+    ) -> Iterator[None]:
+        """Hold the index against others who read notes, or who embed.
 
-        Raises `Unavailable` after that.
+        Without `timeout` this waits as long as its holder gets on, which shows in what is written
+        into the databases. Raises `Unavailable` when it does not, or after `timeout` seconds.
         """
-        return lock(self.home.state / f"{what}.lock", timeout=timeout)
+        # Who embeds writes both; a model behind a server may take its time for a batch.
+        embeds = what == "embed"
+        patience = self.home.config.embedding.timeout if embeds else 0
+        held = lock(
+            self.home.state / f"{what}.lock",
+            timeout=STALLED_SECONDS + patience if timeout is None else timeout,
+            pulse=lambda: timeout is not None or self._written(cache=embeds),
+            waiting=lambda text: progress(Progress("wait", 0, None, text)),
+        )
+        with held, explained(self.home.index_path):
+            yield
+
+    def _written(self, *, cache: bool) -> tuple[int, int]:
+        """Another value after another process has written into the databases."""
+        return self.index.pragma("data_version"), self.cache.version if cache else 0
 
     def vault_lock(self, vault: Vault) -> contextlib.AbstractContextManager[None]:
-        """Hold a vault against other writers of this home."""
+        """Hold a vault against other writers of this home, for as long as one write takes."""
         name = vault.id.replace("/", "-").replace(":", "-")
-        return lock(self.home.state / "locks" / f"{name}.lock")
+        return lock(self.home.state / "locks" / f"{name}.lock", timeout=STALLED_SECONDS)
 
     def close(self) -> None:
         """Release the files; what is asked for next opens them again."""
         for name in ("index", "cache", "ledger"):
-            opened = self.__dict__.pop(name, None)
-            if opened is not None:
-                opened.close()
+            self._close(name)
 
-    def set_aside_damaged(self) -> bool:
-        """Rename what is damaged of index and cache; whether anything was."""
-        self.__dict__.pop("index", None)
-        self.__dict__.pop("cache", None)
-        found = False
-        for path in (self.home.index_path, self.home.embeddings_path):
-            if not path.exists() or not damaged(path):
-                continue
-            aside = path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}")
-            try:
-                path.rename(aside)
-            except OSError:
-                raise Unavailable(
-                    f"{path} is damaged and cannot be moved away; mend the folder's permissions"
-                ) from None
-            why = f"was damaged; set aside as {aside.name}, run `djinn index`"
-            self.problems.append(Problem(str(path), why))
-            found = True
-        return found
+    def renew(self) -> None:
+        """Let go of an index and a cache that were set aside meanwhile by another process."""
+        for name, path in self._derived.items():
+            before = self._lying.get(name)
+            if name in self.__dict__ and before and sqlite.place(path) != before:
+                self._close(name)
+
+    def set_aside_damaged(self, *, index_too: bool = False) -> bool:
+        """Rename what is damaged of index and cache; whether anything was.
+
+        With `index_too` also an index of which no check says what is wrong. Others who found the
+        same wait, and then see what was made in its place.
+        """
+        if not os.access(self.home.state, os.W_OK):
+            raise Unavailable(
+                f"{self.home.state} holds a damaged index and cannot be written; "
+                "mend the folder's permissions"
+            )
+        for name in self._derived:
+            self._close(name)
+        with self.lock(timeout=30):
+            found = False
+            faults = dict(self.faults())
+            if index_too and self.home.index_path.exists():
+                faults.setdefault(self.home.index_path, "cannot be read")
+            for path, fault in faults.items():
+                aside = set_aside(path)
+                anew = " and made anew" if path == self.home.index_path else ""
+                why = f"{fault}; set aside as {aside.name}{anew}"
+                self.problems.append(Problem(str(path), why))
+                found = True
+            return found
+
+    def faults(self) -> Iterator[tuple[Path, str]]:
+        """What is wrong with index and cache, of each that is useless."""
+        from djinn_memory.store import embeddings
+
+        for name, path in self._derived.items():
+            wrong = index.fault(path) if name == "index" else sqlite.fault(path, embeddings.SCHEMA)
+            if wrong:
+                yield path, wrong
+
+    @property
+    def _derived(self) -> dict[str, Path]:
+        return {"index": self.home.index_path, "cache": self.home.embeddings_path}
+
+    def _opening(self, name: str, path: Path) -> Path:
+        # Taken before it is opened: if it is replaced in between, it seems to be, and that is well.
+        self._lying[name] = sqlite.place(path)
+        return path
+
+    def _close(self, name: str) -> None:
+        opened = self.__dict__.pop(name, None)
+        if opened is not None:
+            opened.close()
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a database, and what SQLite keeps beside it; returns where it lies now."""
+    aside = aside_name(path)
+    try:
+        path.rename(aside)
+        for more in ("-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                Path(f"{path}{more}").rename(f"{aside}{more}")
+    except OSError:
+        raise Unavailable(
+            f"{path} is damaged and cannot be moved away; mend the folder's permissions"
+        ) from None
+    return aside
+
+
+def aside_name(path: Path) -> Path:
+    """A free name for a damaged database, which tells when it was set aside."""
+    first = f"{path.name}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}"
+    names = itertools.chain([first], (f"{first}-{number}" for number in itertools.count(2)))
+    return next(
+        path.with_name(name)
+        for name in names
+        if not any(os.path.lexists(path.with_name(f"{name}{end}")) for end in ("", "-wal", "-shm"))
+    )

@@ -21,8 +21,8 @@ from djinn_memory.settings import EmbeddingConfig
 from djinn_memory.store.index import vectors
 from tests.conftest import Run
 from tests.indexing.content import content
-from tests.indexing.test_processes import start, wait_until
 from tests.indexing.vaults import fill
+from tests.processes.commands import start, wait_until
 from tests.servers import ModelServer
 
 NOTES = 12

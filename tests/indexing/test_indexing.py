@@ -320,3 +320,42 @@ def test_what_is_embedded_is_what_its_key_says(djinn: Djinn, home: Home, shared:
     keys = dict(connection.execute("select id, hash from window"))
     assert len(keys) >= 4
     assert {key: text_hash(text) for key, text in _texts(connection, list(keys))} == keys
+
+
+def test_a_file_that_was_only_touched_has_its_new_date(djinn: Djinn, shared: Path) -> None:
+    """As an index made anew would have it; what the note itself says of its date stays."""
+    (shared / "plain.md").write_text("# Plain")
+    (shared / "dated.md").write_text("---\ncreated: 2020-01-02\nupdated: 2020-03-04\n---\n# Dated")
+    djinn.index()
+    for path in shared.iterdir():
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    report = djinn.index()
+    assert (report.changed, report.embedded) == (0, 0)
+    dates = {one.title: (one.date, one.updated) for one in djinn.entries()}
+    assert dates["Plain"] == ("2001-09-09T01:46:40Z", "2001-09-09T01:46:40Z")
+    assert dates["Dated"] == ("2020-01-02", "2020-03-04")
+
+
+def test_a_chunk_that_is_not_the_first_carries_few_of_100_000_tags(
+    djinn: Djinn, home: Home, shared: Path
+) -> None:
+    tags = " ".join(f"#tag{number}" for number in range(20_000))
+    (shared / "a.md").write_text(
+        f"needle {tags}\n\n" + "".join(f"# h{n}\ntide\n" for n in range(300))
+    )
+    djinn.index()
+    assert home.index_path.stat().st_size < 20_000_000
+    assert djinn.search("tag19999", mode="words").hits
+    assert djinn.search("tag0 tide", mode="words").hits[0].path == "a.md"
+
+
+def test_a_linked_folder_is_told_until_it_is_a_vault(
+    djinn: Djinn, home: Home, shared: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "a.md").write_text("tide")
+    (shared / "x").symlink_to(tmp_path / "more")
+    [problem] = djinn.index().problems
+    assert problem.what == "shared/x" and "djinn vault add" in problem.why
+    add_vault(home, "more", tmp_path / "more")
+    assert not Djinn(home).index().problems

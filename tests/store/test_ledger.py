@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.home import Home
-from djinn_memory.store import sqlite
+from djinn_memory.store import busy, sqlite
 from djinn_memory.store.ledger import Event, Ledger, uuid7
 
 
@@ -145,7 +145,7 @@ def test_data_that_is_no_object_is_nothing(ledger: Ledger, path: Path, text: str
 def test_a_damaged_one_is_told_and_left_alone(path: Path) -> None:
     damage(path)
     before = path.read_bytes()
-    with pytest.raises(Unavailable, match=r"is damaged.*put back a copy.*move it away") as raised:
+    with pytest.raises(Unavailable, match=r"is damaged.*run `djinn doctor --fix`$") as raised:
         Ledger(path)
     assert type(raised.value) is Unavailable
     assert "\n" not in str(raised.value)
@@ -187,7 +187,7 @@ def test_a_link_is_refused(path: Path, tmp_path: Path) -> None:
 def test_one_that_another_holds_is_told(
     ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "BUSY_MS", 50)
+    monkeypatch.setattr(busy, "BUSY_SECONDS", 0.05)
     late = Ledger(path)
     with sqlite.transaction(ledger._connection):
         with pytest.raises(Unavailable, match="another djinn process is writing"):
@@ -199,7 +199,7 @@ def test_one_that_another_holds_is_told(
 
 def test_one_that_another_holds_alone_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Ledger(path).close()
-    monkeypatch.setattr(sqlite, "BUSY_MS", 50)
+    monkeypatch.setattr(busy, "BUSY_SECONDS", 0.05)
     other = apsw.Connection(str(path))
     assert other.execute("pragma journal_mode = delete").get == "delete"
     other.execute("begin exclusive")

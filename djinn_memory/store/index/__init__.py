@@ -2,15 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import apsw
 
-from djinn_memory.store.sqlite import connect, load_vectors
+from djinn_memory.store import sqlite
+from djinn_memory.store.index import vectors
+from djinn_memory.store.sqlite import Schema, connect, load_vectors
 
-_SCHEMA = Path(__file__).parent / "schema"
+SCHEMA = Schema(
+    Path(__file__).parent / "schema",
+    application=0x646A6E49,
+    marked=5,
+    tables=frozenset({"meta", "vault", "note", "memory", "chunk", "window", "link"}),
+)
 
 
 def open_index(path: Path, *, write: bool = True) -> apsw.Connection:
     """The index at `path`, made and migrated when writing; errors as `store.sqlite.connect`."""
-    return connect(path, _SCHEMA, write=write, prepare=load_vectors)
+    return connect(path, SCHEMA, write=write, prepare=load_vectors)
+
+
+def fault(path: Path) -> str | None:
+    """What makes a file useless as an index, as `store.sqlite.fault` says it, or what of it does
+    not fit together though its pages are whole.
+    """
+    found = sqlite.fault(path, SCHEMA)
+    if found or not path.is_file():
+        return found
+    try:
+        with closing(sqlite.peek(path)) as connection:
+            if connection.pragma("user_version") != SCHEMA.newest:
+                return None
+            load_vectors(connection)
+            with sqlite.snapshot(connection):
+                disorder = next(_disorder(connection), None)
+    except apsw.SQLError as error:
+        disorder = str(error)
+    except apsw.Error:
+        return None
+    return f"is damaged ({disorder})" if disorder else None
+
+
+def _disorder(connection: apsw.Connection) -> Iterator[str]:
+    if connection.execute("pragma foreign_key_check").get:
+        yield "some of its rows belong to nothing"
+    counts = "select (select count(*) from chunk), (select count(*) from words_docsize)"
+    [(chunks, indexed)] = sqlite.rows(connection, counts)
+    if chunks != indexed:
+        yield f"it holds the words of {indexed:,} chunks and the texts of {chunks:,}"
+    for space in filter(None, (vectors.serving(connection), vectors.coming(connection))):
+        mark, table = ("embedded" if space.serving else "coming"), f"vectors_{space.number}"
+        marked = connection.execute(f"select count(*) from window where {mark}").get
+        held, there = sqlite.rows(
+            connection,
+            f"select count(*), count(window.id) from {table} "
+            f"left join window on window.id = window_id and {mark}",
+        )[0]
+        if not marked == there == held:
+            yield f"it has {held:,} vectors for {marked:,} windows"
+        # What was lost within the table is told only by reading it.
+        connection.execute(f"select max(length(embedding)) from {table}").get  # noqa: B018

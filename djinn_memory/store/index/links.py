@@ -29,7 +29,7 @@ def put(connection: apsw.Connection, note_id: int, note: Note) -> None:
     connection.executemany(
         "insert into link (note_id, target, heading, block, label, kind, embed, field, line, "
         "start, stop) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
+        (
             (
                 note_id, link.target, link.heading, link.block, link.label, link.kind, link.embed,
                 link.field,
@@ -40,7 +40,7 @@ def put(connection: apsw.Connection, note_id: int, note: Note) -> None:
                 ),
             )
             for link in note.links
-        ],
+        ),
     )  # fmt: skip
 
 
@@ -107,8 +107,8 @@ def resolve(
     )
     places = {target.key: (target.vault, target.path) for target in known}
     changes = []
-    for key, note_id, target, kind, old in connection.execute(
-        "select id, note_id, target, kind, json_array(target_note_id, how, candidates) from link"
+    for key, note_id, target, kind, *before in connection.execute(
+        "select id, note_id, target, kind, target_note_id, how, candidates from link"
     ):
         if note_id not in places:
             continue
@@ -116,7 +116,7 @@ def resolve(
         found = resolver.resolve(target, source_vault=vault, source_path=path, kind=kind)
         note = found.key if found.key is not None and found.key >= 0 else None
         candidates = json.dumps(found.ambiguous) if found.ambiguous else None
-        if json.loads(old) != [note, found.how, candidates]:
+        if before != [note, found.how, candidates]:
             changes.append((note, found.how, candidates, key))
     connection.executemany(
         "update link set target_note_id = ?, how = ?, candidates = ? where id = ?", changes

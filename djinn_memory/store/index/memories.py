@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import apsw
@@ -12,12 +12,17 @@ from msgspec import Struct
 
 from djinn_memory.models import Chunk, Vault, plane_of
 from djinn_memory.notes.slugs import fold
-from djinn_memory.notes.vault import FileStat
+from djinn_memory.notes.walk import FileStat
 from djinn_memory.store.index import links, vectors, words
 from djinn_memory.store.sqlite import rows
 
 if TYPE_CHECKING:
     from djinn_memory.notes.note import Note
+
+
+MAX_NAMES = 2_000
+"""Characters of a note's tags, and of its aliases, by which every chunk of it is found; by the
+others its first chunk is."""
 
 
 class Known(Struct, frozen=True):
@@ -37,6 +42,17 @@ class Window(Struct, frozen=True):
     end: int
     hash: bytes
     length: int
+
+
+class Names(Struct, frozen=True):
+    """What a note is called beside its title, as each of its chunks is found by it."""
+
+    aliases: str
+    tags: str
+
+    def shortened(self) -> Names:
+        """The first of them: 100,000 tags in all chunks of a note would be its square."""
+        return Names(*(text[:MAX_NAMES] for text in (self.aliases, self.tags)))
 
 
 def vault_id(connection: apsw.Connection, vault: Vault) -> int:
@@ -71,14 +87,26 @@ def vault_ids(connection: apsw.Connection, vaults: Sequence[Vault]) -> dict[int,
     }
 
 
-def known(connection: apsw.Connection, vault: int) -> dict[str, Known]:
-    """Every note of a vault that is in the index, by path."""
-    found = rows(
-        connection,
+def known(
+    connection: apsw.Connection, vault: int, only: Collection[str] | None = None
+) -> dict[str, Known]:
+    """Every note of a vault that is in the index, by path; or those at or below paths `only`."""
+    sql = (
         "select path, id, size, mtime_ns, ctime_ns, inode, seen_ns, hash, problem "
-        "from note where vault_id = ?",
-        (vault,),
+        "from note where vault_id = ?"
     )
+    if only is None:
+        found = rows(connection, sql, (vault,))
+    else:
+        # `/` is the character before `0`.
+        found = rows(
+            connection,
+            "with looked as (select value from json_each(?)) "
+            f"{sql} and path in looked union "
+            f"{sql.replace('from note', 'from looked join note')} "
+            "and path > value || '/' and path < value || '0'",
+            (json.dumps(list(only)), vault, vault),
+        )
     return {
         path: Known(key, FileStat(path, size, mtime, ctime, inode), seen, digest, problem)
         for path, key, size, mtime, ctime, inode, seen, digest, problem in found
@@ -92,7 +120,7 @@ def put(
     seen_ns: int,
     digest: bytes,
     note: Note,
-    chunks: Sequence[tuple[Chunk, Sequence[Window]]],
+    chunks: Iterable[tuple[Chunk, Sequence[Window]]],
 ) -> int:
     """Write a note with all that hangs off it, in the place of what was known at its path.
 
@@ -121,10 +149,12 @@ def put(
     assert note_id is not None
     memory_id = _put_memory(connection, note_id, file, note)
     language = detect(note.text[note.body :])
+    names = Names(" \n".join(note.aliases), " ".join(note.tags))
     for ordinal, (chunk, windows) in enumerate(chunks):
         own = detect_part(note.text[chunk.start : chunk.end], language)
         spoken = None if own == ENGLISH else own
-        _put_chunk(connection, memory_id, ordinal, file.path, note, chunk, windows, spoken)
+        _put_chunk(connection, memory_id, ordinal, file.path, note, names, chunk, windows, spoken)
+        names = names.shortened()
     links.put(connection, note_id, note)
     links.unsettle(connection)
     return note_id
@@ -148,11 +178,31 @@ def touch(connection: apsw.Connection, note_id: int, file: FileStat, seen_ns: in
     )
 
 
+def redate(connection: apsw.Connection, note_id: int, file: FileStat, note: Note) -> None:
+    """Remember when a file of unchanged bytes was changed last, where the note does not say it."""
+    modified = _modified(file)
+    connection.execute(
+        "update memory set updated = ?, date = ? where note_id = ?",
+        (note.updated or modified, note.date or modified, note_id),
+    )
+
+
 def remove(connection: apsw.Connection, note_id: int) -> None:
     """Forget a note and all that hangs off it."""
     _clear(connection, note_id)
     connection.execute("delete from note where id = ?", (note_id,))
     links.unsettle(connection)
+
+
+def forget(connection: apsw.Connection, vault: Vault, path: str) -> None:
+    """Forget the note at a path, if it is known; its number may be another's by now."""
+    found = rows(
+        connection,
+        "select note.id from note join vault on vault.id = vault_id where uuid = ? and path = ?",
+        (vault.id, path),
+    )
+    for (note_id,) in found:
+        remove(connection, note_id)
 
 
 def remove_vault(connection: apsw.Connection, vault: int) -> None:
@@ -185,9 +235,7 @@ def _clear(connection: apsw.Connection, note_id: int) -> None:
 
 
 def _put_memory(connection: apsw.Connection, note_id: int, file: FileStat, note: Note) -> int:
-    from datetime import UTC, datetime
-
-    modified = datetime.fromtimestamp(file.mtime_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    modified = _modified(file)
     memory_id: int = connection.execute(
         "insert into memory (note_id, uid, type, plane, title, created, updated, date, dated) "
         "values (?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
@@ -216,12 +264,19 @@ def _put_memory(connection: apsw.Connection, note_id: int, file: FileStat, note:
     return memory_id
 
 
+def _modified(file: FileStat) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(file.mtime_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def _put_chunk(
     connection: apsw.Connection,
     memory_id: int,
     ordinal: int,
     path: str,
     note: Note,
+    names: Names,
     chunk: Chunk,
     windows: Sequence[Window],
     language: str | None,
@@ -250,9 +305,9 @@ def _put_chunk(
         connection,
         chunk_id,
         title=note.title,
-        aliases=" \n".join(note.aliases),
+        aliases=names.aliases,
         headings=" \n".join(chunk.headings),
-        tags=" ".join(note.tags),
+        tags=names.tags,
         path=path.removesuffix(".md"),
         body=text,
         language=language,

@@ -148,6 +148,12 @@ def waiting(connection: apsw.Connection, space: Space) -> list[tuple[int, bytes,
     return [(key, digest, length) for key, digest, length in found]
 
 
+def lacking(connection: apsw.Connection) -> bool:
+    """Whether a window waits for a vector, to answer by or of the model that is to take over."""
+    some: int = connection.execute("select exists (select 1 from window where not embedded)").get
+    return bool(some) or coming(connection) is not None
+
+
 def pending(connection: apsw.Connection, vault_ids: Iterable[int]) -> int:
     """How many windows of these vaults wait for a vector to answer by."""
     count: int = connection.execute(

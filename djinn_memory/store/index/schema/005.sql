@@ -1,0 +1,2 @@
+-- "djnI": by this a file is known to be an index of djinn's, and not another program's.
+pragma application_id = 0x646a6e49;

@@ -1,0 +1,2 @@
+-- "djnL": by this a file is known to be a ledger of djinn's, and not another program's.
+pragma application_id = 0x646a6e4c;

@@ -1,0 +1,53 @@
+"""Databases as earlier versions of djinn left them, made from those of today."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from djinn_memory.store.sqlite import Schema, load_vectors
+
+SHADOWS = ("words_data", "words_idx", "words_docsize", "words_config")
+
+
+def older(source: Path, target: Path, schema: Schema, version: int) -> None:
+    """Write what `source` holds into a database of an earlier version."""
+    connection = apsw.Connection(str(target))
+    load_vectors(connection)
+    connection.pragma("journal_mode", "wal")
+    for number in range(1, version + 1):
+        connection.execute(schema.numbered[number].read_text(encoding="utf-8"))
+    connection.execute("attach ? as now", (str(source),))
+    tables = connection.execute(
+        "select name from sqlite_schema where type = 'table' and sql not like 'create virtual%' "
+        "and name not like 'sqlite_%'"
+    ).fetchall()
+    for (table,) in tables:
+        names = ", ".join(name for _, name in columns(connection, table))
+        connection.execute(f"delete from main.{table}")
+        connection.execute(f"insert into main.{table} ({names}) select {names} from now.{table}")
+    if "window" in {name for (name,) in tables}:
+        _vectors(connection, version)
+    connection.pragma("user_version", version)
+    connection.execute("detach now")
+    connection.close()
+
+
+def columns(connection: apsw.Connection, table: str) -> list[tuple[int, str]]:
+    return [(row[0], row[1]) for row in connection.execute(f"pragma main.table_info({table})")]
+
+
+def _vectors(connection: apsw.Connection, version: int) -> None:
+    # The first version had the vectors of one model, under one name.
+    name = "vectors" if version == 1 else "vectors_1"
+    connection.execute(
+        f"create virtual table main.{name} using vec0(window_id integer primary key, "
+        "vault_id integer partition key, embedding float[128] distance_metric=cosine)"
+    )
+    connection.execute(
+        f"insert into main.{name} (window_id, vault_id, embedding) "
+        "select window_id, vault_id, embedding from now.vectors_1"
+    )
+    if version == 1:
+        connection.execute("insert into main.meta values ('identity', 'hashing-128-1')")
