@@ -16,7 +16,7 @@ from djinn_memory.documents.document import Document, Order, Tell, Unreadable
 from djinn_memory.documents.kinds import Kind
 from djinn_memory.documents.markdown import table
 from djinn_memory.notes.text import decode
-from djinn_memory.notes.vault import MAX_BYTES
+from djinn_memory.notes.walk import MAX_BYTES
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.files import expand
-from djinn_memory.notes.vault import SKIPPED
+from djinn_memory.notes.walk import SKIPPED
 
 _BLOCK = 1 << 20
 

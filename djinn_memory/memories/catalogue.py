@@ -23,6 +23,8 @@ class Entry(Memory, frozen=True):
     """A memory, and where the index keeps it."""
 
     note_id: int
+    digest: bytes = b""
+    """Of the bytes that its file had when a person was shown it; empty in a list."""
 
 
 class LinkEnd(Struct, frozen=True):

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from djinn_memory.documents.sources import Source
 from djinn_memory.errors import DjinnError, NotFound, Refused, Unavailable, UsageError
-from djinn_memory.files import inside, write_atomic
 from djinn_memory.memories import filed
 from djinn_memory.memories.filed import DocumentEntry, Filed
 from djinn_memory.models import Filters, Problem, ProgressCallback, Strategy, Vault
@@ -63,6 +62,11 @@ class Documents:
         self._models = models
         self._scope = scope
         self._progress = progress
+
+    def _remake(self) -> None:
+        from djinn_memory.indexing.refresh import remake
+
+        remake(self._state, self._models, self._progress)
 
     @mending
     def ingest(
@@ -117,10 +121,13 @@ class Documents:
         return found if isinstance(found, DocumentEntry) else self._entry(found)
 
     @mending
-    def remove(self, name: str, *, agent: str | None = None) -> Paths:
+    def remove(
+        self, name: str, *, agent: str | None = None, seen: DocumentEntry | None = None
+    ) -> Paths:
         """Move a document, its original and its earlier versions to the vault's trash.
 
-        A file that failed is forgotten. Returns where its files lie now.
+        A file that failed is forgotten. `Refused` when `name` means another document or version
+        than the one that was `seen`. Returns where its files lie now.
         """
         from djinn_memory.indexing.refresh import read
 
@@ -132,6 +139,8 @@ class Documents:
             event = Event("document.forgotten", filed.subject(vault, source), data)
             self._state.ledger.append([event])
             return []
+        if seen and (seen.document_id, seen.version) != (found.id, found.version):
+            raise Refused(f"{seen.filename} has another version by now; look at it, then again")
         with self._state.vault_lock(found.vault):
             moved = filed.remove(found)
         # It is gone, whether or not the index can be told now: a hit's file is looked for.
@@ -152,15 +161,18 @@ class Documents:
             was = found.fields.get("chunk_strategy")
             wish = replace(wish, strategy=next((s for s in get_args(Strategy) if s == was), None))
         plan = plan_of(self._state.home, wish)
-        with self._state.vault_lock(found.vault):
-            data = disk.read(found.vault, found.path)
+
+        def cut(data: bytes) -> bytes:
             note = parse(found.path, data, found.vault.dialect)
             fields = plan_fields(plan, note.text[note.body :], self._models.name)
             fields["processed_at"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             for key, value in fields.items():
                 if value is not None or key in found.fields:
                     data = frontmatter.edit(data, (key,), value)
-            write_atomic(inside(found.vault.root, found.path), data)
+            return data
+
+        with self._state.vault_lock(found.vault):
+            disk.edit(found.vault, found.path, cut)
         paths = {f"{found.vault.name}/{found.path}"}
         embedded, problems = index(self._state, self._models, found.vault, paths, self._progress)
         return Reprocessed(self._entry(self._at(found)), embedded, tuple(problems))

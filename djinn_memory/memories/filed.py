@@ -239,11 +239,15 @@ def find(documents: Sequence[Filed], name: str) -> Filed:
 
 
 def remove(document: Filed) -> list[Path]:
-    """Move a document, its original and its history to the vault's `.trash/`; where they lie."""
+    """Move a document, its original and its history to the vault's `.trash/`; where they lie.
+
+    The note goes last, so that a removal that is cut short can be done again.
+    """
     vault = document.vault
     original = original_path(document)
     kept = [original] if original else []
-    return [disk.trash(vault, path) for path in (document.path, *kept, *history(document))]
+    moved = [disk.trash(vault, path) for path in (*kept, *history(document))]
+    return [disk.trash(vault, document.path), *moved]
 
 
 def original_path(document: Filed) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
@@ -17,7 +18,7 @@ from djinn_memory.documents.document import Document
 from djinn_memory.documents.note import HISTORY, extension, text, title_of
 from djinn_memory.documents.shelf import Keep, Place
 from djinn_memory.documents.titles import clean
-from djinn_memory.errors import Refused
+from djinn_memory.errors import Changed, Refused
 from djinn_memory.files import inside
 from djinn_memory.interrupts import deferred
 from djinn_memory.memories.filed import Filed, head, original_path
@@ -29,6 +30,7 @@ from djinn_memory.notes import vault as disk
 from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.slugs import fold, unique
 from djinn_memory.notes.text import decode
+from djinn_memory.notes.walk import MAX_BYTES
 
 _OWN = (
     "id", "title", "type", "document_type", "author", "subject", "filename", "content_type",
@@ -38,6 +40,10 @@ _OWN = (
 )  # fmt: skip
 """What djinn says of a document; all else in its front matter is the user's, and is carried over
 to the next version."""
+
+
+TRIES = 5
+"""Who saves a note again and again, just as it is written, is told at last."""
 
 
 class Filing(Struct, frozen=True):
@@ -62,8 +68,23 @@ def file(
     """Write a document, which supersedes `before`. The caller holds the vault.
 
     `words` are its `body` and `cut` its `plan_fields`, which take time that others need not wait.
-    Raises `Refused` and `OSError`, and then nothing is there but what was before.
+    Where somebody saves a note there meanwhile, it is done again with that. Raises `Refused` and
+    `OSError`, and then nothing is there but what was before.
     """
+    for _ in range(TRIES - 1):
+        with suppress(Changed, FileExistsError):
+            return _file(filing, source, before, document, words, cut)
+    return _file(filing, source, before, document, words, cut)
+
+
+def _file(
+    filing: Filing,
+    source: File,
+    before: Filed | None,
+    document: Document,
+    words: str,
+    cut: Mapping[str, Any],
+) -> Outcome:
     vault, keep = filing.vault, filing.keep
     name = source.source.name
     if keep == "link" and not source.source.lasting:
@@ -72,15 +93,17 @@ def file(
     if before:
         where = _same_place(before, suffix, keep)
     else:
-        where = shelf.place(vault, source.label, suffix, keep)
-    fields = {**_fields(filing, source, before, document, where), **cut}
+        where = shelf.place(vault, source.label, suffix, keep, source.source.path)
+    was = disk.read(before.vault, before.path) if before else None
+    carried = _carried(was) if was is not None else {}
+    fields = {**_fields(filing, source, before, document, where, carried), **cut}
     data = text(fields, words).encode("utf-8", "replace")
-    if len(data) > disk.MAX_BYTES:
+    if len(data) > MAX_BYTES:
         raise Refused(f"has {len(data):,} bytes of text, too much for a note; split the file")
     # Ctrl-C waits until the note is beside its original.
     with deferred():
-        if before:
-            _supersede(before, where, data, source.source.path, keep)
+        if before and was is not None:
+            _supersede(before, was, where, data, source.source.path, keep)
         else:
             shelf.put(vault, where, data, source.source.path, keep)
     return Outcome(
@@ -104,7 +127,12 @@ def file(
 
 
 def _fields(
-    filing: Filing, source: File, before: Filed | None, document: Document, where: Place
+    filing: Filing,
+    source: File,
+    before: Filed | None,
+    document: Document,
+    where: Place,
+    carried: Mapping[str, Any],
 ) -> dict[str, Any]:
     """What the front matter says, but for how the text is cut."""
     name, wish = source.source.name, filing.wish
@@ -113,7 +141,7 @@ def _fields(
         "id": new_id(),
         "title": clean(wish.title) or title_of(document, name),
         "type": "document",
-        **(_carried(before) if before else {}),
+        **carried,
         "document_type": _document_type(wish, before),
         "author": clean(document.author) or None,
         "subject": clean(document.subject) or None,
@@ -141,22 +169,19 @@ def plan_fields(plan: Plan, words: str, model: str | None) -> dict[str, Any]:
     }
 
 
-def _supersede(before: Filed, where: Place, note: bytes, source: Path, keep: Keep) -> None:
+def _supersede(
+    before: Filed, was: bytes, where: Place, note: bytes, source: Path, keep: Keep
+) -> None:
+    """Write the next version over a note whose bytes are `was`, and keep that in the history."""
     root, old = before.vault.root.resolve(), original_path(before)
     beside = old and PurePosixPath(old).parent == PurePosixPath(before.path).parent
     number = _free_version(before)
-    retired = shelf.retire(before.vault, before.path, old if beside else None, number)
+    vault, kept_file = before.vault, old if beside else None
+    with shelf.retired(vault, before.path, was, kept_file, number) as retired:
+        shelf.put(vault, where, note, source, keep, was=was)
     if not old:
-        shelf.put(before.vault, where, note, source, keep)
         return
     kept = root / f"{retired.removesuffix('.md')}{''.join(PurePosixPath(old).suffixes)}"
-    try:
-        shelf.put(before.vault, where, note, source, keep)
-    except BaseException:
-        if old == where.original and os.path.lexists(kept):
-            # The note is still that of before, and so must be what lies beside it.
-            kept.replace(root / old)
-        raise
     # The old one lies elsewhere, or none is kept any more: its version in the history has it.
     if old != where.original and not os.path.lexists(kept):
         (root / old).replace(kept)
@@ -193,9 +218,8 @@ def _names(folder: Path) -> Sequence[str]:
     return os.listdir(folder) if folder.is_dir() else ()  # noqa: PTH208
 
 
-def _carried(before: Filed) -> dict[str, Any]:
+def _carried(data: bytes) -> dict[str, Any]:
     """What the user may have written into the front matter of the version before."""
-    data = disk.read(before.vault, before.path)
     fields = frontmatter.read(decode(data)[0]).fields
     return {key: value for key, value in fields.items() if value and fold(key.strip()) not in _OWN}
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -20,7 +20,7 @@ from djinn_memory.documents.sources import Source, fingerprint
 from djinn_memory.documents.workers import Failed, Read, Started, read_all
 from djinn_memory.embedding.choice import Models
 from djinn_memory.errors import DjinnError, NotFound, Refused, Unavailable
-from djinn_memory.files import held, lock
+from djinn_memory.files import lock
 from djinn_memory.home import Home
 from djinn_memory.memories.filed import (
     Filed,
@@ -64,12 +64,14 @@ def ingest(
     missing: Sequence[tuple[str, DjinnError]] = (),
     tell: Tell,
     ask: Ask = unasked,
+    embed: bool = True,
     progress: ProgressCallback,
 ) -> IngestReport:
     """Make documents of `sources` in the vault that `wish` names, else in the agent's own.
 
     `missing` are paths that lead to no file, for the report. A file that cannot be read costs
-    only itself. Whatever is done when this is interrupted stays.
+    only itself. Whatever is done when this is interrupted stays. Without `embed` the documents
+    are found by words until somebody else embeds them.
     """
     from djinn_memory.indexing.refresh import read
 
@@ -95,16 +97,18 @@ def ingest(
             _read(run, jobs)
     finally:
         alive.unlink(missing_ok=True)
-    embedded, problems = _index(run, progress)
+    embedded, problems = _index(run, progress) if embed else (0, ())
+    if not embed:
+        read(state, [vault], progress=progress)
     return _report(run.outcomes, embedded, time.monotonic() - began, problems)
 
 
 def _sweep(run: Run) -> None:
     """Remove what killed runs left."""
-    shelf.sweep(run.vault)
     for path in (run.state.home.state / "locks").glob("ingest-*.lock"):
-        if not held(path):
-            path.unlink(missing_ok=True)
+        # Under the lock, so that it is not taken from a run that begins just now.
+        with suppress(Unavailable, OSError), lock(path, timeout=0):
+            path.unlink()
 
 
 def _report(
@@ -136,14 +140,12 @@ def index(
 
     Returns how many texts were embedded, and what went wrong with them or beside all notes.
     """
-    from djinn_memory.indexing.refresh import index, read
+    from djinn_memory.indexing.refresh import index
 
-    if held(state.home.state / "embed.lock"):
-        # Another process embeds, and will embed these too.
-        read(state, [vault], progress=progress)
-        return 0, ()
     try:
-        report = index(state, models, [vault], whole=False, rebuild=False, progress=progress)
+        report = index(
+            state, models, [vault], whole=False, rebuild=False, progress=progress, waits=False
+        )
     except Unavailable as error:
         # The documents are written, and found by words.
         return 0, [Problem("embedding", str(error))]
@@ -250,19 +252,24 @@ def _finish(run: Run, job: Job, document: Document) -> None:
     filing = _filing(run)
     words = body(document)
     cut = plan_fields(run.plan, words, filing.model)
+    before = job.replaces
     try:
-        with run.state.vault_lock(run.vault):
-            twin = shelf.holder(run.vault, job.file.sha256, run.began_ns, run.written)
-            if twin:
-                # Another process was faster.
-                why = f"already ingested as {twin}"
-                _skip(run, job.source, why, head(run.vault, twin).get("id"))
-                return
-            before = _renewed(run, job.replaces)
+        while True:
+            with run.state.vault_lock(run.vault):
+                twin = shelf.holder(run.vault, job.file.sha256, run.began_ns, run.written)
+                if twin:
+                    # Another process was faster.
+                    why = f"already ingested as {twin}"
+                    _skip(run, job.source, why, head(run.vault, twin).get("id"))
+                    return
+                if before is None or unchanged(before):
+                    outcome = file(filing, job.file, before, document, words, cut)
+                    break
+            # Not under the lock: others need not wait while this waits for the index.
+            before = _renewed(run, before)
             if before and before.fields.get("sha256") == job.file.sha256:
                 _skip(run, job.source, f"already ingested as {before.path}", before.id)
                 return
-            outcome = file(filing, job.file, before, document, words, cut)
     except DjinnError as error:
         _fail(run, job.source, str(error))
     except OSError as error:
@@ -278,12 +285,10 @@ def _filing(run: Run) -> Filing:
     return Filing(run.vault, run.wish, run.plan, keep, run.models.name)
 
 
-def _renewed(run: Run, before: Filed | None) -> Filed | None:
-    """`before` as it is now: it may have been moved, removed or superseded meanwhile."""
+def _renewed(run: Run, before: Filed) -> Filed | None:
+    """`before` as it is now: it has been moved, removed or superseded meanwhile."""
     from djinn_memory.indexing.refresh import read
 
-    if before is None or unchanged(before):
-        return before
     read(run.state, [run.vault])
     return current(before, filed(run.state.index, [run.vault]))
 

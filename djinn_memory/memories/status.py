@@ -17,6 +17,7 @@ from djinn_memory.memories.catalogue import Stats, stats
 from djinn_memory.models import Filters, Problem, Vault
 from djinn_memory.store.index import vectors
 from djinn_memory.store.sqlite import snapshot
+from djinn_memory.store.watcher import watcher
 
 LOOK_SECONDS = 10
 """Spent at most on looking for changed notes: a person waits for this."""
@@ -58,6 +59,8 @@ class Status(Struct, frozen=True):
     """Whether the vectors that answer, if there are any, are of the model of the settings."""
     indexing: bool
     """Whether another process embeds at this moment."""
+    watcher: int | None
+    """The process that follows the vaults, if one does; see `djinn watch`."""
     identity: str | None
     """Of the vectors that answer: model, dimensions and the like; null while there are none."""
     coming: Coming | None
@@ -94,6 +97,7 @@ def status(home: Home, index: apsw.Connection | None, problems: Sequence[Problem
         model=home.config.embedding.model,
         current=current,
         indexing=held(home.state / "embed.lock"),
+        watcher=watcher(home),
         identity=identity,
         coming=coming,
         problems=(*problems, *(seen.problems if seen else ())),

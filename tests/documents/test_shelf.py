@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from djinn_memory.documents import shelf
 from djinn_memory.documents.note import extension, stem
-from djinn_memory.errors import OutsideVault, Refused
+from djinn_memory.errors import Changed, OutsideVault, Refused
 from djinn_memory.models import Vault
 from djinn_memory.notes.slugs import fold
 
@@ -127,7 +127,14 @@ def test_originals_are_copied_linked_or_left(vault: Vault, source: Path) -> None
     # A link that is put again is replaced: what it leads to is the user's own file.
     other = source.with_name("other")
     other.write_bytes(b"other")
-    shelf.put(vault, shelf.same_place("documents/link.md", ".pdf", "copy"), b"2", other, "copy")
+    shelf.put(
+        vault,
+        shelf.same_place("documents/link.md", ".pdf", "copy"),
+        b"2",
+        other,
+        "copy",
+        was=b"note",
+    )
     assert (folder / "link.pdf").read_bytes() == b"other"
     assert source.read_bytes() == b"%PDF-1"
 
@@ -140,6 +147,13 @@ def test_a_read_only_vault_stays_as_it_is(vault: Vault, source: Path) -> None:
 
 
 NEW = shelf.Place("documents/a.md", "documents/a.pdf")
+
+
+def retire(vault: Vault, note: str, original: str | None, version: int) -> str:
+    """Copy what is there into the history, as if another version were written in its place."""
+    data = (vault.root / note).read_bytes()
+    with shelf.retired(vault, note, data, original, version) as place:
+        return place
 
 
 def test_nothing_is_left_of_what_cannot_be_copied(vault: Vault, tmp_path: Path) -> None:
@@ -169,7 +183,11 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), -1))
 where = shelf.Place("documents/a.md", "documents/a.pdf")
 try:
-    shelf.put(Vault("v", Path(sys.argv[1]), "id"), where, b"n" * 5000, Path(sys.argv[2]), "copy")
+    root = Path(sys.argv[1])
+    note = root / where.note
+    was = note.read_bytes() if note.exists() else None
+    vault = Vault("v", root, "id")
+    shelf.put(vault, where, b"n" * 5000, Path(sys.argv[2]), "copy", was=was)
 except OSError as error:
     sys.exit(f"full: {error.errno}")
 """
@@ -194,13 +212,13 @@ def test_a_disk_that_is_full_changes_nothing(vault: Vault, source: Path, room: i
 
 def test_versions_lie_in_the_history(vault: Vault, source: Path) -> None:
     shelf.put(vault, NEW, b"one", source, "copy")
-    assert shelf.retire(vault, NEW.note, NEW.original, 1) == "documents/.history/a.v1.md"
+    assert retire(vault, NEW.note, NEW.original, 1) == "documents/.history/a.v1.md"
     # A run that was broken off here does the same again.
-    assert shelf.retire(vault, NEW.note, NEW.original, 1) == "documents/.history/a.v1.md"
+    assert retire(vault, NEW.note, NEW.original, 1) == "documents/.history/a.v1.md"
     source.write_bytes(b"%PDF-2")
-    shelf.put(vault, NEW, b"two", source, "copy")
-    shelf.retire(vault, NEW.note, NEW.original, 2)
-    shelf.retire(vault, NEW.note, None, 10)
+    shelf.put(vault, NEW, b"two", source, "copy", was=b"one")
+    retire(vault, NEW.note, NEW.original, 2)
+    retire(vault, NEW.note, None, 10)
     assert listed(vault) == {
         "documents/a.md": b"two",
         "documents/a.pdf": b"%PDF-2",
@@ -214,20 +232,58 @@ def test_versions_lie_in_the_history(vault: Vault, source: Path) -> None:
 
 def test_the_history_overwrites_nothing(vault: Vault, source: Path) -> None:
     shelf.put(vault, NEW, b"one", source, "copy")
-    shelf.retire(vault, NEW.note, NEW.original, 1)
+    retire(vault, NEW.note, NEW.original, 1)
     moved = vault.root / "moved" / "a.md"
     moved.parent.mkdir()
     moved.write_bytes(b"another")
-    assert shelf.retire(vault, "moved/a.md", None, 1) == "documents/.history/a.v1-2.md"
+    assert retire(vault, "moved/a.md", None, 1) == "documents/.history/a.v1-2.md"
     assert (vault.root / "documents/.history/a.v1.md").read_bytes() == b"one"
 
 
 def test_a_link_is_retired_as_a_link(vault: Vault, source: Path) -> None:
     shelf.put(vault, NEW, b"one", source, "link")
-    shelf.retire(vault, NEW.note, NEW.original, 1)
+    retire(vault, NEW.note, NEW.original, 1)
     assert (vault.root / "documents/.history/a.v1.pdf").readlink() == source
     with pytest.raises(FileNotFoundError):
-        shelf.retire(vault, "documents/none.md", None, 1)
+        retire(vault, "documents/none.md", None, 1)
+
+
+def test_a_version_that_is_not_replaced_leaves_no_history(vault: Vault, source: Path) -> None:
+    shelf.put(vault, NEW, b"one", source, "copy")
+    source.write_bytes(b"%PDF-2")
+    (vault.root / NEW.note).write_bytes(b"an editor's")
+    with (
+        pytest.raises(Changed, match="was changed meanwhile"),
+        shelf.retired(vault, NEW.note, b"one", NEW.original, 1),
+    ):
+        shelf.put(vault, NEW, b"two", source, "copy", was=b"one")
+    assert listed(vault) == {"documents/a.md": b"an editor's", "documents/a.pdf": b"%PDF-1"}
+
+
+@pytest.mark.parametrize("keep", ["copy", "link"])
+def test_an_original_that_a_kill_left_alone_is_taken(
+    vault: Vault, source: Path, keep: shelf.Keep
+) -> None:
+    shelf.put(vault, NEW, b"one", source, keep)
+    (vault.root / NEW.note).unlink()
+    other = source.with_name("other")
+    other.write_bytes(b"%PDF-2")
+    assert shelf.place(vault, "A", ".pdf", keep, other).note == "documents/a-2.md"
+    where = shelf.place(vault, "A", ".pdf", keep, source)
+    assert where == NEW
+    shelf.put(vault, where, b"two", source, keep)
+    assert listed(vault) == {"documents/a.md": b"two", "documents/a.pdf": b"%PDF-1"}
+
+
+def test_a_file_that_came_meanwhile_is_not_overwritten(vault: Vault, source: Path) -> None:
+    (vault.root / "documents").mkdir()
+    for name in ("a.pdf", "a.md"):
+        mine = vault.root / "documents" / name
+        mine.write_bytes(b"mine")
+        with pytest.raises(FileExistsError):
+            shelf.put(vault, NEW, b"note", source, "copy")
+        assert listed(vault) == {f"documents/{name}": b"mine"}
+        mine.unlink()
 
 
 def test_who_holds_bytes_now(vault: Vault) -> None:

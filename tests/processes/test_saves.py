@@ -1,0 +1,142 @@
+"""Notes and settings that somebody saves just when djinn writes them."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import Changed, Refused
+from djinn_memory.files import replace
+from djinn_memory.home import Home
+from djinn_memory.memories.wish import Wish
+from djinn_memory.yamltext import load
+from tests.memories.papers import fields, put
+
+
+@pytest.fixture
+def me(home: Home) -> Path:
+    return home.root / "vaults" / "me" / "documents"
+
+
+class Scribe:
+    """An editor that adds a line to a file again and again, over what it has read only."""
+
+    def __init__(self, path: Path, pause: float, form: str = "line {}") -> None:
+        self.path, self.pause, self.form = path, pause, form
+        self.saved: list[str] = []
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Save all the while."""
+        over = threading.Event()
+
+        def work() -> None:
+            while not over.is_set():
+                line = self.form.format(len(self.saved))
+                was = self.path.read_bytes()
+                try:
+                    replace(self.path, was + f"{line}\n".encode(), was)
+                    self.saved.append(line)
+                except Changed:
+                    pass
+                time.sleep(random.uniform(0, 2 * self.pause))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
+def rounds(scribe: Scribe, saves: int) -> Iterator[int]:
+    """At least ten, and until an editor has saved so often."""
+    for number in count():
+        if number >= 10 and len(scribe.saved) >= saves:
+            return
+        yield number
+
+
+def test_cutting_anew_keeps_what_an_editor_saves(home: Home, me: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("kettle " * 300)
+    djinn = Djinn(home)
+    put(djinn, tmp_path / "a.txt")
+    scribe = Scribe(me / "a.md", 0.05)
+    refused = 0
+    with scribe.busy():
+        for number in rounds(scribe, 15):
+            try:
+                djinn.documents.reprocess("a.txt", Wish(chunk_size=150 + number % 50))
+            except Refused:
+                refused += 1
+    assert set(scribe.saved) <= set((me / "a.md").read_text().splitlines())
+    assert refused <= number / 2
+    djinn.documents.reprocess("a.txt", Wish(chunk_size=300))
+    assert fields(me / "a.md")["chunk_size"] == "300"
+
+
+def test_a_new_version_keeps_what_an_editor_saves_in_the_old(
+    home: Home, me: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("kettle")
+    djinn = Djinn(home)
+    put(djinn, path)
+    scribe = Scribe(me / "a.md", 0.05)
+    done = 1
+    with scribe.busy():
+        for number in rounds(scribe, 15):
+            path.write_text(f"kettle {number}")
+            done += put(djinn, path).done
+    assert done > number / 2
+    texts = [note.read_text() for note in (me / "a.md", *(me / ".history").glob("*.md"))]
+    lines = {line for text in texts for line in text.splitlines()}
+    assert set(scribe.saved) <= lines
+    # No try that was given up left a version behind.
+    assert len(texts) == done == int(fields(me / "a.md")["version"])
+    assert len(list((me / ".history").glob("*.txt"))) == done - 1
+
+
+def test_settings_are_merged_with_what_an_editor_saves(home: Home) -> None:
+    scribe = Scribe(home.config_path, 0.02, "# remark {}")
+    with scribe.busy():
+        for number in rounds(scribe, 15):
+            home.edit((("search", "limit"), 5 + number % 50))
+    assert set(scribe.saved) <= set(home.config_path.read_text().splitlines())
+    assert load(home.config_path.read_text())["search"]["limit"] == 5 + number % 50
+
+
+def test_a_note_that_was_changed_while_the_person_was_asked_stays(home: Home, shared: Path) -> None:
+    note = shared / "a.md"
+    note.write_text("one")
+    djinn = Djinn(home)
+    entry = djinn.find("a")
+    note.write_text("two")
+    with pytest.raises(Changed, match="was changed meanwhile and stays"):
+        djinn.delete(entry)
+    assert note.read_text() == "two"
+    assert djinn.delete(djinn.find("a")).read_text() == "two"
+
+
+def test_a_document_with_a_new_version_stays(home: Home, me: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("kettle one")
+    djinn = Djinn(home)
+    put(djinn, path)
+    seen = djinn.documents.find("a.txt")
+    path.write_text("kettle two")
+    put(djinn, path)
+    with pytest.raises(Refused, match="another version"):
+        djinn.documents.remove("a.txt", seen=seen)
+    assert (me / "a.md").exists()
+    djinn.documents.remove("a.txt", seen=djinn.documents.find("a.txt"))
+    assert not (me / "a.md").exists()

@@ -1,0 +1,239 @@
+"""Who waits for whom, for how long, and what the person is told."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import Busy
+from djinn_memory.home import Home
+from djinn_memory.models import Progress
+from djinn_memory.store import state as states
+from djinn_memory.store.index import open_index
+from djinn_memory.store.sqlite import transaction
+from tests.indexing.vaults import fill
+from tests.processes.commands import HANG, holding, scary, start
+from tests.servers import ModelServer
+
+WORKS = """
+import sys, time
+from pathlib import Path
+from djinn_memory.files import lock
+from djinn_memory.store.index import meta, open_index
+from djinn_memory.store.sqlite import transaction
+state, what, seconds, pause = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
+index = open_index(state / "index.db")
+with lock(state / what):
+    print("held", flush=True)
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with transaction(index):
+            meta.put(index, "beat", str(time.monotonic()))
+            time.sleep(pause)
+"""
+"""Holds a lock and gets on: one transaction after the other, each as long as `pause`."""
+
+
+@contextmanager
+def working(home: Home, what: str, seconds: float, pause: float) -> Iterator[int]:
+    """A process that holds a lock and writes the index all the while; gives its id."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WORKS, str(home.state), what, str(seconds), str(pause)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        yield process.pid
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def slow(home: Home, shared: Path, server: ModelServer) -> Home:
+    """A home whose model takes a while for each batch."""
+    fill(shared, 12)
+    home.edit(
+        (("embedding", "provider"), "ollama"),
+        (("embedding", "model"), "nomic-embed-text"),
+        (("embedding", "url"), server.url),
+        (("embedding", "batch"), 2),
+    )
+    home.trust(home.untrusted)
+    djinn = Djinn(home)
+    djinn.index()
+    djinn.close()
+    fill(shared, 14, seed=8)
+    server.mood, server.seconds = "slow", 0.12
+    return home
+
+
+@pytest.mark.parametrize("what", ["index", "embed"])
+def test_who_gets_on_is_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """As long as it takes, not as long as the patience for one that stands still."""
+    monkeypatch.setattr(states, "STALLED_SECONDS", 1.0)
+    home.edit((("embedding", "timeout"), 0.1))
+    djinn = Djinn(home)
+    djinn.index()
+    told: list[Progress] = []
+    with working(home, f"{what}.lock", 2, 0.2) as pid:
+        with djinn._state.lock(what, progress=told.append):
+            pass
+        assert [one.note for one in told] == [f"waiting for another djinn process (pid {pid})"]
+
+
+@pytest.mark.parametrize("what", ["index", "embed"])
+def test_who_stands_still_is_named(home: Home, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    monkeypatch.setattr(states, "STALLED_SECONDS", 0.5)
+    home.edit((("embedding", "timeout"), 0.1))
+    djinn = Djinn(home)
+    with (
+        holding(home.state / f"{what}.lock") as process,
+        pytest.raises(Busy, match=rf"another djinn process \(pid {process.pid}\) holds .*{what}"),
+    ):
+        djinn.index()
+
+
+def test_ctrl_c_ends_the_waiting(home: Home) -> None:
+    with holding(home.state / "index.lock") as other:
+        process = start(home, "index")
+        assert process.stderr
+        assert process.stderr.readline() == f"waiting for another djinn process (pid {other.pid})\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.startswith("interrupted")
+    assert len(err.splitlines()) == 1
+
+
+def test_a_lock_that_others_take_in_turn_is_waited_for(home: Home) -> None:
+    """Eight that each hold it for a moment: none waits for one that stands still."""
+    code = (
+        "import sys, time; from pathlib import Path; from djinn_memory.files import lock\n"
+        "with lock(Path(sys.argv[1]), timeout=1.5):\n    time.sleep(0.4)"
+    )
+    path = str(home.state / "home.lock")
+    crew = [subprocess.Popen([sys.executable, "-c", code, path]) for _ in range(8)]
+    assert [one.wait(timeout=HANG) for one in crew] == [0] * 8
+
+
+def test_two_who_embed_leave_nothing_behind(slow: Home) -> None:
+    first = start(slow, "index")
+    while not Djinn(slow).status().indexing:
+        assert first.poll() is None
+        time.sleep(0.02)
+    (slow.root / "vaults" / "shared" / "late.md").write_text("# Late\n\na kettle that came late\n")
+    second = start(slow, "index")
+    for process in (first, second):
+        _, err = process.communicate(timeout=HANG)
+        assert process.returncode == 0, err
+        assert not scary(err)
+    assert f"waiting for another djinn process (pid {first.pid})" in err
+    djinn = Djinn(slow)
+    assert djinn.stats().pending == 0
+    report = djinn.index()
+    assert (report.added, report.changed, report.embedded, report.problems) == (0, 0, 0, ())
+
+
+def test_an_ingest_leaves_its_texts_to_who_embeds(slow: Home, tmp_path: Path) -> None:
+    first = start(slow, "index")
+    while not Djinn(slow).status().indexing:
+        time.sleep(0.02)
+    (tmp_path / "a.txt").write_text("a quokka in the harbour")
+    second = start(slow, "ingest", tmp_path / "a.txt")
+    out, err = second.communicate(timeout=HANG)
+    assert (second.returncode, err) == (0, "")
+    assert "done 1" in out
+    assert first.poll() is None, "the ingest waited, or the server is quicker than it says"
+    assert [hit.path for hit in Djinn(slow).search("quokka", mode="words").hits][:1] == [
+        "documents/a.md"
+    ]
+    _, err = first.communicate(timeout=HANG)
+    assert first.returncode == 0, err
+    assert Djinn(slow).stats().pending == 0
+
+
+def test_a_killed_holder_is_succeeded(slow: Home) -> None:
+    first = start(slow, "index")
+    while not Djinn(slow).status().indexing:
+        time.sleep(0.02)
+    second = start(slow, "index")
+    assert second.stderr
+    assert "waiting for another" in second.stderr.readline()
+    first.kill()
+    first.communicate()
+    _, err = second.communicate(timeout=HANG)
+    assert second.returncode == 0
+    assert not scary(err)
+    assert Djinn(slow).stats().pending == 0
+
+
+def test_short_writes_get_in_between_long_ones(home: Home) -> None:
+    """One process writes without a pause; SQLite's own way of waiting would starve another."""
+    djinn = Djinn(home)
+    djinn.index()
+    with working(home, "other.lock", HANG, 0.5):
+        for number in range(8):
+            began = time.monotonic()
+            with transaction(djinn._index):
+                djinn._index.execute("insert or replace into meta values ('test', ?)", (number,))
+            assert time.monotonic() - began < 10
+
+
+def test_a_search_does_not_wait_for_a_long_transaction(home: Home, shared: Path) -> None:
+    fill(shared, 3)
+    djinn = Djinn(home)
+    djinn.index()
+    (shared / "new.md").write_text("a quokka")
+    with working(home, "other.lock", HANG, 30):
+        time.sleep(0.1)
+        began = time.monotonic()
+        result = djinn.search("kettle")
+        assert time.monotonic() - began < 5
+    assert result.hits
+    assert result.pending == 1
+    assert djinn.search("quokka").hits[0].path == "new.md"
+
+
+OPENS = """
+import sys, time
+from pathlib import Path
+from djinn_memory.store.index import open_index
+from djinn_memory.store.embeddings import EmbeddingCache
+from djinn_memory.store.ledger import Event, Ledger
+folder = Path(sys.argv[1])
+sys.stdin.readline()
+for number in range(int(sys.argv[2])):
+    state = folder / str(number)
+    open_index(state / "index.db").execute("select count(*) from note").get
+    EmbeddingCache(state / "embeddings.db").known("x")
+    Ledger(state / "ledger.db").append([Event("a.b", "c", {})])
+"""
+
+
+def test_many_make_the_databases_at_once(tmp_path: Path) -> None:
+    crew = [
+        subprocess.Popen([sys.executable, "-c", OPENS, str(tmp_path), "15"],
+                         stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(8)
+    ]  # fmt: skip
+    time.sleep(1)
+    for one in crew:
+        assert one.stdin
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    ends = [(one.communicate(timeout=HANG)[1], one.returncode) for one in crew]
+    assert ends == [("", 0)] * 8
+    for number in range(15):
+        index = open_index(tmp_path / str(number) / "index.db")
+        assert index.execute("pragma integrity_check").get == "ok"
