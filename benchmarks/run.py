@@ -21,7 +21,7 @@ The data is not part of the project; where it is absent a benchmark says so.
 def main() -> None:
     """Print each table as it comes, then keep them all."""
     parts = [HEAD]
-    for script in ("speed.py", "quality.py", "documents.py"):
+    for script in ("speed.py", "quality.py", "documents.py", "watch.py"):
         done = subprocess.run(
             [sys.executable, HERE / script], stdout=subprocess.PIPE, text=True, check=True
         )

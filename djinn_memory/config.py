@@ -199,6 +199,15 @@ def home_from_environment() -> str | None:
     return os.environ.get("DJINN_HOME") or None
 
 
+def own_variables() -> dict[str, str]:
+    """The variables of the environment that speak to djinn, but for the one that names a home."""
+    return {
+        name: value
+        for name, value in sorted(os.environ.items())
+        if name.startswith("DJINN_") and name != "DJINN_HOME"
+    }
+
+
 def user_folder() -> Path:
     """Where the user's own settings lie, which hold in every home."""
     place = os.environ.get("DJINN_CONFIG_DIR")

@@ -106,17 +106,28 @@ class DocumentsConfig(Struct, forbid_unknown_fields=True):
     workers: Annotated[int, Meta(ge=0, le=64)] = 0
 
 
+class WatchConfig(Struct, forbid_unknown_fields=True):
+    """How `djinn watch` follows the vaults."""
+
+    debounce_ms: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    reconcile_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 300.0
+    poll: Literal["auto", "always"] = "auto"
+    poll_seconds: Annotated[float, Meta(ge=0.1, le=3600)] = 3.0
+
+
 class Config(Struct, forbid_unknown_fields=True):
     """Everything that `config.yaml` may say."""
 
     agents: Annotated[list[Name], Meta(min_length=1)] = field(default_factory=lambda: ["me"])
     vaults: dict[Name, VaultConfig] = field(default_factory=dict)
     state_dir: str = ".djinn"
+    inbox: str | None = None
     exclude: list[str] = field(default_factory=list)
     embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     documents: DocumentsConfig = field(default_factory=DocumentsConfig)
     llm: LlmConfig = field(default_factory=LlmConfig)
+    watch: WatchConfig = field(default_factory=WatchConfig)
 
 
 HOME_ONLY = ("agents", "vaults", "state_dir")

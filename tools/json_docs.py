@@ -33,6 +33,7 @@ SETTINGS = {
     settings.SearchConfig: "search.",
     settings.DocumentsConfig: "documents.",
     settings.LlmConfig: "llm.",
+    settings.WatchConfig: "watch.",
 }
 """Where in the settings a struct stands: their descriptions are the comments of the example."""
 HEAD = """# JSON output

@@ -1,0 +1,149 @@
+"""Native file events, as changes of vaults. Threads of watchdog write them into the queue."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from pathlib import Path
+
+from watchdog import events
+from watchdog.observers import Observer
+from watchdog.observers.api import ObservedWatch
+
+from djinn_memory.notes.walk import SKIPPED
+from djinn_memory.watch.heard import ALL, Change, Dropped, Heard, Notice
+
+_WANTED: list[type[events.FileSystemEvent]] = [
+    events.FileCreatedEvent,
+    events.FileModifiedEvent,
+    events.FileAttribEvent,
+    events.FileClosedEvent,
+    events.FileDeletedEvent,
+    events.FileMovedEvent,
+    events.DirCreatedEvent,
+    events.DirDeletedEvent,
+    events.DirMovedEvent,
+]
+"""What is asked of the system; a folder's own modification says only that something is in it."""
+
+
+class Native:
+    """The folders whose changes the system tells of."""
+
+    def __init__(self, heard: Heard) -> None:
+        self._heard = heard
+        self._watches: dict[str, tuple[ObservedWatch, tuple[int, int]]] = {}
+        self._observer = Observer()
+        self._log = _Lost(heard)
+        logging.getLogger("watchdog").addHandler(self._log)
+        logging.getLogger("watchdog").propagate = False
+        # It warns of folders that it meets twice; there is nothing in that for a user.
+        warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"watchdog\b")
+        self._observer.start()
+
+    def follow(self, name: str, root: Path) -> None:
+        """Tell of changes below the root of a vault from now on; `OSError` where that fails."""
+        self._schedule(name, root, _Vault(self._heard, name, root))
+
+    def follow_inbox(self, name: str, root: Path) -> None:
+        """Tell of files that come into a folder."""
+        self._schedule(name, root, _Inbox(self._heard, root))
+
+    def _schedule(self, name: str, root: Path, handler: events.FileSystemEventHandler) -> None:
+        self.forget(name)
+        mark = _mark(root)
+        watch = self._observer.schedule(handler, str(root), recursive=True, event_filter=_WANTED)
+        self._watches[name] = (watch, mark)
+
+    def alive(self, name: str, root: Path) -> bool:
+        """Whether what is told is still of the folder that lies at `root`."""
+        if name not in self._watches:
+            return False
+        watch, mark = self._watches[name]
+        try:
+            same = _mark(root) == mark
+        except OSError:
+            return False
+        running = {one.watch for one in self._observer.emitters.copy() if one.is_alive()}
+        return same and watch in running
+
+    def forget(self, name: str) -> bool:
+        """Tell no more of a folder; whether it was told of."""
+        known = name in self._watches
+        if known:
+            self._observer.unschedule(self._watches.pop(name)[0])
+        return known
+
+    def probe(self, folder: Path) -> None:
+        """`OSError` when the system does not watch one folder more.
+
+        watchdog passes silently over the folders below a root that it finds no place for.
+        """
+        watch = self._observer.schedule(events.FileSystemEventHandler(), str(folder))
+        self._observer.unschedule(watch)
+
+    def close(self) -> None:
+        """End all threads."""
+        logging.getLogger("watchdog").removeHandler(self._log)
+        self._observer.stop()
+        self._observer.join(1)
+
+
+def _mark(root: Path) -> tuple[int, int]:
+    info = root.stat()
+    return info.st_dev, info.st_ino
+
+
+class _Lost(logging.Handler):
+    """watchdog says in its log, and nowhere else, that events were lost."""
+
+    def __init__(self, heard: Heard) -> None:
+        super().__init__(logging.WARNING)
+        self._heard = heard
+
+    def emit(self, record: logging.LogRecord) -> None:
+        why = "the system lost count of changes, so everything is looked at"
+        self._heard.put(Notice("update", why))
+        self._heard.put(Change(None, ALL))
+
+
+class _Vault(events.FileSystemEventHandler):
+    def __init__(self, heard: Heard, name: str, root: Path) -> None:
+        self._heard = heard
+        self._name = name
+        self._root = str(root)
+
+    def on_any_event(self, event: events.FileSystemEvent) -> None:
+        gone = isinstance(event, events.FileDeletedEvent | events.FileMovedEvent)
+        for place in filter(None, _places(event)):
+            path = Path(os.path.relpath(place, self._root)).as_posix()
+            if path == ".":
+                self._heard.put(Change(self._name, ALL))
+            elif path.startswith("../") or any(map(_hidden, path.split("/"))):
+                continue
+            # A folder that went may be told as a file.
+            elif event.is_directory or gone or path[-3:].lower() == ".md":
+                self._heard.put(Change(self._name, path))
+
+
+class _Inbox(events.FileSystemEventHandler):
+    def __init__(self, heard: Heard, root: Path) -> None:
+        self._heard = heard
+        self._root = str(root)
+
+    def on_any_event(self, event: events.FileSystemEvent) -> None:
+        source, target = _places(event)
+        place = target or source
+        path = Path(os.path.relpath(place, self._root))
+        if not event.is_directory and not any(map(_hidden, path.parts)):
+            self._heard.put(Dropped(place))
+
+
+def _places(event: events.FileSystemEvent) -> tuple[str, str]:
+    """Where it was, and where it was moved to."""
+    return os.fsdecode(event.src_path), os.fsdecode(event.dest_path)
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(".") or name in SKIPPED

@@ -1,0 +1,365 @@
+"""Follows the vaults of a home: what changes in them is searchable a moment later."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from queue import Empty
+
+import apsw
+
+from djinn_memory.config import user_path
+from djinn_memory.embedding.choice import Models
+from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable
+from djinn_memory.files import expand
+from djinn_memory.home import Home
+from djinn_memory.indexing.indexer import Tally, outdated
+from djinn_memory.indexing.scan import RACY_NS
+from djinn_memory.store.sqlite import Broken, place
+from djinn_memory.store.state import State
+from djinn_memory.store.watcher import claim
+from djinn_memory.watch import catchup
+from djinn_memory.watch.backoff import Backoff
+from djinn_memory.watch.folders import Folders
+from djinn_memory.watch.heard import ALL, Change, Dropped, Heard, Kind, Notice, Stop, Tell
+from djinn_memory.watch.inbox import Inbox, Mark
+from djinn_memory.watch.pending import Pending
+
+TICK_SECONDS = 1.0
+"""Between two looks at what no event tells: the settings, the index's file, the vaults' folders."""
+
+BURST_SECONDS = 0.5
+"""Changes that keep coming are not waited for longer."""
+
+
+def follow(home: Home, names: Sequence[str], tell: Tell, heard: Heard) -> None:
+    """Keep the index as all vaults are, or those named, until `heard` says `Stop`.
+
+    It begins with a look at everything, goes by file events, or by looking where there are none,
+    and looks at everything again now and then. `Busy` when another process does this already.
+    """
+    following: Home | None = home
+    settled: dict[str, Mark] = {}
+    while following:
+        # Its state may lie elsewhere by the new settings.
+        with claim(following):
+            following = _Watch(following, names, tell, heard, settled).run()
+
+
+class _Watch:
+    """One run with the settings as they were at its beginning."""
+
+    def __init__(
+        self,
+        home: Home,
+        names: Sequence[str],
+        tell: Tell,
+        heard: Heard,
+        settled: dict[str, Mark],
+    ) -> None:
+        self._home = home
+        self._names = names
+        self._tell = tell
+        self._heard = heard
+        self._settings = home.config.watch
+        self._vaults = {vault.name: vault for vault in home.named(names)}
+        self._state = State(home, [])
+        self._models = Models(home)
+        self._folders = Folders(
+            self._vaults.values(), heard, home.state, poll=self._settings.poll == "always"
+        )
+        self._inbox: Inbox | None = None
+        self._settled = settled
+        self._pending = Pending(self._vaults)
+        self._reading, self._making = Backoff(), Backoff()
+        self._told: set[str] = set()
+        self._last: Notice | None = None
+        self._stopped = False
+        self._next: Home | None = None
+        """The home with other settings, as soon as they are others."""
+        self._concluded = bool(names)
+        """Whether all that concerns the whole home is done, which a part of it cannot."""
+        self._idle = self._warm = self._links_due = False
+        self._written = self._marks()
+        self._file: object = None
+        self._looked = self._polled = self._reconciled = 0.0
+
+    def run(self) -> Home | None:
+        """Follow until the settings change, and return the home with these; None after `Stop`."""
+        try:
+            self._begin()
+            while not self._ended:
+                self._hear(self._patience())
+                self._look_after()
+                self._work()
+        finally:
+            self._folders.close()
+            if self._inbox:
+                self._inbox.close()
+            self._state.close()
+        return None if self._stopped else self._next
+
+    @property
+    def _ended(self) -> bool:
+        return self._stopped or self._next is not None
+
+    def _begin(self) -> None:
+        try:
+            self._state.need_writable()
+        except (Broken, apsw.Error) as error:
+            if not self._set_aside(error):
+                raise
+        self._file = place(self._home.index_path)
+        few = len(self._vaults) <= 2
+        vaults = ", ".join(self._vaults) if few else f"{len(self._vaults)} vaults"
+        self._say("start", f"watching {vaults or 'no vault yet'}")
+        self._follow_folders()
+        self._open_inbox()
+        self._reconcile()
+
+    def _open_inbox(self) -> None:
+        named = self._home.config.inbox
+        if named is None or self._inbox:
+            return
+        folder = (self._home.root / expand(named)).resolve()
+        own = (self._home.config_path, self._home.state, *(v.root for v in self._vaults.values()))
+        if any(one.resolve().is_relative_to(folder) for one in own):
+            self._warn(f"inbox: {folder} holds what djinn lives by; name a folder of its own")
+        elif folder.is_relative_to(self._home.state):
+            self._warn(f"inbox: {folder} is djinn's own; name another folder")
+        elif not folder.is_relative_to(self._home.root) and self._home.own.inbox != named:
+            # A home that was cloned must not fetch what lies on this disk.
+            self._warn(
+                f"inbox: {folder} lies outside the home, so only your own settings may name it: "
+                f"`djinn config set --user inbox {named}`"
+            )
+        elif folder.is_dir():
+            self._folders.follow_inbox(folder)
+            self._inbox = Inbox(self._home, folder, self._heard, self._settled)
+        else:
+            self._warn(f"inbox: there is no folder {folder} yet; make it")
+
+    def _hear(self, patience: float) -> None:
+        """Wait so long for something to happen, and then for a pause in what happens."""
+        first = time.monotonic() + patience
+        while self._take(patience) and not self._stopped:
+            first = min(first, time.monotonic())
+            if time.monotonic() - first > BURST_SECONDS:
+                return
+            patience = self._settings.debounce_ms / 1000
+
+    def _take(self, patience: float) -> bool:
+        """Take notice of one thing; False when nothing happens so long."""
+        try:
+            heard = self._heard.get(timeout=patience) if patience else self._heard.get_nowait()
+        except Empty:
+            return False
+        if isinstance(heard, Stop):
+            self._stopped = True
+        elif isinstance(heard, Notice):
+            self._say(heard.kind, heard.text)
+        elif isinstance(heard, Dropped):
+            if self._inbox:
+                self._inbox.offer(heard.path)
+        else:
+            self._pending.add(heard)
+        return True
+
+    def _ending(self) -> bool:
+        while self._take(0):
+            pass
+        self._look_at_settings()
+        return self._ended
+
+    def _urgent(self) -> bool:
+        """Whether something has happened that is not to wait for a long run."""
+        return self._ending() or self._pending.single
+
+    def _patience(self) -> float:
+        """How long only an event can make work."""
+        if self._idle and not self._pending:
+            return TICK_SECONDS
+        waits = self._reading if self._pending else self._making
+        return min(waits.left(time.monotonic()), TICK_SECONDS)
+
+    def _look_after(self) -> None:
+        """Look at what no event tells."""
+        now = time.monotonic()
+        if now - self._looked < TICK_SECONDS:
+            return
+        self._looked = now
+        self._look_at_settings()
+        if (file := place(self._home.index_path)) != self._file:
+            # Set aside or deleted: what is written into the one that is open is seen by nobody.
+            self._file = file
+            self._state.close()
+            self._reconcile()
+        self._follow_folders()
+        self._pending.ripen(now)
+        if now - self._polled > self._settings.poll_seconds:
+            self._polled = now
+            for name in self._folders.polled:
+                self._pending.add(Change(name, ALL))
+            self._open_inbox()
+            if self._inbox and not self._folders.follow_inbox(self._inbox.folder):
+                self._inbox.look()
+        if now - self._reconciled > self._settings.reconcile_seconds:
+            self._reconcile()
+            if self._inbox:
+                self._inbox.look()
+
+    def _reconcile(self) -> None:
+        self._reconciled = time.monotonic()
+        self._links_due = True
+        self._pending.add(Change(None, ALL))
+
+    def _follow_folders(self) -> None:
+        for name in self._folders.renew():
+            self._pending.add(Change(name, ALL))
+        for name, why in self._folders.polled.items():
+            seconds = self._settings.poll_seconds
+            self._warn(f"{name}: looked at every {seconds:g} s, since {why}")
+
+    def _look_at_settings(self) -> None:
+        written = self._marks()
+        if written == self._written:
+            return
+        self._written = written
+        try:
+            home = Home(self._home.root)
+            home.named(self._names)
+            self._next = home if home.config != self._home.config else None
+        except (DjinnError, OSError) as error:
+            self._warn(f"the settings of before still hold: {error}")
+
+    def _marks(self) -> object:
+        return [_mark(path) for path in (self._home.config_path, user_path())]
+
+    def _work(self) -> None:
+        if self._ended:
+            return
+        if self._pending:
+            self._try(self._read, self._reading)
+        elif not self._idle:
+            self._try(self._finish, self._making)
+
+    def _try(self, step: Callable[[], None], backoff: Backoff) -> None:
+        if backoff.left(time.monotonic()):
+            return
+        try:
+            step()
+        except catchup.BrokenOff:
+            return
+        except Busy:
+            backoff.busy(time.monotonic())
+        except Refused:
+            # A newer djinn made the index, and can follow the vaults too.
+            raise
+        except (DjinnError, apsw.Error, OSError) as error:
+            if not self._set_aside(error):
+                self._warn(" ".join(str(error).split()))
+                backoff.failed(time.monotonic())
+        else:
+            backoff.worked()
+
+    def _set_aside(self, error: Exception) -> bool:
+        """Whether an error was of a damaged database, which is made anew from here on."""
+        try:
+            if not (isinstance(error, Broken | apsw.Error) and self._state.set_aside_damaged()):
+                return False
+        except Unavailable:
+            return False
+        for problem in self._state.problems:
+            self._warn(f"{problem.what}: {problem.why}")
+        self._reconcile()
+        return True
+
+    def _read(self) -> None:
+        """Read what waits longest."""
+        taken = self._pending.take()
+        if taken is None:
+            return
+        name, paths = taken
+        self._idle = False
+        began = time.monotonic()
+        try:
+            # An index of another version is read anew as a whole, each time from the beginning.
+            long = paths is None and not outdated(self._state.index)
+            tally = catchup.read(
+                self._state, self._vaults[name], paths, self._urgent if long else self._ending
+            )
+        except BaseException:
+            for path in paths or [ALL]:
+                self._pending.add(Change(name, path))
+            raise
+        for problem in tally.problems:
+            self._warn(f"{problem.what}: {problem.why}")
+        if tally.touched:
+            self._say("update", f"{name}: {_counts(tally, paths)}, {_since(began)}")
+            for path in paths or ():
+                # Read so soon after it was written, its times prove nothing yet.
+                self._pending.add_later(Change(name, path), began + RACY_NS / 1e9)
+
+    def _finish(self) -> None:
+        """Make what is made of notes that were read: vectors, and links that lead somewhere."""
+        if not self._concluded:
+            catchup.conclude(self._state)
+            self._concluded = True
+        if not self._warm:
+            catchup.warm(self._models)
+            self._warm = True
+        began = time.monotonic()
+        try:
+            embedded = catchup.embed_some(self._state, self._models, self._urgent)
+        finally:
+            # No event tells of the attachments that links lead to.
+            catchup.settle(self._state, anew=self._links_due)
+            self._links_due = False
+        if embedded:
+            texts = "text" if embedded == 1 else "texts"
+            self._say("embed", f"{embedded:,} {texts} embedded, {_since(began)}")
+        if not self._urgent():
+            self._idle = True
+            notes = self._state.index.execute("select count(*) from note").get
+            idle = Notice("idle", f"{notes:,} {'note' if notes == 1 else 'notes'} searchable")
+            # Looking again and again, it has nothing new to say.
+            if idle != self._last:
+                self._say(idle.kind, idle.text)
+
+    def _say(self, kind: Kind, text: str) -> None:
+        self._last = Notice(kind, text)
+        self._tell(self._last)
+
+    def _warn(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._say("warning", text)
+
+
+def _counts(tally: Tally, paths: Sequence[str] | None) -> str:
+    counts = [
+        f"{number:,} {word}"
+        for number, word in (
+            (tally.added, "new"),
+            (tally.changed, "changed"),
+            (tally.moved, "moved"),
+            (tally.removed, "removed"),
+        )
+        if number
+    ]
+    few = f" ({', '.join(paths)})" if paths and len(paths) <= 3 else ""
+    return ", ".join(counts) + few
+
+
+def _since(began: float) -> str:
+    return f"{time.monotonic() - began:.1f} s"
+
+
+def _mark(path: Path) -> object:
+    """Another one after the file was written, replaced or removed."""
+    try:
+        info = path.stat()
+    except OSError:
+        return None
+    return info.st_ino, info.st_size, info.st_mtime_ns

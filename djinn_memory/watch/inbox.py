@@ -1,0 +1,148 @@
+"""The inbox: files that are dropped there become documents, beside the watching of vaults."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+import apsw
+
+from djinn_memory.documents.sources import Source, sources
+from djinn_memory.documents.workers import Started
+from djinn_memory.embedding.choice import Models
+from djinn_memory.errors import DjinnError
+from djinn_memory.home import Home
+from djinn_memory.memories.ingest import ingest
+from djinn_memory.memories.wish import Outcome, Wish
+from djinn_memory.models import silent
+from djinn_memory.store.state import State
+from djinn_memory.watch.heard import Heard, Notice
+
+SETTLE_SECONDS = 1.0
+"""A file that was written to within this time may be half copied."""
+
+LOOK_SECONDS = SETTLE_SECONDS / 2
+"""Between two looks at the files that are waited for."""
+
+UNFINISHED = frozenset({".part", ".partial", ".crdownload", ".download", ".tmp", ".temp", ".!ut"})
+"""What browsers and copiers call a file before it is whole."""
+
+Mark = tuple[int, int]
+
+
+class Inbox:
+    """A thread that ingests what lies in a folder, and what comes into it.
+
+    `settled` are the files that were ingested or refused, as they were then.
+    """
+
+    def __init__(self, home: Home, folder: Path, heard: Heard, settled: dict[str, Mark]) -> None:
+        self.folder = folder
+        self._home = home
+        self._heard = heard
+        self._offered: SimpleQueue[str] = SimpleQueue()
+        self._settled = settled
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="inbox", daemon=True)
+        self._thread.start()
+        self.look()
+
+    def offer(self, path: str) -> None:
+        """Ingest a file as soon as nobody writes to it any more."""
+        if Path(path).suffix.lower() not in UNFINISHED:
+            self._offered.put(path)
+
+    def look(self) -> None:
+        """Ingest what lies in the folder and was not ingested yet."""
+        with suppress(OSError):
+            found, _ = sources([self.folder], recursive=True)
+            for source in found:
+                self.offer(str(source.path))
+
+    def close(self) -> None:
+        """End the thread; a file that is being read is read again by the next watch."""
+        self._ending.set()
+        self._offered.put("")
+        self._thread.join(0.2)
+        if self._thread.is_alive():
+            end_children()
+            self._thread.join(0.5)
+
+    def _run(self) -> None:
+        waiting: dict[str, Mark | None] = {}
+        looked = 0.0
+        while not self._ending.is_set():
+            with suppress(Empty):
+                path = self._offered.get(timeout=LOOK_SECONDS if waiting else None)
+                waiting.setdefault(path, None)
+            # Not after each: one file that is written for long must not hold up the others.
+            if time.monotonic() - looked >= LOOK_SECONDS:
+                looked = time.monotonic()
+                if ready := self._ready(waiting):
+                    self._ingest(ready)
+
+    def _ready(self, waiting: dict[str, Mark | None]) -> dict[str, Mark]:
+        """Take out of `waiting` what is whole by now, or is nothing to ingest."""
+        ready = {}
+        for path, before in list(waiting.items()):
+            mark = waiting[path] = _mark(path)
+            if mark is None or mark == self._settled.get(path):
+                del waiting[path]
+            elif mark == before and time.time_ns() - mark[1] > SETTLE_SECONDS * 1e9:
+                del waiting[path]
+                ready[path] = mark
+        return ready
+
+    def _ingest(self, ready: dict[str, Mark]) -> None:
+        state = State(self._home, [])
+        try:
+            report = ingest(
+                state,
+                Models(self._home),
+                [Source(Path(path), Path(path).name) for path in ready],
+                Wish(),
+                self._home.agent(None),
+                embed=False,
+                tell=self._tell,
+                progress=silent,
+            )
+            self._settled |= ready
+            for problem in report.problems:
+                self._warn(problem.what, problem.why)
+        except (DjinnError, apsw.Error, OSError) as error:
+            self._warn("inbox", " ".join(str(error).split()))
+        finally:
+            state.close()
+
+    def _tell(self, event: Started | object) -> None:
+        if not isinstance(event, Outcome):
+            return
+        if event.status == "failed":
+            self._warn(event.file, event.why or "cannot be read")
+        elif event.status == "ingested":
+            text = f"{event.filename} -> {event.vault}/{event.path}"
+            self._heard.put(Notice("ingest", text))
+
+    def _warn(self, what: str, why: str) -> None:
+        self._heard.put(Notice("warning", f"{what}: {why}"))
+
+
+def end_children() -> None:
+    """Kill the processes that this one started: readers of documents, which may hang."""
+    import psutil
+
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            child.kill()
+
+
+def _mark(path: str) -> Mark | None:
+    """A file's size and time; None where there is none to read."""
+    try:
+        info = Path(path).stat()
+    except OSError:
+        return None
+    return (info.st_size, info.st_mtime_ns) if Path(path).is_file() else None

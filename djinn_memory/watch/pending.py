@@ -1,0 +1,59 @@
+"""What may have changed and was not looked at yet. Pure: `now` is a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from djinn_memory.watch.heard import ALL, Change
+
+SLICE = 256
+"""Paths looked at in one go: about a second's reading, so that later changes wait no longer."""
+
+
+class Pending:
+    """Changes of some vaults, in the order in which they came; what comes twice counts once."""
+
+    def __init__(self, vaults: Iterable[str]) -> None:
+        self._paths: dict[str, dict[str, None]] = {name: {} for name in vaults}
+        self._later: dict[Change, float] = {}
+
+    def __bool__(self) -> bool:
+        return any(self._paths.values())
+
+    @property
+    def single(self) -> bool:
+        """Whether there is more than whole vaults to look at."""
+        return any(path != ALL for paths in self._paths.values() for path in paths)
+
+    def add(self, change: Change) -> None:
+        """Note a change; one of another vault does not count."""
+        for name, paths in self._paths.items():
+            if change.vault in (None, name):
+                paths[change.path] = None
+
+    def add_later(self, change: Change, due: float) -> None:
+        """Note a change when its time has come."""
+        self._later[change] = due
+
+    def ripen(self, now: float) -> None:
+        """Note the changes whose time has come."""
+        for change in [one for one, due in self._later.items() if due <= now]:
+            del self._later[change]
+            self.add(change)
+
+    def take(self) -> tuple[str, list[str] | None] | None:
+        """The next vault to look at and its paths, None for all of it; they are forgotten here.
+
+        Single paths come before whole vaults: they are few, and somebody has just written there.
+        """
+        waiting = [(name, paths) for name, paths in self._paths.items() if paths]
+        for name, paths in waiting:
+            single = [path for path in paths if path != ALL][:SLICE]
+            if single:
+                for path in single:
+                    del paths[path]
+                return name, single
+        for name, paths in waiting:
+            paths.clear()
+            return name, None
+        return None
