@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from djinn_memory import home as homes
-from djinn_memory.errors import Unavailable
+from djinn_memory.errors import Changed, DjinnError, Unavailable
 from djinn_memory.home import Home
 from djinn_memory.models import (
     Expand,
@@ -22,7 +22,7 @@ from djinn_memory.models import (
     Vault,
     silent,
 )
-from djinn_memory.store.mending import mending, store_errors
+from djinn_memory.store.mending import mending, setting_aside, store_errors
 
 if TYPE_CHECKING:
     import apsw
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from djinn_memory.memories.documents import Documents
     from djinn_memory.memories.status import Status
     from djinn_memory.store.state import State
+    from djinn_memory.upkeep.doctor import Diagnosis
+    from djinn_memory.watch.heard import Heard, Tell
 
 
 class Djinn:
@@ -78,11 +80,18 @@ class Djinn:
 
         return Documents(self._state, self.models, self._fresh_scope, self._progress)
 
+    def _remake(self) -> None:
+        from djinn_memory.indexing.refresh import remake
+
+        remake(self._state, self.models, self._progress)
+
     def close(self) -> None:
         """Release the files of the home; the next call opens them again."""
-        self._state.close()
+        # Where the settings are broken there is nothing to be closed, and asking would raise.
+        if "_state" in self.__dict__:
+            self._state.close()
 
-    @mending
+    @setting_aside
     def index(self, vaults: Sequence[str] = (), *, rebuild: bool = False) -> IndexReport:
         """Bring the index up to date with all vaults, or those named; see `indexing`.
 
@@ -99,6 +108,12 @@ class Djinn:
             rebuild=rebuild,
             progress=self._progress,
         )
+
+    def watch(self, vaults: Sequence[str], tell: Tell, heard: Heard) -> None:
+        """Follow all vaults, or those named, until `heard` says `Stop`; see `watch.follow`."""
+        from djinn_memory.watch.follow import follow
+
+        follow(self.home, vaults, tell, heard)
 
     def use_model(self, text: str) -> None:
         """Embed by another model from now on; the next `index` makes its vectors.
@@ -163,24 +178,32 @@ class Djinn:
     @mending
     def find(self, name: str, *, agent: str | None = None) -> Entry:
         """The memory that `name` means, as `show` would."""
+        from msgspec.structs import replace
+
         from djinn_memory.memories.catalogue import find
 
-        return find(self._index, name, self._fresh_scope(agent, Filters()))
+        found = find(self._index, name, self._fresh_scope(agent, Filters()))
+        return replace(found, digest=self._digest(found))
 
     @mending
     def delete(self, entry: Entry) -> Path:
-        """Move a note to its vault's `.trash/`; returns where it lies now."""
+        """Move a note to its vault's `.trash/`; returns where it lies now.
+
+        Raises `Changed` when it is not what it was when `find` found it.
+        """
         from djinn_memory.indexing.indexer import resolve_links
         from djinn_memory.store.index import memories
         from djinn_memory.store.sqlite import transaction
 
         vault = next(vault for vault in self.home.vaults if vault.name == entry.vault)
         with self._state.vault_lock(vault):
+            if entry.digest and self._digest(entry) not in (entry.digest, b""):
+                raise Changed(vault.root / entry.path)
             place = self._trash(vault, entry)
         # The note is gone, whether or not the index can be told now: a hit's file is looked for.
         with contextlib.suppress(Unavailable), self._state.lock(timeout=1):
             with transaction(self._index):
-                memories.remove(self._index, entry.note_id)
+                memories.forget(self._index, vault, entry.path)
             resolve_links(self._index, self.home.vaults, self.home.config.exclude)
         return place
 
@@ -192,9 +215,21 @@ class Djinn:
 
             # With its original and its earlier versions.
             for one in filed(self._index, [vault]):
-                if one.note_id == entry.note_id:
+                if one.path == entry.path:
                     return remove(one)[0]
         return disk.trash(vault, entry.path)
+
+    def _digest(self, entry: Entry) -> bytes:
+        """Of a note's bytes; empty where they cannot be read."""
+        import hashlib
+
+        from djinn_memory.notes import vault as disk
+
+        [vault] = self.home.named((entry.vault,))
+        try:
+            return hashlib.blake2b(disk.read(vault, entry.path), digest_size=16).digest()
+        except (OSError, DjinnError):
+            return b""
 
     @mending
     def stats(self, filters: Filters | None = None, *, agent: str | None = None) -> Stats:
@@ -214,6 +249,12 @@ class Djinn:
 
         index = self._index if self.home.index_path.exists() else None
         return status(self.home, index, self.problems)
+
+    def doctor(self, *, fix: bool = False) -> Diagnosis:
+        """Look at everything the home needs; with `fix` mend what is safe. See `upkeep.doctor`."""
+        from djinn_memory.upkeep.doctor import examine
+
+        return examine(self.home, fix=fix, progress=self._progress)
 
     def known(self, what: Known, *, agent: str | None = None) -> list[str]:
         """The tags, types or titles that `agent` sees in the index as it stands.

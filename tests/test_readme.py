@@ -40,7 +40,10 @@ def test_commands_of_the_readme_work(tmp_path: Path, sample: Path) -> None:
     (tmp_path / "notes" / "minutes").mkdir()
     (tmp_path / "models").mkdir()
     tiny_model(tmp_path / "made").rename(tmp_path / "models" / "bge-small-en-v1.5")
-    script = "set -ex\n" + "\n".join(commands())
+    # It goes on until it is stopped, beside whatever else is done.
+    watched = "djinn watch & watcher=$!; sleep 5; kill -INT $watcher; wait $watcher"
+    lines = [watched if line == "djinn watch" else line for line in commands()]
+    script = "set -ex\n" + "\n".join(lines)
     program = Path(sys.executable).parent
     with serving(OLLAMA):
         done = subprocess.run(

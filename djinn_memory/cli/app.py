@@ -11,7 +11,18 @@ import typer
 
 from djinn_memory import __version__
 from djinn_memory.cli import completion, start
-from djinn_memory.cli.commands import agent, config, document, home, ingest, memory, trust, vault
+from djinn_memory.cli.commands import (
+    agent,
+    config,
+    doctor,
+    document,
+    home,
+    ingest,
+    memory,
+    trust,
+    vault,
+    watch,
+)
 from djinn_memory.cli.output import clean, talk
 from djinn_memory.errors import DjinnError
 
@@ -71,6 +82,8 @@ def common(
 
 
 home.register(app)
+watch.register(app)
+doctor.register(app)
 trust.register(app)
 ingest.register(app)
 app.add_typer(memory.app, name="memory")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from djinn_memory.cli import candidates
-from djinn_memory.cli.output import clean, talk
+from djinn_memory.cli.output import clean, progress_line, talk
 from djinn_memory.models import PLANES
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
-    from djinn_memory.models import Filters, ProgressCallback
+    from djinn_memory.models import Filters, Progress, ProgressCallback
 
 
 Agent = Annotated[
@@ -75,16 +75,30 @@ def interruptible() -> None:
 
 
 def open_djinn(ctx: typer.Context, progress: ProgressCallback | None = None) -> Djinn:
-    """The home that `--home`, the environment or the folder names."""
+    """The home that `--home`, the environment or the folder names.
+
+    Without a `progress` of the command's own only what takes long by surprise is shown: an index
+    that has to be made anew.
+    """
     from djinn_memory.djinn import Djinn
-    from djinn_memory.models import silent
 
     place: Path | None = ctx.obj
-    djinn = Djinn.open(place, progress or silent)
+    djinn = Djinn.open(place, progress or _surprises(quiet=bool(ctx.params.get("json"))))
     if progress:
         interruptible()
     ctx.call_on_close(djinn.close)
     return djinn
+
+
+def _surprises(*, quiet: bool) -> ProgressCallback:
+    show = progress_line(quiet).__enter__()
+
+    def tell(progress: Progress) -> None:
+        # What a model says of itself while a person waits for hits is told with the hits.
+        if progress.stage != "prepare" or progress.total:
+            show(progress)
+
+    return tell
 
 
 def confirmed(question: str, yes: bool, *, about: str, doing: str) -> bool:

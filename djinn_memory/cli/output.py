@@ -54,14 +54,14 @@ def problems(found: Iterable[Problem], *, most: int = 20) -> None:
         talk(f"... and {len(listed) - most} more; `--json` lists them all")
 
 
-def as_json(answer: Struct) -> None:
+def as_json(answer: Struct, *, indent: int | None = 2) -> None:
     """One object on stdout and nothing else: a struct of `cli.schemas`, whose tag names it."""
     import json
 
     import msgspec
 
     data = msgspec.to_builtins(answer, enc_hook=str)
-    text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)
+    text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
     # What could command a terminal stands only inside strings, where it may as well be escaped.
     text = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     sys.stdout.buffer.write(text.encode() + b"\n")
@@ -94,6 +94,7 @@ class ProgressLine:
         "read": "reading",
         "embed": "embedding",
         "prepare": "preparing",
+        "check": "checking",
     }
     _EVERY = 5.0
 
@@ -107,11 +108,16 @@ class ProgressLine:
         return self._show
 
     def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
         if self._live:
             self._live.stop()
+        self._live, self._tasks = None, {}
 
     def _show(self, progress: Progress) -> None:
-        if progress.stage == "prepare":
+        if progress.stage in ("prepare", "wait"):
+            self._stop()
             if progress.total is None:
                 talk(progress.note)
         elif sys.stderr.isatty():

@@ -36,6 +36,7 @@ main()
         "document -h",
         "memory search --help",
         "index -h",
+        "doctor -h",
         "vault add -h",
         "--version",
     ],

@@ -80,6 +80,8 @@ RUNS = {
     "init": [["init", "--agent", "finn"]],
     "index": [["index"], ["index", "--rebuild"], ["index", "--background"]],
     "status": [["status"]],
+    "watch": [["watch", "--install-service"]],
+    "doctor": [["doctor"], ["doctor", "--fix"]],
     "trust": [["trust", "--list"], ["trust", "--yes"], ["trust", "--revoke"]],
     "memory search": [
         ["memory", "search", "kettle"],

@@ -32,7 +32,9 @@ ID = re.compile(r"mem_[0-9a-z]{16}")
 
 REPLACED = (
     (r"\b\d+(\.\d+)? s$", "N s"),
-    (r"\b\d+\.\d+ MB", "N MB"),
+    (r"\b\d+\.\d+ [MG]B", "N MB"),
+    (r"numbers in \d+ ms", "numbers in N ms"),
+    (r"models +/.*", "models        CACHE"),
     (r'"(milliseconds|seconds)": [\d.e-]+', r'"\1": N'),
     # Notes written within the clock's grain of the first reading are read once more.
     (r'"read": \d+', '"read": N'),

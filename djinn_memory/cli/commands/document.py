@@ -121,7 +121,7 @@ def remove(
     about = f"{entry.filename}  ({entry.vault}/{entry.path})" if entry.path else entry.filename
     moved = None
     if not dry_run and options.confirmed("Remove it?", yes, about=about, doing="remove"):
-        moved = djinn.documents.remove(name, agent=agent)
+        moved = djinn.documents.remove(name, agent=agent, seen=entry)
     if json:
         from djinn_memory.cli.schemas.document import DocumentRemove
 

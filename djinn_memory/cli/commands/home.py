@@ -189,6 +189,8 @@ def status(ctx: typer.Context, json: options.Json = False) -> None:
         waiting += [f"{count(stats.pending, 'window')} to embed"] if stats.pending else []
         say(f"waiting   {', '.join(waiting) + '; run `djinn index`' if waiting else 'nothing'}")
     _say_embedding(found)
+    if found.watcher:
+        say(f"watched   by process {found.watcher}")
     output.problems(found.problems)
 
 

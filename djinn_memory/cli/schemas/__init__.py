@@ -15,12 +15,23 @@ Outputs: TypeAlias = dict[str, tuple[type[Struct], ...]]
 
 def outputs() -> Outputs:
     """By command, as a user types it: the objects that it may print."""
-    from djinn_memory.cli.schemas import agent, config, document, home, memory, vault
+    from djinn_memory.cli.schemas import (
+        agent,
+        config,
+        doctor,
+        document,
+        home,
+        memory,
+        vault,
+        watch,
+    )
 
     return {
         "init": (home.Init,),
         "index": (home.Index, home.IndexBackground),
+        "doctor": (doctor.Doctor,),
         "status": (home.Status,),
+        "watch": (watch.WatchNotice, watch.WatchInstall),
         "trust": (home.Trust,),
         "memory search": (memory.Search,),
         "memory list": (memory.MemoryList,),

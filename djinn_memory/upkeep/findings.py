@@ -1,0 +1,105 @@
+"""What a check-up finds, and what could mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from djinn_memory.embedding.choice import Models
+from djinn_memory.home import Home
+from djinn_memory.models import ProgressCallback
+from djinn_memory.store.state import State
+
+Severity = Literal["ok", "hint", "warning", "error"]
+
+Mend = Callable[[], str]
+"""Mends what was found and says what was done. Two findings may share one, which is done once."""
+
+
+class Finding(Struct, frozen=True):
+    """One thing that was looked at."""
+
+    severity: Severity
+    """How bad it is; `ok` when all is well."""
+    part: str
+    """What was looked at: `index`, `vault shared` and the like."""
+    what: str
+    """What was found, in one sentence."""
+    remedy: str | None = None
+    """The command or action that mends it."""
+    fixable: bool = False
+    """Whether `djinn doctor --fix` mends it."""
+    fixed: str | None = None
+    """What `--fix` did about it."""
+
+
+class Sign(Struct, frozen=True):
+    """A finding with what mends it, if that is safe to do unasked."""
+
+    finding: Finding
+    mend: Mend | None = None
+
+
+class Case(Struct):
+    """The home that is looked at, and what it takes to mend it."""
+
+    home: Home
+    state: State
+    models: Models
+    progress: ProgressCallback
+    indexed: str | None = None
+    """What was said of an index run."""
+
+    def reindexed(self) -> str:
+        """Bring the index up to date, once: what several findings ask for."""
+        from djinn_memory.upkeep.reindex import reindex
+
+        if self.indexed is None:
+            self.indexed = reindex(self.state, self.models, self.progress)
+        return self.indexed
+
+
+def ok(part: str, what: str) -> Sign:
+    """All is well with a part."""
+    return Sign(Finding("ok", part, what))
+
+
+def hint(part: str, what: str, remedy: str | None = None, mend: Mend | None = None) -> Sign:
+    """Worth knowing; nothing fails because of it."""
+    return Sign(Finding("hint", part, what, remedy, mend is not None), mend)
+
+
+def warning(part: str, what: str, remedy: str | None = None, mend: Mend | None = None) -> Sign:
+    """Something does not work as it should, while the rest goes on."""
+    return Sign(Finding("warning", part, what, remedy, mend is not None), mend)
+
+
+def error(part: str, what: str, remedy: str | None = None, mend: Mend | None = None) -> Sign:
+    """Something does not work at all."""
+    return Sign(Finding("error", part, what, remedy, mend is not None), mend)
+
+
+def told(part: str, text: str, mend: Mend | None = None) -> Sign:
+    """An error of djinn's own: its text is what happened and, behind the last `;`, what to do."""
+    what, _, remedy = text.rpartition("; ")
+    return error(part, what or text, remedy if what else None, mend)
+
+
+def some(names: list[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def unlinking(paths: list[Path]) -> Mend:
+    """What removes files that nobody needs."""
+
+    def mend() -> str:
+        for path in paths:
+            path.unlink(missing_ok=True)
+        return f"removed {some([one.name for one in paths])}"
+
+    return mend

@@ -1,0 +1,106 @@
+"""Looks at what embeds and what reranks, and at where prepared models are kept."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from djinn_memory.config import model_cache
+from djinn_memory.errors import DjinnError
+from djinn_memory.files import abandoned
+from djinn_memory.models import Embedder
+from djinn_memory.upkeep.findings import Case, Mend, Sign, error, hint, ok, some, told
+
+PATIENCE = 5.0
+"""Seconds that a server has to embed one word."""
+
+
+def embedder(case: Case) -> Iterator[Sign]:
+    """Whether a word can be embedded, and by what."""
+    models = case.models
+    try:
+        found = models.embedder
+        if found is None:
+            yield ok("embedder", "none: embedding.provider is none, only words are searched")
+            return
+        if not found.ready:
+            what = f"{models.name} is not prepared yet, so that only words are searched"
+            yield hint("embedder", what, "run `djinn index`", _preparing(case))
+            return
+        began = time.monotonic()
+        [vector] = found.embed(["djinn"], query=True, within=PATIENCE)
+        took = (time.monotonic() - began) * 1000
+        yield ok("embedder", f"{models.name}: a vector of {len(vector)} numbers in {took:,.0f} ms")
+    except DjinnError as wrong:
+        yield told("embedder", str(wrong), _anew(case))
+
+
+def reranker(case: Case) -> Iterator[Sign]:
+    """Whether the cross-encoder of the settings, if there is one, can be used."""
+    try:
+        found = case.models.reranker
+    except DjinnError as wrong:
+        yield told("reranker", str(wrong))
+        return
+    if found is None:
+        yield ok("reranker", "none")
+    elif found.ready:
+        yield ok("reranker", found.name)
+    else:
+        yield hint("reranker", f"{found.name} is not prepared yet", "run `djinn index`")
+
+
+def cache(case: Case) -> Iterator[Sign]:
+    """The user's folder of prepared models."""
+    folder = model_cache()
+    if not folder.exists():
+        yield ok("models", f"{folder} is not there yet")
+        return
+    if not os.access(folder, os.W_OK | os.X_OK):
+        what = f"{folder} cannot be written, so that no model can be prepared"
+        yield error("models", what, "mend its permissions, or set DJINN_CACHE")
+        return
+    left = [one for one in sorted((folder / "models").glob(".export-*")) if abandoned(one)]
+    if left:
+        what = f"{len(left)} exports were killed half-way: {some([one.name for one in left])}"
+        yield hint("models", what, "run `djinn doctor --fix`", _removing(left))
+    else:
+        yield ok("models", str(folder))
+
+
+def _removing(folders: list[Path]) -> Mend:
+    def mend() -> str:
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        return f"removed {some([one.name for one in folders])}"
+
+    return mend
+
+
+def _preparing(case: Case) -> Mend:
+    def mend() -> str:
+        made = case.models.embedder
+        assert made
+        made.embed(["djinn"])
+        return f"prepared {case.models.name}"
+
+    return mend
+
+
+def _anew(case: Case) -> Mend | None:
+    """What makes a prepared model anew; None for one that is not djinn's to make."""
+    found: Embedder | None = case.models.__dict__.get("embedder")
+    folder = getattr(found, "folder", None) if found and found.local and found.ready else None
+    if not isinstance(folder, Path) or not folder.is_relative_to(model_cache()):
+        return None
+
+    def mend() -> str:
+        shutil.rmtree(folder, ignore_errors=True)
+        case.models.__dict__.pop("embedder", None)
+        _preparing(case)()
+        return f"prepared {case.models.name} anew"
+
+    return mend

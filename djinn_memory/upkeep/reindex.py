@@ -1,0 +1,19 @@
+"""The index run that mends what is wrong with index or cache."""
+
+from __future__ import annotations
+
+from djinn_memory.embedding.choice import Models
+from djinn_memory.indexing.refresh import index
+from djinn_memory.models import ProgressCallback
+from djinn_memory.store.state import State
+
+
+def reindex(state: State, models: Models, progress: ProgressCallback) -> str:
+    """Set aside what is damaged of index and cache, then index all vaults; says what was done."""
+    before = len(state.problems)
+    state.set_aside_damaged()
+    aside = [f"{one.what.rpartition('/')[2]} {one.why}" for one in state.problems[before:]]
+    vaults = state.home.vaults
+    report = index(state, models, vaults, whole=True, rebuild=False, progress=progress)
+    vectors = f"{report.embedded:,} texts embedded, {report.reused:,} from the cache"
+    return "; ".join([*aside, f"indexed {report.notes:,} notes: {vectors}"])

@@ -1,0 +1,93 @@
+"""Looks at the vaults on the disk."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from djinn_memory.disks import network
+from djinn_memory.errors import DjinnError, NotFound
+from djinn_memory.files import half_written
+from djinn_memory.models import Vault
+from djinn_memory.notes.walk import Listing, walk
+from djinn_memory.upkeep.findings import Case, Sign, error, hint, ok, some, told, unlinking, warning
+
+_CONFLICT = re.compile(
+    r"""
+    \.sync-conflict-\d{8}-\d{6}        # Syncthing
+    | \([^()]*conflicted\ copy[^()]*\) # Dropbox, Nextcloud
+    | \(case\ conflict[^()]*\)
+    | \(conflict[ )]|_conflict-\d{8}   # ownCloud, OneDrive
+    | \.conflict-\d{8}
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def vaults(case: Case) -> Iterator[Sign]:
+    """Each vault: whether it is there, can be read, and holds what nobody meant to keep."""
+    for vault in case.home.vaults:
+        part = f"vault {vault.name}"
+        try:
+            listing = walk(vault, case.home.config.exclude)
+        except NotFound as gone:
+            yield told(part, str(gone))
+            continue
+        except DjinnError as wrong:
+            yield told(part, str(wrong))
+            return
+        yield from _vault(vault, part, listing)
+
+
+def _vault(vault: Vault, part: str, listing: Listing) -> Iterator[Sign]:
+    found = list(_folder(vault, part))
+    for problem in listing.problems[:20]:
+        found.append(warning(part, f"{problem.what}: {problem.why}", "mend or exclude it"))
+    left, conflicts, shut = _look(vault, listing)
+    if shut:
+        what = f"{some(shut)} cannot be read"
+        found.append(warning(part, what, "mend the files' permissions or owner"))
+    if conflicts:
+        what = f"a sync client left {some(conflicts)} beside the notes they are copies of"
+        found.append(warning(part, what, "take over what is right and delete the copies"))
+    if left and not vault.read_only:
+        what = f"a killed process left {some([one.name for one in left])}"
+        found.append(hint(part, what, "run `djinn doctor --fix`", unlinking(left)))
+    yield from found
+    if not any(one.finding.severity in ("warning", "error") for one in found):
+        yield ok(part, f"{len(listing.files):,} notes in {vault.root}")
+
+
+def _folder(vault: Vault, part: str) -> Iterator[Sign]:
+    if not os.access(vault.root, os.R_OK | os.X_OK):
+        yield error(part, f"{vault.root} cannot be read", "mend the folder's permissions")
+    elif not vault.read_only and not os.access(vault.root, os.W_OK):
+        remedy = (
+            f"mend its permissions, or run `djinn config set vaults.{vault.name}.read_only true`"
+        )
+        yield warning(part, f"{vault.root} cannot be written", remedy)
+    if kind := network(vault.root):
+        what = f"{vault.root} lies on a network drive ({kind}), whose changes are seen late"
+        yield hint(part, what)
+
+
+def _look(vault: Vault, listing: Listing) -> tuple[list[Path], list[str], list[str]]:
+    """Half-written files, conflict copies, and notes that cannot be read."""
+    left = [
+        path
+        for folder, inner, names in os.walk(vault.root)
+        if _enter(inner)
+        for name in names
+        if half_written(path := Path(folder, name))
+    ]
+    paths = [file.path for file in listing.files]
+    conflicts = [path for path in paths if _CONFLICT.search(path.rpartition("/")[2])]
+    shut = [path for path in paths if not os.access(vault.root / path, os.R_OK)]
+    return sorted(left), conflicts, shut
+
+
+def _enter(folders: list[str]) -> bool:
+    folders[:] = [name for name in folders if name not in (".git", ".obsidian", "node_modules")]
+    return True
