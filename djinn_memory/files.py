@@ -197,6 +197,15 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
+def place(path: Path) -> tuple[int, int] | None:
+    """Which file lies at `path` now, whatever its name was before; None for none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def expand(path: str | Path) -> Path:
     """`path` with a leading `~` replaced; one that names no user stays as it is."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path's own raises there

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.files import expand
-from djinn_memory.notes.walk import SKIPPED
+from djinn_memory.notes.walk import hidden
 
 _BLOCK = 1 << 20
 
@@ -61,8 +61,7 @@ def _files(path: Path, recursive: bool, missing: list[tuple[str, DjinnError]]) -
         missing.append((where, DjinnError(f"cannot be read: {error.strerror}")))
 
     for folder, names, files in os.walk(path, onerror=fail):
-        wanted = (name for name in names if recursive and not name.startswith("."))
-        names[:] = sorted(name for name in wanted if name not in SKIPPED)
+        names[:] = sorted(name for name in names if recursive and not hidden(name))
         for name in sorted(files):
             place = Path(folder, name)
             # A folder from elsewhere must not lead to what lies outside of it.

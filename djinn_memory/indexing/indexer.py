@@ -17,7 +17,15 @@ from djinn_memory.chunking.tokens import token_counts, token_starts
 from djinn_memory.chunking.window_text import path_at, prefix, room, window_text
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.indexing.scan import RACY_NS, changes
-from djinn_memory.models import Chunk, Problem, Progress, ProgressCallback, Vault, silent
+from djinn_memory.models import (
+    Chunk,
+    IndexReport,
+    Problem,
+    Progress,
+    ProgressCallback,
+    Vault,
+    silent,
+)
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dialects import RULES
 from djinn_memory.notes.note import DOCUMENT, Note, parse
@@ -55,6 +63,17 @@ class Tally(Struct):
     def touched(self) -> bool:
         """Whether the index's content changed."""
         return bool(self.added or self.changed or self.removed or self.moved)
+
+
+def movements(found: Tally | IndexReport) -> str:
+    """`2 new, 1 moved`: what became of notes; empty where nothing did."""
+    counts = (
+        (found.added, "new"),
+        (found.changed, "changed"),
+        (found.moved, "moved"),
+        (found.removed, "removed"),
+    )
+    return ", ".join(f"{number:,} {word}" for number, word in counts if number)
 
 
 def update(

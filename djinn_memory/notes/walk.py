@@ -126,7 +126,7 @@ class _Walk(Struct):
         parts = PurePosixPath(path).parts
         for depth in range(1, len(parts)):
             above = "/".join(parts[:depth])
-            if _hidden(parts[depth - 1]) or self._closed(above):
+            if hidden(parts[depth - 1]) or self._closed(above):
                 return
             if (self.vault.root / above).is_symlink():
                 return
@@ -137,7 +137,7 @@ class _Walk(Struct):
     def visit(self, entry: os.DirEntry[str] | _Entry, folder: str) -> None:
         """Take notice of what lies in a folder."""
         path = f"{folder}{entry.name}"
-        if _hidden(entry.name):
+        if hidden(entry.name):
             return
         if entry.is_symlink():
             if (why := _astray(self.vault, path)) and not self._ignores(path):
@@ -200,7 +200,8 @@ class _Entry(Struct, frozen=True):
         return self.place.stat(follow_symlinks=follow_symlinks)
 
 
-def _hidden(name: str) -> bool:
+def hidden(name: str) -> bool:
+    """Whether what a file or folder of this name holds is no note."""
     return name.startswith(".") or name in SKIPPED
 
 
@@ -239,8 +240,8 @@ def _astray(vault: Vault, path: str) -> str | None:
         remedy = "copy it here" if is_note else "add that folder with `djinn vault add`"
         return f"is a link that leads out of the vault and is not followed; {remedy}"
     inner = target.relative_to(root)
-    hidden = any(part.startswith(".") or part in SKIPPED for part in inner.parts)
-    if hidden or (is_note and inner.suffix.lower() not in (".md", "")):
+    shut = any(map(hidden, inner.parts))
+    if shut or (is_note and inner.suffix.lower() not in (".md", "")):
         return f"is a link to {inner}, which is no note; copy it here"
     return None
 
@@ -252,11 +253,7 @@ def attachments(vault: Vault, exclude: Sequence[str] = ()) -> Iterator[str]:
     for folder, names, files in os.walk(vault.root):
         inner = PurePosixPath(Path(folder).relative_to(vault.root).as_posix())
         names[:] = [
-            name
-            for name in names
-            if not name.startswith(".")
-            and name not in SKIPPED
-            and str(inner / name) not in left_out
+            name for name in names if not hidden(name) and str(inner / name) not in left_out
         ]
         for name in files:
             path = str(inner / name)

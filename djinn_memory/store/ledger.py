@@ -15,8 +15,8 @@ import apsw
 from msgspec import Struct
 
 from djinn_memory.errors import Refused, Unavailable
-from djinn_memory.files import lock
-from djinn_memory.store.sqlite import Broken, Schema, connect, place, rows, transaction
+from djinn_memory.files import lock, place
+from djinn_memory.store.sqlite import Broken, Schema, connect, rows, transaction
 
 SCHEMA = Schema(
     Path(__file__).parent / "ledger_schema",

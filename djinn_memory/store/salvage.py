@@ -13,10 +13,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from djinn_memory.errors import Refused, Unavailable
-from djinn_memory.files import sync_folder
+from djinn_memory.files import place, sync_folder
 from djinn_memory.store.ledger import SCHEMA, held
 from djinn_memory.store.pages import records
-from djinn_memory.store.sqlite import connect, place, rows, transaction
+from djinn_memory.store.sqlite import connect, rows, transaction
 from djinn_memory.store.state import aside_name
 
 Row = tuple[str, str, str, str, str]

@@ -244,15 +244,6 @@ def _await(connection: apsw.Connection) -> None:
     insist(lambda: connection.execute("select count(*) from sqlite_schema").get)
 
 
-def place(path: Path) -> tuple[int, int] | None:
-    """Which file lies at `path` now, whatever its name was before; None for none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
 def _quoted(path: Path) -> str:
     return re.sub(r"[?#%]", lambda match: f"%{ord(match[0]):02x}", str(path.resolve()))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import apsw
 
 from djinn_memory.errors import IndexMissing, Unavailable
-from djinn_memory.files import lock
+from djinn_memory.files import lock, place
 from djinn_memory.home import Home
 from djinn_memory.models import Problem, Progress, ProgressCallback, Vault, silent
 from djinn_memory.store import index, sqlite
@@ -132,7 +132,7 @@ class State:
         """Let go of an index and a cache that were set aside meanwhile by another process."""
         for name, path in self._derived.items():
             before = self._lying.get(name)
-            if name in self.__dict__ and before and sqlite.place(path) != before:
+            if name in self.__dict__ and before and place(path) != before:
                 self._close(name)
 
     def set_aside_damaged(self, *, index_too: bool = False) -> bool:
@@ -176,7 +176,7 @@ class State:
 
     def _opening(self, name: str, path: Path) -> Path:
         # Taken before it is opened: if it is replaced in between, it seems to be, and that is well.
-        self._lying[name] = sqlite.place(path)
+        self._lying[name] = place(path)
         return path
 
     def _close(self, name: str) -> None:

@@ -11,7 +11,8 @@ from watchdog import events
 from watchdog.observers import Observer
 from watchdog.observers.api import ObservedWatch
 
-from djinn_memory.notes.walk import SKIPPED
+from djinn_memory.files import place
+from djinn_memory.notes.walk import hidden
 from djinn_memory.watch.heard import ALL, Change, Dropped, Heard, Notice
 
 _WANTED: list[type[events.FileSystemEvent]] = [
@@ -33,7 +34,7 @@ class Native:
 
     def __init__(self, heard: Heard) -> None:
         self._heard = heard
-        self._watches: dict[str, tuple[ObservedWatch, tuple[int, int]]] = {}
+        self._watches: dict[str, tuple[ObservedWatch, tuple[int, int] | None]] = {}
         self._observer = Observer()
         self._log = _Lost(heard)
         logging.getLogger("watchdog").addHandler(self._log)
@@ -52,7 +53,7 @@ class Native:
 
     def _schedule(self, name: str, root: Path, handler: events.FileSystemEventHandler) -> None:
         self.forget(name)
-        mark = _mark(root)
+        mark = place(root)
         watch = self._observer.schedule(handler, str(root), recursive=True, event_filter=_WANTED)
         self._watches[name] = (watch, mark)
 
@@ -61,12 +62,8 @@ class Native:
         if name not in self._watches:
             return False
         watch, mark = self._watches[name]
-        try:
-            same = _mark(root) == mark
-        except OSError:
-            return False
         running = {one.watch for one in self._observer.emitters.copy() if one.is_alive()}
-        return same and watch in running
+        return place(root) == mark and watch in running
 
     def forget(self, name: str) -> bool:
         """Tell no more of a folder; whether it was told of."""
@@ -90,11 +87,6 @@ class Native:
         self._observer.join(1)
 
 
-def _mark(root: Path) -> tuple[int, int]:
-    info = root.stat()
-    return info.st_dev, info.st_ino
-
-
 class _Lost(logging.Handler):
     """watchdog says in its log, and nowhere else, that events were lost."""
 
@@ -116,11 +108,11 @@ class _Vault(events.FileSystemEventHandler):
 
     def on_any_event(self, event: events.FileSystemEvent) -> None:
         gone = isinstance(event, events.FileDeletedEvent | events.FileMovedEvent)
-        for place in filter(None, _places(event)):
-            path = Path(os.path.relpath(place, self._root)).as_posix()
+        for told in filter(None, _places(event)):
+            path = Path(os.path.relpath(told, self._root)).as_posix()
             if path == ".":
                 self._heard.put(Change(self._name, ALL))
-            elif path.startswith("../") or any(map(_hidden, path.split("/"))):
+            elif path.startswith("../") or any(map(hidden, path.split("/"))):
                 continue
             # A folder that went may be told as a file.
             elif event.is_directory or gone or path[-3:].lower() == ".md":
@@ -134,16 +126,12 @@ class _Inbox(events.FileSystemEventHandler):
 
     def on_any_event(self, event: events.FileSystemEvent) -> None:
         source, target = _places(event)
-        place = target or source
-        path = Path(os.path.relpath(place, self._root))
-        if not event.is_directory and not any(map(_hidden, path.parts)):
-            self._heard.put(Dropped(place))
+        told = target or source
+        path = Path(os.path.relpath(told, self._root))
+        if not event.is_directory and not any(map(hidden, path.parts)):
+            self._heard.put(Dropped(told))
 
 
 def _places(event: events.FileSystemEvent) -> tuple[str, str]:
     """Where it was, and where it was moved to."""
     return os.fsdecode(event.src_path), os.fsdecode(event.dest_path)
-
-
-def _hidden(name: str) -> bool:
-    return name.startswith(".") or name in SKIPPED

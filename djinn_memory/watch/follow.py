@@ -12,11 +12,11 @@ import apsw
 from djinn_memory.config import user_path
 from djinn_memory.embedding.choice import Models
 from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable
-from djinn_memory.files import expand
+from djinn_memory.files import expand, place
 from djinn_memory.home import Home
-from djinn_memory.indexing.indexer import Tally, outdated
+from djinn_memory.indexing.indexer import movements, outdated
 from djinn_memory.indexing.scan import RACY_NS
-from djinn_memory.store.sqlite import Broken, place
+from djinn_memory.store.sqlite import Broken
 from djinn_memory.store.state import State
 from djinn_memory.store.watcher import claim
 from djinn_memory.watch import catchup
@@ -296,7 +296,8 @@ class _Watch:
         for problem in tally.problems:
             self._warn(f"{problem.what}: {problem.why}")
         if tally.touched:
-            self._say("update", f"{name}: {_counts(tally, paths)}, {_since(began)}")
+            few = f" ({', '.join(paths)})" if paths and len(paths) <= 3 else ""
+            self._say("update", f"{name}: {movements(tally)}{few}, {_since(began)}")
             for path in paths or ():
                 # Read so soon after it was written, its times prove nothing yet.
                 self._pending.add_later(Change(name, path), began + RACY_NS / 1e9)
@@ -335,21 +336,6 @@ class _Watch:
         if text not in self._told:
             self._told.add(text)
             self._say("warning", text)
-
-
-def _counts(tally: Tally, paths: Sequence[str] | None) -> str:
-    counts = [
-        f"{number:,} {word}"
-        for number, word in (
-            (tally.added, "new"),
-            (tally.changed, "changed"),
-            (tally.moved, "moved"),
-            (tally.removed, "removed"),
-        )
-        if number
-    ]
-    few = f" ({', '.join(paths)})" if paths and len(paths) <= 3 else ""
-    return ", ".join(counts) + few
 
 
 def _since(began: float) -> str:

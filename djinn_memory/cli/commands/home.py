@@ -112,18 +112,10 @@ def index(
 
 
 def _say_report(report: IndexReport) -> None:
-    moves = [
-        f"{number:,} {word}"
-        for number, word in (
-            (report.added, "new"),
-            (report.changed, "changed"),
-            (report.moved, "moved"),
-            (report.removed, "removed"),
-        )
-        if number
-    ]
+    from djinn_memory.indexing.indexer import movements
+
     say(
-        f"{count(report.notes, 'note')}: {', '.join(moves) or 'nothing changed'}; "
+        f"{count(report.notes, 'note')}: {movements(report) or 'nothing changed'}; "
         f"{count(report.embedded, 'text')} embedded, {report.reused:,} from the cache; "
         f"{report.seconds:.1f} s"
     )
