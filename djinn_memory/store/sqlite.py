@@ -209,9 +209,10 @@ def _reader(path: Path) -> apsw.Connection:
 
 def _recognise(connection: apsw.Connection, path: Path, schema: Schema) -> None:
     """Raise `Foreign` when a file is another program's, `Refused` when a newer djinn made it."""
-    application = connection.pragma("application_id")
-    version = connection.pragma("user_version")
-    tables = {name for (name,) in connection.execute("select name from sqlite_schema")}
+    with snapshot(connection):  # Another process may be making it.
+        application = connection.pragma("application_id")
+        version = connection.pragma("user_version")
+        tables = {name for (name,) in connection.execute("select name from sqlite_schema")}
     ours = application == schema.application
     if not (tables or application or version):
         return
