@@ -257,8 +257,11 @@ for number in range(int(sys.argv[3])):
     time.sleep(number % 7 * 0.0001)
     for _ in range(3):
         found = note.read_text()
-        if not found.startswith(f"{number}:"):
-            # Between an exchange and the one back the other's text may be seen, but not for long.
+        for _ in range(100):
+            if found.startswith(f"{number}:"):
+                break
+            # Between an exchange and the one back the other's text may be seen, but not for long:
+            # for as long as this machine lets nobody work on.
             time.sleep(0.05)
             found = note.read_text()
         if not found.startswith(f"{number}:"):

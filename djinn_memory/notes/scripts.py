@@ -23,8 +23,8 @@ UNSPACED = (
 _MARKS = re.compile("[\u0610-\u061a\u064b-\u065f\u0670\u0640\u0591-\u05c7]")
 """Vowel signs and the stroke that only widens a word, in Arabic and Hebrew."""
 
-_LONE = re.compile("(?<![^\\W_])[\u0300-\u036f]+")
-"""Accents on nothing, such as NFKC makes of ´: to FTS5 they would be empty words."""
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+"""Accents that no letter takes in: FTS5 drops them, so they must not end a word before that."""
 
 _CLUSTER = re.compile(f"[{UNSPACED}](?:[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u3099\u309a])*")
 _RUN = re.compile(f"[{UNSPACED}]+")
@@ -54,7 +54,7 @@ def fold(text: str) -> str:
     text = unicodedata.normalize("NFKC", text).casefold()
     # Lower case of some letters is not composed.
     text = unicodedata.normalize("NFKC", text).translate(_SAME)
-    return _LONE.sub("", _MARKS.sub("", text))
+    return _ACCENTS.sub("", _MARKS.sub("", text))
 
 
 def cut(text: str) -> str:

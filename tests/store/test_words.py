@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from djinn_memory.notes.languages import LATIN
@@ -44,6 +44,8 @@ TEXTS = st.text() | st.lists(
 
 
 @given(TEXTS, st.sampled_from([None, *LATIN]))
+@example("0\u0323A", "german")
+@example("A\u03240 x", "german")
 def test_the_words_of_a_text_match_the_text(
     connection: apsw.Connection, text: str, language: str | None
 ) -> None:

@@ -11,7 +11,7 @@ import apsw
 from djinn_memory.store.index import meta
 from djinn_memory.store.sqlite import rows
 
-VERSION = 2
+VERSION = 3
 """Raised when `prepare` gives other words: the index is then made anew."""
 
 _WEIGHTS = "3, 3, 2, 2, 1, 1"
@@ -86,6 +86,11 @@ def add(
 def remove(connection: apsw.Connection, chunk_ids: Sequence[int]) -> None:
     """Forget the words of chunks."""
     connection.executemany("delete from words where rowid = ?", [(key,) for key in chunk_ids])
+
+
+def compact(connection: apsw.Connection) -> None:
+    """Leave no word of chunks that were removed, which else stay until words come to be merged."""
+    connection.execute("insert into words (words) values ('optimize')")
 
 
 def split(connection: apsw.Connection, text: str) -> list[str]:
