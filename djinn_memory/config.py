@@ -13,7 +13,16 @@ import msgspec
 from djinn_memory.errors import ConfigError
 from djinn_memory.files import lock, write_atomic
 from djinn_memory.interrupts import deferred
-from djinn_memory.settings import HOME_ONLY, NAME, RECIPE, Config, Name, VaultConfig
+from djinn_memory.settings import (
+    HOME_ONLY,
+    NAME,
+    PROFILES,
+    RECIPE,
+    Config,
+    Name,
+    ScoringConfig,
+    VaultConfig,
+)
 
 
 def load(path: Path | None, environment: Mapping[str, str] | None = None) -> Config:
@@ -109,6 +118,9 @@ def validate(data: Mapping[str, Any], where: str) -> Config:
     if isinstance(documents, dict) and documents.get("keep_originals") is False:
         # To YAML an unquoted `no` is a truth value.
         data = {**data, "documents": {**documents, "keep_originals": "no"}}
+    recall = data.get("recall")
+    if isinstance(recall, dict) and isinstance(recall.get("profiles"), dict):
+        data = {**data, "recall": {**recall, "profiles": _profiles(recall["profiles"])}}
     try:
         with deferred():
             config = msgspec.convert(data, Config)
@@ -124,6 +136,7 @@ def validate(data: Mapping[str, Any], where: str) -> Config:
                 f"{where}: vaults.{name}.for: no agent {vault.agent!r}; "
                 f"allowed: {', '.join(config.agents)}"
             )
+    _check_patterns(config, where)
     owners: dict[str, str] = {}
     for name, vault in config.vaults.items():
         if vault.id is not None and owners.setdefault(vault.id, name) != name:
@@ -131,7 +144,49 @@ def validate(data: Mapping[str, Any], where: str) -> Config:
                 f"{where}: vaults.{name}.id: {' '.join(vault.id.split())} is the id of "
                 f"vaults.{owners[vault.id]} already; leave it out here"
             )
+    _weighted(config.scoring, where)
+    if config.recall.profile != "auto" and config.recall.profile not in config.recall.profiles:
+        raise ConfigError(
+            f"{where}: recall.profile: no profile {config.recall.profile!r}; "
+            f"allowed: auto, {', '.join(config.recall.profiles)}"
+        )
     return config
+
+
+def _profiles(said: Mapping[str, Any]) -> dict[str, Any]:
+    """The profiles that come with djinn, with what the settings say of them and of others."""
+    found: dict[str, Any] = {**PROFILES, **said}
+    for name, own in PROFILES.items():
+        if isinstance(said.get(name), dict):
+            found[name] = {**own, **said[name]}
+        elif found[name] is None:
+            found[name] = own
+    return found
+
+
+def _check_patterns(config: Config, where: str) -> None:
+    for number, pattern in enumerate(config.secrets.allow):
+        try:
+            re.compile(pattern)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise ConfigError(
+                f"{where}: secrets.allow[{number}]: {' '.join(pattern.split())} is no regular "
+                f"expression: {error}"
+            ) from None
+
+
+def _weighted(scoring: ScoringConfig, where: str) -> None:
+    weights = {
+        "blend_usefulness_weight": scoring.blend_usefulness_weight,
+        "blend_recency_weight": scoring.blend_recency_weight,
+        "blend_frequency_weight": scoring.blend_frequency_weight,
+    }
+    if abs(sum(weights.values()) - 1) > 1e-9:
+        said = ", ".join(f"{name}: {value:g}" for name, value in weights.items())
+        raise ConfigError(
+            f"{where}: scoring.blend_*_weight must sum to 1, found {sum(weights.values()):g}; "
+            f"set them together: djinn config set scoring '{{{said}}}'"
+        )
 
 
 def edit_user(keys: tuple[str, ...], value: Any) -> Config:
@@ -199,12 +254,17 @@ def home_from_environment() -> str | None:
     return os.environ.get("DJINN_HOME") or None
 
 
+def session_from_environment() -> str | None:
+    """The session that `DJINN_SESSION` names."""
+    return os.environ.get("DJINN_SESSION") or None
+
+
 def own_variables() -> dict[str, str]:
     """The variables of the environment that speak to djinn, but for the one that names a home."""
     return {
         name: value
         for name, value in sorted(os.environ.items())
-        if name.startswith("DJINN_") and name != "DJINN_HOME"
+        if name.startswith("DJINN_") and name not in ("DJINN_HOME", "DJINN_SESSION")
     }
 
 

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from djinn_memory import config as configuration
 from djinn_memory import trust
 from djinn_memory.errors import ConfigError, NotFound, Refused
@@ -33,6 +35,13 @@ def discover(named: str | Path | None = None, *, start: Path | None = None) -> H
     for folder in (here, *here.parents):
         if (folder / ".djinn").is_dir():
             return Home(folder)
+    for folder in (here, *here.parents):
+        # A clone: what is made again from the notes is not among what was cloned.
+        if (folder / "config.yaml").is_file() and (folder / "vaults").is_dir():
+            raise NotFound(
+                f"{folder} looks like a home that was cloned; make it one here: "
+                f"`djinn init {folder}`"
+            )
     return _existing(Path.home() / "djinn")
 
 
@@ -66,12 +75,21 @@ class Home:
         """What the settings would reach if the user trusted this home with it."""
         return self._settings[1]
 
+    @property
+    def relaxes(self) -> bool:
+        """Whether its settings allow secrets that the user's own do not; that does not count."""
+        return self._settings[2]
+
     @cached_property
-    def _settings(self) -> tuple[Config, list[Endpoint]]:
+    def _settings(self) -> tuple[Config, list[Endpoint], bool]:
         config = configuration.load(self.config_path)
+        relaxes = bool(config.secrets.allow) and config.secrets != self.own.secrets
+        if relaxes:
+            # A cloned home must not relax what guards its user.
+            config = replace(config, secrets=self.own.secrets)
         if not trust.endpoints(config):
-            return config, []
-        return trust.curb(config, self.own, self.trusted)
+            return config, [], relaxes
+        return *trust.curb(config, self.own, self.trusted), relaxes
 
     def asked(self, *changes: Change) -> Config:
         """The settings trusted or not, as they are written, or would be with `changes`."""
@@ -143,6 +161,11 @@ class Home:
         """What happened, which no note tells."""
         return self.state / "ledger.db"
 
+    @property
+    def working_path(self) -> Path:
+        """Working memory, where no server keeps it."""
+        return self.state / "working.db"
+
     @cached_property
     def vaults(self) -> tuple[Vault, ...]:
         """All vaults of the config, in its order."""
@@ -185,6 +208,21 @@ class Home:
         """The vaults that `agent` sees, or those of them that `only` names."""
         return _chosen([v for v in self.vaults if v.agent in (None, agent)], only)
 
+    @property
+    def shared(self) -> Vault:
+        """The vault that all agents write to."""
+        return self._own(SHARED, None)
+
+    def personal(self, agent: str) -> Vault:
+        """The vault that `agent` writes to and no other agent sees."""
+        return self._own(agent, agent)
+
+    def _own(self, name: str, agent: str | None) -> Vault:
+        for vault in self.vaults:
+            if vault.name == name and vault.agent == agent:
+                return vault
+        raise NotFound(f"no vault {name!r} to write to; run `djinn init {self.root}` to make it")
+
     def edit(self, *changes: Change) -> Config:
         """Set each (keys, value) in `config.yaml`, or remove where the value is None.
 
@@ -196,13 +234,22 @@ class Home:
         """Edit what `decide` says, which it finds under the lock, with the settings read afresh.
 
         So nothing that it checks can change before the result is written. It must not edit itself.
+        `Refused` for a value that looks as if it held a secret.
         """
+        # Reading a home has no need of it, and it takes time.
+        from djinn_memory.secrets import guard
+
         where = str(self.config_path)
         checked: list[Config] = []
 
         def change(before: bytes) -> bytes:
             self.reread()
-            text, data = configuration.spliced(before.decode(), decide(), where)
+            changes = list(decide())
+            for keys, value in changes:
+                if isinstance(value, str):
+                    allowed = self.config.secrets
+                    guard(value, what=".".join(keys), settings=allowed, option=False)
+            text, data = configuration.spliced(before.decode(), changes, where)
             checked.append(configuration.validate(data, where))
             self._folders(checked[-1])
             same = data == configuration.parse(before.decode(), where)

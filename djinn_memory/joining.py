@@ -126,7 +126,8 @@ def describe(home: Home, place: str, text: str | None) -> tuple[str, str]:
     """Say what a vault or a folder in it holds, or no longer with an empty text.
 
     `place` is `vault` or `vault/folder`; with `text` None nothing changes. Returns the place and
-    what is said of it. `NotFound` when there is no such vault or folder.
+    what is said of it. `NotFound` when there is no such vault or folder, `Refused` when `text`
+    looks as if it held a secret.
     """
     name, _, folder = place.strip("/").partition("/")
     prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, convert, field
 
 from djinn_memory.models import Dialect, Expand, Mode, Strategy
 
@@ -27,6 +27,18 @@ Variable = Annotated[
     ),
 ]
 
+Redis = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?:rediss?://(?:[^\s@:/?#%]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^\s@:/?#%\[\]]+)"
+        r"(?::\d{1,5})?(?:/\d{1,5})?"
+        r"|unix:///[^\s@?#%]+(?:\?db=\d{1,5})?)\Z",
+        description="redis://host:port/db, rediss:// or unix:///path, without a password "
+        "(that is working.key_env's)",
+    ),
+]
+"""No other options may stand in it: one of them turns the check of certificates off."""
+
 Languages = Annotated[
     str,
     Meta(
@@ -34,6 +46,10 @@ Languages = Annotated[
         description="names that tesseract knows, such as deu+eng",
     ),
 ]
+
+
+LONGEST_TTL = 30 * 86_400
+"""Seconds; what should last longer is a note."""
 
 
 class VaultConfig(Struct, forbid_unknown_fields=True, rename={"agent": "for"}):
@@ -115,6 +131,132 @@ class WatchConfig(Struct, forbid_unknown_fields=True):
     poll_seconds: Annotated[float, Meta(ge=0.1, le=3600)] = 3.0
 
 
+class WorkingConfig(Struct, forbid_unknown_fields=True):
+    """How long working memory keeps what it is given."""
+
+    key_env: Variable | None = None
+    ttl: Annotated[int, Meta(ge=1, le=LONGEST_TTL)] = 300
+    short_ttl: Annotated[int, Meta(ge=1, le=LONGEST_TTL)] = 3600
+    task_ttl: Annotated[int, Meta(ge=1, le=LONGEST_TTL)] = 604_800
+    history: Annotated[int, Meta(ge=1, le=10_000)] = 50
+
+
+class SecretsConfig(Struct, forbid_unknown_fields=True):
+    """What may be written although it looks like a secret."""
+
+    allow: list[str] = field(default_factory=list)
+
+
+Cosine = Annotated[float, Meta(ge=-1, le=1)]
+
+
+class Thresholds(Struct, forbid_unknown_fields=True):
+    """Cosines from which on texts count as alike, on the scale of the packaged MiniLM."""
+
+    duplicate: Cosine = 0.92
+    fact: Cosine = 0.3
+    gap: Cosine = 0.5
+
+
+class ThresholdsConfig(Thresholds, forbid_unknown_fields=True):
+    """The same for all models, but for those named in `models` by their identity."""
+
+    models: dict[str, Thresholds] = field(default_factory=dict)
+
+
+Factor = Annotated[float, Meta(ge=0, le=1000)]
+Days = Annotated[float, Meta(gt=0, le=100_000)]
+
+
+class ScoringConfig(Struct, forbid_unknown_fields=True, frozen=True):
+    """How what an agent used and rated moves what it recalls; see `scoring`."""
+
+    min_valuations_for_signal: Annotated[int, Meta(ge=1, le=1000)] = 3
+    rehabilitation_half_life_days: Days = 90.0
+    recency_half_life_days: Days = 30.0
+    recency_floor: Annotated[float, Meta(ge=0, lt=1)] = 0.30
+    frequency_log_cap: Annotated[float, Meta(gt=1, le=1_000_000)] = 50.0
+    adaptive_score_floor: Annotated[float, Meta(ge=0, le=0.5)] = 0.35
+    blend_usefulness_weight: Factor = 0.60
+    blend_recency_weight: Factor = 0.25
+    blend_frequency_weight: Factor = 0.15
+    blend_base_factor: Factor = 0.70
+    blend_boost_factor: Factor = 0.30
+    importance_factor: Annotated[float, Meta(ge=0, lt=1)] = 0.10
+    confidence_factor: Annotated[float, Meta(ge=0, lt=1)] = 0.05
+    shared: bool = False
+
+
+class ProfileConfig(Struct, forbid_unknown_fields=True):
+    """What a recall is after; a profile that says nothing recalls what a search finds."""
+
+    types: dict[str, Factor] = field(default_factory=dict)
+    others: Factor = 1.0
+    status: dict[str, Factor] = field(default_factory=dict)
+    recency_weight: Factor = 0.0
+    recency_half_life_days: Days = 30.0
+    since_days: Days | None = None
+    lasting: list[str] = field(default_factory=list)
+    pull: list[str] = field(default_factory=list)
+    newest: Annotated[int, Meta(ge=0, le=100)] = 0
+    hops: Annotated[int, Meta(ge=0, le=3)] = 0
+    hop_weight: Annotated[float, Meta(ge=0, le=1)] = 0.6
+    words: list[str] = field(default_factory=list)
+
+
+PROFILES: dict[str, dict[str, Any]] = {
+    "default": {"status": {"superseded": 0.0}},
+    "planning": {
+        "types": {"decision": 1.4, "plan": 1.4, "commitment": 1.3, "project": 1.3},
+        "status": {"superseded": 0.0, "done": 0.0, "closed": 0.0},
+        "pull": ["decision", "plan", "commitment", "project"],
+        "hops": 1,
+        "words": [
+            "plan", "plans", "planning", "roadmap", "priority", "priorities", "milestone",
+            "deadline", "decide", "decided", "decision", "decisions", "commitment", "commitments",
+        ],
+    },
+    "incident": {
+        "types": {"lesson": 1.5, "error": 1.5, "incident": 1.5, "outcome": 1.2},
+        "status": {"superseded": 0.0},
+        "recency_weight": 0.5,
+        "recency_half_life_days": 7.0,
+        "pull": ["lesson", "error", "incident"],
+        "words": [
+            "error", "errors", "fails", "failed", "failing", "failure", "crash", "crashed",
+            "crashes", "broken", "bug", "incident", "outage", "exception", "traceback", "timeout",
+        ],
+    },
+    "handoff": {
+        "types": {"handoff": 1.6, "checkpoint": 1.4, "commitment": 1.3},
+        "status": {"superseded": 0.0, "done": 0.0, "closed": 0.0},
+        "recency_weight": 2.0,
+        "recency_half_life_days": 3.0,
+        "since_days": 14.0,
+        "lasting": ["commitment"],
+        "pull": ["handoff", "checkpoint", "commitment"],
+        "newest": 3,
+        "words": [
+            "handoff", "hand over", "left off", "leave off", "resume", "continue", "last session",
+            "yesterday", "blocked", "where were we",
+        ],
+    },
+}  # fmt: skip
+"""The profiles that there are without the settings: a key of theirs that the settings say replaces
+that key alone."""
+
+
+class RecallConfig(Struct, forbid_unknown_fields=True):
+    """What a recall does unless its options say otherwise."""
+
+    profile: str = "default"
+    limit: Annotated[int, Meta(ge=1, le=100)] = 8
+    budget: Annotated[int, Meta(ge=50, le=1_000_000)] = 2000
+    profiles: dict[Name, ProfileConfig] = field(
+        default_factory=lambda: convert(PROFILES, dict[str, ProfileConfig])
+    )
+
+
 class Config(Struct, forbid_unknown_fields=True):
     """Everything that `config.yaml` may say."""
 
@@ -122,12 +264,19 @@ class Config(Struct, forbid_unknown_fields=True):
     vaults: dict[Name, VaultConfig] = field(default_factory=dict)
     state_dir: str = ".djinn"
     inbox: str | None = None
+    working_memory: Redis | None = None
     exclude: list[str] = field(default_factory=list)
     embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     documents: DocumentsConfig = field(default_factory=DocumentsConfig)
     llm: LlmConfig = field(default_factory=LlmConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
+    working: WorkingConfig = field(default_factory=WorkingConfig)
+    secrets: SecretsConfig = field(default_factory=SecretsConfig)
+    thresholds: ThresholdsConfig = field(default_factory=ThresholdsConfig)
+
+    scoring: ScoringConfig = field(default_factory=ScoringConfig)
+    recall: RecallConfig = field(default_factory=RecallConfig)
 
 
 HOME_ONLY = ("agents", "vaults", "state_dir")

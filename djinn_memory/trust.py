@@ -24,8 +24,8 @@ from djinn_memory.settings import FOREIGN, RECIPE, Config, EmbeddingConfig
 class Endpoint(msgspec.Struct, frozen=True):
     """A server that texts would be sent to, or a model that would be fetched and loaded."""
 
-    use: Literal["embedding", "rerank", "llm"]
-    """What it is for: the section of the settings that names it, or `search.rerank`."""
+    use: Literal["embedding", "rerank", "llm", "working_memory"]
+    """What it is for: the setting that names it, or its section; `search.rerank` too."""
     provider: str
     """Whose protocol it speaks, or the library that loads the model."""
     model: str | None = None
@@ -60,6 +60,9 @@ def endpoints(config: Config) -> list[Endpoint]:
     llm = config.llm
     if llm.model:
         found.append(Endpoint("llm", llm.provider, llm.model, llm.url, llm.key_env))
+    if config.working_memory:
+        working = config.working_memory
+        found.append(Endpoint("working_memory", "redis", None, working, config.working.key_env))
     return [one for one in found if one]
 
 
@@ -76,6 +79,9 @@ def curb(config: Config, own: Config, trusted: Sequence[Endpoint]) -> tuple[Conf
             config = replace(config, embedding=replace(config.embedding, **kept))
         elif one.use == "rerank":
             config = replace(config, search=replace(config.search, rerank=own.search.rerank))
+        elif one.use == "working_memory":
+            working = replace(config.working, key_env=own.working.key_env)
+            config = replace(config, working_memory=own.working_memory, working=working)
         else:
             config = replace(config, llm=own.llm)
     return config, refused
@@ -99,12 +105,13 @@ def distrust(root: Path) -> bool:
         return bool(known.pop(str(root), None))
 
 
-def _place() -> Path:
+def trust_path() -> Path:
+    """The file in which the user's trust is written, which need not be there."""
     return configuration.user_folder() / "trusted.json"
 
 
 def _read() -> dict[str, list[Endpoint]]:
-    path = _place()
+    path = trust_path()
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, list[Endpoint]])
     except FileNotFoundError:
@@ -118,7 +125,7 @@ def _read() -> dict[str, list[Endpoint]]:
 @contextmanager
 def _changing() -> Iterator[dict[str, list[Endpoint]]]:
     """The known homes, written back when the block ends."""
-    path = _place()
+    path = trust_path()
     with lock(path.with_suffix(".lock")):
         known = _read()
         yield known

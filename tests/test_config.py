@@ -36,7 +36,7 @@ def test_the_example_names_every_key_with_its_default(file: Path) -> None:
     assert load(file, text).agents == ["me"]
     for key in config.as_data(Config()):
         assert any(line.startswith(f"{key}:") for line in lines), key
-    for section in ("embedding", "search", "llm"):
+    for section in ("embedding", "search", "llm", "working"):
         for key, value in plain[section].items():
             shown = "null" if value is None else value
             assert f"# {key}: {shown}" in text
@@ -48,6 +48,7 @@ def test_the_example_names_every_key_with_its_default(file: Path) -> None:
         ("serch: {}", "serch", "did you mean search"),
         ("search: {limt: 1}", "search.limt", "did you mean limit"),
         ("search: {limit: x}", "search.limit", "whole number from 1 to 1000"),
+        ("scoring: {recency_half_life_days: 0}", "recency_half_life_days", "above 0 to 100000"),
         ("search: {limit: 0}", "search.limit", "whole number from 1 to 1000"),
         ("search: {limit: true}", "search.limit", "whole number"),
         ("search: {limit: 1.5}", "search.limit", "whole number"),
@@ -58,6 +59,11 @@ def test_the_example_names_every_key_with_its_default(file: Path) -> None:
         ("embedding: {url: localhost}", "embedding.url", "http://host:port"),
         ("embedding: {url: 'http://me:pw@host'}", "embedding.url", "without a password"),
         ("llm: {key_env: sk-0123}", "llm.key_env", "never a key itself"),
+        ("working_memory: localhost", "working_memory", "redis://host:port"),
+        ("working_memory: 'redis://:pw@host'", "working_memory", "without a password"),
+        ("working_memory: 'redis://h?ssl_cert_reqs=none'", "working_memory", "redis://host:port"),
+        ("working_memory: 'redis://h:x'", "working_memory", "redis://host:port"),
+        ("working: {ttl: 0}", "working.ttl", "from 1 to 2592000"),
         ("search: 3", "search", "section"),
         ("agents: me", "agents", "list"),
         ("agents: []", "agents", "not empty"),

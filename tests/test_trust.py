@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -116,6 +117,26 @@ def test_what_is_trusted_is_used_and_what_changes_is_asked_anew(
     assert "waiting  embedding: ollama nomic-embed-text" in revoked.stdout
     assert Djinn(Home(home.root)).search("kettle").mode == "words"
     assert len(server.asked) == asked
+
+
+def test_working_memory_goes_to_no_server_of_a_clone(home: Home, run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as spy:
+        spy.setblocking(False)
+        url = f"redis://127.0.0.1:{spy.getsockname()[1]}"
+        home.edit((("working_memory",), url), (("working", "key_env"), "PATH"))
+        assert run("working", "set", "plan", "swim", home=home.root).returncode == 0
+        for command in ("working get plan", "working list --json", "maintain", "doctor"):
+            done = run(*command.split(), home=home.root)
+            assert "not trusted with working_memory: redis at redis://" in done.stderr + done.stdout
+        with pytest.raises(BlockingIOError):
+            spy.accept()
+    home.trust(home.untrusted)
+    assert Home(home.root).config.working_memory == url
+    # Another key, and another address, are asked for anew.
+    for change in ((("working", "key_env"), "HOME"), (("working_memory",), f"{url}/2")):
+        home.edit(change)
+        assert Home(home.root).config.working_memory is None
+        assert Home(home.root).config.working.key_env is None
 
 
 def test_another_home_is_not_trusted_by_that(tmp_path: Path, server: ModelServer) -> None:

@@ -36,6 +36,7 @@ from djinn_memory.memories.run import Job, Run
 from djinn_memory.memories.wish import Ask, IngestReport, Outcome, Tell, Wish, unasked
 from djinn_memory.models import Problem, ProgressCallback, Vault
 from djinn_memory.notes.slugs import slug
+from djinn_memory.secrets import guard
 from djinn_memory.store.state import State
 
 MOST_WORKERS = 4
@@ -251,6 +252,10 @@ def _finish(run: Run, job: Job, document: Document) -> None:
     """Write a document that was read."""
     filing = _filing(run)
     words = body(document)
+    why = _secret(run, job, document, words)
+    if why:
+        _fail(run, job.source, why)
+        return
     cut = plan_fields(run.plan, words, filing.model)
     before = job.replaces
     try:
@@ -278,6 +283,22 @@ def _finish(run: Run, job: Job, document: Document) -> None:
         for source in (job.source, *job.twins):
             run.done(source, outcome.document_id)
         run.settle(outcome)
+
+
+def _secret(run: Run, job: Job, document: Document, words: str) -> str | None:
+    """Why a document is refused that holds a secret in its text or in what it says of itself."""
+    said = (job.source.name, run.wish.title, document.title, document.author, document.subject)
+    try:
+        for what, text in (("its text", words), ("its title page", "\n".join(filter(None, said)))):
+            guard(
+                text,
+                what=what,
+                settings=run.state.home.config.secrets,
+                allow=run.wish.allow_secret,
+            )
+    except Refused as error:
+        return str(error)
+    return None
 
 
 def _filing(run: Run) -> Filing:

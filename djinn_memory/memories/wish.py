@@ -23,6 +23,8 @@ class Wish(Struct, frozen=True):
     model_context: str | None = None
     password: str | None = None
     ocr: bool = False
+    allow_secret: bool = False
+    """Make a document of what looks as if it held a key or a password, too."""
 
 
 class Outcome(Struct, frozen=True):

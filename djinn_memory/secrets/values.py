@@ -1,0 +1,76 @@
+"""Whether a value is a secret, or the rest of a sentence, an expression or a placeholder."""
+
+from __future__ import annotations
+
+import re
+
+PLACEHOLDER = re.compile(
+    r"example|placeholder|change.?me|your|xxxx|\*\*\*|\.\.\.|\u2026|\u2022|dummy|redacted|<|>"
+    r"|\$[{(]|\{\{|\{[\w.]*\}|%\w?\(|%[sdv]\b|%[A-Z_]+%|_here\b",
+    re.IGNORECASE,
+)
+WORDS = frozenset(
+    """
+    password passwd pass pwd passwort secret token key apikey user username login name host test
+    testing mypassword mysecret mypass pw p w none null true false undefined empty value string
+    str text hidden masked required optional unset encrypted hashed plaintext postgres root guest
+    admin foo bar baz foobar abc xyz x xx xxx
+    """.split()  # noqa: SIM905
+)
+_KNOWN = re.compile(
+    r"(?:base|sha|md|aes|utf|rsa|hs|rs|es|ed|bcrypt|scrypt|argon|pbkdf|oauth|http|tls|ssl|x|v|int"
+    r"|uint|char|varchar|string|pkcs|rfc|id|s|p|page|step|chapter|section|figure|table|day|week)"
+    r"[-_(]?\d{1,5}\b",
+    re.IGNORECASE,
+)
+"""Words that end in a number, and are no password for that."""
+_CODE = re.compile(
+    r"[~/\\|<\[{(]|[$%@&#^]\w*%?$|\.{1,2}/|\w+(?:\.\w+)*[(\[]|\w+://|\w+::\w|[A-Za-z_]+(?:[.:/][A-Za-z_]+)+$"
+    r"|!\[|--|process\.|os\.|env\.|self\.|config\."
+)
+"""How a value begins that is an expression, a path, a link or Markdown, and no value itself."""
+_DATE = re.compile(r"\d{1,4}[-./:]\d{1,2}(?:[-./:]\d{1,4})?[T\d:.Z+-]*$")
+_INNER = re.compile(r"[!@#$%^&*+=?~]")
+
+
+def password(value: str, quoted: bool) -> bool:
+    """Whether what stands behind `password:` is one, and not the rest of a sentence."""
+    if not 6 <= len(value) <= 200 or not literal(value):
+        return False
+    letter = any(one.isalpha() for one in value)
+    digit = any(one.isdigit() for one in value)
+    spaced = " " in value
+    if spaced:
+        # A passphrase in quotes is a few words; more is a sentence.
+        return quoted and (digit or bool(_INNER.search(value))) and value.count(" ") < 4
+    mixed = letter and (digit or bool(_INNER.search(value[:-1])))
+    return mixed or (digit and len(value) >= 8 and quoted)
+
+
+def machine_made(value: str, least: int) -> bool:
+    """Whether a value looks issued by a machine."""
+    return (
+        len(value) >= least
+        and " " not in value
+        and literal(value)
+        and various(value)
+        and any(one.isalpha() for one in value)
+        and any(one.isdigit() for one in value)
+    )
+
+
+def literal(value: str) -> bool:
+    """Whether a value stands for itself: no placeholder, expression, path, date or known word."""
+    return not (
+        value.lower() in WORDS
+        or PLACEHOLDER.search(value)
+        or _CODE.match(value)
+        or _DATE.match(value)
+        or _KNOWN.match(value)
+        or len(set(value)) < 4
+    )
+
+
+def various(value: str) -> bool:
+    """Whether a run of characters has the variety of a random one."""
+    return not PLACEHOLDER.search(value) and len(set(value)) >= min(8, len(value) // 2)
