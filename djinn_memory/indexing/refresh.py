@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,8 +19,8 @@ from djinn_memory.models import (
     Vault,
     silent,
 )
-from djinn_memory.store.index import links, meta, vectors
-from djinn_memory.store.sqlite import hasty
+from djinn_memory.store.index import links, memories, meta, vectors
+from djinn_memory.store.sqlite import hasty, transaction
 from djinn_memory.store.state import State
 from djinn_memory.store.watcher import watcher
 
@@ -32,6 +33,12 @@ SWEEP_WINDOWS = 64
 
 HASTE_SECONDS = 0.2
 """A question waits no longer for who writes the index."""
+
+TAKE_IN_SECONDS = 10.0
+"""A long reading of notes by another process is not waited for: the note is safe on the disk."""
+
+THOROUGH_SECONDS = 1.0
+"""For a look that need not be taken again until something happens."""
 
 GLANCE_SECONDS = 0.2
 """Who finds a lock taken for so long finds one at work, not one who only looked whether it is."""
@@ -129,7 +136,15 @@ def sweep(
     settings, exclude = state.home.config.search, state.home.config.exclude
     if not settings.sweep_ms:
         return 0, []
-    seen = stale(state.index, vaults, exclude, time.monotonic() + settings.sweep_ms / 1000)
+    if state.quiet and state.quiet.still(vaults):
+        return 0, []
+    seconds = settings.sweep_ms / 1000
+    if state.quiet:
+        state.quiet.listen(vaults)
+        seconds = max(seconds, THOROUGH_SECONDS)
+    seen = stale(state.index, vaults, exclude, time.monotonic() + seconds)
+    if state.quiet and seen.complete and not (seen.changed or seen.racy or seen.problems):
+        state.quiet.looked(vaults)
     if not seen.complete and watcher(state.home) is None:
         why = f"not all folders could be looked at in {settings.sweep_ms} ms; run `djinn index`"
         seen.problems.append(Problem("index", why))
@@ -156,6 +171,55 @@ def sweep(
     except DjinnError as error:
         return seen.changed, [*seen.problems, Problem("index", str(error))]
     return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
+
+
+def take_in(state: State, models: Models, vault: Vault, paths: Sequence[str]) -> bool:
+    """Let notes of a vault that were just written be found by words at once, by meaning if told so.
+
+    Meaning needs a model on this machine. `Busy` where another process reads notes for long: it
+    or the next question reads these.
+    """
+    from djinn_memory.indexing.indexer import update
+
+    with state.lock(timeout=TAKE_IN_SECONDS):
+        update(state.index, [vault], exclude=state.home.config.exclude, only=paths)
+    embedder = models.embedder
+    if embedder is None or not embedder.local:
+        return False
+    space = vectors.serving(state.index)
+    if space is None:
+        waiting: int = state.index.execute("select count(*) from window").get
+        if waiting > SWEEP_WINDOWS:
+            return False
+        with suppress(Busy), state.lock("embed", timeout=GLANCE_SECONDS):
+            _embed(state, embedder, models.recipe)
+    elif embedder.ready and space.identity == embedder.identity:
+        _embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS)
+    return not _unembedded(state, vault, paths)
+
+
+def take_out(state: State, vault: Vault, paths: Sequence[str]) -> None:
+    """Let notes whose files are gone be found no more; at once, where the index can be told now."""
+    from djinn_memory.indexing.indexer import resolve_links
+
+    # Whether or not it can: a hit's file is looked for.
+    with suppress(Unavailable), state.lock(timeout=1):
+        with transaction(state.index):
+            for path in paths:
+                memories.forget(state.index, vault, path)
+        resolve_links(state.index, state.home.vaults, state.home.config.exclude)
+
+
+def _unembedded(state: State, vault: Vault, paths: Sequence[str]) -> bool:
+    """Whether a window of these notes waits for its vector."""
+    some: int = state.index.execute(
+        "select exists (select 1 from window join chunk on chunk.id = chunk_id "
+        "join memory on memory.id = memory_id join note on note.id = note_id "
+        "join vault on vault.id = vault_id where not embedded and uuid = ? "
+        "and path in (select value from json_each(?)))",
+        (vault.id, json.dumps(list(paths))),
+    ).get
+    return bool(some)
 
 
 def settle_links(state: State) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -11,10 +12,11 @@ from msgspec.structs import replace
 from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.models import Expand, Filters, Mode, Problem, SearchResult, Step
+from djinn_memory.search.filters import valid
 from djinn_memory.search.meaning import Meaning
 from djinn_memory.search.pipeline import Widen
 from djinn_memory.search.query import Query, parse
-from djinn_memory.search.search import Limits, Reorder, search
+from djinn_memory.search.search import Limits, Reorder, Weigh, search
 from djinn_memory.store.index import memories, vectors
 from djinn_memory.store.sqlite import snapshot
 from djinn_memory.store.state import State
@@ -36,6 +38,9 @@ class How(Struct, frozen=True):
     limit: int | None = None
     rerank: bool | None = None
     expand: Expand | None = None
+    excerpt: int | None = None
+    expired: bool = False
+    """Whether what has expired may answer too."""
 
 
 class _Done(Struct):
@@ -46,9 +51,18 @@ class _Done(Struct):
 
 
 def ask(
-    state: State, models: Models, text: str, filters: Filters, agent: str, how: How
+    state: State,
+    models: Models,
+    text: str,
+    filters: Filters,
+    agent: str,
+    how: How,
+    weigh: Weigh | None = None,
 ) -> SearchResult:
-    """Find what answers `text` in the vaults that `agent` sees; see `Djinn.search`."""
+    """Find what answers `text` in the vaults that `agent` sees; see `Djinn.search`.
+
+    `weigh` gives what was found another worth, see `memories.weighing`.
+    """
     began = time.monotonic()
     settings = state.home.config.search
     query, filters = _question(text, filters)
@@ -67,6 +81,8 @@ def ask(
     if vector is None and query.asks:
         mode = "words"
     with snapshot(state.index):
+        if not how.expired:
+            filters = valid(state.index, filters, datetime.now(UTC))
         if meaning and vector is not None and meaning.outdated(vectors.serving(state.index)):
             problems.append(_OVERTAKEN)
             mode, vector = "words", None
@@ -80,6 +96,7 @@ def ask(
             limits=_limits(settings, how),
             reorder=reorder,
             widen=_widen(mode, done) if expand == "prf" else None,
+            weigh=weigh,
         )
         searched = memories.vault_ids(state.index, vaults)
         waiting = vectors.pending(state.index, searched) if meaning else 0
@@ -99,7 +116,8 @@ def ask(
 
 def _limits(settings: SearchConfig, how: How) -> Limits:
     limit = how.limit or settings.limit
-    return Limits(limit, settings.per_note, settings.per_document, settings.excerpt)
+    excerpt = settings.excerpt if how.excerpt is None else how.excerpt
+    return Limits(limit, settings.per_note, settings.per_document, excerpt)
 
 
 def _question(text: str, filters: Filters) -> tuple[Query, Filters]:
@@ -121,7 +139,10 @@ def _meaning(state: State, models: Models, query: Query, done: _Done) -> Meaning
     empty = not state.index.execute("select exists (select 1 from window)").get
     try:
         embedder = models.answering(*((space.recipe, space.identity) if space else (None, None)))
-        return Meaning(embedder, space, query, empty=empty) if embedder else None
+        if embedder is None:
+            return None
+        resident = state.quiet is not None
+        return Meaning(embedder, space, query, empty=empty, resident=resident)
     except DjinnError as error:
         done.problems.append(Problem("embedding", f"{error}; only words were searched"))
         return None

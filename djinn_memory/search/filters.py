@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from djinn_memory.models import Filters
+from djinn_memory.notes.dates import moment
 from djinn_memory.notes.slugs import fold
+
+if TYPE_CHECKING:
+    import apsw
 
 _IN_PATH = "instr(note.folded, ?) > 0"
 
@@ -59,7 +67,30 @@ def condition(filters: Filters, vault_ids: Iterable[int]) -> Condition:
             fold(key),
             fold(value),
         )
+    if filters.valid_at:
+        add(f"memory.id not in ({_EXPIRED})", *_expired_by(filters.valid_at))
     return " and ".join(parts), values
+
+
+def valid(connection: apsw.Connection, filters: Filters, now: datetime) -> Filters:
+    """`filters` that leave out what has expired by `now`, where anything has.
+
+    A memory that expires on a day holds until the day is over, in UTC.
+    """
+    at = moment(now)
+    some = connection.execute(f"select exists ({_EXPIRED})", _expired_by(at)).get
+    return replace(filters, valid_at=at) if some else filters
+
+
+_EXPIRED = (
+    "select memory_id from field where key = 'expires' and folded glob '[0-9][0-9][0-9][0-9][-/.]*'"
+    " and (replace(replace(substr(folded, 1, 10), '/', '-'), '.', '-') < ?"
+    " or (length(folded) > 10 and replace(upper(folded), ' ', 'T') <= ?))"
+)
+
+
+def _expired_by(at: str) -> tuple[str, str]:
+    return at[:10], at
 
 
 def _has_tag(tag: str) -> tuple[str, str, int, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 
 import apsw
 
@@ -19,6 +18,12 @@ from djinn_memory.store.sqlite import rows
 
 Place = tuple[int, int | None, Sequence[str]]
 """As `models.Part`: an offset, the page and the headings from there on."""
+
+MOST_WORDS = 50_000
+"""Words whose stems a process that lives long keeps: a few MB."""
+
+_STEMS: dict[tuple[str, ...], dict[str, list[str]]] = {}
+"""By the languages of an index: the stems of words, which are the same whatever is asked."""
 
 _SQL = """
 select memory.id, ordinal, uid, type, plane, title, vault_id, path, first_line, last_line, page,
@@ -120,12 +125,19 @@ def tags(connection: apsw.Connection, memory_id: int) -> tuple[str, ...]:
 def matcher(connection: apsw.Connection, stems: frozenset[str]) -> Callable[[str], bool]:
     """Tells whether a word of a text answers a query with these stems."""
     held = words.languages(connection)
+    known = _STEMS.setdefault(held, {})
+    if len(known) > MOST_WORDS:
+        known.clear()
 
-    @lru_cache(maxsize=10_000)
     def matches(word: str) -> bool:
-        # A run of a script without spaces is asked about pair by pair: the first is the pair.
-        first = words.split(connection, word)[:1]
-        return any(not stems.isdisjoint(words.stems(connection, one, held)) for one in first)
+        found = known.get(word)
+        if found is None:
+            # A run of a script without spaces is asked about pair by pair: the first is the pair.
+            first = words.split(connection, word)[:1]
+            found = known[word] = [
+                stem for one in first for stem in words.stems(connection, one, held)
+            ]
+        return not stems.isdisjoint(found)
 
     return matches
 

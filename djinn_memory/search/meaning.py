@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from djinn_memory.embedding.ahead import Ahead
+from djinn_memory.embedding.ahead import Background, ahead
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import Embedder, Problem
 from djinn_memory.search.query import Query
@@ -20,11 +20,17 @@ class Meaning:
     """Begins to embed a question at once, for the space that answers; `vector` waits for it."""
 
     def __init__(
-        self, embedder: Embedder, space: Space | None, query: Query, *, empty: bool
+        self,
+        embedder: Embedder,
+        space: Space | None,
+        query: Query,
+        *,
+        empty: bool,
+        resident: bool = False,
     ) -> None:
         self._embedder = embedder
         self._space = space
-        self._ahead: Ahead | None = None
+        self._ahead: Background[Vectors] | None = None
         self._why = ""
         if not embedder.ready:
             self._why = f"the model is not prepared yet{_REMEDY}"
@@ -36,7 +42,9 @@ class Meaning:
                 f"{embedder.identity}{_REMEDY}"
             )
         else:
-            self._ahead = Ahead(embedder, *query.for_meaning)
+            # A process that lives long has its model loaded.
+            at_once = resident and embedder.local
+            self._ahead = ahead(embedder, *query.for_meaning, at_once=at_once)
 
     def spare(self) -> Embedder | None:
         """What can give a few windows more a vector at once; None when nothing can."""

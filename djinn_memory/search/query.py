@@ -193,3 +193,8 @@ def _operators(part: str, found: _Found) -> str:
             continue
         found.spare -= 1
     return " ".join(text).strip()
+
+
+def plain(text: str) -> str:
+    """What somebody said, as a query without operators: quotes, `-word`, `type:x` are its words."""
+    return " ".join(re.findall(r"\w+", text))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import apsw
 from msgspec import Struct
@@ -22,6 +22,24 @@ if TYPE_CHECKING:
 
 
 Reorder = Callable[[apsw.Connection, Query, list[Candidate]], list[Candidate]]
+
+Again = Callable[[Filters], Sequence[Candidate]]
+"""Asks the same question of what other filters let pass."""
+
+
+class Weigh(Protocol):
+    """Gives candidates other scores, and leaves out or adds some."""
+
+    def __call__(
+        self,
+        connection: apsw.Connection,
+        candidates: Sequence[Candidate],
+        vaults: Mapping[int, Vault],
+        filters: Filters,
+        again: Again,
+    ) -> list[Candidate]:
+        """The best first. `filters` are those of the question, its own words included."""
+
 
 RERANKED = 30
 """Candidates that a cross-encoder reads: three screens of hits; lower ones are rarely seen."""
@@ -48,28 +66,37 @@ def search(
     limits: Limits,
     reorder: Reorder | None = None,
     widen: Widen | None = None,
+    weigh: Weigh | None = None,
 ) -> tuple[tuple[Hit, ...], bool, tuple[str, ...]]:
     """Hits, whether they are likely meant, and near spellings where the words found nothing.
 
     A note that is gone from the disk is not shown, whatever the index says. `reorder` may change
-    the order of the first of them, see `rerank`, and `widen` what words are asked for, see `prf`.
+    the order of the first of them, see `rerank`, `widen` what words are asked for, see `prf`, and
+    `weigh` what each is worth, see `weighing`.
     """
     depth = limits if reorder is None else replace(limits, hits=max(limits.hits, RERANKED))
     numbered = vault_ids(connection, vaults)
-    ranking = rank(
-        connection,
-        query,
-        filters,
-        list(numbered),
-        mode=mode,
-        vector=vector,
-        limit=depth.hits,
-        per_note=max(limits.per_note, limits.per_document),
-        widen=widen,
-    )
-    chosen = _present(connection, ranking, numbered, depth)
+
+    def ask(filters: Filters) -> Ranking:
+        return rank(
+            connection,
+            query,
+            filters,
+            list(numbered),
+            mode=mode,
+            vector=vector,
+            limit=depth.hits,
+            per_note=max(limits.per_note, limits.per_document),
+            widen=widen,
+        )
+
+    ranking = ask(filters)
+    pool: Sequence[Candidate] = ranking.candidates
     if reorder and query.asks:
-        chosen = reorder(connection, query, chosen)[: limits.hits]
+        pool = reorder(connection, query, _present(connection, pool, numbered, depth))
+    if weigh:
+        pool = weigh(connection, pool, numbered, filters, lambda other: ask(other).candidates)
+    chosen = _present(connection, pool, numbered, limits)
     matches = hits.matcher(connection, ranking.stems)
     found = tuple(
         hits.hit(connection, candidate, place, numbered, matches, limits.excerpt)
@@ -92,10 +119,12 @@ def _confident(ranking: Ranking, chosen: Sequence[Candidate]) -> bool:
 
 
 def _present(
-    connection: apsw.Connection, ranking: Ranking, vaults: dict[int, Vault], limits: Limits
+    connection: apsw.Connection,
+    pool: Sequence[Candidate],
+    vaults: dict[int, Vault],
+    limits: Limits,
 ) -> list[Candidate]:
     """The candidates to show: of notes that are there, not too many of one."""
-    pool = ranking.candidates
     places = hits.places(connection, list({one.note_id for one in pool}))
     there: dict[int, bool] = {}
     chosen: list[Candidate] = []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from djinn_memory.models import Calibration
+from djinn_memory.store.erasing import empty_log
 from djinn_memory.store.sqlite import Schema, connect, transaction
 
 SCHEMA = Schema(
@@ -50,6 +51,20 @@ class EmbeddingCache:
                 "insert or replace into embedding values (?, ?, ?)",
                 [(number, key, vector) for key, vector in vectors.items()],
             )
+
+    def remove(self, hashes: Collection[bytes]) -> int:
+        """Forget the vectors of texts, whatever model made them; returns how many there were."""
+        before = self._connection.total_changes()
+        # What was deleted is overwritten: a vector tells something of its text.
+        self._connection.pragma("secure_delete", True)
+        with transaction(self._connection):
+            self._connection.executemany(
+                "delete from embedding where hash = ? and identity_id in (select id from identity)",
+                [(key,) for key in hashes],
+            )
+        self._connection.pragma("secure_delete", False)
+        empty_log(self._connection)
+        return self._connection.total_changes() - before
 
     def known(self, identity: str) -> tuple[int, Calibration] | None:
         """The length of a model's vectors and its calibration; None before `know`."""

@@ -14,7 +14,9 @@ from msgspec import Struct
 
 from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.files import place, sync_folder
+from djinn_memory.settings import ScoringConfig
 from djinn_memory.store.ledger import SCHEMA, held
+from djinn_memory.store.ledger.projections import rebuild
 from djinn_memory.store.pages import records
 from djinn_memory.store.sqlite import connect, rows, transaction
 from djinn_memory.store.state import aside_name
@@ -145,6 +147,8 @@ def _write(path: Path, found: Found) -> Path:
             connection.executemany(
                 "insert into event values (?, ?, ?, ?, ?)", found.events.values()
             )
+            # With the usual settings: who opens it with others makes the scores anew.
+            rebuild(connection, ScoringConfig())
         written = rows(connection, "select id, at, kind, subject, data from event order by id")
         checked = connection.execute("pragma integrity_check(1)").get
     finally:

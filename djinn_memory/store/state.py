@@ -18,23 +18,43 @@ from djinn_memory.files import lock, place
 from djinn_memory.home import Home
 from djinn_memory.models import Problem, Progress, ProgressCallback, Vault, silent
 from djinn_memory.store import index, sqlite
+from djinn_memory.store.index import matrix
+from djinn_memory.store.quiet import Quiet
 from djinn_memory.store.sqlite import Broken, Full, explained
 
 if TYPE_CHECKING:
     from djinn_memory.store.embeddings import EmbeddingCache
     from djinn_memory.store.ledger import Ledger
+    from djinn_memory.store.working import WorkingStore
 
 
 STALLED_SECONDS = 30.0
 """A process that writes nothing for so long is not waited for any more."""
 
+RESIDENT_KB = 65_536
+"""Of the index that a long process keeps in memory: the vectors of 20,000 windows, and more."""
+
 
 class State:
     """What lies in a home's state folder. What goes wrong but is overcome is told in `problems`."""
 
-    def __init__(self, home: Home, problems: list[Problem]) -> None:
+    def __init__(
+        self,
+        home: Home,
+        problems: list[Problem],
+        *,
+        resident: bool = False,
+        read_only: bool = False,
+    ) -> None:
+        """`resident` is for a process that answers many questions: it keeps more in memory.
+
+        With `read_only` nothing that happens is noted, see `store.reading`.
+        """
         self.home = home
+        self._read_only = read_only
         self.problems = problems
+        self.quiet = Quiet() if resident else None
+        """What is known to be unchanged; None where it is not worth to know."""
         self._lying: dict[str, tuple[int, int] | None] = {}
 
     @cached_property
@@ -42,7 +62,11 @@ class State:
         """The index, writable where the disk lets it be, made when there is none."""
         path = self._opening("index", self.home.index_path)
         try:
-            return index.open_index(path)
+            connection = index.open_index(path)
+            if self.quiet:
+                connection.pragma("cache_size", -RESIDENT_KB)
+                matrix.hold(connection)
+            return connection
         except (Broken, Full):
             raise
         except (Unavailable, OSError) as error:
@@ -69,7 +93,23 @@ class State:
         """What happened, which cannot be made again."""
         from djinn_memory.store.ledger import Ledger
 
-        return Ledger(self.home.ledger_path)
+        if self._read_only:
+            from djinn_memory.store.reading import ReadLedger
+
+            return ReadLedger(self.home.ledger_path, self.home.config.scoring)
+        return Ledger(self.home.ledger_path, self.home.config.scoring)
+
+    @cached_property
+    def working(self) -> WorkingStore:
+        """Working memory, which expires."""
+        from djinn_memory.store.working import open_working
+
+        opened = open_working(self.home)
+        if self._read_only:
+            from djinn_memory.store.reading import ReadWorking
+
+            return ReadWorking(opened)
+        return opened
 
     @property
     def ledger_if_any(self) -> Ledger | None:
@@ -125,7 +165,7 @@ class State:
 
     def close(self) -> None:
         """Release the files; what is asked for next opens them again."""
-        for name in ("index", "cache", "ledger"):
+        for name in ("index", "cache", "ledger", "working"):
             self._close(name)
 
     def renew(self) -> None:
@@ -180,6 +220,9 @@ class State:
         return path
 
     def _close(self, name: str) -> None:
+        if name == "index" and self.quiet:
+            # What the next one holds is not what was compared with the vaults.
+            self.quiet.close()
         opened = self.__dict__.pop(name, None)
         if opened is not None:
             opened.close()

@@ -18,6 +18,8 @@ from djinn_memory.store import embeddings, ledger
 from djinn_memory.store import index as index_store
 from djinn_memory.store.salvage import Found, read, recover, unfinished
 from djinn_memory.store.sqlite import Schema, fault, load_vectors, newer, peek, rows
+from djinn_memory.store.state import set_aside
+from djinn_memory.store.working import in_sqlite
 from djinn_memory.upkeep.findings import Case, Mend, Sign, error, hint, ok, warning
 
 LOOK_SECONDS = 20
@@ -87,6 +89,25 @@ def cache(case: Case) -> Iterator[Sign]:
         yield from _roomy("vectors", path)
         number = _one(path, "select count(*) from embedding")
         yield ok("vectors", f"{number:,} are kept")
+
+
+def working(case: Case) -> Iterator[Sign]:
+    """Working memory: what expires."""
+    if case.home.config.working_memory:
+        case.state.working.entries("")
+        yield ok("working", "the Redis server answers")
+        return
+    path = case.home.working_path
+    if found := _unusable("working", path, in_sqlite.SCHEMA):
+        yield found
+    elif wrong := fault(path, in_sqlite.SCHEMA):
+        what = f"{path} {wrong}; nothing of it lasts long, so nothing is recovered"
+        yield error("working", what, _FIX, lambda: f"set aside as {set_aside(path).name}")
+    elif not path.exists():
+        yield ok("working", "nothing is held yet")
+    else:
+        number = _one(path, "select count(*) from entry where expires > unixepoch('subsec')")
+        yield ok("working", f"{number:,} values are held")
 
 
 def index(case: Case) -> Iterator[Sign]:

@@ -26,6 +26,7 @@ CHECKS: dict[str, Check] = {
     "vaults": vaults.vaults,
     "ledger": databases.events,
     "vectors": databases.cache,
+    "working": databases.working,
     "index": databases.index,
     "notes": databases.notes,
     "models": models.cache,

@@ -97,7 +97,7 @@ def test_all_is_well_and_every_part_was_looked_at(well: Home) -> None:
     found = look(well)
     assert not bad(found) and found.well
     assert {"home", "config", "state", "disk", "vault shared", "vault me", "ledger", "vectors",
-            "index", "notes", "models", "embedder", "reranker",
+            "working", "index", "notes", "models", "embedder", "reranker",
             "leftovers"} == {one.part for one in found.findings}  # fmt: skip
     assert files(well.root) == before
 
@@ -121,7 +121,8 @@ def test_looking_makes_nothing(home: Home, shared: Path) -> None:
 
 def corrupt_ledger(home: Home) -> None:
     data = bytearray(home.ledger_path.read_bytes())
-    data[8 * 4096 : 12 * 4096] = os.urandom(4 * 4096)
+    # Behind the tables that follow from the events, the first pages of any ledger.
+    data[40 * 4096 : 44 * 4096] = os.urandom(4 * 4096)
     home.ledger_path.write_bytes(data)
 
 
@@ -226,6 +227,9 @@ FIXED: dict[str, tuple[Callable[[Home], object], str, str, str]] = {
         lambda h: h.embeddings_path.write_text("x" * 99), "error", "vectors", "is damaged",
     ),
     "vectors: empty pages": (empty_pages, "hint", "vectors", "MB of embeddings.db are empty"),
+    "working": (
+        lambda h: h.working_path.write_text("x" * 99), "error", "working", "is damaged",
+    ),
     "ledger: pages": (corrupt_ledger, "error", "ledger", "events; lost"),
     "ledger: foreign": (foreign_ledger, "error", "ledger", "not of djinn's making"),
     "ledger: log": (garbage_log, "error", "ledger", "3 events in its log"),
@@ -267,6 +271,17 @@ def test_what_is_broken_is_found_mended_and_gone(well: Home, name: str) -> None:
         leftover.unlink()
     Djinn(well).index()
     assert made == content(well.index_path)
+
+
+def test_what_is_held_is_counted_and_a_server_asked(well: Home) -> None:
+    djinn = Djinn(well)
+    djinn.working.set("a", "x")
+    djinn.close()
+    assert "1 values are held" in [one.what for one in look(well).findings]
+    well.edit((("working_memory",), f"unix://{well.root}/none"))
+    well.trust(well.untrusted)
+    [found] = bad(look(well))
+    assert found.part == "working" and "start it, or remove" in found.remedy
 
 
 def test_the_ledger_is_recovered_and_says_what_was_lost(well: Home, run: Run) -> None:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.models import Calibration
+from djinn_memory.store.index import matrix
 from djinn_memory.store.sqlite import rows
 
 MAX_NEIGHBOURS = 4096
@@ -156,6 +157,8 @@ def lacking(connection: apsw.Connection) -> bool:
 
 def pending(connection: apsw.Connection, vault_ids: Iterable[int]) -> int:
     """How many windows of these vaults wait for a vector to answer by."""
+    if not connection.execute("select exists (select 1 from window where not embedded)").get:
+        return 0
     count: int = connection.execute(
         "select count(*) from window join chunk on chunk.id = chunk_id "
         "join memory on memory.id = memory_id join note on note.id = note_id "
@@ -178,6 +181,12 @@ def nearest(
 
     `restrict` is a condition over note, memory and chunk, with its values, on the answer.
     """
+    if restrict is None:
+        known = matrix.nearest(
+            connection, space._table, space.dimensions, query, vault_id, min(limit, MAX_NEIGHBOURS)
+        )
+        if known is not None:
+            return known
     sql = f"select window_id from {space._table} where embedding match ? and k = ? and vault_id = ?"
     values: Sequence[object] = ()
     if restrict:
@@ -204,9 +213,41 @@ def of_chunks(
             (json.dumps(list(chunk_ids)),),
         )
     )
-    found = connection.execute(
-        f"select window_id, embedding from {space._table} "
-        "where window_id in (select value from json_each(?))",
-        (json.dumps(list(windows)),),
+    held = of_windows(connection, space, list(windows))
+    return [(windows[window], window, vector) for window, vector in held.items()]
+
+
+def of_windows(
+    connection: apsw.Connection, space: Space, window_ids: Sequence[int]
+) -> dict[int, bytes]:
+    """The vectors of windows in a space, float32 bytes, of those that have one.
+
+    They are read where `vec0` keeps them: it looks for several by reading all it has.
+    """
+    known = matrix.of_windows(connection, space._table, space.dimensions, window_ids)
+    if known is not None:
+        return known
+    size = 4 * space.dimensions
+    held: dict[int, bytes] = {}
+    blob: apsw.Blob | None = None
+    at = 0
+    places = rows(
+        connection,
+        f"select rowid, chunk_id, chunk_offset from {space._table}_rowids "
+        "where rowid in (select value from json_each(?)) order by chunk_id, chunk_offset",
+        (json.dumps(list(window_ids)),),
     )
-    return [(windows[window], window, vector) for window, vector in found]
+    try:
+        for window, chunk, offset in places:
+            if blob is None:
+                table = f"{space._table}_vector_chunks00"
+                blob = connection.blob_open("main", table, "vectors", chunk, False)
+            elif chunk != at:
+                blob.reopen(chunk)
+            at = chunk
+            blob.seek(offset * size)
+            held[window] = blob.read(size)
+    finally:
+        if blob:
+            blob.close()
+    return held

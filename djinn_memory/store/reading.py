@@ -1,0 +1,48 @@
+"""The stores of a process that was told to write nothing: they answer, and keep no trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from djinn_memory.errors import Unavailable
+from djinn_memory.store.ledger import Event, Ledger
+from djinn_memory.store.working import Decide, Entry, Slot, Unwritable, WorkingStore
+
+AUDIT = "tool.called"
+"""The only event that is written all the same."""
+
+_WHY = "nothing is written by who only reads"
+
+
+class ReadLedger(Ledger):
+    """The ledger, in which nothing is noted but what was asked."""
+
+    def append(self, events: Iterable[Event]) -> None:
+        """As `Ledger.append`; `Unavailable` for all but the audit."""
+        listed = list(events)
+        if any(one.kind != AUDIT for one in listed):
+            raise Unavailable(_WHY)
+        super().append(listed)
+
+
+class ReadWorking:
+    """A working memory whose values are read, and no use of them counted."""
+
+    def __init__(self, store: WorkingStore) -> None:
+        self._store = store
+
+    def change(self, slot: Slot, decide: Decide) -> tuple[Entry | None, Entry | None]:
+        """Always `Unwritable`."""
+        raise Unwritable(_WHY)
+
+    def entries(self, agent: str) -> tuple[list[Entry], float]:
+        """See `WorkingStore`."""
+        return self._store.entries(agent)
+
+    def erase(self) -> None:
+        """Always `Unwritable`."""
+        raise Unwritable(_WHY)
+
+    def close(self) -> None:
+        """See `WorkingStore`."""
+        self._store.close()
