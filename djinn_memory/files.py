@@ -206,6 +206,15 @@ def place(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def mark(path: Path) -> tuple[int, int, int] | None:
+    """Another value after the file was written, replaced or removed."""
+    try:
+        info = path.stat()
+    except OSError:
+        return None
+    return info.st_ino, info.st_size, info.st_mtime_ns
+
+
 def expand(path: str | Path) -> Path:
     """`path` with a leading `~` replaced; one that names no user stays as it is."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path's own raises there

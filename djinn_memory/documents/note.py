@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from djinn_memory.documents import titles
@@ -13,7 +13,6 @@ from djinn_memory.notes.headings import headings
 from djinn_memory.notes.markup import mask
 from djinn_memory.notes.pages import defang, mark
 from djinn_memory.notes.plain import inline
-from djinn_memory.yamltext import scalar
 
 FOLDER = "documents"
 """Where in a vault djinn writes documents."""
@@ -38,12 +37,6 @@ def body(document: Document) -> str:
         f"{mark(number)}\n\n{page}\n\n" if page else f"{mark(number)}\n\n"
         for number, page in enumerate(pages, 1)
     )
-
-
-def text(fields: Mapping[str, object], body: str) -> str:
-    """The whole note; fields without a value are left out."""
-    lines = (f"{key}: {scalar(value)}\n" for key, value in fields.items() if value is not None)
-    return f"---\n{''.join(lines)}---\n{body}"
 
 
 def title_of(document: Document, name: str) -> str:

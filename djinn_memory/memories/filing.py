@@ -15,7 +15,7 @@ from djinn_memory.chunking.plans import count
 from djinn_memory.chunking.strategies import Plan
 from djinn_memory.documents import shelf
 from djinn_memory.documents.document import Document
-from djinn_memory.documents.note import HISTORY, extension, text, title_of
+from djinn_memory.documents.note import HISTORY, extension, title_of
 from djinn_memory.documents.shelf import Keep, Place
 from djinn_memory.documents.titles import clean
 from djinn_memory.errors import Changed, Refused
@@ -97,7 +97,7 @@ def _file(
     was = disk.read(before.vault, before.path) if before else None
     carried = _carried(was) if was is not None else {}
     fields = {**_fields(filing, source, before, document, where, carried), **cut}
-    data = text(fields, words).encode("utf-8", "replace")
+    data = frontmatter.compose(fields, words).encode("utf-8", "replace")
     if len(data) > MAX_BYTES:
         raise Refused(f"has {len(data):,} bytes of text, too much for a note; split the file")
     # Ctrl-C waits until the note is beside its original.

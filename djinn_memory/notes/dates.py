@@ -51,3 +51,27 @@ def spoken_date(text: str, now: datetime) -> str | None:
     if re.fullmatch(r"[0-9]{4}(-(0[1-9]|1[0-2]))?", text):
         return text
     return iso_date(iso) if _FORM.fullmatch(iso) else None
+
+
+def coming_date(text: str, now: datetime) -> str | None:
+    """A day or time to come as a person gives it: ISO, `tomorrow`, `30d`, `2 weeks`, `12h`.
+
+    What is given in days is a day of the zone of `now`, what is given in hours a time in UTC.
+    """
+    iso = text.strip().upper()
+    text = iso.lower()
+    try:
+        if text in ("today", "tomorrow"):
+            return (now + timedelta(days=text == "tomorrow")).date().isoformat()
+        if ahead := _AGO.fullmatch(text.removeprefix("in ")):
+            return (now + timedelta(days=int(ahead[1]) * _DAYS[ahead[2][0]])).date().isoformat()
+        if hours := re.fullmatch(r"([0-9]{1,5}) ?h(?:ours?)?", text.removeprefix("in ")):
+            return moment(now + timedelta(hours=int(hours[1])))
+    except OverflowError:
+        return None
+    return iso_date(iso) if _FORM.fullmatch(iso) else None
+
+
+def moment(now: datetime) -> str:
+    """A time as front matter holds it: UTC, in seconds."""
+    return f"{now.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import yaml
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import Refused
 from djinn_memory.notes.text import detect
-from djinn_memory.yamltext import Unspliceable, line_end, load, set_value
+from djinn_memory.yamltext import Unspliceable, line_end, load, remove_value, scalar, set_value
 
 MAX_BLOCK = 150_000
 """Characters of front matter that are parsed, in half a second at worst; the largest of 10,000 real
@@ -79,6 +79,45 @@ def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
     A note without front matter gets a block. `Refused` when the block is broken: an edit would
     have to guess.
     """
+    return _spliced(data, lambda text, newline: set_value(text, keys, value, newline=newline))
+
+
+def remove(data: bytes, keys: tuple[str, ...]) -> bytes:
+    """The note's bytes without one field; as they were where there is none. Else as `edit`."""
+    return _spliced(data, lambda text, _: remove_value(text, keys) if text else text)
+
+
+def _spliced(data: bytes, change: Callable[[str, str], str]) -> bytes:
+    """The note's bytes with what `change` makes of its YAML, given that and the line end."""
+    bom, encoding, text = opened(data)
+    newline = line_end(text)
+    block = _BLOCK.match(text)
+    if block and len(block[2]) > MAX_BLOCK:
+        raise Refused(f"front matter of {len(block[2]):,} characters is not read; shorten it first")
+    try:
+        changed = change(block[2] if block else "", newline)
+    except (yaml.YAMLError, Unspliceable) as error:
+        raise Refused(f"broken front matter, mend it first: {_first_line(error)}") from None
+    if not (block or changed):
+        return data
+    if block:
+        text = text[: block.start(2)] + changed + text[block.end(2) :]
+    else:
+        text = f"---{newline}{changed}---{newline}{text}"
+    return bom + text.encode(encoding)
+
+
+def compose(fields: Fields, body: str) -> str:
+    """A new note's text; fields without a value are left out."""
+    lines = (f"{key}: {scalar(value)}\n" for key, value in fields.items() if value is not None)
+    return f"---\n{''.join(lines)}---\n{body}"
+
+
+def opened(data: bytes) -> tuple[bytes, str, str]:
+    """A note's byte order mark, encoding and text, to be changed and put together again.
+
+    `Refused` for what is no UTF-8 or UTF-16: written back it could be something else.
+    """
     bom, encoding, _ = detect(data)
     try:
         text = data[len(bom) :].decode(encoding or "ascii")
@@ -86,19 +125,13 @@ def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
         encoding = None
     if encoding in (None, "cp1252"):
         raise Refused("the note is not UTF-8 text; save it as UTF-8 first")
-    newline = line_end(text)
+    return bom, encoding, text
+
+
+def block_end(text: str) -> int:
+    """Where the text behind the front matter begins; line ends are of any kind."""
     block = _BLOCK.match(text)
-    if block and len(block[2]) > MAX_BLOCK:
-        raise Refused(f"front matter of {len(block[2]):,} characters is not read; shorten it first")
-    try:
-        changed = set_value(block[2] if block else "", keys, value, newline=newline)
-    except (yaml.YAMLError, Unspliceable) as error:
-        raise Refused(f"broken front matter, mend it first: {_first_line(error)}") from None
-    if block:
-        text = text[: block.start(2)] + changed + text[block.end(2) :]
-    else:
-        text = f"---{newline}{changed}---{newline}{text}"
-    return bom + text.encode(encoding)
+    return block.end() if block else 0
 
 
 class _Broken(ValueError):

@@ -13,5 +13,10 @@ _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 def new_id() -> str:
     """A new id: 80 random bits."""
-    bits = int.from_bytes(os.urandom(10))
-    return "mem_" + "".join(_DIGITS[bits >> shift & 31] for shift in range(75, -5, -5))
+    return f"mem_{crockford(80)}"
+
+
+def crockford(bits: int) -> str:
+    """So many random bits, a multiple of five, as digits that nobody takes for one another."""
+    value = int.from_bytes(os.urandom(bits // 8 + 1))
+    return "".join(_DIGITS[value >> shift & 31] for shift in range(0, bits, 5))

@@ -51,3 +51,8 @@ def trash(vault: Vault, path: str) -> Path:
         target, number = folder / f"{name.stem}-{number}{name.suffix}", number + 1
     source.rename(target)
     return target
+
+
+def trashed(path: str) -> bool:
+    """Whether a path leads into a vault's trash."""
+    return path.startswith(f"{TRASH}/")

@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from djinn_memory.documents.document import Document
-from djinn_memory.documents.note import body, extension, stem, text, title_of
+from djinn_memory.documents.note import body, extension, stem, title_of
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes.frontmatter import compose
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.pages import mark, pages
 
@@ -60,7 +61,7 @@ def document(*texts: str, paged: bool = True, title: str | None = None) -> Docum
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(st.sampled_from(["title", "author", "subject", "tags"]), STRINGS))
 def test_front_matter_reads_back(fields: dict[str, str]) -> None:
-    whole = text(fields, "the body\n")
+    whole = compose(fields, "the body\n")
     read = frontmatter.read(whole.encode("utf-8").decode())
     assert read.problem is None
     assert whole[read.body :] == "the body\n"
@@ -68,7 +69,7 @@ def test_front_matter_reads_back(fields: dict[str, str]) -> None:
 
 
 def test_front_matter_of_every_kind_of_value() -> None:
-    whole = text({"title": "a", "n": None, "count": 3, "list": ["a: b", 1], "b": False}, "b")
+    whole = compose({"title": "a", "n": None, "count": 3, "list": ["a: b", 1], "b": False}, "b")
     assert whole == '---\ntitle: a\ncount: 3\nlist: ["a: b", 1]\nb: false\n---\nb'
 
 
@@ -81,7 +82,7 @@ PAGES = st.lists(st.lists(LINES, max_size=5).map("\n".join), min_size=1, max_siz
 @settings(max_examples=200, deadline=None)
 @given(PAGES)
 def test_pages_read_back(texts: list[str]) -> None:
-    whole = text({"type": "document"}, body(document(*texts)))
+    whole = compose({"type": "document"}, body(document(*texts)))
     found = pages(whole, frontmatter.read(whole).body)
     assert [page.number for page in found] == list(range(1, len(texts) + 1))
     for page, given_text in zip(found, texts, strict=True):
@@ -129,7 +130,7 @@ def test_a_note_is_called_something_on_one_line(title: str, name: str) -> None:
     for shown in (title_of(document("", title=title), name), stem(name)):
         assert shown.strip() == shown != ""
         assert "\n" not in shown and len(shown) <= 300
-        assert frontmatter.read(text({"title": shown}, "")).fields == {"title": shown}
+        assert frontmatter.read(compose({"title": shown}, "")).fields == {"title": shown}
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.documents.document import Document, Order, Unreadable, unheard
-from djinn_memory.documents.note import body, text
+from djinn_memory.documents.note import body
 from djinn_memory.documents.read import read
+from djinn_memory.notes.frontmatter import compose
 from djinn_memory.notes.note import parse
 from tests.documents.office_files import core, docx, epub, item, packed, paragraph
 
@@ -34,7 +35,7 @@ def document(tmp_path: Path) -> Reader:
 
 def quiet(found: Document) -> None:
     """Nothing of a document acts in its note."""
-    note = parse("a.md", text({"type": "document"}, body(found)).encode())
+    note = parse("a.md", compose({"type": "document"}, body(found)).encode())
     assert (note.links, note.tags, note.problem) == ((), (), None)
 
 

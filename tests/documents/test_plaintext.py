@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.documents.document import Document, Order, Unreadable, unheard
-from djinn_memory.documents.note import body, text
+from djinn_memory.documents.note import body
 from djinn_memory.documents.read import read
+from djinn_memory.notes.frontmatter import compose
 from djinn_memory.notes.markup import code_blocks
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.pages import pages
@@ -112,7 +113,7 @@ def test_markdown_stands_as_it_is(tmp_path: Path) -> None:
         title="Plan: B",
         author="Ann, Bob",
     )
-    note = text({"type": "document"}, body(found))
+    note = compose({"type": "document"}, body(found))
     assert pages(note, 0) == []
     assert "\n\\*Page 3* \\^p3\n \\*Page 4* \\^p4\t\n" in note
     assert {link.target for link in parse("a.md", note.encode()).links} == {"Link"}
@@ -162,5 +163,5 @@ def test_real_notes_keep_their_words(tmp_path: Path, data_dir: Path) -> None:
     for path in sorted(notes)[::20]:
         source = parse(path.name, path.read_bytes())
         found = document(tmp_path, path.read_bytes(), path.name)
-        written = parse("a.md", text({"type": "document"}, body(found)).encode())
+        written = parse("a.md", compose({"type": "document"}, body(found)).encode())
         assert source.text[source.body :].strip() in written.text.replace("\\*Page", "*Page")

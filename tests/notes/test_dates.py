@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.notes.dates import iso_date, spoken_date
+from djinn_memory.notes.dates import coming_date, iso_date, spoken_date
 
 NOW = datetime(2026, 3, 4, 1, 30, tzinfo=UTC)
 
@@ -74,3 +74,15 @@ def test_times_read_back_and_sort(moment: datetime) -> None:
 def test_nothing_raises(text: str) -> None:
     iso_date(text)
     spoken_date(text, NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("30d", "2026-04-03"), ("2 weeks", "2026-03-18"), ("tomorrow", "2026-03-05"),
+        ("today", "2026-03-04"), ("in 1 year", "2027-03-04"), ("2026-12-31", "2026-12-31"),
+        ("12h", "2026-03-04T22:00:00Z"), ("soon", None), ("99999y", None), ("-3d", None),
+    ],
+)  # fmt: skip
+def test_days_to_come(text: str, day: str | None) -> None:
+    assert coming_date(text, datetime(2026, 3, 4, 10, tzinfo=UTC)) == day

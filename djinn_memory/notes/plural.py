@@ -1,0 +1,24 @@
+"""What a folder of memories is called: the plural of their type."""
+
+from __future__ import annotations
+
+import re
+
+from djinn_memory.notes.slugs import slug
+
+_PEOPLE = {"person": "people"}
+
+
+def folder(kind: str) -> str:
+    """The folder for memories of a type: `decisions`, `summaries`, `people`.
+
+    A type of another script, which English cannot put into the plural, is its own folder.
+    """
+    name = slug(kind)
+    if name in _PEOPLE:
+        return _PEOPLE[name]
+    if not re.search(r"[a-z]$", name):
+        return name
+    if re.search(r"[^aeiou]y$", name):
+        return f"{name[:-1]}ies"
+    return name + ("es" if re.search(r"(s|x|z|ch|sh)$", name) else "s")
