@@ -1,0 +1,128 @@
+"""djinn recall, rate."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from djinn_memory.cli import candidates, options, output
+from djinn_memory.cli.output import clean, say, talk
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the top of the tree."""
+    app.command(
+        epilog='Examples: `djinn recall "how do we deploy"` · '
+        '`djinn recall "what is next" --profile planning --budget 4000` · '
+        '`djinn recall "tide tables" --explain`'
+    )(recall)
+    app.command(
+        epilog="Examples: `djinn rate last --useful 1,3 --not-useful 2` · "
+        '`djinn rate last --gap "no word on backups" --gap-query "restore a backup"` · '
+        "`djinn rate --useful mem_7k2m9q4dxw30hv5t`"
+    )(rate)
+
+
+def recall(
+    ctx: typer.Context,
+    query: Annotated[list[str], typer.Argument(help="A question or words, as for a search.")],
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            help="What it is for: default, planning, incident, handoff, one of your own, or auto.",
+            autocompletion=candidates.profiles, metavar="NAME",
+        ),
+    ] = None,
+    limit: options.Limit = None,
+    budget: Annotated[
+        int | None,
+        typer.Option("--budget", min=50, max=1_000_000, help="Tokens of text at most."),
+    ] = None,
+    agent: options.Agent = None,
+    vaults: options.Vaults = None,
+    types: options.Types = None,
+    tags: options.Tags = None,
+    planes: options.Planes = None,
+    since: options.Since = None,
+    until: options.Until = None,
+    where: options.Where = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Show every number behind the order, as `--json` does."),
+    ] = False,
+    json: options.Json = False,
+) -> None:  # fmt: skip
+    """Give the whole memories that help with a question, best first, to read and to rate.
+
+    A search, moved by what you used and rated before and by what notes say of themselves. It is
+    written down, so that `djinn rate last` knows what was shown.
+    """
+    from djinn_memory.cli import recalled
+
+    asked = options.filters(
+        vaults=vaults, types=types, tags=tags, planes=planes, since=since, until=until, where=where
+    )
+    found = options.open_djinn(ctx).recall(
+        " ".join(query), asked, agent=agent, profile=profile, limit=limit, budget=budget
+    )
+    if json:
+        recalled.as_json(found)
+    else:
+        recalled.as_text(found, explain=explain)
+
+
+def rate(
+    ctx: typer.Context,
+    target: Annotated[
+        str | None,
+        typer.Argument(help="`last`, or the id that a recall printed; without it memories are "
+                       "rated by name.", autocompletion=candidates.requests),
+    ] = None,
+    useful: Annotated[
+        list[str] | None,
+        typer.Option("--useful", help="Ranks, as 1,3, or a memory's id, path or title; repeatable.",
+                     metavar="RANKS"),
+    ] = None,
+    not_useful: Annotated[
+        list[str] | None,
+        typer.Option("--not-useful", help="The same, of what did not help.", metavar="RANKS"),
+    ] = None,
+    gap: Annotated[
+        str | None, typer.Option("--gap", help="What was missing, in a sentence.", metavar="TEXT")
+    ] = None,
+    gap_query: Annotated[
+        str | None,
+        typer.Option("--gap-query", help="What you asked; that of the recall if not given.",
+                     metavar="TEXT"),
+    ] = None,
+    agent: options.Agent = None,
+    json: options.Json = False,
+) -> None:  # fmt: skip
+    """Say which memories of a recall helped, so that the next recall knows.
+
+    What you do not name is not judged. Three ratings are needed before bad ones count, and a
+    rating given again for the same recall corrects the one before.
+    """
+    from djinn_memory.memories.rating import items
+
+    djinn = options.open_djinn(ctx)
+    done = djinn.rate(
+        target, useful=items(useful or ()), not_useful=items(not_useful or ()),
+        gap=gap, gap_query=gap_query, agent=agent,
+    )  # fmt: skip
+    if json:
+        from msgspec.structs import asdict
+
+        from djinn_memory.cli.schemas.recall import Rate
+
+        output.as_json(Rate(**asdict(done), problems=djinn.problems))
+        return
+    output.problems(djinn.problems)
+    for one in done.judged:
+        rank = f"{one.rank}. " if one.rank else ""
+        say(f"{'useful' if one.useful else 'not useful'}: {rank}{clean(one.title)}")
+    if done.gap_id:
+        say(f"gap {done.gap_id}")
+        talk("`djinn gap suggest` tells when a note answers it")
