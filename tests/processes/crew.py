@@ -245,6 +245,64 @@ class Deleter(Writer):
             self.site.fault(f"{trash} is not what was deleted")
 
 
+class Rememberer(Writer):
+    """Remembers, adds, says otherwise, and says where the work stands."""
+
+    def __init__(self, site: Site, number: int) -> None:
+        super().__init__(site, number)
+        self.texts: dict[str, list[str]] = {}
+        self.stands: list[str] = []
+
+    def step(self) -> None:
+        word = word_of("rememberer", self.number, self.steps)
+        what = self.dice.choices(["new", "add", "checkpoint"], [3, 1, 1])[0]
+        if what == "checkpoint":
+            self.stands.append(word)
+            self.site.run("checkpoint", f"{word} is what is worked on")
+        elif what == "new" or not self.texts:
+            self.texts[word] = [word]
+            self.site.run("remember", "lesson", word, f"{word} was learnt at the quay")
+        else:
+            title = self.dice.choice(sorted(self.texts))
+            self.texts[title].append(word)
+            said = f"{word} was added to it"
+            self.site.run("remember", "lesson", title, said, "--append", "--force")
+        found, unread = self.site.search(word)
+        if len(found) != 1 and not unread:
+            self.site.fault(f"{word} is found at {found}")
+
+    def check(self) -> None:
+        notes = [path.read_text() for path in (self.site.home.root / "vaults/me").rglob("*.md")]
+        for words in [*self.texts.values(), *([one] for one in self.stands)]:
+            if sum(all(word in text for word in words) for text in notes) != 1:
+                self.site.fault(f"{words} are not in one note")
+
+
+class Holder(Writer):
+    """Holds values of its own, and adds to a list that is everybody's."""
+
+    def __init__(self, site: Site, number: int) -> None:
+        super().__init__(site, number)
+        self.value = ""
+        self.added: list[str] = []
+
+    def step(self) -> None:
+        word = word_of("holder", self.number, self.steps)
+        self.site.run("working", "set", f"own {self.number}", word, "--ttl", 3600)
+        self.value = word
+        self.site.run("working", "set", "all", word, "--append", "--task", "crew")
+        self.added.append(word)
+        if self.site.run("working", "get", f"own {self.number}").strip() != word:
+            self.site.fault(f"own {self.number} is not what was set")
+
+    def check(self) -> None:
+        held = json.loads(self.site.run("working", "get", "all", "--task", "crew"))
+        mine = [word for word in held if word in self.added]
+        # It keeps the last 50.
+        if mine != self.added[-len(mine) :] or (len(held) < 50 and mine != self.added):
+            self.site.fault(f"the list lost {self.added}: {held}")
+
+
 class Indexer(Writer):
     """Indexes, now and then from nothing."""
 
@@ -298,7 +356,7 @@ class Reader(Writer):
 
 
 WRITERS: tuple[type[Writer], ...] = (
-    Ingester, Editor, Indexer, Deleter, Ingester, Editor, Settler, Ingester,
+    Ingester, Editor, Rememberer, Holder, Indexer, Deleter, Settler, Ingester,
 )  # fmt: skip
 
 

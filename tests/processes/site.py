@@ -12,6 +12,7 @@ from typing import Any
 
 import apsw
 
+from djinn_memory.djinn import Djinn
 from djinn_memory.home import Home
 from djinn_memory.memories.filed import said
 from djinn_memory.notes import frontmatter
@@ -37,6 +38,10 @@ class Site:
     """What was saved as a note, by hand."""
     texts: dict[str, str] = field(default_factory=dict)
     """What was to be ingested, by its hash."""
+    said: set[str] = field(default_factory=set)
+    """What was to be remembered, once."""
+    spoken: set[str] = field(default_factory=set)
+    """What was to be remembered, each time that it is said."""
     rounds: int = 0
 
     @property
@@ -71,6 +76,12 @@ class Site:
         path = self.incoming / name
         path.write_text(text)
         return path
+
+    def sentence(self) -> str:
+        """One that nobody has said yet, and nobody says in other words."""
+        self.rounds += 1
+        words = " ".join(random.Random(self.rounds).choices(["mole", "lamp", "quay", "gull"], k=8))
+        return f"round {self.rounds}: {words}"
 
     def document(self) -> str:
         """The file name of a document there is."""
@@ -174,11 +185,42 @@ def watch(site: Site) -> Arguments:
     return "watch", "--log"
 
 
+def remember(site: Site) -> Arguments:
+    site.said.add(text := site.sentence())
+    return "remember", "lesson", f"Lesson {site.rounds}", text
+
+
+def revise(site: Site) -> Arguments:
+    site.spoken.add(text := site.sentence())
+    return "remember", "plan", "The plan", text, "--revise", "--force"
+
+
+def checkpoint(site: Site) -> Arguments:
+    site.spoken.add(text := site.sentence())
+    return "checkpoint", text
+
+
+def hold(site: Site) -> Arguments:
+    text = site.sentence()
+    return "working", "set", f"held-{site.dice.randint(1, 3)}", text, "--ttl", 3600
+
+
+def promote(site: Site) -> Arguments:
+    djinn = Djinn(Home(site.home.root))
+    for number in range(3):
+        site.said.add(text := site.sentence())
+        djinn.working.set(f"seen-{number}", text, short=True)
+        for _ in range(3):
+            djinn.working.get(f"seen-{number}")
+    djinn.close()
+    return ("maintain",)
+
+
 Kind = Callable[[Site], Arguments]
 
 KINDS: tuple[Kind, ...] = (
     ingest, index, rebuild, other_model, first_opening, migration, delete, remove, reprocess,
-    setting, describe, watch,
+    setting, describe, watch, remember, revise, checkpoint, hold, promote,
 )  # fmt: skip
 """What is killed: each prepares something and gives the command."""
 
@@ -187,8 +229,13 @@ def djinn_does(site: Site, *arguments: object) -> str:
     """Run a command to its end; what it has to do may be done already."""
     process = start(site.home, *arguments)
     out, err = process.communicate(timeout=HANG)
-    gone = arguments[:2] in (("memory", "delete"), ("document", "remove"))
-    assert process.returncode == 0 or (gone and process.returncode == 4), (arguments, out, err)
+    done: dict[Arguments, int] = {
+        ("memory", "delete"): 4,
+        ("document", "remove"): 4,
+        ("remember", "lesson"): 3,
+    }
+    allowed = (0, done.get(arguments[:2], 0))
+    assert process.returncode in allowed, (arguments, out, err)
     assert process.returncode or not scary_here(err), (arguments, err)
     return out
 
@@ -217,6 +264,11 @@ def kept(site: Site, out: str, arguments: Arguments) -> None:
         assert arguments[:2] == ("document", "reprocess")
         [size] = [one["chunk_size"] for one in site.fields if one["filename"] == cut]
         assert size == str(arguments[-1])
+    for key in re.findall(r"^(held-\d)  session", out, re.MULTILINE):
+        held = Djinn(Home(site.home.root)).working.list()
+        assert [one.value for one in held if one.key == key] == [arguments[3]]
+    for path in re.findall(r"^mem_\w{16}  me/(\S+)$", out, re.MULTILINE):
+        assert any(text in (site.me / path).read_text() for text in site.said | site.spoken)
     config = load(site.home.config_path.read_text())
     for limit in re.findall(r"^search.limit: (\d+)$", out, re.MULTILINE):
         assert config["search"]["limit"] == int(limit)
@@ -232,11 +284,17 @@ def whole(site: Site) -> None:
             continue
         front = frontmatter.read(text)
         assert front.problem is None, path
+        if "sha256" not in front.fields:
+            assert any(one in text for one in site.said | site.spoken), path
+            continue
         assert site.texts[front.fields["sha256"]] in text[front.body :], path
 
 
 def complete(site: Site) -> None:
-    """Every document has the file that it was made from; none is there twice."""
+    """Every document has the file that it was made from; nothing is there twice."""
+    notes = [path.read_text() for path in site.me.rglob("*.md") if ".trash" not in path.parts]
+    for sentence in site.said:
+        assert sum(sentence in text for text in notes) == 1, sentence
     hashes = []
     for note in site.notes:
         fields = frontmatter.read(note.read_text()).fields

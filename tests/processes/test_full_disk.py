@@ -19,15 +19,20 @@ from tests.processes.site import (
     Arguments,
     Kind,
     Site,
+    checkpoint,
     complete,
     delete,
     describe,
     djinn_does,
+    hold,
     index,
     ingest,
+    promote,
     rebuild,
+    remember,
     remove,
     reprocess,
+    revise,
     setting,
     whole,
 )  # fmt: skip
@@ -53,7 +58,8 @@ def delete_known(site: Site) -> Arguments:
     return arguments
 
 
-WRITERS = (index, rebuild, first_index, ingest, reprocess, delete_known, remove, setting, describe)
+WRITERS = (index, rebuild, first_index, ingest, reprocess, delete_known, remove, setting, describe,
+           remember, revise, checkpoint, hold, promote)  # fmt: skip
 
 
 def made(root: Path, server: ModelServer, incoming: Path) -> Site:

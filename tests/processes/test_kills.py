@@ -28,10 +28,14 @@ from tests.processes.site import (
     delete,
     djinn_does,
     first_opening,
+    hold,
     ingest,
     kept,
+    promote,
+    remember,
     remove,
     reprocess,
+    revise,
     scary_here,
     watch,
     whole,
@@ -109,8 +113,8 @@ def bombard(site: Site, shots: int, *, compare: int) -> None:
         assert hashlib.sha256(source.read_bytes()).hexdigest() == fields["sha256"]
 
 
-def test_a_dozen_kills(site: Site) -> None:
-    bombard(site, 12, compare=6)
+def test_a_kill_of_each_kind(site: Site) -> None:
+    bombard(site, len(KINDS), compare=8)
 
 
 @pytest.mark.soak
@@ -166,11 +170,13 @@ def step_by_step(site: Site, kind: Kind, stride: int) -> None:
 
 
 def test_a_kill_before_some_steps_on_the_disk(site: Site) -> None:
-    for kind in (ingest, reprocess, delete, remove):
+    for kind in (ingest, reprocess, delete, remove, remember, revise):
         step_by_step(site, kind, 29)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("kind", [ingest, reprocess, delete, remove])
+@pytest.mark.parametrize(
+    "kind", [ingest, reprocess, delete, remove, remember, revise, hold, promote]
+)
 def test_a_kill_before_each_step_on_the_disk(site: Site, kind: Kind) -> None:
     step_by_step(site, kind, 1)

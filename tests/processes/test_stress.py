@@ -35,7 +35,7 @@ def stress(home: Home, tmp_path: Path, *, seconds: float, writers: int, readers:
 
 
 def test_some_processes_for_some_seconds(home: Home, tmp_path: Path) -> None:
-    stress(home, tmp_path, seconds=6, writers=5, readers=3)
+    stress(home, tmp_path, seconds=6, writers=6, readers=2)
 
 
 @pytest.mark.soak
