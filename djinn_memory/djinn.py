@@ -1,4 +1,4 @@
-"""Djinn: opens a home's parts when they are needed and wires them; every front end calls it."""
+"""Djinn: one object with everything that a home can do; every front end calls it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from djinn_memory import home as homes
-from djinn_memory.errors import Changed, DjinnError, Unavailable
-from djinn_memory.home import Home
+from djinn_memory.errors import Changed, DjinnError
+from djinn_memory.memories.verbs import Verbs
 from djinn_memory.models import (
     Expand,
     Filters,
     IndexReport,
     Mode,
-    Problem,
     ProgressCallback,
     SearchResult,
     Vault,
@@ -25,23 +24,17 @@ from djinn_memory.models import (
 from djinn_memory.store.mending import mending, setting_aside, store_errors
 
 if TYPE_CHECKING:
-    import apsw
-
-    from djinn_memory.embedding.choice import Models
     from djinn_memory.memories.catalogue import Detail, Entry, Known, Stats
     from djinn_memory.memories.documents import Documents
+    from djinn_memory.memories.purge import Purged
     from djinn_memory.memories.status import Status
-    from djinn_memory.store.state import State
     from djinn_memory.upkeep.doctor import Diagnosis
+    from djinn_memory.upkeep.maintain import Maintained
     from djinn_memory.watch.heard import Heard, Tell
 
 
-class Djinn:
-    """One home, opened. Cheap to make: files, models and databases open on first use."""
-
-    def __init__(self, home: Home, progress: ProgressCallback = silent) -> None:
-        self.home = home
-        self._progress = progress
+class Djinn(Verbs):
+    """One home and all that can be done with it."""
 
     @classmethod
     def open(cls, place: str | Path | None = None, progress: ProgressCallback = silent) -> Djinn:
@@ -49,47 +42,11 @@ class Djinn:
         return cls(homes.discover(place), progress)
 
     @cached_property
-    def problems(self) -> list[Problem]:
-        """What went wrong beside the answers; a search and an index run report their own too."""
-        return [
-            Problem(str(self.home.config_path), f"not trusted with {one}; run `djinn trust`")
-            for one in self.home.untrusted
-        ]
-
-    @cached_property
-    def models(self) -> Models:
-        """What embeds and what reranks."""
-        from djinn_memory.embedding.choice import Models
-
-        return Models(self.home, self._progress)
-
-    @cached_property
-    def _state(self) -> State:
-        from djinn_memory.store.state import State
-
-        return State(self.home, self.problems)
-
-    @property
-    def _index(self) -> apsw.Connection:
-        return self._state.index
-
-    @cached_property
     def documents(self) -> Documents:
         """Files that became notes."""
         from djinn_memory.memories.documents import Documents
 
-        return Documents(self._state, self.models, self._fresh_scope, self._progress)
-
-    def _remake(self) -> None:
-        from djinn_memory.indexing.refresh import remake
-
-        remake(self._state, self.models, self._progress)
-
-    def close(self) -> None:
-        """Release the files of the home; the next call opens them again."""
-        # Where the settings are broken there is nothing to be closed, and asking would raise.
-        if "_state" in self.__dict__:
-            self._state.close()
+        return Documents(self)
 
     @setting_aside
     def index(self, vaults: Sequence[str] = (), *, rebuild: bool = False) -> IndexReport:
@@ -133,6 +90,7 @@ class Djinn:
         limit: int | None = None,
         rerank: bool | None = None,
         expand: Expand | None = None,
+        expired: bool = False,
     ) -> SearchResult:
         """Find what answers `text` in the vaults that `agent` sees.
 
@@ -140,31 +98,50 @@ class Djinn:
         `search.sweep_notes`. Whatever keeps the meaning leg from answering is a problem in the
         result, and words answer. `rerank` and `expand` say otherwise than `search.rerank` and
         `search.expand`; where they fail the answer is that without them, and a problem.
+        What has expired answers only if asked for.
         `UsageError` when there is nothing to search for, or nothing to rerank with.
         """
         from djinn_memory.search.ask import How, ask
 
-        how = How(mode, limit, rerank, expand)
+        how = How(mode, limit, rerank, expand, expired=expired)
         chosen = self.home.agent(agent)
         return ask(self._state, self.models, text, filters or Filters(), chosen, how)
 
     @mending
     def entries(
-        self, filters: Filters | None = None, *, agent: str | None = None, limit: int = 50
+        self,
+        filters: Filters | None = None,
+        *,
+        agent: str | None = None,
+        limit: int = 50,
+        skip: int = 0,
+        expired: bool = False,
     ) -> list[Entry]:
-        """Memories in the vaults that `agent` sees, newest first."""
+        """Memories in the vaults that `agent` sees, newest first, without the `skip` newest.
+
+        Those that have expired are among them only if asked for.
+        """
+        from datetime import UTC, datetime
+
         from djinn_memory.memories.catalogue import entries
+        from djinn_memory.search.filters import valid
         from djinn_memory.store.sqlite import snapshot
 
         filters = filters or Filters()
         vaults = self._fresh_scope(agent, filters)
         with snapshot(self._index):
-            return entries(self._index, filters, vaults, limit)
+            if not expired:
+                filters = valid(self._index, filters, datetime.now(UTC))
+            return entries(self._index, filters, vaults, limit, skip)
 
     @mending
     def show(self, name: str, *, agent: str | None = None) -> tuple[Detail, str]:
-        """A memory by id, path or title, and its text as it stands on the disk now."""
+        """A memory by id, path or title, and its text as it stands on the disk now.
+
+        That is a use of it, as far as the ledger can be written.
+        """
         from djinn_memory.memories.catalogue import detail, find
+        from djinn_memory.memories.rating import opened
         from djinn_memory.notes import vault as disk
         from djinn_memory.notes.text import decode
         from djinn_memory.store.sqlite import snapshot
@@ -173,7 +150,19 @@ class Djinn:
         with snapshot(self._index):
             found = detail(self._index, find(self._index, name, vaults), vaults)
         vault = next(vault for vault in vaults if vault.name == found.entry.vault)
-        return found, decode(disk.read(vault, found.entry.path))[0]
+        text = decode(disk.read(vault, found.entry.path))[0]
+        self.problems += opened(self._state, found.entry, self.home.agent(agent))
+        return found, text
+
+    @mending
+    def neighbours(self, name: str, *, agent: str | None = None) -> Detail:
+        """The memory that `name` means, with its links both ways; it does not count as read."""
+        from djinn_memory.memories.catalogue import detail, find
+        from djinn_memory.store.sqlite import snapshot
+
+        vaults = self._fresh_scope(agent, Filters())
+        with snapshot(self._index):
+            return detail(self._index, find(self._index, name, vaults), vaults)
 
     @mending
     def find(self, name: str, *, agent: str | None = None) -> Entry:
@@ -187,25 +176,43 @@ class Djinn:
 
     @mending
     def delete(self, entry: Entry) -> Path:
-        """Move a note to its vault's `.trash/`; returns where it lies now.
+        """Move a note to its vault's `.trash/`, with its versions; returns where it lies now.
 
         Raises `Changed` when it is not what it was when `find` found it.
         """
-        from djinn_memory.indexing.indexer import resolve_links
-        from djinn_memory.store.index import memories
-        from djinn_memory.store.sqlite import transaction
+        from djinn_memory.indexing.refresh import take_out
+        from djinn_memory.memories.versions import versions
+        from djinn_memory.notes import vault as disk
 
         vault = next(vault for vault in self.home.vaults if vault.name == entry.vault)
         with self._state.vault_lock(vault):
             if entry.digest and self._digest(entry) not in (entry.digest, b""):
                 raise Changed(vault.root / entry.path)
+            before = [one for one in versions(vault, entry.path) if not disk.trashed(one)]
             place = self._trash(vault, entry)
-        # The note is gone, whether or not the index can be told now: a hit's file is looked for.
-        with contextlib.suppress(Unavailable), self._state.lock(timeout=1):
-            with transaction(self._index):
-                memories.forget(self._index, vault, entry.path)
-            resolve_links(self._index, self.home.vaults, self.home.config.exclude)
+            for path in before:
+                disk.trash(vault, path)
+        take_out(self._state, vault, [entry.path, *before])
         return place
+
+    @mending
+    def purge(
+        self,
+        name: str,
+        *,
+        agent: str | None = None,
+        dry_run: bool = False,
+        seen: Purged | None = None,
+    ) -> Purged:
+        """Remove a memory for good, with its versions, copies, vectors and what the ledger quotes.
+
+        `name` may mean one in the trash. With `dry_run` only say what would go; given that answer
+        as `seen`, `Refused` where something else would go by now.
+        """
+        from djinn_memory.memories.purge import purge
+
+        vaults = self._fresh_scope(agent, Filters())
+        return purge(self._state, vaults, name, dry_run=dry_run, seen=seen)
 
     def _trash(self, vault: Vault, entry: Entry) -> Path:
         from djinn_memory.notes import vault as disk
@@ -250,6 +257,18 @@ class Djinn:
         index = self._index if self.home.index_path.exists() else None
         return status(self.home, index, self.problems)
 
+    @mending
+    def maintain(self, only: Sequence[str] = (), *, dry_run: bool = False) -> Maintained:
+        """Do what a home wants done now and then, or only the tasks named.
+
+        `promote` makes notes of short-term entries that were used often, `expire` marks memories
+        whose time is over. With `dry_run` this tells
+        what would be done, and does nothing.
+        """
+        from djinn_memory.upkeep.maintain import maintain
+
+        return maintain(self._state, self.models, only, dry_run=dry_run)
+
     def doctor(self, *, fix: bool = False) -> Diagnosis:
         """Look at everything the home needs; with `fix` mend what is safe. See `upkeep.doctor`."""
         from djinn_memory.upkeep.doctor import examine
@@ -257,7 +276,7 @@ class Djinn:
         return examine(self.home, fix=fix, progress=self._progress)
 
     def known(self, what: Known, *, agent: str | None = None) -> list[str]:
-        """The tags, types or titles that `agent` sees in the index as it stands.
+        """The tags, types, titles or the like that `agent` sees in the index as it stands.
 
         For completion: quick, and makes nothing. Empty where there is no index to read.
         """
@@ -270,15 +289,3 @@ class Djinn:
                 return known(connection, what, vaults)
         except store_errors():
             return []
-
-    def _fresh_scope(self, agent: str | None, filters: Filters) -> tuple[Vault, ...]:
-        from djinn_memory.indexing.refresh import settle_links, sweep
-
-        vaults = self.home.scope(self.home.agent(agent), filters.vaults)
-        pending, problems = sweep(self._state, vaults)
-        self.problems += problems
-        if pending:
-            why = f"{pending:,} changed notes are not read yet; run `djinn index`"
-            self.problems.append(Problem("index", why))
-        settle_links(self._state)
-        return vaults

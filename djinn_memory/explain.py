@@ -79,10 +79,10 @@ def describe(kind: Any) -> str:
     if typing.get_origin(bare) is Literal:
         return "one of " + ", ".join(map(str, typing.get_args(bare)))
     meta = metas[0] if metas else Meta()
-    if bare is int:
-        return f"a whole number from {meta.ge} to {meta.le}"
-    if bare is float:
-        return f"a number from {meta.ge} to {meta.le}"
+    if bare in (int, float):
+        least = f"from {meta.ge}" if meta.gt is None else f"above {meta.gt}"
+        most = f"to {meta.le}" if meta.lt is None else f"to below {meta.lt}"
+        return f"{'a whole' if bare is int else 'a'} number {least} {most}"
     if bare is bool:
         return "true or false"
     if bare is str:

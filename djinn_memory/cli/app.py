@@ -16,12 +16,22 @@ from djinn_memory.cli.commands import (
     config,
     doctor,
     document,
+    fact,
+    gap,
     home,
     ingest,
+    maintain,
+    mcp,
     memory,
+    recall,
+    remember,
+    score,
+    session,
+    summary,
     trust,
     vault,
     watch,
+    working,
 )
 from djinn_memory.cli.output import clean, talk
 from djinn_memory.errors import DjinnError
@@ -82,14 +92,24 @@ def common(
 
 
 home.register(app)
+remember.register(app)
+recall.register(app)
+session.register(app)
 watch.register(app)
 doctor.register(app)
 trust.register(app)
+maintain.register(app)
 ingest.register(app)
+mcp.register(app)
 app.add_typer(memory.app, name="memory")
+app.add_typer(fact.app, name="fact")
+app.add_typer(summary.app, name="summary")
+app.add_typer(gap.app, name="gap")
+app.add_typer(score.app, name="score")
 app.add_typer(document.app, name="document")
 app.add_typer(vault.app, name="vault")
 app.add_typer(agent.app, name="agent")
+app.add_typer(working.app, name="working")
 app.add_typer(config.app, name="config")
 
 

@@ -7,6 +7,7 @@ there are no values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -38,7 +39,8 @@ def _of_home(what: Callable[[Djinn, Line], Iterable[str]]) -> Source:
 
         line: Line = ctx.obj
         try:
-            return list(what(Djinn.open(line.home), line))
+            with closing(Djinn.open(line.home)) as djinn:
+                return list(what(djinn, line))
         except (DjinnError, OSError):
             return []
 
@@ -94,12 +96,32 @@ keys = _of_home(_keys)
 tags = _of_home(lambda djinn, line: djinn.known("tag", agent=line.agent))
 titles = _of_home(lambda djinn, line: djinn.known("title", agent=line.agent))
 documents = _of_home(lambda djinn, line: djinn.known("document", agent=line.agent))
+facts = _of_home(lambda djinn, line: djinn.known("fact", agent=line.agent))
+fact_categories = _of_home(lambda djinn, line: djinn.known("category", agent=line.agent))
+fact_keys = _of_home(lambda djinn, line: djinn.known("key", agent=line.agent))
 _types = _of_home(lambda djinn, line: djinn.known("type", agent=line.agent))
+
+
+def _working_keys(djinn: Djinn, line: Line) -> Iterable[str]:
+    return {one.key for one in djinn.working.list(agent=line.agent, every=True)}
+
+
+working_keys = _of_home(_working_keys)
+working_tasks = _of_home(
+    lambda djinn, line: (t.task for t in djinn.working.tasks(agent=line.agent))
+)
 
 
 def types(ctx: typer.Context) -> list[str]:
     """The types of the index and those that djinn knows."""
     return sorted({*_types(ctx), *(kind for kinds in PLANES.values() for kind in kinds)})
+
+
+def fact_sources(ctx: typer.Context) -> list[str]:
+    """The sources of facts for which it is known how sure they are."""
+    from djinn_memory.memories.fact_notes import SURE
+
+    return list(SURE)
 
 
 def _models(djinn: Djinn, line: Line) -> Iterable[str]:
@@ -109,6 +131,28 @@ def _models(djinn: Djinn, line: Line) -> Iterable[str]:
 
 
 models = _of_home(_models)
+
+
+def chores() -> list[str]:
+    """What `djinn maintain` can do."""
+    from djinn_memory.upkeep.maintain import TASKS
+
+    return list(TASKS)
+
+
+def _gaps(djinn: Djinn, line: Line) -> Iterable[str]:
+    from djinn_memory.store.ledger.reading import open_gaps
+
+    return open_gaps(djinn.home.ledger_path, djinn.home.agent(line.agent))
+
+
+gaps = _of_home(_gaps)
+profiles = _of_home(lambda djinn, line: ["auto", *djinn.home.config.recall.profiles])
+
+
+def requests() -> list[str]:
+    """What names a recall without its id."""
+    return ["last"]
 
 
 def planes() -> list[str]:

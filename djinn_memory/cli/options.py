@@ -59,11 +59,16 @@ Where = Annotated[
     typer.Option("--where", help="Only notes whose front matter says status=active or the like.",
                  metavar="KEY=VALUE"),
 ]  # fmt: skip
+Expired = Annotated[bool, typer.Option("--expired", help="Those that have expired, too.")]
 Limit = Annotated[
     int | None, typer.Option("--limit", "-n", min=1, max=1000, help="How many at most.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+AllowSecret = Annotated[
+    bool,
+    typer.Option("--allow-secret", help="Write what looks like a key or a password, too."),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 
 
@@ -99,6 +104,30 @@ def _surprises(*, quiet: bool) -> ProgressCallback:
             show(progress)
 
     return tell
+
+
+def text_or_stdin(text: str) -> str:
+    """`text`, or for `-` what stands on stdin; `UsageError` when that is no text."""
+    if text != "-":
+        return text
+    import sys
+
+    from djinn_memory.errors import UsageError
+    from djinn_memory.notes.walk import MAX_BYTES
+
+    interruptible()
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    try:
+        read = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("stdin is not UTF-8 text; convert it first") from None
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"stdin has more than {MAX_BYTES:,} bytes; split the text")
+    if "\0" in read:
+        raise UsageError("stdin is binary, not text")
+    if not read.strip():
+        raise UsageError("nothing came on stdin; pipe a text into it")
+    return read
 
 
 def confirmed(question: str, yes: bool, *, about: str, doing: str) -> bool:

@@ -83,7 +83,7 @@ def columns(rows: Sequence[Sequence[str]], *, head: Sequence[str] = ()) -> None:
 
 def count(number: int, noun: str) -> str:
     """`1 note`, `2 notes`."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeo" else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
 
 

@@ -1,4 +1,4 @@
-"""The program's entry: a search loads its model while the command line is still being read."""
+"""The program's entry: what needs the model loads it while the command line is still being read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ import re
 import signal
 import sys
 from contextlib import suppress
+
+_EMBEDS = re.compile(
+    r"(?:^| )(?:memory search|remember|recall|wake .*--task|checkpoint|sleep|fact (?:set|search))\b"
+)
+"""Commands that need the model."""
 
 INTERRUPTED = "interrupted; what was done is kept, run the command again to go on"
 
@@ -56,8 +61,8 @@ def _end(*_: object) -> None:
 
 
 def _embeds(line: str) -> bool:
-    """Whether a command line looks like a search by meaning; a wrong guess costs only time."""
-    return "memory search " in line and not re.search(r"--mode[ =]words|--help| -h\b", line)
+    """Whether a command line looks as if it embedded a text; a wrong guess costs only time."""
+    return bool(_EMBEDS.search(line)) and not re.search(r"--mode[ =]words|--help| -h\b", line)
 
 
 def _warm() -> None:

@@ -61,7 +61,7 @@ class Detail(Struct, frozen=True):
     problem: str | None
 
 
-Known = Literal["tag", "type", "title", "document"]
+Known = Literal["tag", "type", "title", "document", "fact", "category", "key"]
 
 
 class Stats(Struct, frozen=True):
@@ -98,14 +98,21 @@ _ENTRY = (
 
 
 def entries(
-    connection: apsw.Connection, filters: Filters, vaults: Sequence[Vault], limit: int
+    connection: apsw.Connection,
+    filters: Filters,
+    vaults: Sequence[Vault],
+    limit: int,
+    skip: int = 0,
 ) -> list[Entry]:
-    """Memories that satisfy `filters` and are still on the disk, newest first."""
+    """Memories that satisfy `filters` and are still on the disk, newest first.
+
+    The first `skip` of them are left out.
+    """
     numbered = vault_ids(connection, vaults)
     where, values = condition(filters, numbered)
     found = rows(connection, f"{_ENTRY} where {where} order by date desc, path", values)
     present = (row for row in found if on_disk(numbered[row[5]], row[6]))
-    return [_entry(connection, row, numbered) for row in islice(present, limit)]
+    return [_entry(connection, row, numbered) for row in islice(present, skip, skip + limit)]
 
 
 def find(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> Entry:
@@ -128,6 +135,12 @@ def find(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> Ent
             f"no note {name!r}; give an id, a path or a title as `djinn memory list` shows them"
         )
     return _entry(connection, found[0], numbered)
+
+
+def entry_of(connection: apsw.Connection, note_id: int, vaults: Sequence[Vault]) -> Entry:
+    """The memory of a note of these vaults."""
+    [row] = rows(connection, f"{_ENTRY} where note.id = ?", (note_id,))
+    return _entry(connection, row, vault_ids(connection, vaults))
 
 
 def detail(connection: apsw.Connection, entry: Entry, vaults: Sequence[Vault]) -> Detail:
@@ -157,6 +170,10 @@ def known(connection: apsw.Connection, what: Known, vaults: Sequence[Vault]) -> 
     if what == "tag":
         source += " join tag on tag.memory_id = memory.id"
     column: str = what
+    if what in ("fact", "category", "key"):
+        where, column = f"{where} and type = 'fact'", "title" if what == "fact" else "value"
+    if what in ("category", "key"):
+        source += f" join field on field.memory_id = memory.id and field.key = '{what}'"
     if what == "document":
         source += " join field on field.memory_id = memory.id and key = 'filename'"
         where, column = f"{where} and plane = 'documents'", "value"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,22 +15,21 @@ from djinn_memory.documents.sources import Source
 from djinn_memory.errors import DjinnError, NotFound, Refused, Unavailable, UsageError
 from djinn_memory.memories import filed
 from djinn_memory.memories.filed import DocumentEntry, Filed
-from djinn_memory.models import Filters, Problem, ProgressCallback, Strategy, Vault
+from djinn_memory.memories.opened import Noun
+from djinn_memory.models import Filters, Problem, Strategy, Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.pages import pages
+from djinn_memory.secrets import guard
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.mending import mending
-from djinn_memory.store.state import State
 
 if TYPE_CHECKING:
-    from djinn_memory.embedding.choice import Models
     from djinn_memory.memories.wish import Ask, IngestReport, Tell, Wish
 
 Entries: TypeAlias = list[DocumentEntry]
 Paths: TypeAlias = list[Path]
-Scope = Callable[[str | None, Filters], tuple[Vault, ...]]
 
 
 class Shown(Struct, frozen=True):
@@ -52,21 +51,8 @@ class Reprocessed(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-class Documents:
-    """The documents of a home. `scope` gives the vaults that an agent sees, looked around in."""
-
-    def __init__(
-        self, state: State, models: Models, scope: Scope, progress: ProgressCallback
-    ) -> None:
-        self._state = state
-        self._models = models
-        self._scope = scope
-        self._progress = progress
-
-    def _remake(self) -> None:
-        from djinn_memory.indexing.refresh import remake
-
-        remake(self._state, self._models, self._progress)
+class Documents(Noun):
+    """The documents of a home."""
 
     @mending
     def ingest(
@@ -150,7 +136,10 @@ class Documents:
 
     @mending
     def reprocess(self, name: str, wish: Wish, *, agent: str | None = None) -> Reprocessed:
-        """Cut a document as `wish` says, and index it; its text stays as it is in the note."""
+        """Cut a document as `wish` says, and index it; its text stays as it is in the note.
+
+        `Refused` where that looks as if it held a secret, unless the wish allows it.
+        """
         from djinn_memory.memories.filing import plan_fields
         from djinn_memory.memories.ingest import index, plan_of
 
@@ -164,6 +153,12 @@ class Documents:
 
         def cut(data: bytes) -> bytes:
             note = parse(found.path, data, found.vault.dialect)
+            guard(
+                note.text,
+                what=f"{found.vault.name}/{found.path}",
+                settings=self._state.home.config.secrets,
+                allow=wish.allow_secret,
+            )
             fields = plan_fields(plan, note.text[note.body :], self._models.name)
             fields["processed_at"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             for key, value in fields.items():

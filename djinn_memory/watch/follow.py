@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from queue import Empty
 
 import apsw
@@ -12,7 +11,7 @@ import apsw
 from djinn_memory.config import user_path
 from djinn_memory.embedding.choice import Models
 from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable
-from djinn_memory.files import expand, place
+from djinn_memory.files import expand, mark, place
 from djinn_memory.home import Home
 from djinn_memory.indexing.indexer import movements, outdated
 from djinn_memory.indexing.scan import RACY_NS
@@ -234,7 +233,7 @@ class _Watch:
             self._warn(f"the settings of before still hold: {error}")
 
     def _marks(self) -> object:
-        return [_mark(path) for path in (self._home.config_path, user_path())]
+        return [mark(path) for path in (self._home.config_path, user_path())]
 
     def _work(self) -> None:
         if self._ended:
@@ -340,12 +339,3 @@ class _Watch:
 
 def _since(began: float) -> str:
     return f"{time.monotonic() - began:.1f} s"
-
-
-def _mark(path: Path) -> object:
-    """Another one after the file was written, replaced or removed."""
-    try:
-        info = path.stat()
-    except OSError:
-        return None
-    return info.st_ino, info.st_size, info.st_mtime_ns

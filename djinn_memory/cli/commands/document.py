@@ -145,6 +145,7 @@ def reprocess(
     chunk_overlap: ChunkOverlap = None,
     model_context: ModelContext = None,
     agent: options.Agent = None,
+    allow_secret: options.AllowSecret = False,
     json: options.Json = False,
 ) -> None:
     """Cut a document anew; its text stays as it is in the note, with what you changed there."""
@@ -155,6 +156,7 @@ def reprocess(
         chunk_size=chunk_size,
         chunk_overlap=chunk_overlap,
         model_context=model_context,
+        allow_secret=allow_secret,
     )
     with output.progress_line(json) as progress:
         djinn = options.open_djinn(ctx, progress)

@@ -93,6 +93,7 @@ def ingest(
     ocr: Annotated[
         bool, typer.Option("--ocr", help="Let ocrmypdf read pages that are pictures.")
     ] = False,
+    allow_secret: options.AllowSecret = False,
     json: options.Json = False,
 ) -> None:  # fmt: skip
     """Turn files into documents: notes with the whole text, found and cited by page.
@@ -117,7 +118,7 @@ def ingest(
             found.append(_piped(Path(folder), title))
         wish = _wish(
             vault, title, document_type, strategy, chunk_size, chunk_overlap, model_context,
-            password, ocr,
+            password, ocr, allow_secret,
         )  # fmt: skip
         with FileLines(json, _line) as lines:
             report = djinn.documents.ingest(
@@ -151,6 +152,7 @@ def _wish(
     model_context: str | None,
     password: str | None,
     ocr: bool,
+    allow_secret: bool,
 ) -> Wish:
     from djinn_memory.memories.wish import Wish
 
@@ -167,6 +169,7 @@ def _wish(
         model_context=model_context,
         password=password,
         ocr=ocr,
+        allow_secret=allow_secret,
     )
 
 

@@ -1,4 +1,4 @@
-"""djinn memory search, list, show, delete, stats."""
+"""djinn memory search, list, show, delete, purge, stats."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ def search(
     since: options.Since = None,
     until: options.Until = None,
     where: options.Where = None,
+    expired: options.Expired = False,
     mode: Annotated[
         Mode | None, typer.Option("--mode", help="Both legs, or one of them.", show_default=False)
     ] = None,
@@ -117,6 +118,7 @@ def search(
         limit=limit,
         rerank=rerank,
         expand=expand.value if expand else None,
+        expired=expired,
     )
     if json:
         render.search_json(result)
@@ -141,6 +143,7 @@ def list_memories(
     since: options.Since = None,
     until: options.Until = None,
     where: options.Where = None,
+    expired: options.Expired = False,
     json: options.Json = False,
 ) -> None:
     """List memories, newest first."""
@@ -148,7 +151,7 @@ def list_memories(
         vaults=vaults, types=types, tags=tags, planes=planes, since=since, until=until, where=where
     )
     djinn = options.open_djinn(ctx)
-    entries = djinn.entries(asked, agent=agent, limit=limit or 50)
+    entries = djinn.entries(asked, agent=agent, limit=limit or 50, expired=expired)
     if json:
         from djinn_memory.cli.schemas.memory import MemoryList
 
@@ -201,6 +204,50 @@ def delete(
         talk("it stays where it is")
     else:
         say(f"moved {output.clean(place)} to {output.clean(str(moved))}")
+
+
+@app.command(
+    epilog="Examples: `djinn memory purge inbox/old-idea.md` · "
+    "`djinn memory purge mem_7k2m9q4dxw30hv5t --dry-run`"
+)
+def purge(
+    ctx: typer.Context,
+    name: Name,
+    agent: options.Agent = None,
+    yes: options.Yes = False,
+    dry_run: options.DryRun = False,
+    json: options.Json = False,
+) -> None:
+    """Remove a memory for good: the note, its earlier versions and its copies in the trash.
+
+    Its words go out of the index, its vectors out of the cache, its title and text out of what the
+    ledger quotes. What you keep elsewhere, in git or in a backup, is yours to clean.
+    """
+    djinn = options.open_djinn(ctx)
+    found = djinn.purge(name, agent=agent, dry_run=True)
+    about = f"{found.title}: {', '.join(found.files)} in {found.vault}"
+    done = not dry_run and options.confirmed("Remove it for good?", yes, about=about, doing="purge")
+    if done:
+        found = djinn.purge(name, agent=agent, seen=found)
+    problems = [*djinn.problems, *found.problems]
+    if json:
+        from msgspec.structs import asdict
+
+        from djinn_memory.cli.schemas.memory import MemoryPurge
+
+        output.as_json(MemoryPurge(**{**asdict(found), "problems": problems}, purged=done))
+    else:
+        output.problems(problems)
+        if not (done or dry_run):
+            talk("it stays where it is")
+        for path in found.files if done or dry_run else ():
+            place = output.clean(f"{found.vault}/{path}")
+            say(f"purged {place}" if done else f"would purge {place}")
+        if done:
+            gone = (found.vectors, "vector"), (found.events, "event"), (found.values, "value")
+            say(f"  with {', '.join(count(*one) for one in gone)}")
+    if found.problems:
+        raise typer.Exit(1)
 
 
 @app.command(epilog="Example: `djinn memory stats --vault notes --json`")

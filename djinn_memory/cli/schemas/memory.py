@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from djinn_memory.memories.catalogue import LinkEnd, Stats
+from djinn_memory.memories.purge import Purged
 from djinn_memory.models import Memory, Problem, SearchResult
 
 
@@ -54,6 +55,15 @@ class MemoryDelete(
     moved_to: Path | None
     """Where its file lies now; null when it stays, for `--dry-run` or a no to the question."""
     problems: Sequence[Problem] = ()
+
+
+class MemoryPurge(
+    Purged, frozen=True, tag="djinn.memory.purge/1", tag_field="schema", forbid_unknown_fields=True
+):
+    """A memory that was removed for good."""
+
+    purged: bool = False
+    """False for `--dry-run` or a no to the question: then all is there still."""
 
 
 class MemoryStats(

@@ -1,0 +1,26 @@
+"""What `djinn wake`, `checkpoint` and `sleep` print with `--json`."""
+
+from __future__ import annotations
+
+from djinn_memory.memories.remember import Remembered
+from djinn_memory.memories.wake import Awake
+
+
+class Wake(Awake, frozen=True, tag="djinn.wake/1", tag_field="schema", forbid_unknown_fields=True):
+    """The context to start with."""
+
+
+class Checkpoint(
+    Remembered,
+    frozen=True,
+    tag="djinn.checkpoint/1",
+    tag_field="schema",
+    forbid_unknown_fields=True,
+):
+    """The note that was written."""
+
+
+class Sleep(
+    Remembered, frozen=True, tag="djinn.sleep/1", tag_field="schema", forbid_unknown_fields=True
+):
+    """The handoff that was written."""

@@ -1,0 +1,77 @@
+"""Prompts that a person picks: for the start and for the end of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import mcp_types as types
+
+from djinn_memory.errors import UsageError
+from djinn_memory.mcp.context import Context
+
+PROMPTS = (
+    types.Prompt(
+        name="start_session",
+        title="Start a session with memory",
+        description="What the agent knew when it stopped, and how to use its memory.",
+        arguments=[
+            types.PromptArgument(
+                name="task", description="What this session is about.", required=False
+            )
+        ],
+    ),
+    types.Prompt(
+        name="end_session",
+        title="End a session",
+        description="Remember what matters of this session, then hand over to the next one.",
+        arguments=[],
+    ),
+)
+
+_HOW = """\
+Above is what your memory holds for this session. From here on:
+
+- Before you work on something, `recall` it; look up details with `search`; `read` whole notes.
+- When a decision is made, something is learned, or a preference or commitment is stated, \
+`remember` it at once: one memory for one thing, with its reason, in words that make sense \
+without this conversation.
+- After you used what `recall` gave, `rate` it; report what was missing as a gap.
+- At a good stopping point, `checkpoint`. At the end, `sleep`.
+"""
+
+_END = """\
+This session ends. Before it does:
+
+1. Go through what happened. For each decision (with its reason), lesson, preference, commitment \
+(with its date) and fact about people or projects that will matter in another session: `recall` \
+whether it is known, then `remember` it - new, or with `existing` set to append or revise. Leave \
+out what only mattered today, what stands in the code or documents anyway, and all secrets.
+2. `rate` what you recalled and did not rate yet.
+3. Call `sleep` with a summary of what was done, what is next, and what is blocked, so that the \
+next session can go on from there.
+
+Then say in two or three sentences what you remembered.
+"""
+
+
+def prompt(context: Context, name: str, given: Mapping[str, str]) -> str:
+    """The text of a prompt, with what the memory has to say to it."""
+    if name == "start_session":
+        _only(name, given, {"task"})
+        return f"{_known(context, given.get('task') or None)}\n\n---\n\n{_HOW}"
+    if name == "end_session":
+        _only(name, given, set())
+        return _END
+    known = ", ".join(one.name for one in PROMPTS)
+    raise UsageError(f"no prompt {name[:100]!r}; there are {known}")
+
+
+def _only(name: str, given: Mapping[str, str], known: set[str]) -> None:
+    for one in given.keys() - known:
+        raise UsageError(f"{name} takes no {one[:100]!r}")
+
+
+def _known(context: Context, task: str | None) -> str:
+    from djinn_memory.mcp.tools.sessions import Wake, wake, wake_text
+
+    return wake_text(wake(context, Wake(task)))

@@ -1,0 +1,70 @@
+"""Notes as resources: `djinn://vault/path`."""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import unquote_to_bytes
+
+import mcp_types as types
+
+from djinn_memory.errors import NotFound, UsageError
+from djinn_memory.mcp.answers import uri
+from djinn_memory.mcp.context import Context
+
+MARKDOWN = "text/markdown"
+
+PAGE = 200
+"""Resources of a page: a client that wants all of 5,000 notes asks 25 times."""
+
+TEMPLATE = types.ResourceTemplate(
+    name="note",
+    title="A note",
+    uri_template="djinn://{vault}/{+path}",
+    description="A note or document by its vault and path, such as "
+    "djinn://shared/decisions/use-postgres.md. Characters that a URI cannot hold are "
+    "percent-encoded.",
+    mime_type=MARKDOWN,
+)
+
+
+def page(context: Context, cursor: str | None) -> tuple[list[types.Resource], str | None]:
+    """Notes that the agent sees, the newest first, and the cursor of the page behind them."""
+    skip = 0
+    if cursor:
+        if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
+            raise UsageError("no such cursor; begin again without one")
+        skip = int(cursor)
+    found = context.djinn.entries(agent=context.agent, limit=PAGE + 1, skip=skip)
+    listed = [
+        types.Resource(
+            uri=uri(one.vault, one.path),
+            name=f"{one.vault}/{one.path}",
+            title=one.title.encode("utf-8", "replace").decode(),
+            description=one.type,
+            mime_type=MARKDOWN,
+            annotations=types.Annotations(last_modified=one.updated or one.created or one.date),
+        )
+        for one in found[:PAGE]
+    ]
+    return listed, str(skip + PAGE) if len(found) > PAGE else None
+
+
+def read(context: Context, address: str) -> str:
+    """The text of a note as it stands on the disk now; `NotFound` for all that is no note in scope.
+
+    What the agent may not see is not told from what is not there.
+    """
+    missing = NotFound(f"no resource {address[:500]!r}; resources/list shows what there is")
+    scheme, _, rest = address.partition("://")
+    vault, slash, path = rest.partition("/")
+    if scheme.lower() != "djinn" or not slash:
+        raise missing
+    vault, path = (os.fsdecode(unquote_to_bytes(part)) for part in (vault, path))
+    try:
+        detail, text = context.djinn.show(f"{vault}:{path}", agent=context.agent)
+    except (NotFound, UsageError):
+        raise missing from None
+    # A title can be written like a place too.
+    if (detail.entry.vault, detail.entry.path) != (vault, path):
+        raise missing
+    return text

@@ -1,0 +1,194 @@
+"""The MCP server: tools, resources and prompts over one `Djinn`."""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import mcp_types as types
+import msgspec
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from djinn_memory import __version__
+from djinn_memory.errors import DjinnError, Refused
+from djinn_memory.mcp import prompts, resources
+from djinn_memory.mcp.calls import Calls
+from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.tool import Tool
+from djinn_memory.mcp.tools import TOOLS
+
+T = TypeVar("T")
+Ctx = Any
+"""The SDK's context of a request, of which only the HTTP request is used."""
+
+INSTRUCTIONS = """\
+djinn is your long-term memory: Markdown notes that outlive this conversation, in your own vault \
+and in the one shared with other agents and people. A person reads and corrects them.
+
+Begin a session with `wake`. Before you work on something, `recall` what is known about it; \
+`search` looks up a detail; `read` gives a whole note. When you learn something that will matter \
+in another session - a decision and why, a lesson, a preference, a commitment - `remember` it at \
+once, in words that make sense without this conversation. `rate` what you recalled, so that what \
+helps comes first next time. End with `sleep`. Never store passwords or keys."""
+
+
+def server(context: Context, calls: Calls) -> Server[Any]:
+    """The server of one agent's memory, for any transport."""
+    asked = _Asked(calls, read_only=context.read_only)
+    return Server(
+        "djinn",
+        version=__version__,
+        title="djinn memory",
+        instructions=INSTRUCTIONS,
+        on_list_tools=asked.list_tools,
+        on_call_tool=asked.call_tool,
+        on_list_resources=asked.list_resources,
+        on_list_resource_templates=asked.list_templates,
+        on_read_resource=asked.read_resource,
+        on_list_prompts=asked.list_prompts,
+        on_get_prompt=asked.get_prompt,
+    )
+
+
+class _Asked:
+    """What a client may ask, each by a method of the protocol."""
+
+    def __init__(self, calls: Calls, *, read_only: bool) -> None:
+        self._calls = calls
+        self._read_only = read_only
+        self._tools = {tool.name: tool for tool in TOOLS}
+
+    async def list_tools(self, _: Ctx, __: Any) -> types.ListToolsResult:
+        offered = (one for one in TOOLS if not (self._read_only and one.writes is True))
+        return types.ListToolsResult(tools=[_described(one, self._read_only) for one in offered])
+
+    async def call_tool(
+        self, ctx: Ctx, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        given = params.arguments or {}
+        tool = self._tools.get(params.name)
+
+        def work(context: Context) -> types.CallToolResult:
+            if tool is None:
+                raise Refused(f"no tool {params.name[:100]!r}; there are {', '.join(self._tools)}")
+            return _answer(tool, context, given)
+
+        try:
+            return await self._calls.do(params.name, given, work, _client(ctx))
+        except DjinnError as error:
+            if tool is None:
+                raise MCPError(types.INVALID_PARAMS, _plain(str(error))) from None
+            text = types.TextContent(type="text", text=_in_arguments(_plain(str(error))))
+            return types.CallToolResult(content=[text], is_error=True)
+
+    async def list_resources(
+        self, ctx: Ctx, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        cursor = params.cursor if params else None
+        found, following = await self._do(
+            ctx,
+            "resources/list",
+            {"cursor": cursor},
+            lambda context: resources.page(context, cursor),
+        )
+        return types.ListResourcesResult(resources=found, next_cursor=following)
+
+    async def list_templates(self, _: Ctx, __: Any) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[resources.TEMPLATE])
+
+    async def read_resource(
+        self, ctx: Ctx, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = params.uri
+        text = await self._do(
+            ctx, "resources/read", {"uri": uri}, lambda context: resources.read(context, uri)
+        )
+        content = types.TextResourceContents(
+            uri=uri, mime_type=resources.MARKDOWN, text=_plain(text)
+        )
+        return types.ReadResourceResult(contents=[content])
+
+    async def list_prompts(self, _: Ctx, __: Any) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=list(prompts.PROMPTS))
+
+    async def get_prompt(self, ctx: Ctx, params: types.GetPromptRequestParams) -> Any:
+        name, given = params.name, dict(params.arguments or {})
+        text = await self._do(
+            ctx,
+            "prompts/get",
+            {"name": name, **given},
+            lambda context: prompts.prompt(context, name, given),
+        )
+        said = types.TextContent(type="text", text=_plain(text))
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=said)])
+
+    async def _do(
+        self, ctx: Ctx, what: str, given: dict[str, Any], work: Callable[[Context], T]
+    ) -> T:
+        """As `Calls.do`, with errors as the protocol tells them outside of tools."""
+        try:
+            return await self._calls.do(what, given, work, _client(ctx))
+        except DjinnError as error:
+            raise MCPError(types.INVALID_PARAMS, _plain(str(error))) from None
+
+
+def _client(ctx: Ctx) -> str | None:
+    """What tells the clients of one server over HTTP apart; None where the protocol has nothing."""
+    name: str | None = ctx.request.headers.get("mcp-session-id") if ctx.request else None
+    return name
+
+
+def _answer(tool: Tool[Any, Any], context: Context, given: dict[str, Any]) -> types.CallToolResult:
+    asked = tool.asked(given)
+    if tool.writing(asked):
+        context.may_write(tool.name)
+    answer = tool.run(context, asked)
+    text = types.TextContent(type="text", text=_plain(tool.text(answer)))
+    data = _plain(msgspec.to_builtins(answer, enc_hook=str))
+    return types.CallToolResult(content=[text], structured_content=data)
+
+
+def _described(tool: Tool[Any, Any], read_only: bool) -> types.Tool:
+    writes = bool(tool.writes) and not read_only
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema(read_only=read_only),
+        output_schema=tool.output_schema,
+        annotations=types.ToolAnnotations(
+            read_only_hint=not writes,
+            destructive_hint=writes and tool.removes,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _in_arguments(said: str) -> str:
+    """An error whose remedy is an option of the command line, with the tools' arguments instead."""
+    said = said.replace("give --allow-secret, or ", "")
+    said = re.sub(r"--(append|revise|new)\b", r"`existing: \1`", said)
+    said = re.sub(r"--(force)\b", r"`\1: true`", said)
+    return re.sub(r"--([a-z][\w-]*)", r"\1", said)
+
+
+def _plain(value: Any) -> Any:
+    """With half surrogate pairs, which no transport can carry, replaced."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_plain(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return value
+
+
+def warm(context: Context) -> None:
+    """Load what the first question would wait for."""
+    context.djinn.search("warm up", agent=context.agent, limit=1)
+    # What is there now stays: to look for garbage among it is a tenth of a second now and then.
+    gc.collect()
+    gc.freeze()

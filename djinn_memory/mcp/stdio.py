@@ -1,0 +1,25 @@
+"""Serves the one client that started the server, over stdin and stdout."""
+
+from __future__ import annotations
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from djinn_memory.mcp.calls import Calls, talk
+from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.server import server, warm
+
+
+def serve(context: Context) -> None:
+    """Serve until the client closes stdin."""
+    calls = Calls(context, talk)
+    calls.begin(warm)
+
+    async def run() -> None:
+        made = server(context, calls)
+        # From here on stdout is the protocol's: what else is written to it goes to stderr.
+        async with stdio_server() as (reading, writing):
+            await made.run(reading, writing, made.create_initialization_options())
+
+    anyio.run(run)
+    calls.close()

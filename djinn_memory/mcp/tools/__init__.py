@@ -1,0 +1,18 @@
+"""The tools, in the order in which a client lists them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from djinn_memory.mcp.tool import Tool
+from djinn_memory.mcp.tools import fact, judging, lookup, recall, remember, sessions, working
+
+TOOLS: tuple[Tool[Any, Any], ...] = (
+    *sessions.TOOLS,
+    recall.TOOL,
+    *judging.TOOLS,
+    *lookup.TOOLS,
+    remember.TOOL,
+    fact.TOOL,
+    working.TOOL,
+)

@@ -1,0 +1,143 @@
+"""The tools that tell djinn how well it served: ratings, and gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from djinn_memory.errors import UsageError
+from djinn_memory.mcp.answers import told
+from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.tool import Tool
+from djinn_memory.memories.gaps import Group, Suggestion
+from djinn_memory.memories.rating import Rated
+from djinn_memory.models import Problem
+from djinn_memory.store.ledger.reading import Gap as Missing
+
+Item = Annotated[int, Meta(ge=1, le=1000)] | Annotated[str, Meta(min_length=1, max_length=300)]
+Items = Annotated[list[Item], Meta(max_length=100)]
+Sentence = Annotated[str, Meta(min_length=1, max_length=2000)]
+
+
+class Rate(Struct, forbid_unknown_fields=True):
+    """Say which recalled memories helped, so that the next recall knows.
+
+    Use it after you worked with what `recall` gave: by rank, useful and not useful; name only what
+    you can judge. With `gap` say what you looked for in vain. Without ranks, rate memories by id
+    with `request` left out. Not for correcting a memory: `remember` with existing=revise.
+    Example: {"request": "last", "useful": [1, 3], "not_useful": [2], "gap": "why we left MySQL"}
+    """
+
+    request: Annotated[
+        Annotated[str, Meta(max_length=100)] | None,
+        Meta(description="The request_id of a recall, or last; left out, memories are named."),
+    ] = None
+    useful: Annotated[Items, Meta(description="Ranks, or ids, of what helped.")] = []
+    not_useful: Annotated[Items, Meta(description="Ranks, or ids, of what did not.")] = []
+    gap: Annotated[
+        Sentence | None, Meta(description="What was missing, in a sentence that stands by itself.")
+    ] = None
+    gap_query: Annotated[Sentence | None, Meta(description="What you asked for it.")] = None
+
+
+def rate(context: Context, asked: Rate) -> Rated:
+    """As `djinn rate`."""
+    ranks = any(isinstance(one, int) for one in (*asked.useful, *asked.not_useful))
+    return context.djinn.rate(
+        asked.request or ("last" if ranks else None),
+        useful=asked.useful,
+        not_useful=asked.not_useful,
+        gap=asked.gap,
+        gap_query=asked.gap_query,
+        agent=context.agent,
+        session=context.session,
+    )
+
+
+def rate_text(rated: Rated) -> str:
+    """A line for each."""
+    lines = [
+        f"- {'useful' if one.useful else 'not useful'}: {one.title} [{one.memory}]"
+        for one in rated.judged
+    ]
+    lines += [f"Noted as missing: {rated.gap_id}"] if rated.gap_id else []
+    return "\n".join(["Thank you.", *lines])
+
+
+class Gap(Struct, forbid_unknown_fields=True):
+    """Keep account of what you looked for in vain, until a note answers it.
+
+    Use it when the memory should have known something and did not: report (description, query).
+    list shows open gaps; when you learn the answer, `remember` it and close (gap, by). suggest
+    shows notes written since that may answer one. Not for things to do: `remember` a commitment.
+    Example: {"action": "report", "description": "who runs the staging server"}
+    """
+
+    action: Literal["report", "list", "close", "suggest"]
+    description: Annotated[
+        Sentence | None, Meta(description="What is missing, in a sentence that stands by itself.")
+    ] = None
+    query: Annotated[Sentence | None, Meta(description="What you asked for it.")] = None
+    gap: Annotated[
+        Annotated[str, Meta(max_length=100)] | None, Meta(description="The id of a gap: gap_...")
+    ] = None
+    by: Annotated[
+        Annotated[str, Meta(max_length=1000)] | None,
+        Meta(description="The note that answers it, by id, path or title."),
+    ] = None
+
+
+class Gaps(Struct):
+    """Gaps, as far as the action concerns them."""
+
+    reported: str | None = None
+    """The id of a gap that was told of."""
+    groups: Sequence[Group] = ()
+    """Open gaps, those about one thing together."""
+    closed: Missing | None = None
+    suggestions: Sequence[Suggestion] = ()
+    problems: Sequence[Problem] = ()
+
+
+def gap(context: Context, asked: Gap) -> Gaps:
+    """As `djinn gap`."""
+    djinn, own = context.djinn, context.agent
+    match asked.action:
+        case "report":
+            if asked.description is None:
+                raise UsageError("gap: report needs a description")
+            made = djinn.gaps.report(asked.description, query=asked.query, agent=own)
+            answer = Gaps(reported=made)
+        case "list":
+            answer = Gaps(groups=djinn.gaps.list(agent=own))
+        case "close":
+            if asked.gap is None:
+                raise UsageError("gap: close needs the id of a gap")
+            answer = Gaps(closed=djinn.gaps.close(asked.gap, by=asked.by, agent=own))
+        case "suggest":
+            answer = Gaps(suggestions=djinn.gaps.suggest(agent=own))
+    answer.problems = list(djinn.problems)
+    return answer
+
+
+def gap_text(answer: Gaps) -> str:
+    """A line for each."""
+    lines = [f"Reported as {answer.reported}."] if answer.reported else []
+    lines += [f"Closed: {answer.closed.description}"] if answer.closed else []
+    for group in answer.groups:
+        lines += [f"- {one.description} [{one.id}], since {one.created[:10]}" for one in group.gaps]
+    lines += [
+        f"- {one.gap.description} [{one.gap.id}] may be answered by {one.title} [{one.memory}]"
+        for one in answer.suggestions
+    ]
+    return "\n".join([*(lines or ["Nothing found."]), *told(answer.problems)])
+
+
+_NOTES = frozenset({"report", "close"})
+
+TOOLS = (
+    Tool("rate", "Rate what was recalled", Rate, Rated, rate, rate_text, writes=True),
+    Tool("gap", "What was missing", Gap, Gaps, gap, gap_text, writes=_NOTES),
+)

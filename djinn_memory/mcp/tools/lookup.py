@@ -1,0 +1,339 @@
+"""The tools that look things up: search, read, neighbours, list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from djinn_memory.errors import UsageError
+from djinn_memory.mcp.answers import Place, headline, place, told, uri
+from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.tool import Tool
+from djinn_memory.memories.catalogue import LinkEnd
+from djinn_memory.models import Filters, Hit, Problem
+from djinn_memory.notes.dates import spoken_date
+
+Name = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=1000,
+        description="An id (mem_...), `vault:path`, a path, a title or an alias.",
+    ),
+]
+Types = Annotated[
+    list[Annotated[str, Meta(max_length=100)]],
+    Meta(
+        max_length=20, description="Only memories of these types, such as decision, lesson, person."
+    ),
+]
+Tags = Annotated[
+    list[Annotated[str, Meta(max_length=200)]],
+    Meta(max_length=20, description="Only memories with one of these tags, such as project/myapp."),
+]
+Vaults = Annotated[
+    list[Annotated[str, Meta(max_length=64)]],
+    Meta(max_length=20, description="Only these vaults, such as shared; leave out for all."),
+]
+Day = Annotated[str, Meta(max_length=40)]
+Since = Annotated[Day, Meta(description="From this day on: 2026-03-01, 2026-03, 30d, yesterday.")]
+Until = Annotated[Day, Meta(description="Up to this day, included.")]
+
+PAGE = 20_000
+"""Characters of a note that are read at once unless more are asked for: about 5,000 tokens."""
+
+
+class Search(Struct, forbid_unknown_fields=True):
+    """Find passages in all notes and documents, by words and by meaning.
+
+    Use it to look something up: where a note says this, what a document says, whether something
+    was written down. It shows short passages with their place; `read` then gives a whole note.
+    Not for getting ready for a piece of work: `recall` weighs what proved useful, and gives whole
+    memories. Searching does not change how memories rank.
+    Example: {"query": "why did we choose PostgreSQL", "types": ["decision"]}
+    """
+
+    query: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=2000,
+            description="A question or words. "
+            '"a b" asks for the phrase, -word leaves out, tag:x type:x path:x filter.',
+        ),
+    ]
+    limit: Annotated[int, Meta(ge=1, le=50, description="How many passages at most.")] = 10
+    types: Types = []
+    tags: Tags = []
+    vaults: Vaults = []
+    since: Since = ""
+    until: Until = ""
+    mode: Annotated[
+        Literal["hybrid", "words", "meaning"],
+        Meta(description="Both ways of searching, or one of them."),
+    ] = "hybrid"
+
+
+class Passage(Place):
+    """A part of a note that answers."""
+
+    rank: int
+    score: float
+    lines: tuple[int, int]
+    heading: Sequence[str] = ()
+    page: int | None = None
+    text: str = ""
+
+
+class Found(Struct):
+    """The passages, the best first."""
+
+    passages: list[Passage]
+    confident: bool
+    """False when nothing found is likely to be what was asked for."""
+    suggestions: Sequence[str] = ()
+    problems: Sequence[Problem] = ()
+
+
+def search(context: Context, asked: Search) -> Found:
+    """As `djinn memory search`."""
+    result = context.djinn.search(
+        asked.query,
+        _filters(asked.types, asked.tags, asked.vaults, asked.since, asked.until),
+        agent=context.agent,
+        mode=asked.mode,
+        limit=asked.limit,
+    )
+    passages = [_passage(hit) for hit in result.hits]
+    return Found(passages, result.confident, result.suggestions, result.problems)
+
+
+def search_text(found: Found) -> str:
+    """The passages, numbered."""
+    parts = []
+    if not found.passages:
+        parts.append("Nothing found.")
+    elif not found.confident:
+        parts.append("Nothing found that surely answers; the nearest:")
+    if found.suggestions and not (found.passages and found.confident):
+        parts.append(f"Did you mean: {', '.join(found.suggestions)}?")
+    for one in found.passages:
+        where = f"{one.vault}/{one.path}, lines {one.lines[0]}-{one.lines[1]}"
+        where += f", page {one.page}" if one.page else ""
+        heading = f"\n   under {' > '.join(one.heading)}" if one.heading else ""
+        text = "\n".join(f"   {line}" for line in one.text.splitlines())
+        parts.append(f"{one.rank}. {headline(one)}\n   {where}{heading}\n{text}")
+    return "\n\n".join([*parts, *told(found.problems)])
+
+
+class Read(Struct, forbid_unknown_fields=True):
+    """Read a whole note or document, named by id, path or title.
+
+    Use it when `search`, `recall`, `list` or `neighbours` named a note and its full text matters.
+    A long one comes in parts: go on with `from_line`. Not for finding something: use `search`.
+    Reading a memory counts as having used it.
+    Example: {"name": "Project: MyApp"}
+    """
+
+    name: Name
+    from_line: Annotated[int, Meta(ge=1, le=10_000_000, description="Begin at this line.")] = 1
+    max_characters: Annotated[
+        int, Meta(ge=200, le=200_000, description="About how much at most.")
+    ] = PAGE
+
+
+class Note(Place):
+    """A note, or a part of one."""
+
+    uri: str
+    text: str
+    first_line: int
+    last_line: int
+    total_lines: int
+    problems: Sequence[Problem] = ()
+
+
+def read(context: Context, asked: Read) -> Note:
+    """As `djinn memory show`."""
+    djinn = context.djinn
+    detail, text = djinn.show(asked.name, agent=context.agent)
+    entry = detail.entry
+    lines = text.splitlines(keepends=True)
+    first = min(asked.from_line, len(lines) or 1)
+    last, size = first - 1, 0
+    for line in lines[first - 1 :]:
+        if size + len(line) > asked.max_characters and size:
+            break
+        last, size = last + 1, size + len(line)
+    part = "".join(lines[first - 1 : last])[: asked.max_characters]
+    return Note(
+        id=entry.id,
+        type=entry.type,
+        title=entry.title,
+        vault=entry.vault,
+        path=entry.path,
+        date=entry.date,
+        tags=entry.tags,
+        uri=uri(entry.vault, entry.path),
+        text=part,
+        first_line=first,
+        last_line=last,
+        total_lines=len(lines),
+        problems=list(djinn.problems),
+    )
+
+
+def read_text(note: Note) -> str:
+    """Where it is, and what it says."""
+    head = f"{headline(note)}\n{note.vault}/{note.path}"
+    rest = []
+    if note.first_line > 1 or note.last_line < note.total_lines:
+        head += f", lines {note.first_line}-{note.last_line} of {note.total_lines}"
+    if note.last_line < note.total_lines:
+        rest.append(f"(It goes on: read it with from_line={note.last_line + 1}.)")
+    return "\n\n".join([head, note.text, *rest, *told(note.problems)])
+
+
+class Neighbours(Struct, forbid_unknown_fields=True):
+    """Show what a note links to and what links to it.
+
+    Use it to follow a thread from a note that matters: the project a decision belongs to, what
+    builds on it. Not for finding notes about a subject: use `search`.
+    Example: {"name": "Project: MyApp"}
+    """
+
+    name: Name
+
+
+class Neighbour(Struct):
+    """A note at the other end of a link."""
+
+    title: str
+    vault: str | None
+    path: str | None
+    """Null where the link leads to no note that there is."""
+    line: int
+    """Where the link stands; 0 for a field of the front matter."""
+    field: str | None = None
+
+
+class Around(Struct):
+    """A note and its links."""
+
+    note: Place
+    links: list[Neighbour]
+    backlinks: list[Neighbour]
+    problems: Sequence[Problem] = ()
+
+
+def neighbours(context: Context, asked: Neighbours) -> Around:
+    """As the links of `djinn memory show`."""
+    djinn = context.djinn
+    detail = djinn.neighbours(asked.name, agent=context.agent)
+    return Around(
+        place(detail.entry),
+        [_neighbour(one) for one in detail.links],
+        [_neighbour(one) for one in detail.backlinks],
+        list(djinn.problems),
+    )
+
+
+def neighbours_text(around: Around) -> str:
+    """Both ways, a line each."""
+    parts = [headline(around.note)]
+    for label, ends in (("Links to", around.links), ("Linked from", around.backlinks)):
+        shown = [
+            f"- {one.title}" + (f" [{one.vault}:{one.path}]" if one.path else " (no such note)")
+            for one in ends
+        ]
+        parts.append("\n".join([f"{label}:", *(shown or ["- nothing"])]))
+    return "\n\n".join([*parts, *told(around.problems)])
+
+
+class List(Struct, forbid_unknown_fields=True):
+    """List memories, newest first, without a question.
+
+    Use it to see what there is lately, of a type, or under a tag. Not for finding something by
+    its content: use `search`.
+    Example: {"types": ["commitment"], "since": "30d"}
+    """
+
+    types: Types = []
+    tags: Tags = []
+    vaults: Vaults = []
+    since: Since = ""
+    until: Until = ""
+    limit: Annotated[int, Meta(ge=1, le=200, description="How many at most.")] = 50
+
+
+class Listed(Struct):
+    """Memories, the newest first."""
+
+    memories: list[Place]
+    problems: Sequence[Problem] = ()
+
+
+def listed(context: Context, asked: List) -> Listed:
+    """As `djinn memory list`."""
+    djinn = context.djinn
+    filters = _filters(asked.types, asked.tags, asked.vaults, asked.since, asked.until)
+    entries = djinn.entries(filters, agent=context.agent, limit=asked.limit)
+    return Listed([place(one) for one in entries], list(djinn.problems))
+
+
+def listed_text(answer: Listed) -> str:
+    """A line for each."""
+    lines = [f"- {headline(one)}" for one in answer.memories] or ["Nothing found."]
+    return "\n".join([*lines, *told(answer.problems)])
+
+
+TOOLS = (
+    Tool("search", "Search the memory", Search, Found, search, search_text),
+    Tool("read", "Read a note", Read, Note, read, read_text),
+    Tool("neighbours", "Links of a note", Neighbours, Around, neighbours, neighbours_text),
+    Tool("list", "List memories", List, Listed, listed, listed_text),
+)
+
+
+def _filters(
+    types: list[str], tags: list[str], vaults: list[str], since: str, until: str
+) -> Filters:
+    return Filters(
+        vaults=tuple(vaults),
+        types=tuple(types),
+        tags=tuple(tags),
+        since=_day("since", since),
+        until=_day("until", until),
+    )
+
+
+def _day(name: str, text: str) -> str | None:
+    found = spoken_date(text, datetime.now().astimezone()) if text else None
+    if text and found is None:
+        raise UsageError(f"{name}: {text!r} is no date; write 2026-03-01, 2026-03, 30d, yesterday")
+    return found
+
+
+def _passage(hit: Hit) -> Passage:
+    return Passage(
+        id=hit.id,
+        type=hit.type,
+        title=hit.title,
+        vault=hit.vault,
+        path=hit.path,
+        date=hit.date,
+        tags=hit.tags,
+        rank=hit.rank,
+        score=round(hit.score, 3),
+        lines=hit.lines,
+        heading=hit.heading,
+        page=hit.page_number,
+        text=hit.excerpt or hit.snippet,
+    )
+
+
+def _neighbour(link: LinkEnd) -> Neighbour:
+    return Neighbour(link.title or link.target, link.vault, link.path, link.line, link.field)

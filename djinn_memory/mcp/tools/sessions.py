@@ -1,0 +1,118 @@
+"""The tools of a session: its beginning, its checkpoints, its end."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from djinn_memory.mcp.answers import told
+from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.tool import Tool
+from djinn_memory.mcp.tools.remember import remember_text
+from djinn_memory.memories.bundle import markdown
+from djinn_memory.memories.remember import Remembered
+from djinn_memory.memories.wake import Awake
+
+Text = Annotated[str, Meta(max_length=20_000)]
+Points = Annotated[list[Text], Meta(max_length=100)]
+
+
+class Wake(Struct, forbid_unknown_fields=True):
+    """Begin a session: who you are, where the last one stopped, what is due, what holds.
+
+    Use it once, first of all, with the task if you know it. If the session before was never ended,
+    it gives its last checkpoint. Not in the middle of a session: use `recall`.
+    Example: {"task": "fix the login of MyApp", "budget": 2000}
+    """
+
+    task: Annotated[
+        Annotated[str, Meta(max_length=2000)] | None,
+        Meta(description="What this session is about, in a sentence."),
+    ] = None
+    budget: Annotated[
+        int, Meta(ge=200, le=50_000, description="Tokens that the answer may have.")
+    ] = 2000
+
+
+def wake(context: Context, asked: Wake) -> Awake:
+    """As `djinn wake`."""
+    djinn = context.djinn
+    awake = djinn.wake(agent=context.agent, task=asked.task, budget=asked.budget)
+    context.session = awake.session
+    return awake
+
+
+def wake_text(awake: Awake) -> str:
+    """The context as Markdown, with tools named where the command line's commands are."""
+    said = [re.sub(r"`djinn (\w+)[^`]*`", r"`\1`", one) for one in awake.suggestions]
+    awake = replace(awake, suggestions=tuple(said))
+    return "\n\n".join([markdown(awake), *told(awake.problems)])
+
+
+class Checkpoint(Struct, forbid_unknown_fields=True):
+    """Write down where the work stands, so that it is not lost if this session breaks off.
+
+    Use it at a good stopping point of long work, or before something risky. Not for knowledge that
+    outlives the task: `remember` that. Not at the end: use `sleep`.
+    Example: {"text": "login: tests written, two fail", "focus": "token refresh",
+    "decisions": ["keep the old cookie name"]}
+    """
+
+    text: Annotated[
+        str, Meta(min_length=1, max_length=20_000, description="What you are working on.")
+    ]
+    focus: Annotated[Text | None, Meta(description="What has your attention just now.")] = None
+    decisions: Annotated[Points, Meta(description="What was decided since the last one.")] = []
+
+
+def checkpoint(context: Context, asked: Checkpoint) -> Remembered:
+    """As `djinn checkpoint`."""
+    return context.djinn.checkpoint(
+        asked.text,
+        agent=context.agent,
+        focus=asked.focus,
+        decisions=asked.decisions,
+        session=context.session,
+    )
+
+
+class Sleep(Struct, forbid_unknown_fields=True):
+    """End the session with a handoff note, with which the next `wake` begins.
+
+    Use it once, when the work of this session is done or breaks off. First `remember` what should
+    be known for longer: a handoff is about where to go on. Not in between: use `checkpoint`.
+    Example: {"summary": "login works; refresh tokens rotate", "next": ["write the docs"],
+    "blocked": ["deploy waits for the new certificate"]}
+    """
+
+    summary: Annotated[
+        str, Meta(min_length=1, max_length=20_000, description="What was done, and how it stands.")
+    ]
+    next: Annotated[Points, Meta(description="What to do next, the first thing first.")] = []
+    blocked: Annotated[Points, Meta(description="What waits for something, and for what.")] = []
+
+
+def sleep(context: Context, asked: Sleep) -> Remembered:
+    """As `djinn sleep`."""
+    done = context.djinn.sleep(
+        asked.summary,
+        agent=context.agent,
+        following=asked.next,
+        blocked=asked.blocked,
+        session=context.session,
+    )
+    context.session = None
+    return done
+
+
+TOOLS = (
+    Tool("wake", "Begin a session", Wake, Awake, wake, wake_text),
+    Tool(
+        "checkpoint", "Mark where work stands", Checkpoint, Remembered, checkpoint, remember_text,
+        writes=True,
+    ),
+    Tool("sleep", "End a session", Sleep, Remembered, sleep, remember_text, writes=True),
+)  # fmt: skip

@@ -1,0 +1,64 @@
+"""What `wake` found, as Markdown that an agent reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from djinn_memory.memories.standing import Brief
+from djinn_memory.memories.wake import Awake
+
+
+def markdown(awake: Awake) -> str:
+    """The context to start with, the most important first; parts without anything are left out."""
+    return "\n\n".join(_parts(awake)) + "\n"
+
+
+def _parts(awake: Awake) -> Iterator[str]:
+    inside = f" (session {awake.session})" if awake.session else ""
+    yield f"# Context for {awake.agent}{inside}"
+    stood = awake.unfinished
+    if stood and stood.checkpoint:
+        yield f"## Unfinished session {stood.session} (last heard of {stood.since[:16]}Z)"
+        yield _item(stood.checkpoint)
+    for head, one in (
+        ("Summary", awake.summary),
+        ("Who I am", awake.profile),
+        ("Last handoff", awake.handoff),
+        ("Last checkpoint", awake.checkpoint),
+    ):
+        if one:
+            yield f"## {head}"
+            yield _item(one)
+    task = f" for {' '.join(awake.query_used.split())!r}" if awake.query_used else ""
+    for head, found in (
+        ("Open commitments", awake.commitments),
+        ("Active projects", awake.projects),
+        ("Preferences and rules", awake.preferences),
+        (f"What happened{task}", awake.episodes),
+        (f"What was learned and decided{task}", awake.patterns),
+        (f"Who and what is known{task}", awake.entities),
+        (f"Documents{task}", awake.documents),
+    ):
+        yield from _section(head, found)
+    if awake.suggestions:
+        yield "## Suggestions"
+        yield "\n".join(f"- {one}" for one in awake.suggestions)
+
+
+def _section(head: str, found: Sequence[Brief]) -> Iterator[str]:
+    if found:
+        yield f"## {head}"
+        yield from map(_item, found)
+
+
+def _item(one: Brief) -> str:
+    """A memory: its title, where it is, what it says."""
+    rank = f"{one.rank}. " if one.rank else ""
+    due = f", due {one.due}{' (overdue)' if one.overdue else ''}" if one.due else ""
+    head = f"{rank}**{one.title}** ({one.type or 'note'}{due}, {one.id or one.path})"
+    return f"{head}\n{_quoted(one.text)}" if one.text else head
+
+
+def _quoted(text: str) -> str:
+    # So that no heading in it is taken for one of the context.
+    return "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))

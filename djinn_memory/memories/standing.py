@@ -1,0 +1,251 @@
+"""What holds for an agent whatever it is about to do, and the room that there is to say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import datetime
+from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from djinn_memory.chunking.tokens import token_counts, token_starts
+from djinn_memory.errors import DjinnError
+from djinn_memory.memories.recall import Recollection
+from djinn_memory.models import Filters, Vault, plane_of
+from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
+from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.text import decode
+from djinn_memory.search.filters import condition, valid
+from djinn_memory.store.index.memories import vault_ids
+from djinn_memory.store.sqlite import Row, rows
+from djinn_memory.store.state import State
+
+OVER = (
+    "done", "closed", "completed", "cancelled", "canceled", "dropped", "archived", "superseded",
+    "expired", "inactive",
+)  # fmt: skip
+"""What `status` says of a memory that needs no one's mind any more."""
+
+ITEM_TOKENS = 400
+"""Of one memory, so that a long one leaves room for others; `djinn memory show` has the rest."""
+
+LONGEST = 40
+"""Characters of text for each token that is to be had of it; what is behind need not be counted."""
+
+SCRAP = 20
+"""Tokens of a memory that are worth giving; of fewer only its title is."""
+
+FRAME = 14
+"""Tokens of what stands around a memory's title and text."""
+
+MANY = 12
+"""Memories of one kind; who has more of them open does not need them listed."""
+
+FEW = 5
+"""Of the newest, where there is no task."""
+
+
+class Brief(Struct, frozen=True):
+    """A memory as far as there is room for it."""
+
+    id: str | None
+    """`mem_` and 16 characters; null for a note that has none."""
+    type: str | None
+    """Such as `commitment`."""
+    plane: str | None
+    """The plane of the type; null for a plain note."""
+    title: str
+    """Its title."""
+    vault: str
+    """The name of the vault it is in."""
+    path: str
+    """Its file, relative to the folder of the vault."""
+    written: str
+    """When it was written, else when it was changed last."""
+    due: str | None
+    """When it is due, for a commitment that says so."""
+    overdue: bool
+    """Whether that is past."""
+    text: str
+    """Its text below the front matter."""
+    cut: bool = False
+    """Whether the text goes on."""
+    rank: int | None = None
+    """Its place among what the task recalled: what `djinn rate last` takes."""
+
+
+class Room(Struct):
+    """What is left of a budget of tokens."""
+
+    budget: int
+    left: int = 0
+    left_out: int = 0
+    """Memories for which nothing was left."""
+
+    def __post_init__(self) -> None:
+        self.left = self.budget
+
+    def take(self, one: Brief | None, *, share: float = 1 / 4) -> Brief | None:
+        """A memory as far as there is room for it, in at most a `share` of the budget.
+
+        Where its text does not fit it is named at least; None, and counted, where not even that.
+        """
+        if one is None:
+            return None
+        [title] = token_counts([f"{one.title} {one.type} {one.id or one.path} {one.due or ''}"])
+        room = min(self.left - title - FRAME, int(self.budget * share), ITEM_TOKENS)
+        if self.left < title + FRAME:
+            self.left_out += 1
+            return None
+        starts = token_starts(one.text[: LONGEST * ITEM_TOKENS])
+        if len(starts) > room:
+            room = room if room >= SCRAP else 0
+            text = f"{one.text[: starts[room]].rstrip()} ..." if room else ""
+            one = replace(one, text=text, cut=True)
+        self.left -= title + FRAME + min(len(starts), room)
+        return one
+
+    def each(self, found: Iterable[Brief]) -> Iterator[Brief]:
+        """Of memories, those for which there is room."""
+        for one in found:
+            taken = self.take(one, share=1 / 8)
+            if taken:
+                yield taken
+
+
+class Shelf:
+    """Where an agent's standing memories are: in its own vault, or in all that it sees."""
+
+    def __init__(self, state: State, agent: str, now: datetime) -> None:
+        self._state = state
+        self._agent = agent
+        self._now = now
+        self._today = now.astimezone().date().isoformat()
+        self.ranks: dict[tuple[str, str], int] = {}
+        """By vault and path: the places of what the task recalled."""
+
+    @cached_property
+    def _scope(self) -> dict[int, Vault]:
+        return vault_ids(self._state.index, self._state.home.scope(self._agent))
+
+    @cached_property
+    def _own(self) -> dict[int, Vault]:
+        return {key: one for key, one in self._scope.items() if one.agent == self._agent}
+
+    def summary(self) -> Brief | None:
+        """The narrative summary."""
+        return self._first("type = 'summary' and title = 'Summary'", own=True)
+
+    def profile(self) -> Brief | None:
+        """The note that says who the agent is."""
+        by_name = f"title = {_quoted(self._agent)} collate nocase and type = 'person'"
+        return self._first(f"type = 'profile' or note.path = 'profile.md' or {by_name}", own=True)
+
+    def last(self, kind: str) -> Brief | None:
+        """The newest memory of a type that the agent wrote."""
+        return self._first(f"type = {_quoted(kind)}", own=True)
+
+    def by_id(self, identity: str) -> Brief | None:
+        """The memory of an id."""
+        return self._first(f"uid = {_quoted(identity)}", own=True)
+
+    def commitments(self) -> Iterator[Brief]:
+        """What is open, the first due first."""
+        return self._open("type = 'commitment'", "due is null, due, created desc")
+
+    def projects(self) -> Iterator[Brief]:
+        """What is going on, the last changed first."""
+        anchor = _tagged("project-anchor")
+        return self._open(f"type = 'project' or {anchor}", "ifnull(updated, date) desc")
+
+    def preferences(self) -> Iterator[Brief]:
+        """What always holds, the most important first."""
+        rules = f"type in ('preference', 'rule') or {_tagged('rule')}"
+        return self._open(rules, "cast(ifnull(importance, .5) as real) desc, date desc")
+
+    def newest(self) -> list[Brief]:
+        """The newest of what happened, was learned, is known; of each a few."""
+        shown = "type not in ('handoff', 'checkpoint', 'commitment', 'preference', 'project')"
+        return [
+            one
+            for plane in ("episodic", "semantic", "knowledge")
+            for one in self._open(f"plane = '{plane}' and {shown}", "date desc", FEW)
+        ]
+
+    def recalled(self, found: Recollection) -> Brief:
+        """A memory that a recall gave."""
+        return Brief(
+            id=found.id,
+            type=found.type,
+            plane=plane_of(found.type),
+            title=found.title,
+            vault=found.vault,
+            path=found.path,
+            written=found.created or found.date,
+            due=None,
+            overdue=False,
+            text=found.text,
+            cut=found.cut,
+            rank=found.rank,
+        )
+
+    def _open(self, which: str, order: str, most: int = MANY) -> Iterator[Brief]:
+        over = ", ".join(_quoted(one) for one in OVER)
+        return self._found(f"({which}) and ifnull(status, '') not in ({over})", order, most, False)
+
+    def _first(self, which: str, *, own: bool) -> Brief | None:
+        order = "ifnull(created, date) desc, note.id desc"
+        now = f"({which}) and ifnull(status, '') is not 'superseded'"
+        return next(self._found(now, order, MANY, own), None)
+
+    def _found(self, which: str, order: str, most: int, own: bool) -> Iterator[Brief]:
+        vaults = self._own if own else self._scope
+        holding = valid(self._state.index, Filters(), self._now)
+        where, values = condition(holding, list(vaults))
+        columns = ", ".join(
+            f"(select folded from field where memory_id = memory.id and key = '{key}') as {key}"
+            for key in ("due", "status", "importance")
+        )
+        listed = rows(
+            self._state.index,
+            f"select uid, type, plane, title, vault_id, path, created, date, {columns} "
+            "from memory join note on note.id = note_id "
+            f"where {where} and ({which}) order by {order} limit {most}",
+            values,
+        )
+        for row in listed:
+            with suppress(OSError, DjinnError):
+                yield self._brief(row, vaults[row[4]])
+
+    def _brief(self, row: Row, vault: Vault) -> Brief:
+        uid, kind, plane, title, _, path, created, date, due, *_ = row
+        text = decode(disk.read(vault, path))[0]
+        return Brief(
+            id=uid,
+            type=kind,
+            plane=plane,
+            title=title,
+            vault=vault.name,
+            path=path,
+            written=created or date,
+            due=due,
+            overdue=bool(due) and due[:10] < self._today,
+            text=text[frontmatter.block_end(text) :].strip(),
+            rank=self.ranks.get((vault.name, path)),
+        )
+
+
+def _quoted(text: str) -> str:
+    """`text` as a literal of SQL."""
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"
+
+
+def _tagged(tag: str) -> str:
+    return (
+        "exists (select 1 from tag where tag.memory_id = memory.id "
+        f"and folded = {_quoted(fold(tag))})"
+    )

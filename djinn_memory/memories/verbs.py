@@ -1,0 +1,243 @@
+"""What an agent does with its memory, from `wake` to `sleep`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from djinn_memory.memories.opened import Opened
+from djinn_memory.models import Filters, Problem
+from djinn_memory.store.mending import mending
+
+if TYPE_CHECKING:
+    from djinn_memory.memories.audit import Call
+    from djinn_memory.memories.catalogue import Entry
+    from djinn_memory.memories.facts import Facts
+    from djinn_memory.memories.gaps import Gaps
+    from djinn_memory.memories.rating import Rated
+    from djinn_memory.memories.recall import Recalled
+    from djinn_memory.memories.remember import Existing, Remembered
+    from djinn_memory.memories.scores import Scored
+    from djinn_memory.memories.summary import Summaries
+    from djinn_memory.memories.wake import Awake
+    from djinn_memory.memories.working import Working
+
+
+class Verbs(Opened):
+    """The verbs of an agent, over one home."""
+
+    @mending
+    def remember(
+        self,
+        type: str,
+        title: str,
+        text: str = "",
+        *,
+        agent: str | None = None,
+        shared: bool = False,
+        tags: Sequence[str] = (),
+        links: Sequence[str] = (),
+        importance: float | None = None,
+        confidence: float | None = None,
+        source: str | None = None,
+        expires: str | None = None,
+        due: str | None = None,
+        supersedes: str | None = None,
+        fields: Mapping[str, object] | None = None,
+        existing: Existing = "refuse",
+        force: bool = False,
+        allow_secret: bool = False,
+    ) -> Remembered:
+        """Write a memory as a note, which the next search finds.
+
+        Into the vault of `agent`, or the `shared` one. `Refused` where its title is there and
+        `existing` does not say what to do; without `force` where what `agent` sees says nearly
+        the same; without `allow_secret` where it looks like a secret.
+        """
+        from djinn_memory.memories.remember import Wish, remember
+
+        name = self.home.agent(agent)
+        vault = self.home.shared if shared else self.home.personal(name)
+        wish = Wish(
+            type, title, text, tags, links, importance, confidence, source, expires, due,
+            supersedes, fields or {}, existing, force, allow_secret,
+        )  # fmt: skip
+        return remember(self._state, self.models, vault, self.home.scope(name), wish)
+
+    @mending
+    def recall(
+        self,
+        query: str,
+        filters: Filters | None = None,
+        *,
+        agent: str | None = None,
+        profile: str | None = None,
+        limit: int | None = None,
+        budget: int | None = None,
+        session: str | None = None,
+        source: str = "recall",
+    ) -> Recalled:
+        """Whole memories that answer `query`, up to `budget` tokens; logged, so they can be rated.
+
+        A search, weighed by what the agent used and rated, by what notes say of themselves and by
+        the `profile`. `source` names the verb that asks. Where the ledger cannot be written it
+        answers all the same, with a problem. `UsageError` for a profile that is not there.
+        """
+        from djinn_memory.memories.recall import Wish, recall
+
+        wish = Wish(profile, limit, budget, session, source=source)
+        chosen = self.home.agent(agent)
+        return recall(self._state, self.models, query, filters or Filters(), chosen, wish)
+
+    @mending
+    def rate(
+        self,
+        target: str | None = None,
+        *,
+        useful: Sequence[int | str] = (),
+        not_useful: Sequence[int | str] = (),
+        gap: str | None = None,
+        gap_query: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+    ) -> Rated:
+        """Say what of a recall was useful, by rank or name, and what was missing.
+
+        `target` is `last` or a request's id; without one and without ranks, memories are rated by
+        themselves. What is not named is not judged; who rates again corrects. `UsageError` for a
+        rank or memory that was not in the recall, with those that were.
+        """
+        from djinn_memory.memories.catalogue import find
+        from djinn_memory.memories.rating import Wish, rate
+
+        def named(name: str) -> Entry:
+            return find(self._index, name, self._fresh_scope(chosen, Filters()))
+
+        chosen = self.home.agent(agent)
+        wish = Wish(target, useful, not_useful, gap, gap_query, session)
+        return rate(self._state, named, chosen, wish)
+
+    @mending
+    def score(self, name: str | None = None, *, agent: str | None = None) -> Sequence[Scored]:
+        """The score of a memory with every number behind it; without a name, all that are scored.
+
+        Those are the memories that the agent used or rated, the last first.
+        """
+        from djinn_memory.memories.catalogue import entry_of, find
+        from djinn_memory.memories.scores import rated, scored
+
+        chosen = self.home.agent(agent)
+        vaults = self._fresh_scope(chosen, Filters())
+        if name is not None:
+            return scored(self._state, [find(self._index, name, vaults)], chosen)
+        notes = rated(self._state, vaults, chosen)
+        return scored(self._state, [entry_of(self._index, one, vaults) for one in notes], chosen)
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """What agents looked for in vain."""
+        from djinn_memory.memories.gaps import Gaps
+
+        return Gaps(self)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is known under a category and a key."""
+        from djinn_memory.memories.facts import Facts
+
+        return Facts(self)
+
+    @cached_property
+    def summary(self) -> Summaries:
+        """What is told first when an agent wakes."""
+        from djinn_memory.memories.summary import Summaries
+
+        return Summaries(self)
+
+    @cached_property
+    def working(self) -> Working:
+        """Values that expire, and tasks."""
+        from djinn_memory.memories.working import Working
+
+        return Working(self)
+
+    @mending
+    def wake(
+        self,
+        *,
+        agent: str | None = None,
+        task: str | None = None,
+        budget: int = 2000,
+        session: str | None = None,
+    ) -> Awake:
+        """The context for `agent` to start with, in about `budget` tokens; opens a session.
+
+        What the `task` recalls is logged, so that it can be rated. Where the ledger cannot be
+        written it answers all the same, with a problem.
+        """
+        from datetime import UTC, datetime
+
+        from djinn_memory.memories.wake import wake
+
+        name = self.home.agent(agent)
+        if not task:
+            # What the task recalls looks around by itself.
+            self._fresh_scope(name, Filters())
+        return wake(
+            self._state, self.models, name, task=task, budget=budget, session=session,
+            now=datetime.now(UTC),
+        )  # fmt: skip
+
+    def checkpoint(
+        self,
+        text: str,
+        *,
+        agent: str | None = None,
+        focus: str | None = None,
+        decisions: Sequence[str] = (),
+        session: str | None = None,
+        allow_secret: bool = False,
+    ) -> Remembered:
+        """Write down where the work stands, in a note of its own."""
+        parts = {"Focus": [focus] if focus else [], "Decisions": decisions}
+        return self._mark("checkpoint", text, parts, agent, session, allow_secret)
+
+    def sleep(
+        self,
+        summary: str,
+        *,
+        agent: str | None = None,
+        following: Sequence[str] = (),
+        blocked: Sequence[str] = (),
+        session: str | None = None,
+        allow_secret: bool = False,
+    ) -> Remembered:
+        """End a session with a handoff for the next one, in a note of its own."""
+        parts = {"Next": following, "Blocked": blocked}
+        return self._mark("handoff", summary, parts, agent, session, allow_secret)
+
+    @mending
+    def _mark(
+        self,
+        kind: Literal["checkpoint", "handoff"],
+        text: str,
+        parts: Mapping[str, Sequence[str]],
+        agent: str | None,
+        session: str | None,
+        allow_secret: bool,
+    ) -> Remembered:
+        from datetime import UTC, datetime
+
+        from djinn_memory.memories.sessions import mark
+
+        return mark(
+            self._state, self.models, self.home.agent(agent), kind, text, parts, session=session,
+            allow_secret=allow_secret, now=datetime.now(UTC),
+        )  # fmt: skip
+
+    def audit(self, call: Call) -> Problem | None:
+        """Write down what a client asked of a server; what keeps it from that is no failure."""
+        from djinn_memory.memories.audit import record
+
+        return record(self._state, call)
