@@ -1,0 +1,122 @@
+"""The official client, as tests use it: beside the server in one process, or over a transport."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeVar
+
+import anyio
+import httpx2
+import jsonschema
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult
+
+from djinn_memory.config import model_cache
+from djinn_memory.home import Home
+from djinn_memory.mcp.calls import Calls
+from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.server import server
+from djinn_memory.mcp.tools import TOOLS
+
+T = TypeVar("T")
+TOKEN = "a-token-of-the-tests"
+
+
+def asked(
+    home: Home, work: Callable[[Client], Awaitable[T]], *, agent: str = "finn", **options: Any
+) -> T:
+    """What `work` gives with a client whose server is in this process."""
+    said: list[str] = []
+
+    async def run() -> T:
+        context = Context(home, agent, **options)
+        calls = Calls(context, said.append)
+        try:
+            async with Client(server(context, calls)) as client:
+                return await work(client)
+        finally:
+            calls.close()
+
+    result = anyio.run(run)
+    assert not said, said
+    return result
+
+
+def command(home: Home, *options: str) -> list[str]:
+    """The server as a client starts it."""
+    return [sys.executable, "-m", "djinn_memory", "--home", str(home.root), "mcp", *options]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """What the server's process is to know."""
+    kept = {name: os.environ[name] for name in ("DJINN_CONFIG_DIR",) if name in os.environ}
+    python = os.environ.get("PYTHONPATH", "")
+    return {**kept, "DJINN_CACHE": str(model_cache()), "PYTHONPATH": python, **more}
+
+
+def over_stdio(home: Home, *options: str, **more: Any) -> Client:
+    """A client that starts the server by itself."""
+    first, *rest = command(home, *options)
+    return Client(StdioServerParameters(command=first, args=rest, env=environment()), **more)
+
+
+@contextmanager
+def http_server(home: Home, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server over HTTP, and its address."""
+    running = subprocess.Popen(
+        command(home, "--http", "--port", "0", *options),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, **environment(DJINN_MCP_TOKEN=TOKEN)},
+    )  # fmt: skip
+    try:
+        assert running.stderr
+        line = running.stderr.readline()
+        address = re.search(r"http://\S+/mcp", line)
+        assert address, line + running.stderr.read()
+        yield running, address[0]
+    finally:
+        if running.poll() is None:
+            running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=20)
+
+
+@asynccontextmanager
+async def over_http(address: str, mode: str = "auto") -> AsyncIterator[Client]:
+    """A client of a server over HTTP."""
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=30) as http,
+        Client(streamable_http_client(address, http_client=http), mode=mode) as client,
+    ):
+        yield client
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> Any:
+    """The data of an answer; fails where the tool did."""
+    done = await client.call_tool(tool, arguments)
+    assert not done.is_error, text(done)
+    assert text(done)
+    # As clients in other languages do, by an older draft than this one.
+    [made] = [one.output_schema for one in TOOLS if one.name == tool]
+    jsonschema.Draft7Validator(made).validate(done.structured_content)
+    return done.structured_content
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    """What a tool says that cannot do what it is asked."""
+    done = await client.call_tool(tool, arguments)
+    assert done.is_error, text(done)
+    return text(done)
+
+
+def text(done: CallToolResult) -> str:
+    """The answer as a model reads it."""
+    [content] = done.content
+    return str(getattr(content, "text", ""))

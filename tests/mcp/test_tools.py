@@ -1,0 +1,377 @@
+"""Every tool, beside the server in one process."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from typing import Any
+
+import apsw
+import jsonschema
+import pytest
+from mcp import Client, MCPError
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home import Home
+from djinn_memory.mcp.tools import TOOLS
+from djinn_memory.store.ledger import Event
+from tests.mcp.clients import asked, call, refused, text
+
+TOKEN = "ghp_" + "x7Kq2mZ9vLw4TbN8cRj5PfH3sDy6GaE1uXo0"
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_a_tool_tells_what_it_is_for(tool: Any) -> None:
+    """A model knows nothing but this: when to use it, when not, how, and what comes back."""
+    for word in ("Use it", "Not ", "Example: {"):
+        assert word in tool.description
+    for made in (tool.input_schema(), tool.input_schema(read_only=True), tool.output_schema):
+        jsonschema.Draft202012Validator.check_schema(made)
+        assert made["type"] == "object"
+    for name, one in tool.input_schema()["properties"].items():
+        assert one.get("description") or one.get("enum"), name
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_its_example_is_one(tool: Any) -> None:
+    example = json.loads(" ".join(tool.description.split("Example: ")[1].split()))
+    tool.asked(example)
+    jsonschema.validate(example, tool.input_schema())
+
+
+def test_search_read_and_neighbours(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        found = await call(client, "search", query="lamp", limit=5)
+        assert {one["vault"] for one in found["passages"]} == {"shared", "finn"}
+        assert found["passages"][0]["text"]
+        note = await call(client, "read", name="mem_7k2m9q4dxw30hv5t")
+        assert "twice a minute" in note["text"]
+        assert note["uri"] == "djinn://shared/harbour.md"
+        around = await call(client, "neighbours", name="shared:harbour.md")
+        assert [one["title"] for one in around["backlinks"]] == ["Keeper"]
+        assert [(one["title"], one["path"]) for one in around["links"]] == [("Nowhere", None)]
+
+    asked(pair, work)
+
+
+def test_a_long_note_is_read_in_parts(pair: Home) -> None:
+    lines = [f"line {number} of a very long note" for number in range(1, 2001)]
+    (pair.root / "vaults" / "shared" / "long.md").write_text("\n".join(lines))
+
+    async def work(client: Client) -> None:
+        got: list[str] = []
+        at = 1
+        while at:
+            note = await call(client, "read", name="long", from_line=at, max_characters=9000)
+            assert len(note["text"]) <= 9000
+            got += note["text"].splitlines()
+            at = note["last_line"] + 1 if note["last_line"] < note["total_lines"] else 0
+        assert got == lines
+        end = await call(client, "read", name="long", from_line=1_000_000)
+        assert end["text"] == lines[-1]
+
+    asked(pair, work)
+
+
+def test_list(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        listed = await call(client, "list", types=["project"])
+        assert [one["title"] for one in listed["memories"]] == ["Harbour light"]
+        assert not (await call(client, "list", since="2001", until="2002"))["memories"]
+
+    asked(pair, work)
+
+
+def test_remember_is_found_at_once(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        done = await call(
+            client, "remember", type="decision", title="Paint it white", text="So ships see it."
+        )
+        assert done["vault"] == "finn"
+        assert (pair.root / "vaults" / "finn" / done["path"]).is_file()
+        found = await call(client, "search", query="ships")
+        assert found["passages"][0]["id"] == done["id"]
+        again = {"type": "decision", "title": "Paint it white", "text": "And red."}
+        said = await refused(client, "remember", **again)
+        assert "append" in said and "revise" in said and "--" not in said
+        added = await call(client, "remember", **again, existing="append")
+        assert (added["action"], added["id"]) == ("appended", done["id"])
+        other = await call(client, "remember", type="lesson", title="Gulls", shared=True)
+        assert other["vault"] == "shared"
+        said = await refused(client, "remember", type="fact", title="Key", text=TOKEN)
+        assert "GitHub token" in said and TOKEN[9:20] not in said
+
+    asked(pair, work)
+
+
+def test_recall(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        found = await call(client, "recall", query="the lamp", profile="planning")
+        assert {one["title"] for one in found["memories"]} == {"Harbour light", "Keeper"}
+        assert found["profile"] == "planning"
+        assert found["request_id"]
+        assert "there are" in await refused(client, "recall", query="x", profile="nope")
+
+    asked(pair, work)
+
+
+def test_rate_and_gaps(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        found = await call(client, "recall", query="the lamp")
+        rated = await call(client, "rate", useful=[1], not_useful=[2], gap="who made the lamp")
+        assert rated["request_id"] == found["request_id"]
+        assert [one["useful"] for one in rated["judged"]] == [True, False]
+        named = found["memories"][0]["id"] or "shared:harbour.md"
+        assert (await call(client, "rate", useful=[named]))["request_id"] is None
+        assert "rank" in await refused(client, "rate", request="last", useful=[9])
+        more = await call(client, "gap", action="report", description="who owns the harbour")
+        listed = await call(client, "gap", action="list")
+        assert sum(len(one["gaps"]) for one in listed["groups"]) == 2
+        await call(client, "gap", action="suggest")
+        closed = await call(client, "gap", action="close", gap=more["reported"], by="Keeper")
+        assert closed["closed"]["status"] == "closed"
+        assert len((await call(client, "gap", action="list"))["groups"]) == 1
+        for wrong in ({"action": "report"}, {"action": "close"}):
+            assert "needs" in await refused(client, "gap", **wrong)
+
+    asked(pair, work)
+
+
+def test_facts(pair: Home) -> None:
+    birthday = {"category": "ada", "key": "birthday"}
+
+    async def work(client: Client) -> None:
+        await call(client, "fact", action="set", **birthday, value="9 December")
+        done = await call(client, "fact", action="set", **birthday, value="10 December")
+        assert "9 December" in done["done"]
+        [one] = (await call(client, "fact", action="get", key="birthday"))["facts"]
+        assert (one["value"], one["confidence"]) == ("10 December", 0.7)
+        await call(client, "fact", action="set", category="b", key="k", value="v", shared=True)
+        assert (await call(client, "fact", action="list", limit=1))["total"] == 2
+        found = await call(client, "fact", action="search", query="10 December")
+        assert found["facts"][0]["key"] == "birthday"
+        await call(client, "fact", action="verify", key="birthday")
+        await call(client, "fact", action="forget", **birthday)
+        assert "no fact" in await refused(client, "fact", action="get", key="birthday")
+        said = await refused(
+            client, "fact", action="set", category="db", key="password", value="hunter2!Zk9"
+        )
+        assert "hunter2!Zk9" not in said
+        for wrong in ({"action": "set"}, {"action": "get"}, {"action": "search"}):
+            assert "needs a" in await refused(client, "fact", **wrong)
+
+    asked(pair, work)
+    assert "hunter2!Zk9" not in repr(_events(pair))
+
+
+def test_sessions(pair: Home) -> None:
+    """What one server hands over another begins with."""
+
+    async def first(client: Client) -> None:
+        assert (await call(client, "wake"))["handoff"] is None
+        await call(client, "checkpoint", text="scraping", decisions=["no ladder"])
+        await call(client, "sleep", summary="scraped the rail", next=["paint the rail"])
+
+    async def second(client: Client) -> None:
+        awake = await call(client, "wake", task="the rail")
+        assert "paint the rail" in awake["handoff"]["text"]
+
+    asked(pair, first)
+    asked(pair, second)
+
+
+def test_working(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        await call(client, "working", action="set", key="step", value={"at": 3}, ttl=600)
+        held = await call(client, "working", action="get", key="step")
+        assert held["values"][0]["value"] == {"at": 3}
+        await call(client, "working", action="share", key="step", to="grace")
+        await call(client, "working", action="step", task="t1", key="dig", status="running")
+        listed = await call(client, "working", action="tasks")
+        assert [one["task"] for one in listed["tasks"]] == ["t1"]
+        assert (await call(client, "working", action="resume", task="t1"))["task"]["next"] == [
+            "dig"
+        ]
+        assert len((await call(client, "working", action="list"))["values"]) == 1
+        await call(client, "working", action="clear", key="step")
+        assert "nothing under" in await refused(client, "working", action="get", key="step")
+        for wrong in ({"action": "set", "key": "x"}, {"action": "get"}, {"action": "resume"}):
+            assert "needs a" in await refused(client, "working", **wrong)
+
+    asked(pair, work)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("search", {}, "missing required field query"),
+        ("search", {"query": "x", "limit": 99}, "limit: expected int <= 50"),
+        ("search", {"query": 7}, "query: expected str, got int"),
+        ("search", {"query": "x", "mode": "z"}, "mode: invalid enum value 'z'"),
+        ("search", {"query": "x", "colour": 1}, "unknown field colour"),
+        ("search", {"query": "x", "since": "soon"}, "since: 'soon' is no date"),
+        ("search", {"query": "x", "vaults": ["grace"]}, "no vault 'grace'; known: shared, finn"),
+        ("search", {"query": "x", "agent": "grace"}, "speaks for one agent"),
+        ("read", {"name": "Hidden"}, "no note 'Hidden'"),
+        ("remember", {"type": "fact", "title": "x", "text": ["a"]}, "text: expected str"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told(pair: Home, tool: str, arguments: Any, said: str) -> None:
+    async def work(client: Client) -> None:
+        assert said in await refused(client, tool, **arguments)
+
+    asked(pair, work)
+
+
+def test_null_is_left_out(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        assert (await call(client, "search", query="lamp", types=None, since=None))["passages"]
+
+    asked(pair, work)
+
+
+def test_an_unknown_tool(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        with pytest.raises(MCPError, match="no tool 'forget'; there are "):
+            await client.call_tool("forget", {})
+
+    asked(pair, work)
+
+
+def test_a_bug_ends_a_call_and_not_the_server(
+    pair: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The one who asks learns that it is a bug, not what was at hand; the log has the rest."""
+
+    async def work(client: Client) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(Djinn, "search", lambda *_, **__: {}["a secret key"])
+            done = await client.call_tool("search", {"query": "x"})
+        assert done.is_error
+        assert "a bug in djinn (KeyError)" in text(done) and "secret" not in text(done)
+        assert (await call(client, "search", query="lamp"))["passages"]
+
+    with pytest.raises(AssertionError, match="Traceback"):
+        asked(pair, work)  # It talks, which no other test lets it.
+
+
+def test_read_only(pair: Home) -> None:
+    before = {path: path.read_bytes() for path in (pair.root / "vaults").rglob("*.md")}
+
+    async def work(client: Client) -> None:
+        tools = {one.name: one for one in (await client.list_tools()).tools}
+        assert "remember" not in tools
+        assert all(one.annotations and one.annotations.read_only_hint for one in tools.values())
+        actions = tools["working"].input_schema["properties"]["action"]["enum"]
+        assert set(actions) == {"get", "list", "tasks", "resume"}
+        assert "read-only" in await refused(client, "remember", type="fact", title="x")
+        said = await refused(client, "working", action="set", key="a", value="b")
+        assert "read-only" in said
+        await call(client, "recall", query="lamp")
+        await call(client, "read", name="Keeper")
+
+    asked(pair, work, read_only=True)
+    assert before == {path: path.read_bytes() for path in (pair.root / "vaults").rglob("*.md")}
+    kinds = {one.kind for one in _events(pair)}
+    assert kinds == {"tool.called"}
+
+
+def test_settings_that_change_hold_for_the_next_call(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        assert len((await call(client, "search", query="lamp"))["passages"]) == 2
+        pair.edit((("exclude",), ["keeper.md"]))
+        assert len((await call(client, "search", query="lamp"))["passages"]) == 1
+        pair.config_path.write_text(pair.config_path.read_text() + "\nnonsense: 1\n")
+        assert "nonsense" in await refused(client, "search", query="lamp")
+        pair.config_path.write_text(pair.config_path.read_text().replace("\nnonsense: 1\n", ""))
+        assert await call(client, "search", query="lamp")
+
+    asked(pair, work)
+
+
+def test_what_is_written_beside_is_found_by_the_next_call(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        for number in range(3):
+            place = pair.root / "vaults" / "shared" / f"new{number}" / "one.md"
+            await call(client, "search", query="nothing special")
+            place.parent.mkdir()
+            place.write_text(f"# Zanzibar{number}\n\nzanzibar{number}\n")
+            [hit] = (await call(client, "search", query=f"zanzibar{number}", mode="words"))[
+                "passages"
+            ]
+            assert hit["title"] == f"Zanzibar{number}"
+            place.write_text(f"# Zanzibar{number}\n\nmadagascar{number}\n")
+            [hit] = (await call(client, "search", query=f"madagascar{number}", mode="words"))[
+                "passages"
+            ]
+            place.unlink()
+            found = await call(client, "search", query=f"madagascar{number}", mode="words")
+            assert not found["passages"]
+
+    asked(pair, work)
+
+
+def test_the_audit(pair: Home) -> None:
+
+    async def work(client: Client) -> None:
+        await call(client, "search", query=f"what is {TOKEN}?")
+        await refused(client, "read", name="x" * 1000)
+        await refused(client, "search", query="x", depth={"a": [{"b": {"c": {"d": {}}}}]})
+        with pytest.raises(MCPError):
+            await client.call_tool("nope", {"much": "z" * 100_000})
+        with pytest.raises(MCPError):
+            await client.read_resource("djinn://grace/hidden.md")
+
+    asked(pair, work)
+    calls = [one for one in _events(pair) if one.kind == "tool.called"]
+    assert [one.subject for one in calls] == ["search", "read", "search", "nope", "resources/read"]
+    assert [one.data["outcome"].partition(":")[0] for one in calls] == [
+        "done", "NotFound", "UsageError", "Refused", "NotFound",
+    ]  # fmt: skip
+    for one in calls:
+        assert one.data["agent"] == "finn"
+        assert one.data["milliseconds"] >= 0
+        assert len(repr(one.data)) < 5000
+    assert TOKEN[9:20] not in repr(calls)
+    assert "what is ghp_" in calls[0].data["arguments"]["query"]
+
+
+def test_the_audit_masks_what_its_name_says_is_a_secret(pair: Home) -> None:
+    word = "Tr0ub4dor&3"
+
+    async def work(client: Client) -> None:
+        for given in (
+            {"action": "set", "key": "db", "value": {"user": "x", "password": word}},
+            {"action": "set", "key": "db", "value": [{"password": word}]},
+            {"action": "set", "key": "the password", "value": word},
+            {"action": "list", "password": word},
+        ):
+            await refused(client, "working", **given)
+        said = {"type": "fact", "title": "WiFi password", "text": word}
+        await refused(client, "remember", **said)
+        await refused(client, "fact", action="set", category="db", key="password", value=word)
+        await call(client, "working", action="set", key="where", value="in the drawer")
+
+    asked(pair, work)
+    calls = [one for one in _events(pair) if one.kind == "tool.called"]
+    assert len(calls) == 7 and word[4:] not in repr(calls)
+    assert calls[0].data["arguments"]["value"] == {"user": "x", "password": "Tr****"}
+    assert calls[-1].data["arguments"]["value"] == "in the drawer"
+
+
+def test_a_call_works_when_nothing_can_be_written_down(pair: Home) -> None:
+    Djinn(pair).search("lamp")
+    pair.ledger_path.mkdir()
+
+    async def work(client: Client) -> None:
+        assert (await call(client, "search", query="lamp"))["passages"]
+        assert (await call(client, "search", query="keeper"))["passages"]
+
+    with pytest.raises(AssertionError, match="not in the audit"):
+        asked(pair, work)
+
+
+def _events(home: Home) -> list[Event]:
+    with closing(apsw.Connection(str(home.ledger_path))) as connection:
+        found = connection.execute("select kind, subject, data, at from event order by id")
+        return [Event(kind, subject, json.loads(data), at) for kind, subject, data, at in found]

@@ -1,0 +1,296 @@
+"""The server as a process of its own, with the official client at the other end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client, MCPError
+
+from djinn_memory.home import Home
+from djinn_memory.mcp.tools import TOOLS
+from tests.conftest import Run
+from tests.mcp.clients import (
+    TOKEN,
+    call,
+    command,
+    environment,
+    http_server,
+    over_http,
+    over_stdio,
+    refused,
+)
+
+INITIALIZE = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}  # fmt: skip
+PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+
+
+async def everything(client: Client) -> None:
+    """Each tool, resource and prompt once, and what goes wrong with them."""
+    tools = {one.name for one in (await client.list_tools()).tools}
+    assert tools == {one.name for one in TOOLS}
+    used = set()
+
+    async def use(tool: str, **arguments: Any) -> Any:
+        used.add(tool)
+        return await call(client, tool, **arguments)
+
+    await use("wake", task="the lamp", budget=500)
+    assert (await use("search", query="lamp"))["passages"]
+    found = await use("recall", query="lamp")
+    assert found["memories"]
+    assert (await use("rate", useful=[1]))["judged"]
+    assert await use("gap", action="list")
+    assert await use("fact", action="set", category="lamp", key="colour", value="white")
+    assert (await use("read", name="Keeper"))["text"]
+    assert (await use("neighbours", name="Keeper"))["links"]
+    assert (await use("list"))["memories"]
+    assert (await use("remember", type="lesson", title="Oil it weekly"))["id"]
+    await use("checkpoint", text="oiling")
+    await use("working", action="set", key="a", value="b")
+    await use("sleep", summary="oiled", next=["rest"])
+    assert used == tools
+    assert "no note" in await refused(client, "read", name="Hidden")
+    with pytest.raises(MCPError, match="no tool"):
+        await client.call_tool("nope", {})
+    [first, *_] = (await client.list_resources()).resources
+    assert (await client.read_resource(first.uri)).contents
+    with pytest.raises(MCPError, match="no resource"):
+        await client.read_resource("djinn://grace/hidden.md")
+    assert (await client.list_resource_templates()).resource_templates
+    for prompt in (await client.list_prompts()).prompts:
+        assert (await client.get_prompt(prompt.name)).messages
+    with pytest.raises(MCPError, match="no prompt"):
+        await client.get_prompt("nope")
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_everything_over_stdio(pair: Home, mode: str) -> None:
+    """By the handshake of all clients of today, and by that of the newest protocol."""
+
+    async def run() -> None:
+        async with over_stdio(pair, "--agent", "finn", mode=mode) as client:
+            assert "wake" in (client.instructions or "")
+            await everything(client)
+
+    anyio.run(run)
+
+
+def test_everything_over_http(pair: Home) -> None:
+    async def run(address: str) -> None:
+        async with over_http(address) as client:
+            await everything(client)
+        async with over_http(address, "legacy") as client:
+            assert (await call(client, "search", query="lamp"))["passages"]
+            assert "no note" in await refused(client, "read", name="Hidden")
+
+    with http_server(pair) as (_, address):
+        anyio.run(run, address)
+
+
+def test_two_clients_of_one_server_are_in_two_sessions(pair: Home) -> None:
+    async def run(address: str) -> None:
+        async with over_http(address, "legacy") as one, over_http(address, "legacy") as two:
+            first, second = [(await call(client, "wake"))["session"] for client in (one, two)]
+            assert first != second
+            for client, value in ((one, "mine"), (two, "theirs")):
+                await call(client, "working", action="set", key="k", value=value)
+            await call(two, "sleep", summary="done")
+            [held] = (await call(one, "working", action="get", key="k"))["values"]
+            assert (held["value"], held["session"]) == ("mine", first)
+
+    with http_server(pair) as (_, address):
+        anyio.run(run, address)
+
+
+def test_calls_at_once(pair: Home) -> None:
+    """They are done one by one, and the protocol goes on meanwhile."""
+
+    async def run() -> None:
+        async with over_stdio(pair, mode="legacy") as client:
+            done: list[str] = []
+
+            async def one(number: int) -> None:
+                found = await call(client, "search", query=f"lamp {number}")
+                assert found["passages"]
+                done.append("search")
+
+            async with anyio.create_task_group() as group:
+                for number in range(20):
+                    group.start_soon(one, number)
+                await anyio.sleep(0)
+                await client.send_ping()
+                done.append("ping")
+            assert done.index("ping") < 20
+
+    anyio.run(run)
+
+
+def test_a_call_that_was_cancelled_is_not_begun(pair: Home) -> None:
+    async def run() -> None:
+        async with over_stdio(pair, mode="legacy") as client:
+            async with anyio.create_task_group() as group:
+                for number in range(30):
+                    group.start_soon(client.call_tool, "remember", _lesson(number))
+                await anyio.sleep(0.3)
+                group.cancel_scope.cancel()
+            await client.send_ping()
+            listed = await call(client, "list", types=["lesson"])
+            assert len(listed["memories"]) < 30
+            # What had begun is whole.
+            for one in listed["memories"]:
+                assert "ashes" in (await call(client, "read", name=one["id"]))["text"]
+
+    anyio.run(run)
+
+
+def _lesson(number: int) -> dict[str, Any]:
+    return {"type": "lesson", "title": f"No {number}", "text": "ashes", "force": True}
+
+
+def test_stdout_carries_nothing_else(pair: Home) -> None:
+    """Whatever the client sends, each line of stdout is a message; it ends with its stdin."""
+    sent = [
+        json.dumps(INITIALIZE),
+        '{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        "no json",
+        '"\\ud800"',
+        "[]",
+        '{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "search"}}',
+        '{"jsonrpc": "2.0", "id": 4, "method": "no/such"}',
+        '{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": 7}}',
+        json.dumps(PING),
+    ]
+    server = subprocess.Popen(
+        command(pair), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, env={**os.environ, **environment()},
+    )  # fmt: skip
+    assert server.stdin and server.stdout
+    got: dict[Any, Any] = {}
+    try:
+        server.stdin.write("\n".join(sent) + "\n")
+        server.stdin.flush()
+        while not {1, 2, 3, 4, 5} <= got.keys():
+            message = json.loads(server.stdout.readline())
+            assert message["jsonrpc"] == "2.0"
+            got[message.get("id")] = message
+        rest, _ = server.communicate(timeout=20)
+    finally:
+        server.kill()
+    assert not rest
+    assert server.returncode == 0
+    assert got[3]["result"]["isError"]
+    assert {got[4]["error"]["code"], got[5]["error"]["code"]} == {-32601, -32602}
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+@pytest.mark.parametrize("http", [False, True], ids=["stdio", "http"])
+def test_a_signal_ends_it_at_once(
+    pair: Home, number: signal.Signals, code: int, http: bool
+) -> None:
+    if http:
+        with http_server(pair) as (running, _):
+            running.send_signal(number)
+            assert running.wait(timeout=20) == code
+        return
+    server = subprocess.Popen(
+        command(pair), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True, env={**os.environ, **environment()},
+    )  # fmt: skip
+    assert server.stdin and server.stdout
+    server.stdin.write(json.dumps(INITIALIZE) + "\n")
+    server.stdin.flush()
+    assert server.stdout.readline()
+    server.send_signal(number)
+    assert server.wait(timeout=20) == code
+    server.communicate()
+
+
+def test_http_lets_nobody_else_in(pair: Home) -> None:
+    """No other token, no other name of this machine, no page of elsewhere."""
+    headers = {
+        "Accept": "application/json, text/event-stream", "Authorization": f"Bearer {TOKEN}",
+    }  # fmt: skip
+
+    with http_server(pair) as (_, address), httpx2.Client(timeout=20) as http:
+
+        def post(**changed: str) -> int:
+            sent = {**headers, **{name.replace("_", "-"): value for name, value in changed.items()}}
+            status = http.post(address, json=INITIALIZE, headers=sent).status_code
+            return int(status)
+
+        port = address.split(":")[2].split("/")[0]
+        assert post() == 200
+        assert post(Origin=f"http://localhost:{port}") == 200
+        for token in ("", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x",
+                      "Bearer \xe9"):  # fmt: skip
+            sent = {"Accept": headers["Accept"], "Authorization": token.encode("latin-1")}
+            assert http.post(address, json=INITIALIZE, headers=sent).status_code == 401
+        assert post(Host="evil.example") == 421
+        assert post(Host=f"evil.example:{port}") == 421
+        assert post(Host="127.0.0.1:1") == 421
+        assert post(Origin="https://evil.example") == 403
+        assert post(Origin="null") == 403
+        # Only this machine's own interface listens.
+        for name in {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None)}:
+            if not str(name).startswith("127."):
+                with pytest.raises(OSError), socket.create_connection((name, int(port)), 2):
+                    pass
+
+
+def test_a_token_is_made_once(pair: Home, run: Run) -> None:
+    """It lies where only its owner reads it, and clients keep it over a restart."""
+    path = pair.state / "mcp-token"
+    tokens = []
+    for _ in range(2):
+        process = subprocess.Popen(
+            command(pair, "--http", "--port", "0"), stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, env={**os.environ, **environment()},
+        )  # fmt: skip
+        assert process.stderr
+        said = [process.stderr.readline() for _ in range(2)]
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+        assert str(path) in said[0] and path.read_text().strip() not in "".join(said)
+        assert path.stat().st_mode & 0o777 == 0o600
+        tokens.append(path.read_text())
+    assert tokens[0] == tokens[1] and len(tokens[0]) > 40
+    path.chmod(0o644)
+    made = run("mcp", "--http", "--port", "70000", home=pair.root)
+    assert made.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "code", "more"),
+    [
+        (["--agent", "nobody"], "no agent 'nobody'; known: finn, grace", 4, {}),
+        (["--http"], "DJINN_MCP_TOKEN: a token has 16", 2, {"DJINN_MCP_TOKEN": "short"}),
+    ],
+)  # fmt: skip
+def test_what_keeps_it_from_starting(
+    pair: Home, run: Run, options: list[str], said: str, code: int, more: dict[str, str]
+) -> None:
+    done = run("mcp", *options, home=pair.root, **more)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+
+
+def test_a_port_that_is_taken(pair: Home, run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run("mcp", "--http", "--port", port, home=pair.root)
+    assert (done.returncode, done.stdout) == (5, "")
+    assert f"--port {port}: Address already in use" in done.stderr
