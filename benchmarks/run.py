@@ -10,6 +10,10 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+SCRIPTS = (
+    "speed.py", "quality.py", "documents.py", "watch.py", "verbs.py", "agent.py", "server.py",
+    "thresholds.py",
+)  # fmt: skip
 TARGET = HERE.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
@@ -21,7 +25,7 @@ The data is not part of the project; where it is absent a benchmark says so.
 def main() -> None:
     """Print each table as it comes, then keep them all."""
     parts = [HEAD]
-    for script in ("speed.py", "quality.py", "documents.py", "watch.py"):
+    for script in SCRIPTS:
         done = subprocess.run(
             [sys.executable, HERE / script], stdout=subprocess.PIPE, text=True, check=True
         )

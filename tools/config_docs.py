@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from djinn_memory.settings import HOME_ONLY, Config, VaultConfig
+from djinn_memory.settings import HOME_ONLY, Config, ProfileConfig, VaultConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = f"""# Settings
@@ -48,6 +48,7 @@ trust.
 | variable | means |
 |---|---|
 | `DJINN_HOME` | the home to use; else the nearest folder with `.djinn/`, or `~/djinn`. `--home` wins over it |
+| `DJINN_SESSION` | the session of an agent that works beside others of its name; else the one that `djinn wake` opened |
 | `DJINN_CONFIG_DIR` | the folder of your own settings and of what you trusted; else your system's place for settings |
 | `DJINN_CACHE` | where models are kept that djinn has prepared, for all homes; else your system's place for caches |
 | `DJINN_SECTION__KEY` | a setting, as the tables below name it |
@@ -69,21 +70,24 @@ def page() -> str:
     )
     for section, kind in sections.items():
         parts.append(f"## {section}\n\n{said[section]}\n\n{_table(kind, (section,))}")
+        if section == "recall":
+            parts.append(f"A profile:\n\n{_table(ProfileConfig, (section, 'profiles', '*'))}")
     return "\n".join(parts)
 
 
 @cache
 def descriptions() -> dict[str, str]:
-    """By dotted key, `*` for any vault: the comment above it in the example."""
+    """By dotted key, `*` for any vault or profile: the comment above it in the example."""
     found: dict[str, str] = {}
     section = ""
     comment: list[str] = []
     for line in (ROOT / "config.example.yaml").read_text(encoding="utf-8").splitlines():
         inside = section if line.startswith(" ") else ""
         entry = re.match(r"(?:  )?(?:# )?(\w+):(?: |$)", line)
-        listed = re.match(r"#   (\w+): (.*)", line)
+        listed = re.match(r"( *)#   (\w+): (.*)", line)
         if listed:
-            found[f"vaults.*.{listed[1]}"] = listed[2]
+            among = f"{section}.profiles" if listed[1] else "vaults"
+            found[f"{among}.*.{listed[2]}"] = listed[3]
         elif entry and entry[1] in _keys(inside):
             found[f"{inside}.{entry[1]}".lstrip(".")] = " ".join(comment)
             section = inside or entry[1]
@@ -108,7 +112,9 @@ def _table(kind: type[msgspec.Struct], path: tuple[str, ...], only: list[str] | 
         if only is not None and key not in only:
             continue
         variable = (
-            f"`DJINN_{path[0].upper()}__{key.upper()}`" if path and path[0] != "vaults" else ""
+            f"`DJINN_{path[0].upper()}__{key.upper()}`"
+            if path and path[0] != "vaults" and "*" not in path
+            else ""
         )
         said = descriptions()[".".join([*path, key])]
         cells = (f"`{key}`", _values(_hints(kind)[key]), _default(field), variable, said)
@@ -127,8 +133,12 @@ def _values(kind: Any) -> str:
         return ", ".join(f"`{one}`" for one in arguments)
     if origin is list:
         return f"list of {_values(arguments[0])}"
+    if origin is dict and _is_struct(arguments[1]):
+        return "mapping of names to the keys below"
     if origin is dict:
         return f"mapping of {_values(arguments[0])} to {_values(arguments[1])}"
+    if _is_struct(kind):
+        return f"mapping of {', '.join(f'`{key}`' for key in _hints(kind))}"
     return {int: "whole number", float: "number", bool: "`true` or `false`", str: "text",
             types.NoneType: "`null`"}[kind]  # fmt: skip
 
@@ -144,6 +154,8 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
         return "none: it must be given"
     made = field.default_factory
     value = field.default if made is msgspec.NODEFAULT else made()  # type: ignore[operator]
+    if isinstance(value, dict) and any(isinstance(one, msgspec.Struct) for one in value.values()):
+        return ", ".join(f"`{name}`" for name in value)
     return f"`{value if isinstance(value, str) else json.dumps(value)}`"
 
 

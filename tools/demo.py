@@ -1,4 +1,4 @@
-"""Shows the main job on the sample memory: index it, search it in three ways, ingest a document."""
+"""Shows the main job on the sample memory: searches, a document, the session of an agent."""
 
 from __future__ import annotations
 
@@ -44,12 +44,22 @@ def main() -> None:
         "-n",
         "1",
     )
+    print("\nAn agent's session: what it starts with, what it notes, what it leaves:")
+    djinn("wake", "--task", "moving packs on the phone", "--budget", "300")
+    djinn(
+        "remember", "lesson", "Packs move by copy", "Copy, verify, then delete: safe to run twice.",
+        "--link", "Project: Harbourlight",
+    )  # fmt: skip
+    djinn("recall", "how do we move packs without losing one", "-n", "2", "--budget", "200")
+    djinn("rate", "last", "--useful", "1")
+    djinn("sleep", "--summary", "Packs are moved safely now.", "--next", "unskip the test")
     program = DJINN.relative_to(ROOT) if DJINN.is_relative_to(ROOT) else DJINN
     print(
         f"""
 Try next, from this folder:
   {program} --home .demo memory search "can I book a meeting with Maren" --agent grace --explain
   {program} --home .demo memory show "Project: Harbourlight"
+  {program} --home .demo wake --agent grace
   {program} --home .demo vault add notes FOLDER   # a folder of your own notes
   {program} --home .demo index
 """

@@ -34,6 +34,13 @@ SETTINGS = {
     settings.DocumentsConfig: "documents.",
     settings.LlmConfig: "llm.",
     settings.WatchConfig: "watch.",
+    settings.WorkingConfig: "working.",
+    settings.SecretsConfig: "secrets.",
+    settings.Thresholds: "thresholds.",
+    settings.ThresholdsConfig: "thresholds.",
+    settings.ScoringConfig: "scoring.",
+    settings.RecallConfig: "recall.",
+    settings.ProfileConfig: "recall.profiles.*.",
 }
 """Where in the settings a struct stands: their descriptions are the comments of the example."""
 HEAD = """# JSON output

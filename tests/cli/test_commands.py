@@ -491,6 +491,21 @@ class TestPermissions:
             done = self.djinn(locked, *command.split())
             assert (done.returncode, done.stderr.replace("shared/note-00001.md\n", "")) == (0, "")
 
+    def test_what_is_held_there_is_told_and_no_use_counted(self, home: Home) -> None:
+        assert self.djinn(home, "working", "set", "a", "x").returncode == 0
+        place = home.working_path
+        place.chmod(0o444)
+        place.parent.chmod(0o555)
+        try:
+            done = self.djinn(home, "working", "get", "a")
+            assert (done.returncode, done.stdout) == (0, "x\n")
+            assert "cannot be written" in done.stderr and "no use is counted" in done.stderr
+            assert self.djinn(home, "working", "list").returncode == 0
+            done = self.djinn(home, "working", "set", "a", "y")
+            assert (done.returncode, done.stderr.count("\n")) == (5, 1)
+        finally:
+            place.parent.chmod(0o755)
+
     def test_what_changed_there_is_announced(self, locked: Home, shared: Path) -> None:
         shared.chmod(0o755)
         (shared / "new.md").write_text("a kettle")

@@ -46,7 +46,11 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Home:
     (folder / "shared" / "gauge.md").write_text(
         "---\ntype: document\nfilename: tide gauge.pdf\n---\nThe gauge.\n"
     )
-    Djinn(home).index()
+    djinn = Djinn(home)
+    djinn.index()
+    djinn.working.set("last line", "1204", ttl=86_400)
+    djinn.working.set("branch", "main", task="deploy")
+    djinn.close()
     return home
 
 
@@ -147,6 +151,8 @@ LINES = [
     ("djinn memory search --tag say", ["--tag", 'say "hi"']),
     ("djinn memory search --tag a", ["--tag", "a$b"]),
     ("djinn config get search.lim", ["get", "search.limit"]),
+    ("djinn working get 'last", ["get", "last line"]),
+    ("djinn working get --task de", ["--task", "deploy"]),
     ("djinn vault describe shared/mi", ["describe", "shared/minutes"]),
     ("djinn vault remove ", ["remove", "öfter"]),
     ("djinn memory show 'Note: gr", ["show", "Note: größe/öl"]),
@@ -214,6 +220,7 @@ def test_values_are_those_that_the_agent_sees(kept: Home) -> None:
         ("memory", "search", "--nonsense=", ""), ("--home", "/nowhere", "memory", "show", ""),
         ("memory", "x", ""), ("",),
         ("memory", "search", "--", "-"), ("memory", "search", "--limit", ""),
+        ("working", "get", ""), ("working", "get", "--task", ""), ("maintain", "--only", ""),
     ],
     ids=" ".join,
 )  # fmt: skip

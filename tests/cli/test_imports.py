@@ -11,6 +11,7 @@ import pytest
 HEAVY = {
     "numpy", "onnxruntime", "onnx", "torch", "transformers", "sentence_transformers", "tokenizers",
     "apsw", "yaml", "sqlite_vec", "pathspec", "platformdirs", "filelock", "sqlite3", "asyncio",
+    "redis", "mcp", "pydantic", "starlette", "uvicorn",
 }  # fmt: skip
 
 CODE = """
@@ -37,7 +38,11 @@ main()
         "memory search --help",
         "index -h",
         "doctor -h",
+        "working set -h",
+        "mcp -h",
         "vault add -h",
+        "fact set -h",
+        "summary -h",
         "--version",
     ],
 )

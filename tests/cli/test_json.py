@@ -83,6 +83,31 @@ RUNS = {
     "watch": [["watch", "--install-service"]],
     "doctor": [["doctor"], ["doctor", "--fix"]],
     "trust": [["trust", "--list"], ["trust", "--yes"], ["trust", "--revoke"]],
+    "wake": [["wake", "--task", "the kettle"]],
+    "checkpoint": [["checkpoint", "at the kettle", "--decision", "vinegar"]],
+    "sleep": [["sleep", "--summary", "the kettle is clean", "--next", "tea"]],
+    "remember": [["remember", "lesson", "Descale the kettle", "Vinegar does it."]],
+    "recall": [["recall", "kettle"], ["recall", "kettle", "--profile", "planning"]],
+    "rate": [["rate", "last", "--useful", "1", "--gap", "no word on tea"]],
+    "gap report": [["gap", "report", "nothing on tea"]],
+    "gap list": [["gap", "list"], ["gap", "list", "--closed"]],
+    "gap suggest": [["gap", "suggest"]],
+    "gap close": [["gap", "close", "{gap}"]],
+    "score show": [["score", "show"], ["score", "show", "note-00001"]],
+    "fact set": [
+        ["fact", "set", "anna", "city", "Warsaw"], ["fact", "set", "anna", "city", "Oslo"],
+    ],
+    "fact get": [["fact", "get", "anna", "city"], ["fact", "get", "city"]],
+    "fact list": [["fact", "list"], ["fact", "list", "--category", "none"]],
+    "fact search": [["fact", "search", "anna city"]],
+    "summary build": [["summary", "build"]],
+    "summary set": [["summary", "set", "Anna keeps bees."]],
+    "summary show": [["summary", "show"]],
+    "fact verify": [["fact", "verify", "anna/city"]],
+    "fact forget": [["fact", "forget", "anna/city"]],
+    "memory purge": [
+        ["memory", "purge", "anna/city", "--dry-run"], ["memory", "purge", "anna/city", "--yes"],
+    ],
     "memory search": [
         ["memory", "search", "kettle"],
         ["memory", "search", "kettle", "--explain", "--mode", "words"],
@@ -122,6 +147,16 @@ RUNS = {
     "vault remove": [["vault", "remove", "more"]],
     "agent add": [["agent", "add", "hal"], ["agent", "add", "hal"]],
     "agent list": [["agent", "list"]],
+    "working set": [
+        ["working", "set", "a", "x"], ["working", "set", "a", "[1]", "--json-value", "--short"],
+        ["working", "set", "b", "x", "--task", "t"],
+        ["working", "set", "s", "{{}}", "--json-value", "--task", "t", "--status", "running"],
+    ],
+    "working get": [["working", "get", "a"], ["working", "get", "--task", "t"]],
+    "working list": [["working", "list"], ["working", "list", "--tasks"]],
+    "working share": [["working", "share", "a", "--to", "finn"]],
+    "working clear": [["working", "clear", "a"], ["working", "clear", "--yes"]],
+    "maintain": [["maintain"], ["maintain", "--dry-run"]],
     "config show": [["config", "show"]],
     "config get": [["config", "get", key] for key in ("search.limit", "search", "embedding.url")],
     "config set": [
@@ -165,14 +200,18 @@ def test_every_command_prints_its_schema(home: Home, shared: Path, run: Run) -> 
     config = home.config_path.read_text()
     home.config_path.write_text(config + "\nllm:\n  model: m\n  url: http://localhost:9\n")
     Djinn(home).index()
+    gap = ""
     for command, runs in RUNS.items():
         titles = {kind.__struct_config__.tag for kind in outputs()[command]}
         for words in runs:
             done = run(
-                *(w.format(more=more, papers=papers) for w in words), "--json", home=home.root
+                *(w.format(more=more, papers=papers, gap=gap) for w in words),
+                "--json",
+                home=home.root,
             )
             assert done.returncode in (0, 1), (words, done)
             found = one_object(done.stdout.encode())
+            gap = found.get("gap_id") or gap
             assert found["schema"] in titles or words[1] in ("list", "search")
 
 

@@ -36,6 +36,10 @@ REPLACED = (
     (r"numbers in \d+ ms", "numbers in N ms"),
     (r"models +/.*", "models        CACHE"),
     (r'"(milliseconds|seconds)": [\d.e-]+', r'"\1": N'),
+    (r"\b(rec|gap)_[0-9a-z]{10}", r"\1_ID"),
+    (r"(?m)^   raw \d\.\d+(.*) = \d\.\d+", r"   raw N\1 = N"),
+    (r"(?m)meaning \d\.\d\d$", "meaning N"),
+    (r"\d+ days? ago", "N days ago"),
     # Notes written within the clock's grain of the first reading are read once more.
     (r'"read": \d+', '"read": N'),
     (r'"(index_bytes|cache_bytes)": \d+', r'"\1": N'),
@@ -43,9 +47,13 @@ REPLACED = (
     (r"(?m)(  |\()0\.\d\d(\)  )?$", r"\1N\2"),
     (r",0\.\d{4},", ",N,"),
     (r"(BM25|cosine|gives|best) [+-]?\d+\.\d+", r"\1 N"),
+    (r"\brec_[0-9a-z]{10}\b", "rec_ID"),
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID"),
     (r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
     (datetime.now(UTC).strftime("%Y-%m-%d"), "TODAY"),
+    (r"TODAY([ -])\d\d[-:]\d\d([-:]\d\d)?\b", r"TODAY\1NOW"),
+    (r"TODAYT\d\d:\d\dZ", "TODAYTNOWZ"),
+    (r"\bs\d{8}-\d{6}-\d{6}\b", "SESSION"),
 )
 
 
