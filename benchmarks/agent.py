@@ -145,7 +145,7 @@ def second(agent: Simulated, questions: Texts) -> tuple[str, str]:
 
 def main() -> None:
     """Make the home, and let the agents work in it."""
-    print(f"## A simulated agent\n\n{machine()}\n")
+    print(f"## A simulated agent\n\n`python benchmarks/agent.py` on {machine()}\n")
     data = need_data() / "retrieval" / "cacm"
     wanted = judgements(data / "qrels.tsv")
     queries = [json.loads(line) for line in (data / "queries.jsonl").read_text().splitlines()]

@@ -342,7 +342,7 @@ def test_a_caller_that_is_interrupted_leaves_nothing(make: Make, tmp_path: Path)
     with caller(make("hang", "hang_in_c"), tmp_path, "pass") as process:
         workers = started(process, 2)
         os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=60)
         assert err.strip().endswith("KeyboardInterrupt")
         assert "Exception ignored" not in err
         assert len(workers) == 2
