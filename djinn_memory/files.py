@@ -68,6 +68,9 @@ def replace(path: Path, data: bytes, was: bytes) -> None:
                 raise Changed(path) from None
             temporary.replace(path)
             return
+        if _bytes(temporary) == was:
+            # Who opened the old file a moment before the exchange may write into it only now.
+            sync_folder(path.parent)
         if _bytes(temporary) != was:
             _put_back(swap, temporary, path, data)
             raise Changed(path)
