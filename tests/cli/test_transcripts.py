@@ -51,7 +51,8 @@ REPLACED = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID"),
     (r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
     (datetime.now(UTC).strftime("%Y-%m-%d"), "TODAY"),
-    (r"TODAY([ -])\d\d[-:]\d\d([-:]\d\d)?\b", r"TODAY\1NOW"),
+    # Where two are of one second the second has a number.
+    (r"TODAY([ -])\d\d[-:]\d\d([-:]\d\d(-\d+)?)?\b", r"TODAY\1NOW"),
     (r"TODAYT\d\d:\d\dZ", "TODAYTNOWZ"),
     (r"\bs\d{8}-\d{6}-\d{6}\b", "SESSION"),
 )
