@@ -81,7 +81,7 @@ def scored(ledger: Ledger, agents: Sequence[str]) -> list[tuple[str, str, Record
     """(agent, memory, record) of all that these agents used or rated."""
     found = ledger.rows(
         f"select memory_id, {_RECORD} from memory_scores "
-        "where agent_id in (select value from json_each(?)) order by updated_at desc",
+        "where agent_id in (select value from json_each(?)) order by updated_at desc, memory_id",
         (json.dumps(list(agents)),),
     )
     return [(agent, memory, Record(*counts)) for memory, agent, *counts in found]
