@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
@@ -16,7 +16,6 @@ from djinn_memory.memories.recall import Recollection
 from djinn_memory.models import Filters, Vault, plane_of
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes import vault as disk
-from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.text import decode
 from djinn_memory.search.filters import condition, valid
 from djinn_memory.store.index.memories import vault_ids
@@ -46,6 +45,8 @@ MANY = 12
 
 FEW = 5
 """Of the newest, where there is no task."""
+
+_TAGGED = "exists (select 1 from tag where tag.memory_id = memory.id and folded = ?)"
 
 
 class Brief(Struct, frozen=True):
@@ -137,20 +138,21 @@ class Shelf:
 
     def summary(self) -> Brief | None:
         """The narrative summary."""
-        return self._first("type = 'summary' and title = 'Summary'", own=True)
+        return self._first("type = 'summary' and title = 'Summary'")
 
     def profile(self) -> Brief | None:
         """The note that says who the agent is."""
-        by_name = f"title = {_quoted(self._agent)} collate nocase and type = 'person'"
-        return self._first(f"type = 'profile' or note.path = 'profile.md' or {by_name}", own=True)
+        by_name = "title = ? collate nocase and type = 'person'"
+        which = f"type = 'profile' or note.path = 'profile.md' or {by_name}"
+        return self._first(which, self._agent)
 
     def last(self, kind: str) -> Brief | None:
         """The newest memory of a type that the agent wrote."""
-        return self._first(f"type = {_quoted(kind)}", own=True)
+        return self._first("type = ?", kind)
 
     def by_id(self, identity: str) -> Brief | None:
         """The memory of an id."""
-        return self._first(f"uid = {_quoted(identity)}", own=True)
+        return self._first("uid = ?", identity)
 
     def commitments(self) -> Iterator[Brief]:
         """What is open, the first due first."""
@@ -158,13 +160,13 @@ class Shelf:
 
     def projects(self) -> Iterator[Brief]:
         """What is going on, the last changed first."""
-        anchor = _tagged("project-anchor")
-        return self._open(f"type = 'project' or {anchor}", "ifnull(updated, date) desc")
+        which = f"type = 'project' or {_TAGGED}"
+        return self._open(which, "ifnull(updated, date) desc", "project-anchor")
 
     def preferences(self) -> Iterator[Brief]:
         """What always holds, the most important first."""
-        rules = f"type in ('preference', 'rule') or {_tagged('rule')}"
-        return self._open(rules, "cast(ifnull(importance, .5) as real) desc, date desc")
+        rules = f"type in ('preference', 'rule') or {_TAGGED}"
+        return self._open(rules, "cast(ifnull(importance, .5) as real) desc, date desc", "rule")
 
     def newest(self) -> list[Brief]:
         """The newest of what happened, was learned, is known; of each a few."""
@@ -172,7 +174,7 @@ class Shelf:
         return [
             one
             for plane in ("episodic", "semantic", "knowledge")
-            for one in self._open(f"plane = '{plane}' and {shown}", "date desc", FEW)
+            for one in self._open(f"plane = ? and {shown}", "date desc", plane, most=FEW)
         ]
 
     def recalled(self, found: Recollection) -> Brief:
@@ -192,17 +194,24 @@ class Shelf:
             rank=found.rank,
         )
 
-    def _open(self, which: str, order: str, most: int = MANY) -> Iterator[Brief]:
-        over = ", ".join(_quoted(one) for one in OVER)
-        return self._found(f"({which}) and ifnull(status, '') not in ({over})", order, most, False)
+    def _open(self, which: str, order: str, *values: object, most: int = MANY) -> Iterator[Brief]:
+        over = ", ".join("?" for _ in OVER)
+        still = f"({which}) and ifnull(status, '') not in ({over})"
+        return self._found(self._scope, still, (*values, *OVER), order, most)
 
-    def _first(self, which: str, *, own: bool) -> Brief | None:
+    def _first(self, which: str, *values: object) -> Brief | None:
         order = "ifnull(created, date) desc, note.id desc"
         now = f"({which}) and ifnull(status, '') is not 'superseded'"
-        return next(self._found(now, order, MANY, own), None)
+        return next(self._found(self._own, now, values, order, MANY), None)
 
-    def _found(self, which: str, order: str, most: int, own: bool) -> Iterator[Brief]:
-        vaults = self._own if own else self._scope
+    def _found(
+        self,
+        vaults: dict[int, Vault],
+        which: str,
+        asked: Sequence[object],
+        order: str,
+        most: int,
+    ) -> Iterator[Brief]:
         holding = valid(self._state.index, Filters(), self._now)
         where, values = condition(holding, list(vaults))
         columns = ", ".join(
@@ -214,7 +223,7 @@ class Shelf:
             f"select uid, type, plane, title, vault_id, path, created, date, {columns} "
             "from memory join note on note.id = note_id "
             f"where {where} and ({which}) order by {order} limit {most}",
-            values,
+            (*values, *asked),
         )
         for row in listed:
             with suppress(OSError, DjinnError):
@@ -236,16 +245,3 @@ class Shelf:
             text=text[frontmatter.block_end(text) :].strip(),
             rank=self.ranks.get((vault.name, path)),
         )
-
-
-def _quoted(text: str) -> str:
-    """`text` as a literal of SQL."""
-    doubled = text.replace("'", "''")
-    return f"'{doubled}'"
-
-
-def _tagged(tag: str) -> str:
-    return (
-        "exists (select 1 from tag where tag.memory_id = memory.id "
-        f"and folded = {_quoted(fold(tag))})"
-    )
