@@ -19,6 +19,7 @@ from djinn_memory.memories.opened import Noun
 from djinn_memory.models import Filters, Problem, Strategy, Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes import vault as disk
+from djinn_memory.notes.dates import moment
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.pages import pages
 from djinn_memory.secrets import guard
@@ -160,7 +161,7 @@ class Documents(Noun):
                 allow=wish.allow_secret,
             )
             fields = plan_fields(plan, note.text[note.body :], self._models.name)
-            fields["processed_at"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            fields["processed_at"] = moment(datetime.now(UTC))
             for key, value in fields.items():
                 if value is not None or key in found.fields:
                     data = frontmatter.edit(data, (key,), value)

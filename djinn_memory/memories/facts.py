@@ -21,6 +21,7 @@ from djinn_memory.notes.dates import coming_date
 from djinn_memory.notes.note import MAX_TITLE
 from djinn_memory.notes.plural import folder
 from djinn_memory.notes.slugs import fold, slug
+from djinn_memory.notes.text import writable
 from djinn_memory.secrets import guard
 from djinn_memory.store.mending import mending
 
@@ -113,8 +114,8 @@ class Facts(Noun):
         vault = home.shared if shared else home.personal(home.agent(agent))
         self._scope(agent, Filters(vaults=(vault.name,)))
         given = {
-            "source": _clean(source) if source else None,
-            "source_context": _clean(" ".join(context.split())) if context else None,
+            "source": writable(source) if source else None,
+            "source_context": writable(" ".join(context.split())) if context else None,
             "confidence": confidence,
             "expires": until,
         }
@@ -310,13 +311,9 @@ def _flat(text: str) -> str:
 
 
 def _name(what: str, text: str) -> str:
-    name = " ".join(_clean(text).split())
+    name = " ".join(writable(text).split())
     if not name or not any(map(str.isalnum, name)):
         raise UsageError(f"a fact needs a {what} of at least a letter, such as person or city")
     if len(name) > MAX_TITLE // 3:
         raise UsageError(f"the {what} has {len(name)} characters; {MAX_TITLE // 3} at most, please")
     return name
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")

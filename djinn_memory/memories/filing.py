@@ -27,6 +27,7 @@ from djinn_memory.memories.wish import Outcome, Wish
 from djinn_memory.models import DocumentType, Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes import vault as disk
+from djinn_memory.notes.dates import moment
 from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.slugs import fold, unique
 from djinn_memory.notes.text import decode
@@ -136,7 +137,7 @@ def _fields(
 ) -> dict[str, Any]:
     """What the front matter says, but for how the text is cut."""
     name, wish = source.source.name, filing.wish
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = moment(datetime.now(UTC))
     return {
         "id": new_id(),
         "title": clean(wish.title) or title_of(document, name),

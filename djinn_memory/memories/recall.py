@@ -14,10 +14,9 @@ from djinn_memory.errors import DjinnError, Unavailable, UsageError
 from djinn_memory.memories import sessions
 from djinn_memory.memories.weighing import Weighing, Weight, pool_of
 from djinn_memory.models import Filters, Hit, LegScore, Mode, Problem, Step
-from djinn_memory.notes import frontmatter
+from djinn_memory.notes import body
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.ids import crockford
-from djinn_memory.notes.text import decode
 from djinn_memory.scoring import Score
 from djinn_memory.search.ask import How, ask
 from djinn_memory.secrets import mask
@@ -240,8 +239,7 @@ def _text(state: State, hit: Hit) -> str:
     [vault] = state.home.named((hit.vault,))
     # It may be gone since it was looked for.
     with contextlib.suppress(OSError, DjinnError):
-        text = decode(disk.read(vault, hit.path))[0]
-        return text[frontmatter.block_end(text) :].strip("\n")
+        return body.text_of(disk.read(vault, hit.path)).strip("\n")
     return hit.excerpt
 
 

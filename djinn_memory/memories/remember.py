@@ -28,7 +28,7 @@ from djinn_memory.notes.note import DOCUMENT, MAX_TITLE, parse
 from djinn_memory.notes.plain import inline
 from djinn_memory.notes.plural import folder
 from djinn_memory.notes.slugs import fold, slug, unique
-from djinn_memory.notes.text import decode
+from djinn_memory.notes.text import decode, writable
 from djinn_memory.search.hits import on_disk
 from djinn_memory.store.sqlite import rows
 from djinn_memory.store.state import State
@@ -151,7 +151,7 @@ def remember(
 
 def draft_of(wish: Wish, now: datetime) -> Draft:
     """The note that a wish asks for; `UsageError` names what of it cannot be."""
-    kind, title = fold(wish.type).strip(), " ".join(_clean(wish.title).split())
+    kind, title = fold(wish.type).strip(), " ".join(writable(wish.title).split())
     if not kind or len(kind) > MAX_TYPE or not kind.isprintable():
         raise UsageError("a memory needs a type such as decision, lesson or preference")
     if kind == DOCUMENT:
@@ -163,13 +163,13 @@ def draft_of(wish: Wish, now: datetime) -> Draft:
     for name, value in (("importance", wish.importance), ("confidence", wish.confidence)):
         if value is not None and not 0 <= value <= 1:
             raise UsageError(f"--{name} {value}: give a number from 0 to 1")
-    text = _clean(wish.text.replace("\r\n", "\n")).strip("\n").rstrip()
+    text = writable(wish.text.replace("\r\n", "\n")).strip("\n").rstrip()
     links = ", ".join(f"[[{_target(one)}]]" for one in wish.links)
     fields = {
         "tags": list(dict.fromkeys(_tag(one) for one in wish.tags)) or None,
         "importance": wish.importance,
         "confidence": wish.confidence,
-        "source": _clean(wish.source) if wish.source else None,
+        "source": writable(wish.source) if wish.source else None,
         "expires": _day("--expires", wish.expires, now),
         "due": _day("--due", wish.due, now),
         **wish.fields,
@@ -182,20 +182,15 @@ def draft_of(wish: Wish, now: datetime) -> Draft:
     )
 
 
-def _clean(text: str) -> str:
-    """What can be written as UTF-8 and read again."""
-    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
-
-
 def _tag(text: str) -> str:
-    tag = _clean(text).strip().lstrip("#").strip("/")
+    tag = writable(text).strip().lstrip("#").strip("/")
     if not tag or re.search(r"[\s,]", tag):
         raise UsageError(f"--tag {text!r}: a tag is a word such as project:myapp")
     return tag
 
 
 def _target(text: str) -> str:
-    name = _clean(text).strip().removeprefix("[[").removesuffix("]]")
+    name = writable(text).strip().removeprefix("[[").removesuffix("]]")
     if not name.strip() or re.search(r"[\[\]\n\r]", name):
         raise UsageError(f"--link {text!r}: give a note's title or path, such as 'Project: MyApp'")
     return name

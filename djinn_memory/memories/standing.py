@@ -14,9 +14,8 @@ from djinn_memory.chunking.tokens import token_counts, token_starts
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.recall import Recollection
 from djinn_memory.models import Filters, Vault, plane_of
-from djinn_memory.notes import frontmatter
+from djinn_memory.notes import body
 from djinn_memory.notes import vault as disk
-from djinn_memory.notes.text import decode
 from djinn_memory.search.filters import condition, valid
 from djinn_memory.store.index.memories import vault_ids
 from djinn_memory.store.sqlite import Row, rows
@@ -231,7 +230,6 @@ class Shelf:
 
     def _brief(self, row: Row, vault: Vault) -> Brief:
         uid, kind, plane, title, _, path, created, date, due, *_ = row
-        text = decode(disk.read(vault, path))[0]
         return Brief(
             id=uid,
             type=kind,
@@ -242,6 +240,6 @@ class Shelf:
             written=created or date,
             due=due,
             overdue=bool(due) and due[:10] < self._today,
-            text=text[frontmatter.block_end(text) :].strip(),
+            text=body.text_of(disk.read(vault, path)).strip(),
             rank=self.ranks.get((vault.name, path)),
         )

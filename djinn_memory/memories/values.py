@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import UsageError
+from djinn_memory.notes.dates import moment
 from djinn_memory.settings import LONGEST_TTL
 from djinn_memory.store.working import Entry, Tier
 
@@ -84,7 +85,7 @@ def value_of(found: Entry) -> Value:
 
 def iso(seconds: float) -> str:
     """A time of the store as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment(datetime.fromtimestamp(seconds, UTC))
 
 
 def from_json(text: str) -> object:

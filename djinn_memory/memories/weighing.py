@@ -55,11 +55,6 @@ class Weight(Struct, frozen=True):
     score: float
     """Raw, times all of these."""
 
-    @property
-    def factor(self) -> float:
-        """All of it in one."""
-        return self.multiplier * self.own * self.type * self.status * self.recency
-
 
 class _Note(Struct):
     id: int

@@ -1,9 +1,16 @@
-"""Changes the text of a note below its front matter, and no byte above it."""
+"""A note's text below its front matter: read, and changed with no byte above it."""
 
 from __future__ import annotations
 
 from djinn_memory.notes.frontmatter import block_end, opened
+from djinn_memory.notes.text import decode
 from djinn_memory.yamltext import line_end
+
+
+def text_of(data: bytes) -> str:
+    """The text of a note's file below its front matter."""
+    text = decode(data)[0]
+    return text[block_end(text) :]
 
 
 def append(data: bytes, text: str) -> bytes:

@@ -28,10 +28,9 @@ def iso_date(text: str | None) -> str | None:
             return day.isoformat()
         zone = (match["zone"] or "Z").replace("Z", "+00:00")
         clock = f"{int(match['h']):02}:{match['min']}:{match['s'] or '00'}"
-        moment = datetime.fromisoformat(f"{day}T{clock}{zone}").astimezone(UTC)
+        return moment(datetime.fromisoformat(f"{day}T{clock}{zone}"))
     except (ValueError, OverflowError):
         return None
-    return f"{moment.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def spoken_date(text: str, now: datetime) -> str | None:

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from djinn_memory.models import Dialect
 from djinn_memory.notes import links, logseq
-from djinn_memory.notes.dates import iso_date
+from djinn_memory.notes.dates import iso_date, moment
 from djinn_memory.notes.frontmatter import FrontMatter
 from djinn_memory.notes.links import Syntax
 
@@ -112,10 +112,9 @@ def _epoch_date(text: str) -> str | None:
     if not _EPOCH.fullmatch(text.strip()):
         return iso_date(text)
     try:
-        moment = datetime.fromtimestamp(int(text) // 1000, UTC)
+        return moment(datetime.fromtimestamp(int(text) // 1000, UTC))
     except (ValueError, OverflowError, OSError):
         return None
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _dendron_day(name: str) -> str | None:

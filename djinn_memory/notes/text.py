@@ -33,6 +33,11 @@ def decode(data: bytes) -> tuple[str, str | None]:
     return text.replace("\r\n", "\n").replace("\r", "\n"), remark
 
 
+def writable(text: str) -> str:
+    """`text` as it can be written as UTF-8 and read again."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+
+
 def detect(data: bytes) -> tuple[bytes, str | None, str | None]:
     """A file's byte order mark, its encoding (None: binary), and a remark when that is a guess.
 

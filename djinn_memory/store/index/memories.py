@@ -267,7 +267,9 @@ def _put_memory(connection: apsw.Connection, note_id: int, file: FileStat, note:
 def _modified(file: FileStat) -> str:
     from datetime import UTC, datetime
 
-    return datetime.fromtimestamp(file.mtime_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    from djinn_memory.notes.dates import moment
+
+    return moment(datetime.fromtimestamp(file.mtime_ns / 1e9, UTC))
 
 
 def _put_chunk(
