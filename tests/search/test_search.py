@@ -326,6 +326,24 @@ def test_as_many_hits_as_were_asked_for(djinn: Djinn, shared: Path) -> None:
         assert len(djinn.search("harbour", mode=mode, limit=290).hits) == 290
 
 
+def test_what_expires_on_no_date_does_not_expire(djinn: Djinn, shared: Path) -> None:
+    for number, (said, _) in enumerate(EXPIRY):
+        (shared / f"{number}.md").write_text(f"---\nexpires: {said}\n---\na kettle")
+    report = djinn.index()
+    assert [problem.why for problem in report.problems] == [
+        f"expires: {said} is no date" for said in ("0000-00-00", "2025-02-31", "9999999-99-99")
+    ]
+    found = {hit.path for hit in djinn.search("kettle").hits}
+    assert found == {f"{n}.md" for n, (_, expired) in enumerate(EXPIRY) if not expired}
+
+
+EXPIRY = [
+    ("0000-00-00", False), ("2025-02-31", False), ("9999999-99-99", False), ("soon", False),
+    ("2025-2-3", True), ("2025/12/31", True), ("2025-12-31 10:00+02:00", True),
+    ("2999-1-1", False), ("2999.01.01", False),
+]  # fmt: skip
+
+
 def test_filters_know_no_case_and_no_composition(djinn: Djinn, shared: Path) -> None:
     decomposed = unicodedata.normalize("NFD", "Über-café")
     (shared / f"{decomposed}.md").write_text(f"kiwi #{unicodedata.normalize('NFD', 'café')}\n")
