@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
+# What is imported here comes before Ctrl-C is answered.
 import os
-import re
 import signal
 import sys
-from contextlib import suppress
 
-_EMBEDS = re.compile(
+_EMBEDS = (
     r"(?:^| )(?:memory search|remember|recall|wake .*--task|checkpoint|sleep|fact (?:set|search))\b"
 )
 """Commands that need the model."""
@@ -23,6 +21,9 @@ def main() -> None:
     # `options.interruptible`: libraries take an exception in the middle of their import for a
     # missing part, and crash later.
     signal.signal(signal.SIGINT, _end)
+    import gc
+    from contextlib import suppress
+
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character must not end the program.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -55,14 +56,18 @@ def main() -> None:
 
 
 def _end(*_: object) -> None:
-    with suppress(OSError):
+    try:  # noqa: SIM105 - contextlib would have to be there already
         os.write(2, f"{INTERRUPTED}\n".encode())
+    except OSError:
+        pass
     os._exit(130)
 
 
 def _embeds(line: str) -> bool:
     """Whether a command line looks as if it embedded a text; a wrong guess costs only time."""
-    return bool(_EMBEDS.search(line)) and not re.search(r"--mode[ =]words|--help| -h\b", line)
+    import re
+
+    return bool(re.search(_EMBEDS, line)) and not re.search(r"--mode[ =]words|--help| -h\b", line)
 
 
 def _warm() -> None:
