@@ -85,6 +85,7 @@ def fresh(home: Home) -> dict[str, list[object]]:
         for name, entry in home.config.vaults.items()
     ]
     twin.edit(*changes, (("state_dir",), str(place / "state")))
+    twin.trust(twin.untrusted)
     djinn = Djinn(twin)
     djinn.index()
     djinn.close()
