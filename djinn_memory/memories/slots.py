@@ -43,8 +43,10 @@ class Slots:
         giver: str | None = None,
     ) -> Slot:
         """The slot that is meant; `UsageError` for names that are none."""
-        if sum(one is not None for one in (session, task, giver)) > 1:
-            raise UsageError("a value belongs to one of --session, --task and --from; give one")
+        given = {"--session": session, "--task": task, "--from": giver}
+        named = [name for name, one in given.items() if one is not None]
+        if len(named) > 1:
+            raise UsageError(f"a value belongs to one of {' and '.join(named)}; give one")
         whose = self._state.home.agent(agent)
         check_name("the key", key)
         if giver is not None:
