@@ -53,8 +53,10 @@ async def everything(client: Client) -> None:
     found = await use("recall", query="lamp")
     assert found["memories"]
     assert (await use("rate", useful=[1]))["judged"]
+    assert (await use("score", limit=5))["memories"]
     assert await use("gap", action="list")
     assert await use("fact", action="set", category="lamp", key="colour", value="white")
+    assert (await use("summary", action="build"))["done"] == "created"
     assert (await use("read", name="Keeper"))["text"]
     assert (await use("neighbours", name="Keeper"))["links"]
     assert (await use("list"))["memories"]
