@@ -198,6 +198,31 @@ def test_stdout_carries_nothing_else(pair: Home) -> None:
     assert {got[4]["error"]["code"], got[5]["error"]["code"]} == {-32601, -32602}
 
 
+def test_a_client_that_goes_in_mid_call(pair: Home) -> None:
+    """What it asked for last is whole, and the server ends in silence."""
+    asks = [
+        {"jsonrpc": "2.0", "id": number, "method": "tools/call",
+         "params": {"name": "remember", "arguments": _lesson(number)}}
+        for number in range(10, 13)
+    ]  # fmt: skip
+    server = subprocess.Popen(
+        command(pair), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, env={**os.environ, **environment()},
+    )  # fmt: skip
+    assert server.stdin and server.stdout and server.stderr
+    server.stdin.write(json.dumps(INITIALIZE) + "\n")
+    server.stdin.flush()
+    server.stdout.readline()
+    server.stdin.write("".join(json.dumps(ask) + "\n" for ask in asks))
+    server.stdin.flush()
+    server.stdout.close()
+    server.stdin.close()
+    assert (server.wait(timeout=20), server.stderr.read()) == (0, "")
+    server.stderr.close()
+    for path in (pair.root / "vaults" / "finn" / "lessons").glob("*.md"):
+        assert "ashes" in path.read_text()
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
 @pytest.mark.parametrize("http", [False, True], ids=["stdio", "http"])
 def test_a_signal_ends_it_at_once(
