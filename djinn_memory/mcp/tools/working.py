@@ -50,7 +50,7 @@ class Working(Struct, forbid_unknown_fields=True, rename={"giver": "from"}):
         None
     )
     short: Annotated[
-        bool, Meta(description="Keep it an hour; used three times, it becomes a note.")
+        bool, Meta(description="Keep it an hour; used three times, upkeep makes a note of it.")
     ] = False
     type: Annotated[Type | None, Meta(description="What a value is.")] = None
     append: Annotated[
