@@ -196,7 +196,7 @@ class Facts(Noun):
         What keeps meaning from being asked is added to `problems`.
         """
         if not query.strip():
-            raise UsageError('nothing to search for; try djinn fact search "where she lives"')
+            raise UsageError('nothing to search for; try `djinn fact search "where she lives"`')
         now = now or datetime.now(UTC)
         facts = self._known(agent, now, expired=False)
         at = {one.place: one for one in facts}

@@ -169,8 +169,11 @@ def by_meaning(
     """Vault and path of the facts near a question, with their cosines, the nearest first.
 
     The cosines are on the scale of the packaged model; `thresholds.fact` says what is near. What
-    keeps the model from answering is added to `problems`.
+    keeps the model from answering is added to `problems`. Filters alone have no meaning.
     """
+    question = asked(query)
+    if not question.asks:
+        return []
     space = vectors.serving(state.index)
     try:
         recipe = (space.recipe, space.identity) if space else (None, None)
@@ -180,7 +183,7 @@ def by_meaning(
         return []
     if embedder is None:
         return []
-    meaning = Meaning(embedder, space, asked(query), empty=space is None)
+    meaning = Meaning(embedder, space, question, empty=space is None)
     vector = meaning.vector(problems)
     if vector is None or space is None:
         return []

@@ -145,6 +145,14 @@ def test_search_by_meaning_then_by_text(djinn: Djinn) -> None:
         djinn.facts.search("  ")
 
 
+def test_filters_alone_have_no_meaning(djinn: Djinn, recwarn: pytest.WarningsRecorder) -> None:
+    djinn.facts.set("anna", "label", "tag:x")
+    djinn.facts.set("anna", "city", "Warsaw")
+    for query, found in (("tag:x", ["label"]), ("tag:nowhere", []), ("-Berlin", [])):
+        assert [one.fact.key for one in djinn.facts.search(query)] == found
+    assert not recwarn.list
+
+
 def test_names_scopes_and_forgetting(home: Home, djinn: Djinn) -> None:
     djinn.facts.set("anna", "city", "Oslo", shared=True)
     djinn.facts.set("anna", "city", "Bergen")
