@@ -16,11 +16,8 @@ from djinn_memory.settings import ScoringConfig
 NEUTRAL = 0.5
 """The score of a memory of which nothing is known."""
 
-UNLIKE = 0.3
-"""The share of words in common up to which two questions have nothing to do with each other."""
-
-ALIKE = 0.6
-"""The share of words in common from which a rating of one counts in full for the other."""
+UNLIKE = 0.5
+"""The share of words in common up to which a rating of one question says nothing of another."""
 
 _DAY = 86_400.0
 
@@ -112,12 +109,12 @@ def multiplier(adaptive: float, config: ScoringConfig) -> float:
 def alike(one: frozenset[str], other: frozenset[str]) -> float:
     """How much a rating given to one question says about another, from 0 to 1, by their words.
 
-    Ochiai's coefficient, |A and B| / sqrt(|A| |B|), of which `UNLIKE` is 0 and `ALIKE` is 1.
+    Ochiai's coefficient, |A and B| / sqrt(|A| |B|), of which `UNLIKE` is 0.
     """
     if not one or not other:
         return 0.0
     common = len(one & other) / math.sqrt(len(one) * len(other))
-    return min(1.0, max(0.0, (common - UNLIKE) / (ALIKE - UNLIKE)))
+    return min(1.0, max(0.0, (common - UNLIKE) / (1 - UNLIKE)))
 
 
 def at_question(
