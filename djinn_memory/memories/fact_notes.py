@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from djinn_memory.errors import DjinnError
+from djinn_memory.home import is_own
 from djinn_memory.memories.known_facts import Indexed, known, read
 from djinn_memory.memories.writing import Draft, Pen, writing
 from djinn_memory.models import Vault
@@ -91,8 +92,8 @@ def verified(data: bytes, now: datetime, said: Given, *, revive: bool) -> bytes:
 
 
 def expired(state: State, vaults: Sequence[Vault], now: datetime) -> list[Indexed]:
-    """The facts that have expired and do not say so, in vaults that can be written."""
-    found = known(state, [one for one in vaults if not one.read_only], now)
+    """The facts that have expired and do not say so, in vaults that djinn writes to."""
+    found = known(state, [one for one in vaults if is_own(one) and not one.read_only], now)
     return [one for one in found if one.expired and one.status != "expired"]
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from djinn_memory.errors import Changed, DjinnError, Refused, UsageError
+from djinn_memory.home import is_own
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.memories.catalogue import Entry, find
 from djinn_memory.memories.duplicates import Look
@@ -114,7 +115,7 @@ def remember(
     look = None if wish.force else Look(state, models, draft, now)
     sweep(state, scope)
     old = find(state.index, wish.supersedes, scope) if wish.supersedes else None
-    if old:
+    if old and _told_of(old, scope, vault):
         draft = replace(draft, fields={**draft.fields, "supersedes": _link(old.title, old.path)})
     same = look.twin(scope) if look else None
     with writing(state, models, vault, now=now, allow_secret=wish.allow_secret) as pen:
@@ -203,6 +204,23 @@ def _day(option: str, text: str | None, now: datetime) -> str | None:
     if found and option == "--expires" and found < moment(now)[: len(found)]:
         raise UsageError(f"--expires {text}: that is past; give a day to come")
     return found
+
+
+def _told_of(old: Entry, scope: Sequence[Vault], vault: Vault) -> bool:
+    """Whether a note in `vault` may name the one that it supersedes: all who see it see that too.
+
+    `Refused` where the old one may not be told of the new one.
+    """
+    there = next(one for one in scope if one.name == old.vault)
+    place = f"{old.vault}/{old.path}"
+    if not is_own(there):
+        raise Refused(f"{place} is in a vault that djinn only reads; leave --supersedes out")
+    if there.agent is None and vault.agent is not None:
+        raise Refused(
+            f"{place} is for all, and only {vault.agent} sees {vault.name}; add --shared, "
+            "or leave --supersedes out"
+        )
+    return there.agent == vault.agent
 
 
 def _titled(state: State, pen: Pen, draft: Draft) -> list[str]:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home import Home
+from djinn_memory.joining import add_vault
 from djinn_memory.notes import frontmatter
 from tests.notes.test_facts import VALUE
 
@@ -110,6 +111,19 @@ def test_expired_facts_leave_every_answer(home: Home, djinn: Djinn) -> None:
     held = facts.set("loan", "key", "x y", expires="2026-03-04", now=NOW).fact
     assert not held.expired and facts.list(now=NOW).total == 3
     assert facts.list(now=later(1)).total == 2
+
+
+def test_no_list_marks_a_fact_in_a_vault_that_was_added(
+    home: Home, djinn: Djinn, tmp_path: Path
+) -> None:
+    note = tmp_path / "notes" / "desk.md"
+    note.parent.mkdir()
+    text = "---\ntype: fact\ntitle: loan/desk\nexpires: 2020-01-01\n---\nMika's\n"
+    note.write_text(text)
+    add_vault(home, "notes", note.parent)
+    assert djinn.facts.list(expired=True).facts[0].expired
+    assert djinn.facts.mark_expired() == 0
+    assert note.read_text() == text
 
 
 def test_lists_page_sort_and_filter(djinn: Djinn) -> None:

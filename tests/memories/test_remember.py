@@ -137,7 +137,7 @@ def test_a_title_of_several_notes_is_asked_about(djinn: Djinn, own: Path) -> Non
 
 
 def test_what_is_superseded_is_told_so(djinn: Djinn, home: Home) -> None:
-    old = djinn.remember("decision", "Django", "We take Django for the shop.", shared=True)
+    old = djinn.remember("decision", "Django", "We take Django for the shop.")
     new = djinn.remember("decision", "Flask", "We take Flask for the shop.", supersedes=old.id)
     assert 'supersedes: "[[Django]]"' in written(home, new)
     assert 'status: superseded\nsuperseded_by: "[[Flask]]"' in written(home, old)
@@ -148,14 +148,46 @@ def test_what_is_superseded_is_told_so(djinn: Djinn, home: Home) -> None:
             djinn.remember("decision", "Flask", "z", supersedes=new.id, existing=existing)
 
 
-def test_what_can_not_be_told_so_is_a_problem(djinn: Djinn, home: Home, tmp_path: Path) -> None:
-    notes = tmp_path / "notes"
-    notes.mkdir()
-    (notes / "old.md").write_text("old times\n")
-    add_vault(home, "archive", notes, read_only=True)
-    done = djinn.remember("decision", "Flask", "new", supersedes="archive:old.md")
-    assert [problem.what for problem in done.problems] == ["archive/old.md"]
-    assert (notes / "old.md").read_text() == "old times\n"
+def test_a_shared_note_is_never_told_of_a_private_one(djinn: Djinn, home: Home, own: Path) -> None:
+    guide = djinn.remember("decision", "Team guide", "Ask before you merge.", shared=True)
+    before = written(home, guide)
+    with pytest.raises(Refused, match=r"shared/decisions/team-guide\.md is for all.*--shared"):
+        djinn.remember("decision", "Bert leaves", "In May.", supersedes="Team guide")
+    assert (written(home, guide), list(own.rglob("*.md"))) == (before, [])
+    # What was one's own is told what all see now; that does not say what it came from.
+    draft = djinn.remember("decision", "Merge on green", "No need to ask any more.")
+    new = djinn.remember(
+        "decision", "Merging", "Merge when it is green.", supersedes=draft.id, shared=True
+    )
+    assert 'superseded_by: "[[Merging]]"' in written(home, draft)
+    assert "green" not in written(home, new).partition("---\nMerge when")[0]
+    later = djinn.remember(
+        "decision", "Guide", "Merge when two have read it.", supersedes=guide.id, shared=True
+    )
+    assert 'supersedes: "[[Team guide]]"' in written(home, later)
+    assert 'superseded_by: "[[Guide]]"' in written(home, guide)
+
+
+def test_notes_of_a_vault_that_was_added_stay_as_they_are(
+    djinn: Djinn, home: Home, own: Path, tmp_path: Path
+) -> None:
+    for name, agent in (("archive", None), ("mine", "me")):
+        note = tmp_path / name / "old.md"
+        note.parent.mkdir()
+        note.write_text("old times\n")
+        add_vault(home, name, note.parent, agent=agent)
+        for shared in (False, True):
+            with pytest.raises(Refused, match=r"old\.md is in a vault that djinn only reads"):
+                djinn.remember("decision", "Flask", "x", supersedes=f"{name}:old.md", shared=shared)
+        assert note.read_text() == "old times\n"
+    assert not list(own.rglob("*.md"))
+
+
+def test_what_can_not_be_told_so_is_a_problem(djinn: Djinn, own: Path) -> None:
+    (own / "old.md").write_text("---\na: [\n---\nold times\n")
+    done = djinn.remember("decision", "Flask", "new", supersedes="old.md")
+    assert [problem.what for problem in done.problems] == ["me/old.md"]
+    assert (own / "old.md").read_text() == "---\na: [\n---\nold times\n"
 
 
 @pytest.mark.parametrize(
