@@ -262,7 +262,9 @@ def _append(pen: Pen, draft: Draft, path: str) -> Remembered:
     note = parse(path, disk.read(pen.vault, path))
     if draft.text and f"\n{draft.text}\n" in f"\n{note.text[note.body :]}\n":
         raise Refused(f"{pen.vault.name}/{path} says that already; nothing was added")
-    tags = [*note.tags, *(tag for tag in _tags(draft) if tag not in note.tags)]
+    held = frontmatter.read(note.text).fields.get("tags")
+    own = held if isinstance(held, list) else note.tags
+    tags = [*own, *(tag for tag in _tags(draft) if tag not in note.tags)]
 
     def change(data: bytes) -> bytes:
         data = body.append(data, draft.text) if draft.text else data

@@ -89,6 +89,15 @@ def test_append_keeps_every_byte_and_adds_a_paragraph(djinn: Djinn, own: Path) -
     assert djinn.remember("lesson", "Kettle", "Tw", existing="append").action == "appended"
 
 
+def test_what_is_not_said_anew_stays_as_it_is_written(djinn: Djinn, own: Path) -> None:
+    head = "---\ntitle: \"Alpha plan\" # mine\ntype: 'plan'\ntags:\n  - one # 1\n  - '#two'\n"
+    (own / "a.md").write_text(head + "---\nOne #more.\n")
+    djinn.remember("plan", "Alpha plan", tags=["three", "two", "more"], existing="append")
+    assert (own / "a.md").read_text() == head + "  - three\n---\nOne #more.\n"
+    djinn.remember("plan", "Alpha plan", "Two.", existing="revise")
+    assert (own / "a.md").read_text().startswith(head + "  - three\nsupersedes: ")
+
+
 def test_revise_keeps_and_links_the_old_version(djinn: Djinn, home: Home, own: Path) -> None:
     first = djinn.remember("decision", "Stack", "Django it is.", importance=0.4)
     done = djinn.remember("decision", "Stack", "Flask after all.", existing="revise")
