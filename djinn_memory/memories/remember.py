@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,13 +17,14 @@ from djinn_memory.errors import Changed, DjinnError, Refused, UsageError
 from djinn_memory.home import is_own
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.memories.catalogue import Entry, find
+from djinn_memory.memories.checks import between, day, one_of
 from djinn_memory.memories.duplicates import Look
 from djinn_memory.memories.versions import HISTORY
 from djinn_memory.memories.writing import Draft, Passes, Pen, writing
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import body, frontmatter
 from djinn_memory.notes import vault as disk
-from djinn_memory.notes.dates import coming_date, moment
+from djinn_memory.notes.dates import moment
 from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.note import DOCUMENT, MAX_TITLE, parse
 from djinn_memory.notes.plain import inline
@@ -161,9 +162,9 @@ def draft_of(wish: Wish, now: datetime) -> Draft:
         raise UsageError("a memory needs a title of at least a letter")
     if len(title) > MAX_TITLE:
         raise UsageError(f"the title has {len(title)} characters; {MAX_TITLE} at most, please")
-    for name, value in (("importance", wish.importance), ("confidence", wish.confidence)):
-        if value is not None and not 0 <= value <= 1:
-            raise UsageError(f"--{name} {value}: give a number from 0 to 1")
+    between("--importance", wish.importance, 0, 1)
+    between("--confidence", wish.confidence, 0, 1)
+    one_of("existing", wish.existing, get_args(Existing))
     text = writable(wish.text.replace("\r\n", "\n")).strip("\n").rstrip()
     links = ", ".join(f"[[{_target(one)}]]" for one in wish.links)
     fields = {
@@ -171,10 +172,13 @@ def draft_of(wish: Wish, now: datetime) -> Draft:
         "importance": wish.importance,
         "confidence": wish.confidence,
         "source": writable(wish.source) if wish.source else None,
-        "expires": _day("--expires", wish.expires, now),
-        "due": _day("--due", wish.due, now),
-        **wish.fields,
+        "expires": day("--expires", wish.expires, now),
+        "due": day("--due", wish.due, now, past=True),
     }
+    for key in wish.fields:
+        if key in (*fields, "id", "type", "title", "supersedes"):
+            raise UsageError(f"fields: {key!r} is none of them; remember has its own word for it")
+    fields |= wish.fields
     return Draft(
         type=kind,
         title=title,
@@ -195,15 +199,6 @@ def _target(text: str) -> str:
     if not name.strip() or re.search(r"[\[\]\n\r]", name):
         raise UsageError(f"--link {text!r}: give a note's title or path, such as 'Project: MyApp'")
     return name
-
-
-def _day(option: str, text: str | None, now: datetime) -> str | None:
-    found = coming_date(text, now.astimezone()) if text else None
-    if text and not found:
-        raise UsageError(f"{option} {text}: no date; write 2026-12-31, 30d, 12h or tomorrow")
-    if found and option == "--expires" and found < moment(now)[: len(found)]:
-        raise UsageError(f"--expires {text}: that is past; give a day to come")
-    return found
 
 
 def _told_of(old: Entry, scope: Sequence[Vault], vault: Vault) -> bool:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from djinn_memory.errors import DjinnError, UsageError
+from djinn_memory.errors import DjinnError
 from djinn_memory.memories import sessions
-from djinn_memory.memories.recall import Wish, recall
+from djinn_memory.memories.checks import between
+from djinn_memory.memories.recall import MOST_BUDGET, Wish, recall
 from djinn_memory.memories.sessions import Session
 from djinn_memory.memories.standing import Brief, Room, Shelf
 from djinn_memory.models import Filters, Problem
@@ -103,8 +104,7 @@ def wake(
     now: datetime,
 ) -> Awake:
     """Put together what `agent` starts with, and open a session; see `Djinn.wake`."""
-    if budget < MIN_BUDGET:
-        raise UsageError(f"--budget {budget}: give {MIN_BUDGET} tokens at least")
+    between("--budget", budget, MIN_BUDGET, MOST_BUDGET)
     task = task.strip() if task else ""
     asked = plain(task)
     problems: list[Problem] = []

@@ -94,9 +94,9 @@ def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
         held = _held(load(text, typed=False), keys)
         if held == wanted:
             return text
-        longer = isinstance(held, list) and held and isinstance(value, (list, tuple))
-        if longer and wanted[: len(held)] == held:
-            return extend_value(text, keys, value)
+        listed = value if isinstance(value, (list, tuple)) else ()
+        if isinstance(held, list) and 0 < len(held) < len(listed) and wanted[: len(held)] == held:
+            return extend_value(text, keys, listed)
         return set_value(text, keys, value, newline=newline)
 
     return _spliced(data, change)

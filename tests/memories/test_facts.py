@@ -89,7 +89,8 @@ def test_how_sure_a_source_is(djinn: Djinn, source: str, sure: float) -> None:
 
 def test_expired_facts_leave_every_answer(home: Home, djinn: Djinn) -> None:
     for key, expires in (("desk", "2026-01-01"), ("bike", "2026-01-01T10:00:00Z"), ("boat", None)):
-        djinn.facts.set("loan", key, f"borrowed from Mika, the {key}", expires=expires)
+        value = f"borrowed from Mika, the {key}"
+        djinn.facts.set("loan", key, value, expires=expires, now=NOW - timedelta(days=100))
     facts = djinn.facts
     assert [one.key for one in facts.list().facts] == ["boat"]
     assert facts.list(expired=True).total == 3
@@ -146,6 +147,14 @@ def test_lists_page_sort_and_filter(djinn: Djinn) -> None:
     assert (page.total, page.page, page.pages, len(page.facts)) == (4, 2, 2, 1)
 
 
+@pytest.mark.parametrize(
+    "how", [{"limit": 0}, {"limit": -1}, {"page": 0}, {"sort": "bogus"}, {"order": "up"}]
+)
+def test_what_is_no_page(djinn: Djinn, how: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match=f"--{next(iter(how))} .*: give "):
+        djinn.facts.list(**how)  # type: ignore[arg-type]
+
+
 def test_search_by_meaning_then_by_text(djinn: Djinn) -> None:
     djinn.facts.set("anna", "residence", "She lives in a lighthouse by the sea")
     djinn.facts.set("ben", "shoe size", "44 1/2")
@@ -157,6 +166,8 @@ def test_search_by_meaning_then_by_text(djinn: Djinn) -> None:
     assert (text.fact.category, text.how, text.score) == ("ben", "text", None)
     with pytest.raises(UsageError):
         djinn.facts.search("  ")
+    with pytest.raises(UsageError, match="--limit 0"):
+        djinn.facts.search("hoe si", limit=0)
 
 
 def test_names_scopes_and_forgetting(home: Home, djinn: Djinn) -> None:
@@ -186,6 +197,7 @@ def test_names_scopes_and_forgetting(home: Home, djinn: Djinn) -> None:
         ({"key": "x" * 101}, "101 characters"),
         ({"confidence": 95}, "from 0 to 1"),
         ({"expires": "soon"}, "--expires soon"),
+        ({"expires": "2020-01-01"}, "--expires 2020-01-01: that is past"),
     ],
 )
 def test_what_is_no_fact(djinn: Djinn, what: dict[str, object], error: str) -> None:

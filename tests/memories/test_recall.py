@@ -300,3 +300,9 @@ def test_a_question_for_the_command_line(project: Djinn, home: Home, run: Run) -
 )
 def test_a_share_may_be_told_in_percent(said: str, share: float | None) -> None:
     assert share_of(said) == share
+
+
+@pytest.mark.parametrize("how", [{"limit": 0}, {"limit": -1}, {"budget": 0}, {"budget": 10**9}])
+def test_what_no_recall_can_give(djinn: Djinn, how: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match=f"--{next(iter(how))} .*: give a number from"):
+        djinn.recall("kettle", **how)  # type: ignore[arg-type]

@@ -208,6 +208,9 @@ def test_what_can_not_be_told_so_is_a_problem(djinn: Djinn, own: Path) -> None:
         ({"tags": ["a b"]}, "--tag"), ({"links": ["a]] b"]}, "--link"),
         ({"expires": "soon"}, "--expires"),
         ({"due": "2026-13-45"}, "--due"),
+        ({"existing": "overwrite"}, "'overwrite': give one of refuse, append, revise, new"),
+        ({"fields": {"id": "mem_0000000000000000"}}, "'id'"),
+        ({"fields": {"title": "Another"}}, "'title'"), ({"fields": {"importance": 7}}, "'impo"),
     ],
 )  # fmt: skip
 def test_what_can_not_be_remembered_is_told(

@@ -173,7 +173,7 @@ def list_facts(
                      show_default=False),
     ] = None,
     limit: options.Limit = None,
-    page: Annotated[int, typer.Option("--page", min=1, help="Which page of that many.")] = 1,
+    page: Annotated[int, typer.Option("--page", help="Which page of that many.")] = 1,
     expired: options.Expired = False,
     agent: options.Agent = None,
     json: options.Json = False,

@@ -50,10 +50,10 @@ def remember(
                      metavar="NOTE", autocompletion=candidates.titles),
     ] = None,
     importance: Annotated[
-        float | None, typer.Option("--importance", min=0, max=1, help="From 0 to 1.")
+        float | None, typer.Option("--importance", help="From 0 to 1.")
     ] = None,
     confidence: Annotated[
-        float | None, typer.Option("--confidence", min=0, max=1, help="How sure, from 0 to 1.")
+        float | None, typer.Option("--confidence", help="How sure, from 0 to 1.")
     ] = None,
     source: Annotated[
         str | None, typer.Option("--source", help="Where it comes from.", metavar="TEXT")
