@@ -98,11 +98,14 @@ class Facts(Noun):
         """Set a fact in the vault of `agent`, or the `shared` one; its value before is kept.
 
         The value it has already is a matching statement: `last_verified` is noted, and what else
-        is given. `Refused` for what looks like a secret.
+        is given, but for a source that is less sure than the one it has. `Refused` for what looks
+        like a secret.
         """
         now = now or datetime.now(UTC)
         home = self._state.home
         category, key = _name("category", category), _name("key", key)
+        if not value.strip():
+            raise UsageError(f"no value; `djinn fact forget {category}/{key}` removes a fact")
         between("--confidence", confidence, 0, 1)
         until = day("--expires", expires, now)
         # The key says what the value is: `password` and `hunter2` stand apart in the note.

@@ -167,7 +167,7 @@ def draft_of(wish: Wish, now: datetime) -> Draft:
     one_of("existing", wish.existing, get_args(Existing))
     text = writable(wish.text.replace("\r\n", "\n")).strip("\n").rstrip()
     links = ", ".join(f"[[{_target(one)}]]" for one in wish.links)
-    fields = {
+    fields: dict[str, object] = {
         "tags": list(dict.fromkeys(_tag(one) for one in wish.tags)) or None,
         "importance": wish.importance,
         "confidence": wish.confidence,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,7 +24,10 @@ def later(days: float) -> datetime:
     return NOW + timedelta(days=days)
 
 
-@given(old=VALUE, new=VALUE)
+SAID = VALUE.filter(lambda text: bool(text.strip()))
+
+
+@given(old=SAID, new=SAID)
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -85,6 +89,43 @@ def test_setting_again_keeps_all_else(home: Home, djinn: Djinn) -> None:
 def test_how_sure_a_source_is(djinn: Djinn, source: str, sure: float) -> None:
     assert djinn.facts.set("a", "b", "c", source=source).fact.confidence == sure
     assert djinn.facts.set("a", "b", "d", source=source, confidence=0.42).fact.confidence == 0.42
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "told"),
+    [
+        (("web",), ("user_explicit",), ("user_explicit", 0.9)),
+        (("user_explicit",), ("web",), ("user_explicit", 0.9)),
+        (("web", 0.95), ("user_explicit",), ("web", 0.95)),
+        (("user_explicit",), ("web", 0.4), ("web", 0.4)),
+        (("tool_call",), ("auto_discovery",), ("auto_discovery", 0.95)),
+        (("web",), (None, 0.8), ("web", 0.8)),
+        (("web",), (None,), ("web", 0.5)),
+    ],
+)
+def test_the_same_said_again_is_as_sure_as_its_best_source(
+    djinn: Djinn, first: tuple[Any, ...], then: tuple[Any, ...], told: tuple[str, float]
+) -> None:
+    for number, (source, *sure) in enumerate((first, then)):
+        done = djinn.facts.set(
+            "a", "b", "c", source=source, confidence=sure[0] if sure else None,
+            context=source, now=later(number),
+        )  # fmt: skip
+    assert done.action == "verified"
+    assert (done.fact.source, done.fact.confidence) == told
+    assert done.fact.source_context == (then[0] if told[0] == then[0] else first[0])
+    assert done.fact.last_verified == "2026-03-05T10:00:00Z"
+
+
+def test_a_share_of_a_hundred_is_one(home: Home, djinn: Djinn) -> None:
+    djinn.facts.set("a", "b", "old", confidence=0.8)
+    djinn.facts.set("a", "b", "new", confidence=0.8)
+    note = home.root / "vaults" / "me" / "facts" / "a-b.md"
+    note.write_text(note.read_text().replace("0.8", "80"))
+    fact = djinn.facts.get("a", "b")
+    assert (fact.confidence, fact.history[0].confidence) == (0.8, 0.8)
+    djinn.facts.set("a", "c", "surer", confidence=0.9)
+    assert [one.key for one in djinn.facts.list(sort="confidence").facts] == ["c", "b"]
 
 
 def test_expired_facts_leave_every_answer(home: Home, djinn: Djinn) -> None:
@@ -196,6 +237,7 @@ def test_names_scopes_and_forgetting(home: Home, djinn: Djinn) -> None:
         ({"key": "?!"}, "needs a key"),
         ({"key": "x" * 101}, "101 characters"),
         ({"confidence": 95}, "from 0 to 1"),
+        ({"value": " \n"}, "djinn fact forget a/b"),
         ({"expires": "soon"}, "--expires soon"),
         ({"expires": "2020-01-01"}, "--expires 2020-01-01: that is past"),
     ],

@@ -15,7 +15,7 @@ from djinn_memory.errors import ConfigError, UsageError
 from djinn_memory.home import Home
 from djinn_memory.joining import add_agent
 from djinn_memory.memories.recall import MARK, Recalled, chosen
-from djinn_memory.memories.weighing import share_of
+from djinn_memory.scoring import share_of
 from djinn_memory.settings import RecallConfig
 from djinn_memory.store.ledger import reading
 from tests.conftest import Run
