@@ -89,6 +89,10 @@ class Remembered(Struct, frozen=True):
     """What was done: `numbered` where another note has the title too."""
     previous: str | None = None
     """Where the old version of what was revised lies, relative to the folder of the vault."""
+    expires: str | None = None
+    """The day or time that was understood, as ISO 8601; null where none was given."""
+    due: str | None = None
+    """Likewise."""
     searchable: Searchable = "later"
     """How it is found from now on; `later` when the index could not be told at once."""
     problems: list[Problem] = field(default_factory=list)
@@ -148,7 +152,8 @@ def remember(
     problems = list(pen.problems)
     if old:
         problems += _supersede(state, models, scope, old, done)
-    return replace(done, searchable=_searchable(pen), problems=problems)
+    dates = {key: draft.fields.get(key) for key in ("expires", "due")}
+    return replace(done, searchable=_searchable(pen), problems=problems, **dates)
 
 
 def draft_of(wish: Wish, now: datetime) -> Draft:

@@ -35,6 +35,7 @@ def test_a_memory_is_a_whole_note_found_by_words_and_meaning(djinn: Djinn, home:
     )  # fmt: skip
     assert (done.vault, done.path) == ("me", "decisions/myapp-tech-stack.md")
     assert (done.action, done.searchable, done.problems) == ("created", "words and meaning", [])
+    assert (done.expires, done.due) == ("2030-01-01", "2029-01-01")
     text = written(home, done)
     note = parse(done.path, text.encode())
     assert (note.id, note.title, note.type) == (done.id, "MyApp: Tech Stack", "decision")
@@ -206,7 +207,9 @@ def test_what_can_not_be_told_so_is_a_problem(djinn: Djinn, own: Path) -> None:
         ({"title": " \n "}, "needs a title"), ({"title": "x" * 301}, "300"),
         ({"importance": 1.5}, "--importance 1.5"), ({"confidence": -1.0}, "--confidence"),
         ({"tags": ["a b"]}, "--tag"), ({"links": ["a]] b"]}, "--link"),
-        ({"expires": "soon"}, "--expires"),
+        ({"expires": "soon"}, "--expires soon: no date; .*90min, 12h, 30d"),
+        ({"expires": "45m"}, "--expires 45m: no date"),
+        ({"expires": "yesterday"}, "that is past"),
         ({"due": "2026-13-45"}, "--due"),
         ({"existing": "overwrite"}, "'overwrite': give one of refuse, append, revise, new"),
         ({"fields": {"id": "mem_0000000000000000"}}, "'id'"),

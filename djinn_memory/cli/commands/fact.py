@@ -105,6 +105,8 @@ def set_fact(
         context=context, allow_secret=allow_secret,
     )  # fmt: skip
     _told(djinn, done, json)
+    if expires and not json:
+        talk(f"expires {done.fact.expires}")
 
 
 def _told(djinn: Djinn, done: Stated, json: bool) -> None:

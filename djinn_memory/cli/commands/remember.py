@@ -60,7 +60,8 @@ def remember(
     ] = None,
     expires: Annotated[
         str | None,
-        typer.Option("--expires", help="When it stops to hold: 30d, 2026-12-31.", metavar="DATE"),
+        typer.Option("--expires", help="When it stops to hold: 30d, 12h, 2026-12-31.",
+                     metavar="DATE"),
     ] = None,
     due: Annotated[
         str | None,
@@ -137,6 +138,9 @@ def remember(
         talk(f"there was no note {done.title!r} yet, so this is a new one")
     elif done.action == "created" and not text:
         talk("a title without a text; `-` as the text reads it from stdin")
+    for what, when in (("expires", done.expires), ("due", done.due)):
+        if when:
+            talk(f"{what} {when}")
     if done.previous:
         talk(f"the version before is {done.vault}/{done.previous}")
     if done.searchable == "words":
