@@ -26,7 +26,7 @@ from djinn_memory.notes import body, frontmatter
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.ids import new_id
-from djinn_memory.notes.note import DOCUMENT, MAX_TITLE, parse
+from djinn_memory.notes.note import DOCUMENT, MAX_TITLE, Note, parse
 from djinn_memory.notes.plain import inline
 from djinn_memory.notes.plural import folder
 from djinn_memory.notes.slugs import fold, slug, unique
@@ -257,9 +257,20 @@ def _create(state: State, pen: Pen, draft: Draft, *, numbered: bool) -> Remember
     return _done(pen, draft, identity, path, "numbered" if numbered else "created")
 
 
+def _same(pen: Pen, draft: Draft, path: str, data: bytes) -> Note:
+    """The note that a draft is to be part of; `Refused` for one of another type."""
+    note = parse(path, data, pen.vault.dialect)
+    if note.type not in (None, draft.type):
+        raise Refused(
+            f"{pen.vault.name}/{path} is a {note.type}, and this a {draft.type}; say "
+            f"{note.type} if you mean that one, or write a --new one beside it"
+        )
+    return note
+
+
 def _append(pen: Pen, draft: Draft, path: str) -> Remembered:
     """Add the draft's text and tags to a note; its other fields replace the note's."""
-    note = parse(path, disk.read(pen.vault, path))
+    note = _same(pen, draft, path, disk.read(pen.vault, path))
     if draft.text and f"\n{draft.text}\n" in f"\n{note.text[note.body :]}\n":
         raise Refused(f"{pen.vault.name}/{path} says that already; nothing was added")
     held = frontmatter.read(note.text).fields.get("tags")
@@ -279,7 +290,7 @@ def _append(pen: Pen, draft: Draft, path: str) -> Remembered:
 def _revise(pen: Pen, draft: Draft, path: str) -> Remembered:
     """Put the draft in the place of a note, whose version before is kept as a note beside it."""
     was = disk.read(pen.vault, path)
-    note = parse(path, was)
+    note = _same(pen, draft, path, was)
     until = pen.now.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     place = PurePosixPath(path).parent / HISTORY
     name = slug(f"{PurePosixPath(path).stem} {until}")

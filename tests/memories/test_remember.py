@@ -13,7 +13,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home import Home
 from djinn_memory.joining import add_agent, add_vault
-from djinn_memory.memories.remember import Remembered
+from djinn_memory.memories.remember import Existing, Remembered
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.note import parse
 
@@ -132,6 +132,18 @@ def test_new_writes_a_numbered_note(djinn: Djinn) -> None:
     for number, title in ((1, "Daily"), (2, "Daily (2)"), (3, "Daily (3)")):
         done = djinn.remember("observation", "Daily", f"day {number}", existing="new")
         assert done.title == title
+
+
+@pytest.mark.parametrize("existing", ["append", "revise"])
+@pytest.mark.parametrize("kind", ["commitment", "document"])
+def test_a_note_of_another_type_is_another_thing(
+    djinn: Djinn, own: Path, existing: Existing, kind: str
+) -> None:
+    text = f"---\ntitle: Call Bob\ntype: {kind}\n---\nBy noon.\n"
+    (own / "bob.md").write_text(text)
+    with pytest.raises(Refused, match=rf"me/bob\.md is a {kind}, and this a lesson.*--new"):
+        djinn.remember("lesson", "Call Bob", "He answers by noon.", existing=existing)
+    assert [(one.name, one.read_text()) for one in own.rglob("*.md")] == [("bob.md", text)]
 
 
 def test_append_and_revise_begin_what_is_not_there(djinn: Djinn) -> None:
