@@ -16,6 +16,7 @@ from djinn_memory.joining import add_agent, add_vault
 from djinn_memory.memories.remember import Existing, Remembered
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.note import parse
+from tests.conftest import Run
 
 
 @pytest.fixture
@@ -205,11 +206,16 @@ def test_notes_of_a_vault_that_was_added_stay_as_they_are(
     assert not list(own.rglob("*.md"))
 
 
-def test_what_can_not_be_told_so_is_a_problem(djinn: Djinn, own: Path) -> None:
+def test_what_can_not_be_told_so_is_a_problem(
+    djinn: Djinn, home: Home, own: Path, run: Run
+) -> None:
     (own / "old.md").write_text("---\na: [\n---\nold times\n")
     done = djinn.remember("decision", "Flask", "new", supersedes="old.md")
     assert [problem.what for problem in done.problems] == ["me/old.md"]
     assert (own / "old.md").read_text() == "---\na: [\n---\nold times\n"
+    told = run("remember", "decision", "Two", "More.", "--supersedes", "old.md", home=home.root)
+    assert (told.returncode, told.stdout.split()[-1]) == (1, "me/decisions/two.md")
+    assert "me/old.md: is not marked as superseded" in told.stderr
 
 
 @pytest.mark.parametrize(

@@ -104,9 +104,9 @@ def set_fact(
         agent=agent, shared=shared, source=source, confidence=confidence, expires=expires,
         context=context, allow_secret=allow_secret,
     )  # fmt: skip
-    _told(djinn, done, json)
     if expires and not json:
         talk(f"expires {done.fact.expires}")
+    _told(djinn, done, json)
 
 
 def _told(djinn: Djinn, done: Stated, json: bool) -> None:
@@ -121,6 +121,7 @@ def _told(djinn: Djinn, done: Stated, json: bool) -> None:
         was = f" (was {_short(done.before)})" if done.before is not None else ""
         name = clean(f"{one.category}/{one.key}")
         say(f"{done.action} {name}: {_short(one.value)}{was} -> {clean(f'{one.vault}/{one.path}')}")
+    output.ended(done.problems)
 
 
 @app.command(epilog="Examples: `djinn fact get anna city` · `djinn fact get city`")

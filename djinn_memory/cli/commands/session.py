@@ -108,8 +108,9 @@ def checkpoint(
         from djinn_memory.cli.schemas.session import Checkpoint
 
         output.as_json(Checkpoint(**asdict(done) | {"problems": _told(djinn, done)}))
-        return
-    _written(djinn, done)
+    else:
+        _written(djinn, done)
+    output.ended(done.problems)
 
 
 def sleep(
@@ -148,8 +149,9 @@ def sleep(
         from djinn_memory.cli.schemas.session import Sleep
 
         output.as_json(Sleep(**asdict(done) | {"problems": _told(djinn, done)}))
-        return
-    _written(djinn, done)
+    else:
+        _written(djinn, done)
+    output.ended(done.problems)
 
 
 def _told(djinn: Djinn, done: Remembered) -> list[object]:
