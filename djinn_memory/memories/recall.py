@@ -227,15 +227,15 @@ def _within(
     left = budget
     texts = [_text(state, hit) for hit in hits]
     # Of a very long note only as much is counted as could ever be given.
-    counts = token_counts([text[: LONGEST * budget] for text in texts])
-    for hit, text, count in zip(hits, texts, counts, strict=True):
+    parts = [text[: LONGEST * budget] for text in texts]
+    for hit, whole, text, count in zip(hits, texts, parts, token_counts(parts), strict=True):
         room = left if len(hits) == 1 else min(left, max(SCRAP, budget // 2))
-        cut = count > room
+        cut = count > room or len(whole) > len(text)
         if cut:
             if left < SCRAP and made:
                 break
-            starts = token_starts(text[: LONGEST * budget])
-            text = text[: starts[room]].rstrip() + MARK if room < len(starts) else text
+            starts = token_starts(text)
+            text = text[: starts[room] if room < len(starts) else None].rstrip() + MARK
         left -= min(count, room)
         made.append(_recollection(hit, text, min(count, room), cut, weighing))
     return tuple(made)

@@ -306,3 +306,14 @@ def test_a_share_may_be_told_in_percent(said: str, share: float | None) -> None:
 def test_what_no_recall_can_give(djinn: Djinn, how: dict[str, int]) -> None:
     with pytest.raises(UsageError, match=f"--{next(iter(how))} .*: give a number from"):
         djinn.recall("kettle", **how)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("word", ["0123456789abcdef" * 6_250, "\u1200" * 90 + " ", " "])
+def test_a_budget_bounds_what_has_no_words(djinn: Djinn, home: Home, word: str) -> None:
+    text = "kite hexdump\n" + word * (1 + 100_000 // len(word)) + "\nsea"
+    (home.root / "vaults" / "me" / "dump.md").write_text(f"---\ntype: rule\n---\n{text}\n")
+    [one] = djinn.recall("kite hexdump", limit=1, budget=50).memories
+    assert one.cut and one.tokens <= 50
+    assert len(one.text) <= 50 * 40 + len(MARK)
+    [rule] = djinn.wake(budget=500).preferences
+    assert rule.cut and len(rule.text) < 16_100
