@@ -171,23 +171,25 @@ class Verbs(Opened):
         budget: int = 2000,
         session: str | None = None,
     ) -> Awake:
-        """The context for `agent` to start with, in about `budget` tokens; opens a session.
+        """The context for `agent` to start with, in `budget` tokens as Markdown; opens a session.
 
         What the `task` recalls is logged, so that it can be rated. Where the ledger cannot be
         written it answers all the same, with a problem.
         """
         from datetime import UTC, datetime
 
+        from djinn_memory.memories.bundle import fitted
         from djinn_memory.memories.wake import wake
 
         name = self.home.agent(agent)
         if not task:
             # What the task recalls looks around by itself.
             self._fresh_scope(name, Filters())
-        return wake(
+        awake = wake(
             self._state, self.models, name, task=task, budget=budget, session=session,
             now=datetime.now(UTC),
         )  # fmt: skip
+        return fitted(awake, budget)
 
     def checkpoint(
         self,

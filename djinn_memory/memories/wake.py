@@ -34,6 +34,9 @@ RECALLED = 0.4
 FRAMES = 100
 """Tokens of the titles of what is recalled."""
 
+AROUND = 150
+"""Tokens of the headings and suggestions; of a small budget a third, at most."""
+
 
 class Unfinished(Struct, frozen=True):
     """A session that nobody ended."""
@@ -86,7 +89,7 @@ class Awake(Struct, frozen=True):
     request_id: str | None = None
     """What to rate by what was recalled; null where nothing was."""
     tokens: int = 0
-    """How many tokens of the model that embeds its memories have; headings come on top."""
+    """How many tokens of the packaged model it has as Markdown."""
     left_out: int = 0
     """Memories for which the budget had no room."""
     problems: list[Problem] = field(default_factory=list)
@@ -112,7 +115,7 @@ def wake(
     before = _tried(lambda: _unfinished(state, agent, named), problems)
     opened = _tried(lambda: sessions.start(state, agent, named, now), problems)
     shelf = Shelf(state, agent, now)
-    room = Room(budget)
+    room = Room(budget - min(AROUND, budget // 3))
     request = None
     found: list[Brief] = []
     if asked:
@@ -141,7 +144,6 @@ def wake(
         built_at=moment(now),
         query_used=task if asked else None,
         request_id=request,
-        tokens=budget - room.left,
         left_out=room.left_out,
         problems=problems,
     )
