@@ -162,6 +162,7 @@ def recall(
         agent,
         pool_of(state.home),
         _ledger(state, problems),
+        query,
         datetime.now(UTC),
     )
     how = How(limit=settings.limit if wish.limit is None else wish.limit, excerpt=_ALL)
