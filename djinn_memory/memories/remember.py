@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from djinn_memory.errors import Changed, DjinnError, Refused, UsageError
 from djinn_memory.home import is_own
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.memories.catalogue import Entry, find
-from djinn_memory.memories.checks import between, day, one_of
+from djinn_memory.memories.drafts import Wish, draft_of
 from djinn_memory.memories.duplicates import Look
 from djinn_memory.memories.versions import HISTORY
 from djinn_memory.memories.writing import Draft, Passes, Pen, writing
@@ -26,11 +26,11 @@ from djinn_memory.notes import body, frontmatter
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.ids import new_id
-from djinn_memory.notes.note import DOCUMENT, MAX_TITLE, Note, parse
+from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.plain import inline
 from djinn_memory.notes.plural import folder
 from djinn_memory.notes.slugs import fold, slug, unique
-from djinn_memory.notes.text import decode, writable
+from djinn_memory.notes.text import decode
 from djinn_memory.search.hits import on_disk
 from djinn_memory.store.sqlite import rows
 from djinn_memory.store.state import State
@@ -38,38 +38,8 @@ from djinn_memory.store.state import State
 if TYPE_CHECKING:
     from djinn_memory.embedding.choice import Models
 
-Existing = Literal["refuse", "append", "revise", "new"]
-"""What to do with a title that is there already."""
-
 Action = Literal["created", "appended", "revised", "numbered"]
 Searchable = Literal["words and meaning", "words", "later"]
-
-MAX_TYPE = 100
-
-
-class Wish(Struct, frozen=True):
-    """What is to be remembered, as a user says it."""
-
-    type: str
-    title: str
-    text: str = ""
-    tags: Sequence[str] = ()
-    links: Sequence[str] = ()
-    importance: float | None = None
-    confidence: float | None = None
-    source: str | None = None
-    expires: str | None = None
-    """A day, a time, or how long: `30d`."""
-    due: str | None = None
-    supersedes: str | None = None
-    """An id, a path or a title."""
-    fields: Mapping[str, object] = {}
-    """More front matter."""
-    existing: Existing = "refuse"
-    force: bool = False
-    """Write what is there in other words, too."""
-    allow_secret: bool = False
-    """Write what looks like a secret, too."""
 
 
 class Remembered(Struct, frozen=True):
@@ -152,58 +122,7 @@ def remember(
     problems = list(pen.problems)
     if old:
         problems += _supersede(state, models, scope, old, done)
-    dates = {key: draft.fields.get(key) for key in ("expires", "due")}
-    return replace(done, searchable=_searchable(pen), problems=problems, **dates)
-
-
-def draft_of(wish: Wish, now: datetime) -> Draft:
-    """The note that a wish asks for; `UsageError` names what of it cannot be."""
-    kind, title = fold(wish.type).strip(), " ".join(writable(wish.title).split())
-    if not kind or len(kind) > MAX_TYPE or not kind.isprintable():
-        raise UsageError("a memory needs a type such as decision, lesson or preference")
-    if kind == DOCUMENT:
-        raise UsageError("documents are made from files; use `djinn ingest`")
-    if not inline(title):
-        raise UsageError("a memory needs a title of at least a letter")
-    if len(title) > MAX_TITLE:
-        raise UsageError(f"the title has {len(title)} characters; {MAX_TITLE} at most, please")
-    between("--importance", wish.importance, 0, 1)
-    between("--confidence", wish.confidence, 0, 1)
-    one_of("existing", wish.existing, get_args(Existing))
-    text = writable(wish.text.replace("\r\n", "\n")).strip("\n").rstrip()
-    links = ", ".join(f"[[{_target(one)}]]" for one in wish.links)
-    fields: dict[str, object] = {
-        "tags": list(dict.fromkeys(_tag(one) for one in wish.tags)) or None,
-        "importance": wish.importance,
-        "confidence": wish.confidence,
-        "source": writable(wish.source) if wish.source else None,
-        "expires": day("--expires", wish.expires, now),
-        "due": day("--due", wish.due, now, past=True),
-    }
-    for key in wish.fields:
-        if key in (*fields, "id", "type", "title", "supersedes"):
-            raise UsageError(f"fields: {key!r} is none of them; remember has its own word for it")
-    fields |= wish.fields
-    return Draft(
-        type=kind,
-        title=title,
-        text="\n\n".join(filter(None, (text, links and f"See also {links}."))),
-        fields={key: value for key, value in fields.items() if value is not None},
-    )
-
-
-def _tag(text: str) -> str:
-    tag = writable(text).strip().lstrip("#").strip("/")
-    if not tag or re.search(r"[\s,]", tag):
-        raise UsageError(f"--tag {text!r}: a tag is a word such as project:myapp")
-    return tag
-
-
-def _target(text: str) -> str:
-    name = writable(text).strip().removeprefix("[[").removesuffix("]]")
-    if not name.strip() or re.search(r"[\[\]\n\r]", name):
-        raise UsageError(f"--link {text!r}: give a note's title or path, such as 'Project: MyApp'")
-    return name
+    return replace(done, searchable=_searchable(pen), problems=problems)
 
 
 def _told_of(old: Entry, scope: Sequence[Vault], vault: Vault) -> bool:
@@ -365,7 +284,11 @@ def _done(
     action: Action,
     previous: str | None = None,
 ) -> Remembered:
-    return Remembered(identity, draft.type, draft.title, pen.vault.name, path, action, previous)
+    expires, due = (draft.fields.get(key) for key in ("expires", "due"))
+    return Remembered(
+        identity, draft.type, draft.title, pen.vault.name, path, action, previous,
+        expires if isinstance(expires, str) else None, due if isinstance(due, str) else None,
+    )  # fmt: skip
 
 
 def _searchable(pen: Pen) -> Searchable:

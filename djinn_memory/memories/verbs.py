@@ -13,11 +13,12 @@ from djinn_memory.store.mending import mending
 if TYPE_CHECKING:
     from djinn_memory.memories.audit import Call
     from djinn_memory.memories.catalogue import Entry
+    from djinn_memory.memories.drafts import Existing
     from djinn_memory.memories.facts import Facts
     from djinn_memory.memories.gaps import Gaps
     from djinn_memory.memories.rating import Rated
     from djinn_memory.memories.recall import Recalled
-    from djinn_memory.memories.remember import Existing, Remembered
+    from djinn_memory.memories.remember import Remembered
     from djinn_memory.memories.scores import Scored
     from djinn_memory.memories.summary import Summaries
     from djinn_memory.memories.wake import Awake
@@ -55,7 +56,8 @@ class Verbs(Opened):
         `existing` does not say what to do; without `force` where what `agent` sees says nearly
         the same; without `allow_secret` where it looks like a secret.
         """
-        from djinn_memory.memories.remember import Wish, remember
+        from djinn_memory.memories.drafts import Wish
+        from djinn_memory.memories.remember import remember
 
         name = self.home.agent(agent)
         vault = self.home.shared if shared else self.home.personal(name)

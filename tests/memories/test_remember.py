@@ -13,7 +13,8 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home import Home
 from djinn_memory.joining import add_agent, add_vault
-from djinn_memory.memories.remember import Existing, Remembered
+from djinn_memory.memories.drafts import Existing
+from djinn_memory.memories.remember import Remembered
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.note import parse
 from tests.conftest import Run
