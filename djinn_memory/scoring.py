@@ -145,6 +145,16 @@ def at_question(
     return float(apart * (whole / apart) ** share)
 
 
+def share_of(text: str) -> float | None:
+    """A number from 0 to 1 that a note says, or one of percent; None for anything else."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    value = value / 100 if 1 < value <= 100 else value
+    return value if 0 <= value <= 1 else None
+
+
 def own_word(importance: float | None, confidence: float | None, config: ScoringConfig) -> float:
     """By what a raw score is multiplied for what a note says of itself, from 0 to 1 each."""
     factor = 1.0

@@ -16,6 +16,7 @@ from djinn_memory.notes.dates import iso_date, moment
 from djinn_memory.notes.facts import Past, history_of, value_of
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
+from djinn_memory.scoring import share_of
 from djinn_memory.search.meaning import Meaning
 from djinn_memory.search.query import parse as asked
 from djinn_memory.store.index import memories, vectors
@@ -110,7 +111,7 @@ def known(state: State, vaults: Sequence[Vault], now: datetime) -> list[Indexed]
             continue
         category, key = _named(said, title)
         late = over(said.get("expires"), now)
-        sure = _share(said) or 0.0
+        sure = share_of(said.get("confidence", "")) or 0.0
         status = said.get("status")
         found.append(
             Indexed(numbered[vault], path, category, key, updated or "", sure, late, status)
@@ -144,7 +145,7 @@ def read(vault: Vault, path: str, now: datetime) -> Fact:
         value=value_of(body),
         source=fields.get("source"),
         source_context=fields.get("source_context"),
-        confidence=_share(fields),
+        confidence=share_of(fields.get("confidence", "")),
         expires=iso_date(fields.get("expires")),
         expired=over(fields.get("expires"), now),
         status=fields.get("status"),
@@ -222,11 +223,3 @@ def _named(fields: Mapping[str, str], title: str) -> tuple[str, str]:
     before, slash, after = title.partition("/")
     category = fields.get("category") or (before if slash else "")
     return category, fields.get("key") or (after if slash else title)
-
-
-def _share(fields: Mapping[str, str]) -> float | None:
-    try:
-        value = float(fields.get("confidence", ""))
-    except ValueError:
-        return None
-    return value if 0 <= value <= 1 else None

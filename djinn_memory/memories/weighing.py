@@ -19,7 +19,7 @@ from djinn_memory import scoring
 from djinn_memory.home import SHARED, Home
 from djinn_memory.memories.reference import Reference, names, references
 from djinn_memory.models import Filters, Vault
-from djinn_memory.scoring import Rating, Record, Score, blended, own_word, pooled, score
+from djinn_memory.scoring import Rating, Record, Score, blended, own_word, pooled, score, share_of
 from djinn_memory.search.filters import condition
 from djinn_memory.search.fusion import NOISE
 from djinn_memory.search.pipeline import Candidate
@@ -317,16 +317,6 @@ def _once(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 def _one(records: list[Record]) -> Record:
     return records[0] if len(records) == 1 else pooled(records)
-
-
-def share_of(text: str) -> float | None:
-    """A number from 0 to 1 that a note says, or one of percent; None for anything else."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    value = value / 100 if 1 < value <= 100 else value
-    return value if 0 <= value <= 1 else None
 
 
 def pool_of(home: Home) -> str | None:

@@ -15,7 +15,7 @@ from djinn_memory.errors import ConfigError, UsageError
 from djinn_memory.home import Home
 from djinn_memory.joining import add_agent
 from djinn_memory.memories.recall import MARK, Recalled, chosen
-from djinn_memory.memories.weighing import share_of
+from djinn_memory.scoring import share_of
 from djinn_memory.settings import RecallConfig
 from djinn_memory.store.ledger import reading
 from tests.conftest import Run
@@ -321,3 +321,20 @@ def test_a_question_for_the_command_line(project: Djinn, home: Home, run: Run) -
 )
 def test_a_share_may_be_told_in_percent(said: str, share: float | None) -> None:
     assert share_of(said) == share
+
+
+@pytest.mark.parametrize("how", [{"limit": 0}, {"limit": -1}, {"budget": 0}, {"budget": 10**9}])
+def test_what_no_recall_can_give(djinn: Djinn, how: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match=f"--{next(iter(how))} .*: give a number from"):
+        djinn.recall("kettle", **how)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("word", ["0123456789abcdef" * 6_250, "\u1200" * 90 + " ", " "])
+def test_a_budget_bounds_what_has_no_words(djinn: Djinn, home: Home, word: str) -> None:
+    text = "kite hexdump\n" + word * (1 + 100_000 // len(word)) + "\nsea"
+    (home.root / "vaults" / "me" / "dump.md").write_text(f"---\ntype: rule\n---\n{text}\n")
+    [one] = djinn.recall("kite hexdump", limit=1, budget=50).memories
+    assert one.cut and one.tokens <= 50
+    assert len(one.text) <= 50 * 40 + len(MARK)
+    [rule] = djinn.wake(budget=500).preferences
+    assert rule.cut and len(rule.text) < 16_100
