@@ -84,9 +84,7 @@ class Inbox:
                 if ready := self._ready(waiting, looked):
                     self._ingest(ready)
 
-    def _ready(
-        self, waiting: dict[str, tuple[Mark | None, float]], now: float
-    ) -> dict[str, Mark]:
+    def _ready(self, waiting: dict[str, tuple[Mark | None, float]], now: float) -> dict[str, Mark]:
         """Take out of `waiting` what is whole by now, or is nothing to ingest.
 
         Its value is what a file was, and since when. The time that the file itself tells may be
