@@ -260,7 +260,7 @@ def test_a_huge_or_hostile_question_is_answered_soon(ask: Ask, text: str) -> Non
     for mode in MODES:
         began = time.process_time()
         ask(text, mode)
-        assert time.process_time() - began < 3
+        assert time.process_time() - began < 10
 
 
 def test_values_that_are_no_text_match_nothing(ask: Ask) -> None:
