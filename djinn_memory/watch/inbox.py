@@ -72,26 +72,32 @@ class Inbox:
             self._thread.join(0.5)
 
     def _run(self) -> None:
-        waiting: dict[str, Mark | None] = {}
+        waiting: dict[str, tuple[Mark | None, float]] = {}
         looked = 0.0
         while not self._ending.is_set():
             with suppress(Empty):
                 path = self._offered.get(timeout=LOOK_SECONDS if waiting else None)
-                waiting.setdefault(path, None)
+                waiting.setdefault(path, (None, 0.0))
             # Not after each: one file that is written for long must not hold up the others.
             if time.monotonic() - looked >= LOOK_SECONDS:
                 looked = time.monotonic()
-                if ready := self._ready(waiting):
+                if ready := self._ready(waiting, looked):
                     self._ingest(ready)
 
-    def _ready(self, waiting: dict[str, Mark | None]) -> dict[str, Mark]:
-        """Take out of `waiting` what is whole by now, or is nothing to ingest."""
+    def _ready(self, waiting: dict[str, tuple[Mark | None, float]], now: float) -> dict[str, Mark]:
+        """Take out of `waiting` what is whole by now, or is nothing to ingest.
+
+        Its value is what a file was, and since when. The time that the file itself tells may be
+        that of another clock, or of another year.
+        """
         ready = {}
-        for path, before in list(waiting.items()):
-            mark = waiting[path] = _mark(path)
+        for path, (before, since) in list(waiting.items()):
+            mark = _mark(path)
             if mark is None or mark == self._settled.get(path):
                 del waiting[path]
-            elif mark == before and time.time_ns() - mark[1] > SETTLE_SECONDS * 1e9:
+            elif mark != before:
+                waiting[path] = mark, now
+            elif now - since >= SETTLE_SECONDS:
                 del waiting[path]
                 ready[path] = mark
         return ready

@@ -104,7 +104,7 @@ def test_a_search_does_not_wait_for_an_index_run(home: Home, shared: Path) -> No
     with holding(home.state / "index.lock"):
         began = time.monotonic()
         result = Djinn(home).search("kettle")
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 5
     assert result.hits
     assert result.pending == 2
     assert not {"new.md", "note-00000.md"} & {hit.path for hit in result.hits}
