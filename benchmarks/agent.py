@@ -1,9 +1,9 @@
 """A simulated agent: what ratings bring to later recalls, of questions it asked before and others.
 
-200 tasks over CACM: each recalls for a question and rates all that it is shown by the set's own
-judgements, one rating in ten wrong. Half of the questions are never asked in a task. Whether those
-others gain or lose a little depends on which they are, so there are several splits, each by an
-agent of its own.
+200 tasks over CACM, and over Cranfield: each recalls for a question and rates all that it is shown
+by the set's own judgements, one rating in ten wrong. Half of the questions are never asked in a
+task. Whether those others gain or lose a little depends on which they are, so there are several
+splits, each by an agent of its own.
 
 Run: `python benchmarks/agent.py`
 """
@@ -34,7 +34,7 @@ Texts = dict[str, str]
 
 
 class Simulated:
-    """An agent with a home of CACM, and the questions that it is asked."""
+    """An agent with a home, and the questions that it is asked."""
 
     def __init__(self, djinn: Djinn, name: str, wanted: Judged) -> None:
         self.djinn = djinn
@@ -144,9 +144,15 @@ def second(agent: Simulated, questions: Texts) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Make the home, and let the agents work in it."""
+    """Make a home of each set, and let the agents work in it."""
     print(f"## A simulated agent\n\n`python benchmarks/agent.py` on {machine()}\n")
-    data = need_data() / "retrieval" / "cacm"
+    for name in ("cacm", "cranfield"):
+        print(f"### {name}\n")
+        simulated(need_data() / "retrieval" / name)
+
+
+def simulated(data: Path) -> None:
+    """The tables of one set."""
     wanted = judgements(data / "qrels.tsv")
     queries = [json.loads(line) for line in (data / "queries.jsonl").read_text().splitlines()]
     texts = {one["_id"]: one["text"] for one in queries if one["_id"] in wanted}

@@ -285,6 +285,11 @@ class Home:
         return self.config_path.read_bytes().decode()
 
 
+def is_own(vault: Vault) -> bool:
+    """Whether djinn made it, for an agent or for all; what was added is only read."""
+    return vault.name == (vault.agent or SHARED)
+
+
 def _chosen(vaults: Sequence[Vault], names: Sequence[str]) -> tuple[Vault, ...]:
     by_name = {vault.name: vault for vault in vaults}
     for name in names:

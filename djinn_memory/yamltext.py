@@ -83,6 +83,31 @@ def set_value(text: str, keys: Sequence[str], value: object, *, newline: str | N
     return changed
 
 
+def extend_value(text: str, keys: Sequence[str], value: Sequence[object]) -> str:
+    """`text` with the list at `keys`, whose items `value` begins with, made into `value`.
+
+    Where each item has its line the new ones get theirs, indented like them. Else as `set_value`.
+    """
+    node = _compose(text)
+    for key in keys:
+        found = _entry(node, key)
+        node = found[1] if found else None
+    if not isinstance(node, yaml.SequenceNode) or not node.value:
+        raise Unspliceable(f"{'.'.join(keys)} is no list to add to")
+    items = [scalar(item) for item in value[len(node.value) :]]
+    at = _end(text, node.value[-1])
+    if node.flow_style:
+        changed = text[:at] + "".join(f", {item}" for item in items) + text[at:]
+    else:
+        line = text[_line_start(text, at) : _line_stop(text, at)]
+        newline = line_end(line if line.endswith(("\n", "\r")) else text)
+        lines = newline.join(f"{' ' * node.start_mark.column}- {item}" for item in items)
+        at = _line_stop(text, at)
+        changed = _join(text[:at], lines, newline) + text[at:]
+    _check(text, changed, keys, [load(scalar(value), typed=False)])
+    return changed
+
+
 def remove_value(text: str, keys: Sequence[str]) -> str:
     """`text` without the lines of the entry at `keys`; unchanged when there is none.
 

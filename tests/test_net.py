@@ -46,7 +46,7 @@ def failure(of: Server, timeout: float | None = None) -> str:
     began = time.monotonic()
     with pytest.raises(Unavailable) as caught:
         ask(of, timeout)
-    assert time.monotonic() - began < (timeout or TIMEOUT) + 1
+    assert time.monotonic() - began < (timeout or TIMEOUT) + 10
     line = str(caught.value)
     assert line.isprintable() and len(line) < 400
     assert ";" in line, "a remedy"

@@ -247,7 +247,7 @@ def test_a_background_run_is_djinns_own_code(home: Home, shared: Path, tmp_path:
         cwd=home.root, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    for _ in range(100):
+    for _ in range(600):
         if ran.exists() or home.embeddings_path.exists():
             break
         time.sleep(0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -11,6 +12,10 @@ from typing import Any
 _LONG = 100
 """The tokenizer gives up on words of more than 100 characters and calls them one unknown token."""
 
+_LETTERS = 4
+"""Of such a word so many count as a token."""
+
+_UNBROKEN = re.compile(rf"\S{{{_LONG + 1}}}")
 
 _BARE = 1_000
 """Characters in a row of which the tokenizer makes nothing, spaces say, that are no accident."""
@@ -57,7 +62,7 @@ def token_starts(text: str) -> array[int]:
             if at + start - reached > _BARE:
                 starts.extend(range(reached, at + start, _BARE_STEP))
             if end - start > _LONG:
-                starts.extend(range(at + start, at + end, 4))
+                starts.extend(range(at + start, at + end, _LETTERS))
             elif start > last:
                 starts.append(at + start)
             last, reached = start, at + end
@@ -68,9 +73,22 @@ def token_starts(text: str) -> array[int]:
 
 
 def token_counts(texts: Sequence[str]) -> list[int]:
-    """How many tokens the model reads of each text, without the two marks around it."""
+    """How many tokens the model reads of each text, without the two marks around it.
+
+    A run too long for the tokenizer counts as in `token_starts`.
+    """
     found = _tokenizer().encode_batch_fast(list(texts), add_special_tokens=False)
-    return [len(encoded.ids) for encoded in found]
+    return [
+        _with_long_words(text) if _UNBROKEN.search(text) else len(encoded.ids)
+        for text, encoded in zip(texts, found, strict=True)
+    ]
+
+
+def _with_long_words(text: str) -> int:
+    lengths = (
+        end - start for _, encoded in _encoded(_split(text)) for start, end in encoded.offsets
+    )
+    return sum(-(-length // _LETTERS) if length > _LONG else 1 for length in lengths)
 
 
 def _encoded(pieces: list[str], batch: int = 8) -> Iterator[tuple[str, Any]]:

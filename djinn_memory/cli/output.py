@@ -54,6 +54,12 @@ def problems(found: Iterable[Problem], *, most: int = 20) -> None:
         talk(f"... and {len(listed) - most} more; `--json` lists them all")
 
 
+def ended(found: Sequence[Problem]) -> None:
+    """End with exit code 1 where what was asked for was done with problems."""
+    if found:
+        raise typer.Exit(1)
+
+
 def as_json(answer: Struct, *, indent: int | None = 2) -> None:
     """One object on stdout and nothing else: a struct of `cli.schemas`, whose tag names it."""
     import json

@@ -68,7 +68,7 @@ class Context:
     def may_write(self, what: str) -> None:
         """Raise `Refused` on a server that only reads."""
         if self.read_only:
-            raise Refused(f"this server was started with --read-only, so {what} is not possible")
+            raise Refused(f"this server only reads, so {what} is not possible; leave it out")
 
     def close(self) -> None:
         """Release the files of the home."""

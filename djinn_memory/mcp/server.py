@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -19,6 +18,7 @@ from djinn_memory.mcp.calls import Calls
 from djinn_memory.mcp.context import Context
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools import TOOLS
+from djinn_memory.mcp.wording import in_arguments
 
 T = TypeVar("T")
 Ctx = Any
@@ -80,8 +80,9 @@ class _Asked:
             return await self._calls.do(params.name, given, work, _client(ctx))
         except DjinnError as error:
             if tool is None:
-                raise MCPError(types.INVALID_PARAMS, _plain(str(error))) from None
-            text = types.TextContent(type="text", text=_in_arguments(_plain(str(error))))
+                raise _refusal(error) from None
+            said = in_arguments(_plain(str(error)), tool)
+            text = types.TextContent(type="text", text=said)
             return types.CallToolResult(content=[text], is_error=True)
 
     async def list_resources(
@@ -132,7 +133,11 @@ class _Asked:
         try:
             return await self._calls.do(what, given, work, _client(ctx))
         except DjinnError as error:
-            raise MCPError(types.INVALID_PARAMS, _plain(str(error))) from None
+            raise _refusal(error) from None
+
+
+def _refusal(error: DjinnError) -> MCPError:
+    return MCPError(types.INVALID_PARAMS, in_arguments(_plain(str(error)), None))
 
 
 def _client(ctx: Ctx) -> str | None:
@@ -165,14 +170,6 @@ def _described(tool: Tool[Any, Any], read_only: bool) -> types.Tool:
             open_world_hint=False,
         ),
     )
-
-
-def _in_arguments(said: str) -> str:
-    """An error whose remedy is an option of the command line, with the tools' arguments instead."""
-    said = said.replace("give --allow-secret, or ", "")
-    said = re.sub(r"--(append|revise|new)\b", r"`existing: \1`", said)
-    said = re.sub(r"--(force)\b", r"`\1: true`", said)
-    return re.sub(r"--([a-z][\w-]*)", r"\1", said)
 
 
 def _plain(value: Any) -> Any:

@@ -11,7 +11,7 @@ from djinn_memory.mcp.server import server, warm
 
 
 def serve(context: Context) -> None:
-    """Serve until the client closes stdin."""
+    """Serve until the client closes stdin, or is gone."""
     calls = Calls(context, talk)
     calls.begin(warm)
 
@@ -21,5 +21,10 @@ def serve(context: Context) -> None:
         async with stdio_server() as (reading, writing):
             await made.run(reading, writing, made.create_initialization_options())
 
-    anyio.run(run)
-    calls.close()
+    try:
+        anyio.run(run)
+    except* BrokenPipeError:
+        # Nobody is there to read an answer; what was begun is ended all the same.
+        pass
+    finally:
+        calls.close()

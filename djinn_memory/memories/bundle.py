@@ -4,8 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
+from djinn_memory.chunking.tokens import token_counts
 from djinn_memory.memories.standing import Brief
 from djinn_memory.memories.wake import Awake
+
+SINGLE = ("checkpoint", "handoff", "profile", "summary")
+LISTED = ("documents", "entities", "patterns", "episodes", "preferences", "projects", "commitments")
+"""Parts of a context with many memories, and with one; that which can best be missed first."""
+
+
+def fitted(awake: Awake, budget: int) -> Awake:
+    """`awake` without what its Markdown has no room for in a budget of tokens.
+
+    What stands around the memories counts here: suggestions go first, then the last of them.
+    """
+    while (tokens := token_counts([markdown(awake)])[0]) > budget:
+        less = _less(awake)
+        if less is None:
+            break
+        awake = less
+    return replace(awake, tokens=tokens)
+
+
+def _less(awake: Awake) -> Awake | None:
+    if awake.suggestions:
+        return replace(awake, suggestions=awake.suggestions[:-1])
+    left_out = awake.left_out + 1
+    for name in LISTED:
+        if found := getattr(awake, name):
+            return replace(awake, left_out=left_out, **{name: found[:-1]})
+    for name in SINGLE:
+        if getattr(awake, name):
+            return replace(awake, left_out=left_out, **{name: None})
+    if awake.unfinished and awake.unfinished.checkpoint:
+        return replace(
+            awake, left_out=left_out, unfinished=replace(awake.unfinished, checkpoint=None)
+        )
+    return None
 
 
 def markdown(awake: Awake) -> str:

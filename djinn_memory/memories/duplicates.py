@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -16,6 +16,8 @@ from msgspec import Struct
 from djinn_memory.embedding.ahead import Background
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import Embedder, Filters, Vault
+from djinn_memory.notes import body
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.slugs import fold
 from djinn_memory.search import words_leg
 from djinn_memory.search.filters import condition
@@ -69,7 +71,7 @@ class Look:
     """A look for what says nearly the same as a draft; begun at once, as the model takes its time.
 
     By meaning where the model is at hand and on this machine, and by words. Documents, what was
-    superseded, and what lacks a number of the draft's do not count.
+    superseded, and what lacks a number of the draft's do not count, unless the text is the same.
     """
 
     def __init__(self, state: State, models: Models, draft: Draft, now: datetime) -> None:
@@ -91,7 +93,7 @@ class Look:
         found = [
             one
             for one in (*self._by_words(list(numbered)), *self._by_meaning(list(numbered)))
-            if mine <= numbers(f"{one.title} {one.text}")
+            if mine <= numbers(f"{one.title} {one.text}") or self._verbatim(one, numbered)
         ]
         if not found:
             return None
@@ -104,6 +106,19 @@ class Look:
         )
         likeness = round(best.likeness, 3)
         return Twin(uid, best.title, numbered[vault].name, path, likeness, best.how)
+
+    def _verbatim(self, one: _Like, numbered: Mapping[int, Vault]) -> bool:
+        """Whether its text is the draft's, but for case and white space."""
+        mine = fold(self._draft.text).split()
+        [(vault, path)] = rows(
+            self._state.index,
+            "select vault_id, path from memory join note on note.id = note_id where memory.id = ?",
+            (one.memory,),
+        )
+        with suppress(OSError, DjinnError):
+            theirs = body.text_of(disk.read(numbered[vault], path))
+            return len(mine) >= FEWEST_WORDS and mine == fold(theirs).split()
+        return False
 
     def _by_words(self, vaults: list[int]) -> Iterator[_Like]:
         index, draft = self._state.index, self._draft

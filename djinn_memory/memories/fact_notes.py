@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.memories.known_facts import Indexed, known, read
+from djinn_memory.home import is_own
+from djinn_memory.memories.known_facts import Fact, Indexed, known, read
 from djinn_memory.memories.writing import Draft, Pen, writing
 from djinn_memory.models import Vault
 from djinn_memory.notes import frontmatter
@@ -44,16 +45,7 @@ Given: TypeAlias = Mapping[str, object]
 
 
 def create(pen: Pen, category: str, key: str, value: str, given: Given) -> str:
-    source = str(given["source"] or SAID)
-    sure = given["confidence"]
-    fields = {
-        "category": category,
-        "key": key,
-        **given,
-        "source": source,
-        "confidence": SURE.get(source, UNSURE) if sure is None else sure,
-        "last_verified": moment(pen.now),
-    }
+    fields = {"category": category, "key": key, **_sourced(given), "last_verified": moment(pen.now)}
     return pen.create(Draft(FACT, f"{category}/{key}", written(value), fields))[1]
 
 
@@ -63,16 +55,12 @@ def change(pen: Pen, path: str, value: str, given: Given) -> tuple[Action, str, 
     note = parse(path, data, pen.vault.dialect)
     fact = read(pen.vault, path, pen.now)
     if value_of(note.text[note.body :]) == value:
-        said = {name: one for name, one in given.items() if one is not None}
+        said = {name: one for name, one in _stronger(given, fact).items() if one is not None}
         revive = fact.expired
         pen.rewrite(path, lambda data: verified(data, pen.now, said, revive=revive))
         return "verified", path, None
-    source = str(given["source"] or SAID)
-    sure = given["confidence"]
     fields = {
-        **given,
-        "source": source,
-        "confidence": SURE.get(source, UNSURE) if sure is None else sure,
+        **_sourced(given),
         "last_verified": moment(pen.now),
         "updated": moment(pen.now),
         "status": None if fact.status == "expired" else fact.status,
@@ -83,6 +71,22 @@ def change(pen: Pen, path: str, value: str, given: Given) -> tuple[Action, str, 
     return "changed", path, fact.value
 
 
+def _sourced(given: Given) -> Given:
+    """`given` with a source, and with how sure it is by that where nobody says."""
+    source, sure = str(given["source"] or SAID), given["confidence"]
+    sure = SURE.get(source, UNSURE) if sure is None else sure
+    return {**given, "source": source, "confidence": sure}
+
+
+def _stronger(given: Given, fact: Fact) -> Given:
+    """What counts of `given` where it says what `fact` does: a weaker source takes nothing away."""
+    if given["source"] is None:
+        return given
+    by_source = SURE.get(str(given["source"]), UNSURE)
+    weaker = given["confidence"] is None and by_source < (fact.confidence or 0)
+    return {"expires": given["expires"]} if weaker else _sourced(given)
+
+
 def verified(data: bytes, now: datetime, said: Given, *, revive: bool) -> bytes:
     if revive:
         # Who says it again says that it holds on.
@@ -91,8 +95,8 @@ def verified(data: bytes, now: datetime, said: Given, *, revive: bool) -> bytes:
 
 
 def expired(state: State, vaults: Sequence[Vault], now: datetime) -> list[Indexed]:
-    """The facts that have expired and do not say so, in vaults that can be written."""
-    found = known(state, [one for one in vaults if not one.read_only], now)
+    """The facts that have expired and do not say so, in vaults that djinn writes to."""
+    found = known(state, [one for one in vaults if is_own(one) and not one.read_only], now)
     return [one for one in found if one.expired and one.status != "expired"]
 
 

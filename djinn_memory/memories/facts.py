@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from msgspec import Struct, field
 
 from djinn_memory.errors import DjinnError, NotFound, UsageError
 from djinn_memory.indexing.refresh import take_out
+from djinn_memory.memories.checks import between, day, one_of
 from djinn_memory.memories.fact_notes import FACT, Action, change, create, expired, mark, verified
 from djinn_memory.memories.known_facts import Fact, Indexed, by_meaning, known, read, texts
 from djinn_memory.memories.opened import Noun
 from djinn_memory.memories.writing import Pen, writing
 from djinn_memory.models import Filters, Problem
 from djinn_memory.notes import vault as disk
-from djinn_memory.notes.dates import coming_date
 from djinn_memory.notes.note import MAX_TITLE
 from djinn_memory.notes.plural import folder
 from djinn_memory.notes.slugs import fold, slug
@@ -98,16 +98,16 @@ class Facts(Noun):
         """Set a fact in the vault of `agent`, or the `shared` one; its value before is kept.
 
         The value it has already is a matching statement: `last_verified` is noted, and what else
-        is given. `Refused` for what looks like a secret.
+        is given, but for a source that is less sure than the one it has. `Refused` for what looks
+        like a secret.
         """
         now = now or datetime.now(UTC)
         home = self._state.home
         category, key = _name("category", category), _name("key", key)
-        if confidence is not None and not 0 <= confidence <= 1:
-            raise UsageError(f"--confidence {confidence}: give a number from 0 to 1")
-        until = coming_date(expires, now.astimezone()) if expires else None
-        if expires and not until:
-            raise UsageError(f"--expires {expires}: no date; write 2026-12-31, 30d or tomorrow")
+        if not value.strip():
+            raise UsageError(f"no value; `djinn fact forget {category}/{key}` removes a fact")
+        between("--confidence", confidence, 0, 1)
+        until = day("--expires", expires, now)
         # The key says what the value is: `password` and `hunter2` stand apart in the note.
         told = f"{category} {key}: {value}\n{context or ''}"
         guard(told, what="the fact", settings=home.config.secrets, allow=allow_secret)
@@ -161,6 +161,11 @@ class Facts(Noun):
         now: datetime | None = None,
     ) -> Page:
         """A page of the facts that `agent` sees, those with `search` in category, key or value."""
+        one_of("--sort", sort, get_args(Sort))
+        if order is not None:
+            one_of("--order", order, get_args(Order))
+        between("--limit", limit, 1)
+        between("--page", page, 1)
         now = now or datetime.now(UTC)
         found = self._known(agent, now, expired)
         if category is not None:
@@ -196,7 +201,8 @@ class Facts(Noun):
         What keeps meaning from being asked is added to `problems`.
         """
         if not query.strip():
-            raise UsageError('nothing to search for; try djinn fact search "where she lives"')
+            raise UsageError('nothing to search for; try `djinn fact search "where she lives"`')
+        between("--limit", limit, 1)
         now = now or datetime.now(UTC)
         facts = self._known(agent, now, expired=False)
         at = {one.place: one for one in facts}

@@ -16,6 +16,7 @@ from djinn_memory.notes.dates import iso_date, over
 from djinn_memory.notes.facts import Past, history_of, value_of
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
+from djinn_memory.scoring import share_of
 from djinn_memory.search.meaning import Meaning
 from djinn_memory.search.query import parse as asked
 from djinn_memory.store.index import memories, vectors
@@ -110,7 +111,7 @@ def known(state: State, vaults: Sequence[Vault], now: datetime) -> list[Indexed]
             continue
         category, key = _named(said, title)
         late = over(said.get("expires"), now)
-        sure = _share(said) or 0.0
+        sure = share_of(said.get("confidence", "")) or 0.0
         status = said.get("status")
         found.append(
             Indexed(numbered[vault], path, category, key, updated or "", sure, late, status)
@@ -144,7 +145,7 @@ def read(vault: Vault, path: str, now: datetime) -> Fact:
         value=value_of(body),
         source=fields.get("source"),
         source_context=fields.get("source_context"),
-        confidence=_share(fields),
+        confidence=share_of(fields.get("confidence", "")),
         expires=iso_date(fields.get("expires")),
         expired=over(fields.get("expires"), now),
         status=fields.get("status"),
@@ -163,8 +164,11 @@ def by_meaning(
     """Vault and path of the facts near a question, with their cosines, the nearest first.
 
     The cosines are on the scale of the packaged model; `thresholds.fact` says what is near. What
-    keeps the model from answering is added to `problems`.
+    keeps the model from answering is added to `problems`. Filters alone have no meaning.
     """
+    question = asked(query)
+    if not question.asks:
+        return []
     space = vectors.serving(state.index)
     try:
         recipe = (space.recipe, space.identity) if space else (None, None)
@@ -174,7 +178,7 @@ def by_meaning(
         return []
     if embedder is None:
         return []
-    meaning = Meaning(embedder, space, asked(query), empty=space is None)
+    meaning = Meaning(embedder, space, question, empty=space is None)
     vector = meaning.vector(problems)
     if vector is None or space is None:
         return []
@@ -213,11 +217,3 @@ def _named(fields: Mapping[str, str], title: str) -> tuple[str, str]:
     before, slash, after = title.partition("/")
     category = fields.get("category") or (before if slash else "")
     return category, fields.get("key") or (after if slash else title)
-
-
-def _share(fields: Mapping[str, str]) -> float | None:
-    try:
-        value = float(fields.get("confidence", ""))
-    except ValueError:
-        return None
-    return value if 0 <= value <= 1 else None

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from djinn_memory.errors import DjinnError
 from djinn_memory.files import lock
 from djinn_memory.indexing.refresh import read
+from djinn_memory.memories.drafts import Wish, draft_of
 from djinn_memory.memories.duplicates import Look
-from djinn_memory.memories.remember import Wish, draft_of, remember
+from djinn_memory.memories.remember import remember
 from djinn_memory.memories.values import Value, value_of
 from djinn_memory.memories.writing import writing
 from djinn_memory.models import Problem, Vault

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, Unavailable, UsageError
 from djinn_memory.memories import sessions
+from djinn_memory.memories.checks import between
 from djinn_memory.memories.weighing import Weighing, Weight, pool_of
 from djinn_memory.models import Filters, Hit, LegScore, Mode, Problem, Step
 from djinn_memory.notes import body
@@ -26,6 +27,12 @@ from djinn_memory.store.state import State
 if TYPE_CHECKING:
     from djinn_memory.embedding.choice import Models
     from djinn_memory.settings import ProfileConfig, RecallConfig
+
+MOST = 1_000
+"""Memories of one recall."""
+
+LEAST_BUDGET, MOST_BUDGET = 50, 1_000_000
+"""Tokens: less holds no memory, and more no model reads."""
 
 LONGEST = 40
 """Characters of text for each token of the budget, at most."""
@@ -143,6 +150,8 @@ def recall(
     state: State, models: Models, query: str, filters: Filters, agent: str, wish: Wish
 ) -> Recalled:
     """See `Djinn.recall`."""
+    between("--limit", wish.limit, 1, MOST)
+    between("--budget", wish.budget, LEAST_BUDGET, MOST_BUDGET)
     settings = state.home.config.recall
     name = chosen(wish.profile or settings.profile, query, settings)
     budget = settings.budget if wish.budget is None else wish.budget
@@ -153,9 +162,10 @@ def recall(
         agent,
         pool_of(state.home),
         _ledger(state, problems),
+        query,
         datetime.now(UTC),
     )
-    how = How(limit=wish.limit or settings.limit, excerpt=_ALL)
+    how = How(limit=settings.limit if wish.limit is None else wish.limit, excerpt=_ALL)
     found = ask(state, models, query, filters, agent, how, weighing)
     memories = _within(state, found.hits, weighing, budget)
     request = f"rec_{crockford(50)}"
@@ -218,15 +228,15 @@ def _within(
     left = budget
     texts = [_text(state, hit) for hit in hits]
     # Of a very long note only as much is counted as could ever be given.
-    counts = token_counts([text[: LONGEST * budget] for text in texts])
-    for hit, text, count in zip(hits, texts, counts, strict=True):
+    parts = [text[: LONGEST * budget] for text in texts]
+    for hit, whole, text, count in zip(hits, texts, parts, token_counts(parts), strict=True):
         room = left if len(hits) == 1 else min(left, max(SCRAP, budget // 2))
-        cut = count > room
+        cut = count > room or len(whole) > len(text)
         if cut:
             if left < SCRAP and made:
                 break
-            starts = token_starts(text[: LONGEST * budget])
-            text = text[: starts[room]].rstrip() + MARK if room < len(starts) else text
+            starts = token_starts(text)
+            text = text[: starts[room] if room < len(starts) else None].rstrip() + MARK
         left -= min(count, room)
         made.append(_recollection(hit, text, min(count, room), cut, weighing))
     return tuple(made)
@@ -310,7 +320,8 @@ def _log(
         "profile": profile, "source": wish.source, "memories": shown,
     }  # fmt: skip
     try:
-        state.ledger.append([Event("memory.retrieved", request, data)])
+        # To answer is more than to remember the question if the power goes in this moment.
+        state.ledger.append([Event("memory.retrieved", request, data)], durable=False)
     except DjinnError as error:
         problems.append(Problem("ledger", f"{error}; this recall cannot be rated"))
         return False

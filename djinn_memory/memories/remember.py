@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -14,21 +14,23 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from djinn_memory.errors import Changed, DjinnError, Refused, UsageError
+from djinn_memory.home import is_own
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.memories.catalogue import Entry, find
+from djinn_memory.memories.drafts import Wish, draft_of
 from djinn_memory.memories.duplicates import Look
 from djinn_memory.memories.versions import HISTORY
 from djinn_memory.memories.writing import Draft, Passes, Pen, writing
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import body, frontmatter
 from djinn_memory.notes import vault as disk
-from djinn_memory.notes.dates import coming_date, moment
+from djinn_memory.notes.dates import moment
 from djinn_memory.notes.ids import new_id
-from djinn_memory.notes.note import DOCUMENT, MAX_TITLE, parse
+from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.plain import inline
 from djinn_memory.notes.plural import folder
 from djinn_memory.notes.slugs import fold, slug, unique
-from djinn_memory.notes.text import decode, writable
+from djinn_memory.notes.text import decode
 from djinn_memory.search.hits import on_disk
 from djinn_memory.store.sqlite import rows
 from djinn_memory.store.state import State
@@ -36,38 +38,8 @@ from djinn_memory.store.state import State
 if TYPE_CHECKING:
     from djinn_memory.embedding.choice import Models
 
-Existing = Literal["refuse", "append", "revise", "new"]
-"""What to do with a title that is there already."""
-
 Action = Literal["created", "appended", "revised", "numbered"]
 Searchable = Literal["words and meaning", "words", "later"]
-
-MAX_TYPE = 100
-
-
-class Wish(Struct, frozen=True):
-    """What is to be remembered, as a user says it."""
-
-    type: str
-    title: str
-    text: str = ""
-    tags: Sequence[str] = ()
-    links: Sequence[str] = ()
-    importance: float | None = None
-    confidence: float | None = None
-    source: str | None = None
-    expires: str | None = None
-    """A day, a time, or how long: `30d`."""
-    due: str | None = None
-    supersedes: str | None = None
-    """An id, a path or a title."""
-    fields: Mapping[str, object] = {}
-    """More front matter."""
-    existing: Existing = "refuse"
-    force: bool = False
-    """Write what is there in other words, too."""
-    allow_secret: bool = False
-    """Write what looks like a secret, too."""
 
 
 class Remembered(Struct, frozen=True):
@@ -87,6 +59,10 @@ class Remembered(Struct, frozen=True):
     """What was done: `numbered` where another note has the title too."""
     previous: str | None = None
     """Where the old version of what was revised lies, relative to the folder of the vault."""
+    expires: str | None = None
+    """The day or time that was understood, as ISO 8601; null where none was given."""
+    due: str | None = None
+    """Likewise."""
     searchable: Searchable = "later"
     """How it is found from now on; `later` when the index could not be told at once."""
     problems: list[Problem] = field(default_factory=list)
@@ -114,7 +90,7 @@ def remember(
     look = None if wish.force else Look(state, models, draft, now)
     sweep(state, scope)
     old = find(state.index, wish.supersedes, scope) if wish.supersedes else None
-    if old:
+    if old and _told_of(old, scope, vault):
         draft = replace(draft, fields={**draft.fields, "supersedes": _link(old.title, old.path)})
     same = look.twin(scope) if look else None
     with writing(state, models, vault, now=now, allow_secret=wish.allow_secret) as pen:
@@ -149,60 +125,21 @@ def remember(
     return replace(done, searchable=_searchable(pen), problems=problems)
 
 
-def draft_of(wish: Wish, now: datetime) -> Draft:
-    """The note that a wish asks for; `UsageError` names what of it cannot be."""
-    kind, title = fold(wish.type).strip(), " ".join(writable(wish.title).split())
-    if not kind or len(kind) > MAX_TYPE or not kind.isprintable():
-        raise UsageError("a memory needs a type such as decision, lesson or preference")
-    if kind == DOCUMENT:
-        raise UsageError("documents are made from files; use `djinn ingest`")
-    if not inline(title):
-        raise UsageError("a memory needs a title of at least a letter")
-    if len(title) > MAX_TITLE:
-        raise UsageError(f"the title has {len(title)} characters; {MAX_TITLE} at most, please")
-    for name, value in (("importance", wish.importance), ("confidence", wish.confidence)):
-        if value is not None and not 0 <= value <= 1:
-            raise UsageError(f"--{name} {value}: give a number from 0 to 1")
-    text = writable(wish.text.replace("\r\n", "\n")).strip("\n").rstrip()
-    links = ", ".join(f"[[{_target(one)}]]" for one in wish.links)
-    fields = {
-        "tags": list(dict.fromkeys(_tag(one) for one in wish.tags)) or None,
-        "importance": wish.importance,
-        "confidence": wish.confidence,
-        "source": writable(wish.source) if wish.source else None,
-        "expires": _day("--expires", wish.expires, now),
-        "due": _day("--due", wish.due, now),
-        **wish.fields,
-    }
-    return Draft(
-        type=kind,
-        title=title,
-        text="\n\n".join(filter(None, (text, links and f"See also {links}."))),
-        fields={key: value for key, value in fields.items() if value is not None},
-    )
+def _told_of(old: Entry, scope: Sequence[Vault], vault: Vault) -> bool:
+    """Whether a note in `vault` may name the one that it supersedes: all who see it see that too.
 
-
-def _tag(text: str) -> str:
-    tag = writable(text).strip().lstrip("#").strip("/")
-    if not tag or re.search(r"[\s,]", tag):
-        raise UsageError(f"--tag {text!r}: a tag is a word such as project:myapp")
-    return tag
-
-
-def _target(text: str) -> str:
-    name = writable(text).strip().removeprefix("[[").removesuffix("]]")
-    if not name.strip() or re.search(r"[\[\]\n\r]", name):
-        raise UsageError(f"--link {text!r}: give a note's title or path, such as 'Project: MyApp'")
-    return name
-
-
-def _day(option: str, text: str | None, now: datetime) -> str | None:
-    found = coming_date(text, now.astimezone()) if text else None
-    if text and not found:
-        raise UsageError(f"{option} {text}: no date; write 2026-12-31, 30d, 12h or tomorrow")
-    if found and option == "--expires" and found < moment(now)[: len(found)]:
-        raise UsageError(f"--expires {text}: that is past; give a day to come")
-    return found
+    `Refused` where the old one may not be told of the new one.
+    """
+    there = next(one for one in scope if one.name == old.vault)
+    place = f"{old.vault}/{old.path}"
+    if not is_own(there):
+        raise Refused(f"{place} is in a vault that djinn only reads; leave --supersedes out")
+    if there.agent is None and vault.agent is not None:
+        raise Refused(
+            f"{place} is for all, and only {vault.agent} sees {vault.name}; add --shared, "
+            "or leave --supersedes out"
+        )
+    return there.agent == vault.agent
 
 
 def _titled(state: State, pen: Pen, draft: Draft) -> list[str]:
@@ -239,12 +176,25 @@ def _create(state: State, pen: Pen, draft: Draft, *, numbered: bool) -> Remember
     return _done(pen, draft, identity, path, "numbered" if numbered else "created")
 
 
+def _same(pen: Pen, draft: Draft, path: str, data: bytes) -> Note:
+    """The note that a draft is to be part of; `Refused` for one of another type."""
+    note = parse(path, data, pen.vault.dialect)
+    if note.type not in (None, draft.type):
+        raise Refused(
+            f"{pen.vault.name}/{path} is a {note.type}, and this a {draft.type}; say "
+            f"{note.type} if you mean that one, or write a --new one beside it"
+        )
+    return note
+
+
 def _append(pen: Pen, draft: Draft, path: str) -> Remembered:
     """Add the draft's text and tags to a note; its other fields replace the note's."""
-    note = parse(path, disk.read(pen.vault, path))
+    note = _same(pen, draft, path, disk.read(pen.vault, path))
     if draft.text and f"\n{draft.text}\n" in f"\n{note.text[note.body :]}\n":
         raise Refused(f"{pen.vault.name}/{path} says that already; nothing was added")
-    tags = [*note.tags, *(tag for tag in _tags(draft) if tag not in note.tags)]
+    held = frontmatter.read(note.text).fields.get("tags")
+    own = held if isinstance(held, list) else note.tags
+    tags = [*own, *(tag for tag in _tags(draft) if tag not in note.tags)]
 
     def change(data: bytes) -> bytes:
         data = body.append(data, draft.text) if draft.text else data
@@ -259,7 +209,7 @@ def _append(pen: Pen, draft: Draft, path: str) -> Remembered:
 def _revise(pen: Pen, draft: Draft, path: str) -> Remembered:
     """Put the draft in the place of a note, whose version before is kept as a note beside it."""
     was = disk.read(pen.vault, path)
-    note = parse(path, was)
+    note = _same(pen, draft, path, was)
     until = pen.now.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     place = PurePosixPath(path).parent / HISTORY
     name = slug(f"{PurePosixPath(path).stem} {until}")
@@ -334,7 +284,11 @@ def _done(
     action: Action,
     previous: str | None = None,
 ) -> Remembered:
-    return Remembered(identity, draft.type, draft.title, pen.vault.name, path, action, previous)
+    expires, due = (draft.fields.get(key) for key in ("expires", "due"))
+    return Remembered(
+        identity, draft.type, draft.title, pen.vault.name, path, action, previous,
+        expires if isinstance(expires, str) else None, due if isinstance(due, str) else None,
+    )  # fmt: skip
 
 
 def _searchable(pen: Pen) -> Searchable:

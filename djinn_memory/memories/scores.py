@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from djinn_memory.memories.catalogue import Entry
 from djinn_memory.memories.reference import located, names, references
-from djinn_memory.memories.weighing import pool_of, share_of
+from djinn_memory.memories.weighing import pool_of
 from djinn_memory.models import Vault
-from djinn_memory.scoring import Record, Score, own_word, pooled, score
+from djinn_memory.scoring import Record, Score, own_word, pooled, score, share_of
 from djinn_memory.store.index.memories import vault_ids
 from djinn_memory.store.ledger import reading
 from djinn_memory.store.sqlite import rows

@@ -117,7 +117,8 @@ def mark(
     `parts` are points under headings, such as what is next.
     """
     # Who only asks for the session of now, as each recall does, writes nothing.
-    from djinn_memory.memories.remember import Wish, remember
+    from djinn_memory.memories.drafts import Wish
+    from djinn_memory.memories.remember import remember
 
     if not said.strip():
         raise UsageError(f"a {kind} says what was done; give a sentence")

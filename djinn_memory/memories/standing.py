@@ -101,11 +101,12 @@ class Room(Struct):
         if self.left < title + FRAME:
             self.left_out += 1
             return None
-        starts = token_starts(one.text[: LONGEST * ITEM_TOKENS])
-        if len(starts) > room:
+        text = one.text[: LONGEST * ITEM_TOKENS]
+        starts = token_starts(text)
+        if len(starts) > room or len(text) < len(one.text):
             room = room if room >= SCRAP else 0
-            text = f"{one.text[: starts[room]].rstrip()} ..." if room else ""
-            one = replace(one, text=text, cut=True)
+            end = starts[room] if room < len(starts) else None
+            one = replace(one, text=f"{text[:end].rstrip()} ..." if room else "", cut=True)
         self.left -= title + FRAME + min(len(starts), room)
         return one
 

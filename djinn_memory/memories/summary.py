@@ -10,9 +10,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, NotFound, Refused, UsageError
+from djinn_memory.memories.drafts import Wish
 from djinn_memory.memories.known_facts import known
 from djinn_memory.memories.opened import Noun
-from djinn_memory.memories.remember import Wish, remember
+from djinn_memory.memories.remember import remember
 from djinn_memory.memories.standing import Brief, Shelf
 from djinn_memory.memories.telling import ask_model, told
 from djinn_memory.models import Filters, Problem

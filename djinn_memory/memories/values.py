@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -56,6 +57,13 @@ class Value(Struct, frozen=True):
     """How often `get` has read it."""
     last_used: str | None
     """When `get` read it last."""
+
+
+class Got(Value, frozen=True):
+    """A value that was asked for by its key."""
+
+    also_from: Sequence[str]
+    """The agents who handed over another value under this key."""
 
 
 def value_of(found: Entry) -> Value:

@@ -13,11 +13,12 @@ from djinn_memory.store.mending import mending
 if TYPE_CHECKING:
     from djinn_memory.memories.audit import Call
     from djinn_memory.memories.catalogue import Entry
+    from djinn_memory.memories.drafts import Existing
     from djinn_memory.memories.facts import Facts
     from djinn_memory.memories.gaps import Gaps
     from djinn_memory.memories.rating import Rated
     from djinn_memory.memories.recall import Recalled
-    from djinn_memory.memories.remember import Existing, Remembered
+    from djinn_memory.memories.remember import Remembered
     from djinn_memory.memories.scores import Scored
     from djinn_memory.memories.summary import Summaries
     from djinn_memory.memories.wake import Awake
@@ -55,7 +56,8 @@ class Verbs(Opened):
         `existing` does not say what to do; without `force` where what `agent` sees says nearly
         the same; without `allow_secret` where it looks like a secret.
         """
-        from djinn_memory.memories.remember import Wish, remember
+        from djinn_memory.memories.drafts import Wish
+        from djinn_memory.memories.remember import remember
 
         name = self.home.agent(agent)
         vault = self.home.shared if shared else self.home.personal(name)
@@ -171,23 +173,25 @@ class Verbs(Opened):
         budget: int = 2000,
         session: str | None = None,
     ) -> Awake:
-        """The context for `agent` to start with, in about `budget` tokens; opens a session.
+        """The context for `agent` to start with, in `budget` tokens as Markdown; opens a session.
 
         What the `task` recalls is logged, so that it can be rated. Where the ledger cannot be
         written it answers all the same, with a problem.
         """
         from datetime import UTC, datetime
 
+        from djinn_memory.memories.bundle import fitted
         from djinn_memory.memories.wake import wake
 
         name = self.home.agent(agent)
         if not task:
             # What the task recalls looks around by itself.
             self._fresh_scope(name, Filters())
-        return wake(
+        awake = wake(
             self._state, self.models, name, task=task, budget=budget, session=session,
             now=datetime.now(UTC),
         )  # fmt: skip
+        return fitted(awake, budget)
 
     def checkpoint(
         self,

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from djinn_memory.errors import DjinnError, UsageError
+from djinn_memory.errors import DjinnError
 from djinn_memory.memories import sessions
-from djinn_memory.memories.recall import Wish, recall
+from djinn_memory.memories.checks import between
+from djinn_memory.memories.recall import MOST_BUDGET, Wish, recall
 from djinn_memory.memories.sessions import Session
 from djinn_memory.memories.standing import Brief, Room, Shelf
 from djinn_memory.models import Filters, Problem
@@ -32,6 +33,9 @@ RECALLED = 0.4
 
 FRAMES = 100
 """Tokens of the titles of what is recalled."""
+
+AROUND = 150
+"""Tokens of the headings and suggestions; of a small budget a third, at most."""
 
 
 class Unfinished(Struct, frozen=True):
@@ -85,7 +89,7 @@ class Awake(Struct, frozen=True):
     request_id: str | None = None
     """What to rate by what was recalled; null where nothing was."""
     tokens: int = 0
-    """How many tokens of the model that embeds its memories have; headings come on top."""
+    """How many tokens of the packaged model it has as Markdown."""
     left_out: int = 0
     """Memories for which the budget had no room."""
     problems: list[Problem] = field(default_factory=list)
@@ -103,8 +107,7 @@ def wake(
     now: datetime,
 ) -> Awake:
     """Put together what `agent` starts with, and open a session; see `Djinn.wake`."""
-    if budget < MIN_BUDGET:
-        raise UsageError(f"--budget {budget}: give {MIN_BUDGET} tokens at least")
+    between("--budget", budget, MIN_BUDGET, MOST_BUDGET)
     task = task.strip() if task else ""
     asked = plain(task)
     problems: list[Problem] = []
@@ -112,7 +115,7 @@ def wake(
     before = _tried(lambda: _unfinished(state, agent, named), problems)
     opened = _tried(lambda: sessions.start(state, agent, named, now), problems)
     shelf = Shelf(state, agent, now)
-    room = Room(budget)
+    room = Room(budget - min(AROUND, budget // 3))
     request = None
     found: list[Brief] = []
     if asked:
@@ -141,7 +144,6 @@ def wake(
         built_at=moment(now),
         query_used=task if asked else None,
         request_id=request,
-        tokens=budget - room.left,
         left_out=room.left_out,
         problems=problems,
     )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias, get_args
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from djinn_memory.errors import NotFound, UsageError
-from djinn_memory.memories import sessions
 from djinn_memory.memories.opened import Noun
+from djinn_memory.memories.slots import Slots, Waiting, extended, live
 from djinn_memory.memories.tasks import (
     STEP,
     Status,
@@ -22,24 +22,20 @@ from djinn_memory.memories.tasks import (
     summary,
 )
 from djinn_memory.memories.values import (
+    Got,
     Type,
     Value,
     appended,
     as_json,
-    check_name,
     check_ttl,
     value_of,
 )
 from djinn_memory.models import Problem
 from djinn_memory.secrets import guard
 from djinn_memory.store.ledger import uuid7
-from djinn_memory.store.working import Entry, Slot, Unwritable, WorkingStore, forget
-
-LAG = 0.01
-"""Part of its time by which a task's value may be behind the last write before it is renewed."""
+from djinn_memory.store.working import Entry, Slot, Unwritable, WorkingStore
 
 Values: TypeAlias = list[Value]
-Entries: TypeAlias = list[Entry]
 Tasks: TypeAlias = list[TaskEntry]
 
 
@@ -55,6 +51,10 @@ class Working(Noun):
 
     A value belongs to a session, by default the current one, or to a task, which outlives sessions.
     """
+
+    @property
+    def _slots(self) -> Slots:
+        return Slots(self._state)
 
     @property
     def _store(self) -> WorkingStore:
@@ -78,31 +78,31 @@ class Working(Noun):
 
         With `append` it becomes the last item of the list there, which keeps `working.history`.
         """
-        slot = self._slot(key, agent, session, task)
+        slot = self._slots.slot(key, agent, session, task)
         if type is not None and type not in get_args(Type):
             raise UsageError(f"type {type!r}: allowed: {', '.join(get_args(Type))}")
         text = self._checked(slot, value, allow_secret)
         usual, most = self._usual_ttl(task, short), self._state.home.config.working.history
 
         def decide(before: Entry | None, now: float) -> Entry:
-            live = _live(before, now)
-            if live and live.type == STEP:
+            there = live(before, now)
+            if there and there.type == STEP:
                 raise UsageError(f"{key!r} is a step of the task; give its --status")
-            if before and before.earned and not live:
-                raise _Waiting(before)
+            if before and before.earned and not there:
+                raise Waiting(before)
             made = Entry(
                 **asdict(slot), id=uuid7(), value=text, type=type, tier="short" if short else
                 "working", created=now, updated=now, ttl=usual, expires=now,
             )  # fmt: skip
             if append:
-                made = appended(live, made, most)
-            return _extended(made, now, ttl)
+                made = appended(there, made, most)
+            return extended(made, now, ttl)
 
         check_ttl(ttl)
         if short and type is None:
             type = "observation"
-        before, after = self._put(slot, decide)
-        self._renew(slot, usual)
+        before, after = self._slots.put(slot, decide)
+        self._slots.renew(slot, usual)
         assert after
         return Set(value_of(after), value_of(before) if before and not append else None)
 
@@ -114,25 +114,27 @@ class Working(Noun):
         session: str | None = None,
         task: str | None = None,
         giver: str | None = None,
-    ) -> Value:
+    ) -> Got:
         """What lies under a key, which counts as a use of it.
 
-        What the current session lacks is looked for in what was set outside of any, then in what
-        was handed over, by `giver` or by anybody.
+        What the session lacks is looked for in what was set outside of any, then in what was
+        handed over, by `giver` or by anybody.
         """
-        slot = self._found(key, agent, session, task, giver).slot
+        slot = self._slots.slot(key, agent, session, task, giver)
+        found, others = self._slots.found(slot)
 
         def use(found: Entry | None, now: float) -> Entry | None:
-            live = _live(found, now)
-            return replace(live, uses=live.uses + 1, used=now) if live else found
+            there = live(found, now)
+            return replace(there, uses=there.uses + 1, used=now) if there else found
 
         try:
-            after = self._store.change(slot, use)[1]
+            after = self._store.change(found.slot, use)[1]
         except Unwritable as error:
             self._state.problems.append(Problem("working memory", f"{error}; no use is counted"))
-            after = self._found(key, agent, session, task, giver)
+            after = None
         # It may have expired just now.
-        return value_of(after or self._found(key, agent, session, task, giver))
+        value = value_of(after or self._slots.found(slot)[0])
+        return Got(**asdict(value), also_from=others)
 
     def list(
         self,
@@ -142,21 +144,12 @@ class Working(Noun):
         task: str | None = None,
         every: bool = False,
     ) -> Values:
-        """What a session or task holds, and what was handed over; with `every` all there is."""
-        entries = self._entries(self._state.home.agent(agent))
+        """What a task holds, or a session sees; with `every` all there is."""
         if every:
+            entries = self._slots.entries(self._state.home.agent(agent))
             return [value_of(one) for one in entries if one.space != "kept"]
-        slot = self._slot("all", agent, session, task)
-        more = []
-        if session is task is None:
-            more = [("session", sessions.OUTSIDE)]
-        return [
-            value_of(one)
-            for one in entries
-            if _beside(one, slot)
-            or (one.space, one.name) in more
-            or (task is None and one.space == "from")
-        ]
+        slot = self._slots.slot("all", agent, session, task)
+        return [value_of(one) for one in self._slots.seen(slot)]
 
     def clear(
         self,
@@ -167,15 +160,9 @@ class Working(Noun):
         task: str | None = None,
         giver: str | None = None,
     ) -> Values:
-        """Forget a value, or all of a session or of a task; returns what it was."""
-        if key is not None:
-            gone = [self._found(key, agent, session, task, giver)]
-        else:
-            slot = self._slot("all", agent, session, task, giver)
-            gone = [one for one in self._store.entries(slot.agent)[0] if _beside(one, slot)]
-        for one in gone:
-            self._store.change(one.slot, forget(one))
-        return [value_of(one) for one in gone]
+        """Forget what `list` shows, all or under a key, or what `giver` gave; returns it."""
+        slot = self._slots.slot("all" if key is None else key, agent, session, task, giver)
+        return [value_of(one) for one in self._slots.forget(slot, key)]
 
     def share(
         self,
@@ -189,20 +176,20 @@ class Working(Noun):
     ) -> Set:
         """Hand a copy of a value to another agent, for as long as it is kept, or for `ttl`."""
         check_ttl(ttl)
-        found = self._found(key, agent, session, task, None)
+        found = self._slots.found(self._slots.slot(key, agent, session, task))[0]
         if self._state.home.agent(to) == found.agent:
             raise UsageError(f"--to {to}: that is whose value it is; name another agent")
         slot = Slot(to, "from", found.agent, found.key)
 
         def decide(before: Entry | None, now: float) -> Entry:
-            if before and before.earned and not _live(before, now):
-                raise _Waiting(before)
+            if before and before.earned and not live(before, now):
+                raise Waiting(before)
             fields = {**asdict(found), **asdict(slot)}
             fields |= {"id": uuid7(), "created": now, "updated": now, "uses": 0, "used": None}
             fields |= {"claim": None, "claimed": None}
-            return Entry(**fields) if ttl is None else _extended(Entry(**fields), now, ttl)
+            return Entry(**fields) if ttl is None else extended(Entry(**fields), now, ttl)
 
-        before, after = self._put(slot, decide)
+        before, after = self._slots.put(slot, decide)
         assert after
         return Set(value_of(after), value_of(before) if before else None)
 
@@ -222,11 +209,11 @@ class Working(Noun):
 
         `after` names the steps that must be completed before it.
         """
-        slot = self._slot(title, agent, None, task)
+        slot = self._slots.slot(title, agent, None, task)
         if status not in get_args(Status):
             raise UsageError(f"--status {status}: allowed: {', '.join(get_args(Status))}")
         check_ttl(ttl)
-        known = {one.key for one in self._of_task(slot) if one.type == STEP} - {title}
+        known = {one.key for one in self._slots.beside(slot) if one.type == STEP} - {title}
         for name in after:
             if name not in known:
                 steps = ", ".join(sorted(known)) or "none"
@@ -235,33 +222,33 @@ class Working(Noun):
         usual = self._usual_ttl(task, False)
 
         def decide(before: Entry | None, now: float) -> Entry:
-            live = _live(before, now)
-            if live and live.type != STEP:
+            there = live(before, now)
+            if there and there.type != STEP:
                 raise UsageError(
                     f"{title!r} is a value of the task, and no step; name it otherwise"
                 )
-            if live:
-                was = step_of(live)
+            if there:
+                was = step_of(there)
                 kept = was.result if result is None else result
                 said = {"status": status, "result": kept, "after": after or was.after}
-                made = replace(live, value=as_json(said, title), updated=now)
+                made = replace(there, value=as_json(said, title), updated=now)
             else:
                 said = {"status": status, "result": result, "after": after}
                 made = Entry(
                     **asdict(slot), id=uuid7(), value=as_json(said, title), type=STEP, created=now,
                     updated=now, ttl=usual, expires=now,
                 )  # fmt: skip
-            return _extended(made, now, ttl)
+            return extended(made, now, ttl)
 
-        _, made = self._put(slot, decide)
-        self._renew(slot, usual)
+        _, made = self._slots.put(slot, decide)
+        self._slots.renew(slot, usual)
         assert made
         return step_of(made)
 
     def tasks(self, *, agent: str | None = None) -> Tasks:
         """The tasks of an agent, the one that was worked on last first."""
         found: dict[str, list[Entry]] = {}
-        for one in self._entries(self._state.home.agent(agent)):
+        for one in self._slots.entries(self._state.home.agent(agent)):
             if one.space == "task":
                 found.setdefault(one.name, []).append(one)
         listed = [summary(name, entries) for name, entries in found.items()]
@@ -269,94 +256,10 @@ class Working(Noun):
 
     def resume(self, name: str, *, agent: str | None = None) -> Task:
         """All that is known of a task, and what is next."""
-        entries = self._of_task(self._slot("all", agent, None, name))
+        entries = self._slots.beside(self._slots.slot("all", agent, None, name))
         if not entries:
             raise NotFound(f"no task {name!r}, or it has expired; see `djinn working list --tasks`")
         return resumed(name, entries)
-
-    def _slot(
-        self,
-        key: str,
-        agent: str | None,
-        session: str | None,
-        task: str | None,
-        giver: str | None = None,
-    ) -> Slot:
-        if sum(one is not None for one in (session, task, giver)) > 1:
-            raise UsageError("a value belongs to one of --session, --task and --from; give one")
-        whose = self._state.home.agent(agent)
-        check_name("the key", key)
-        if giver is not None:
-            return Slot(whose, "from", giver, key)
-        if task is not None:
-            return Slot(whose, "task", check_name("--task", task), key)
-        name = (
-            sessions.current(self._state, whose)
-            if session is None
-            else sessions.name(self._state, session)
-        )
-        return Slot(whose, "session", name, key)
-
-    def _entries(self, agent: str) -> Entries:
-        found, now = self._store.entries(agent)
-        return [one for one in found if _live(one, now)]
-
-    def _of_task(self, slot: Slot) -> Entries:
-        return [one for one in self._entries(slot.agent) if _beside(one, slot)]
-
-    def _found(
-        self,
-        key: str,
-        agent: str | None,
-        session: str | None,
-        task: str | None,
-        giver: str | None,
-    ) -> Entry:
-        slot = self._slot(key, agent, session, task, giver)
-        named = {one.slot: one for one in self._entries(slot.agent) if one.key == key}
-        places = [slot]
-        if session is task is giver is None:
-            places.append(replace(slot, name=sessions.OUTSIDE))
-        for place in places:
-            if place in named:
-                return named[place]
-        handed = [one for one in named.values() if one.space == "from"]
-        if len(places) > 1 and handed:
-            if len(handed) > 1:
-                givers = ", ".join(one.name for one in handed)
-                raise UsageError(f"{key!r} was handed over by {givers}; choose with --from")
-            return handed[0]
-        where = {"from": "handed over by", "task": "in task", "session": "in session"}
-        raise NotFound(
-            f"nothing under {key!r} {where[slot.space]} {slot.name}, or it has expired; "
-            "see `djinn working list --all`"
-        )
-
-    def _put(
-        self, slot: Slot, decide: Callable[[Entry | None, float], Entry]
-    ) -> tuple[Entry | None, Entry | None]:
-        """As `WorkingStore.change`; what has expired and waits to become a note is put aside."""
-        while True:
-            try:
-                before, after = self._store.change(slot, decide)
-            except _Waiting as found:
-                aside = replace(found.entry, space="kept", name=found.entry.id)
-                # A kill in between leaves two with one id, of which one note is made.
-                self._store.change(aside.slot, lambda *_, aside=aside: aside)
-                self._store.change(slot, forget(found.entry))
-            else:
-                return (before if after and _live(before, after.updated) else None), after
-
-    def _renew(self, slot: Slot, ttl: int) -> None:
-        """Keep all of a task as long as what is written last, but for what has its own ttl."""
-        if slot.space != "task":
-            return
-        found, now = self._store.entries(slot.agent)
-        for one in found:
-            if _beside(one, slot) and one.ttl == ttl and one.expires < now + ttl * (1 - LAG):
-                self._store.change(
-                    one.slot, lambda there, now: there and replace(there, expires=now + ttl)
-                )
 
     def _usual_ttl(self, task: str | None, short: bool) -> int:
         settings = self._state.home.config.working
@@ -372,23 +275,3 @@ class Working(Noun):
         settings = self._state.home.config.secrets
         guard(said, what="the value", settings=settings, allow=allow_secret)
         return text
-
-
-class _Waiting(Exception):
-    """A value that nobody can read any more, but of which a note is to be made."""
-
-    def __init__(self, entry: Entry) -> None:
-        self.entry = entry
-
-
-def _extended(found: Entry, now: float, ttl: int | None) -> Entry:
-    seconds = found.ttl if ttl is None else ttl
-    return replace(found, ttl=seconds, expires=now + seconds)
-
-
-def _live(found: Entry | None, now: float) -> Entry | None:
-    return found if found and found.expires > now else None
-
-
-def _beside(one: Slot, slot: Slot) -> bool:
-    return (one.space, one.name) == (slot.space, slot.name)

@@ -12,6 +12,14 @@ _FORM = re.compile(
 )
 _AGO = re.compile(r"([0-9]{1,5}) ?(d|w|m|y|days?|weeks?|months?|years?)(?: ago)?")
 _DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
+_AHEAD = re.compile(
+    r"(?:in )?([0-9]{1,5}) ?(min|minutes?|h|hours?|d|days?|w|weeks?|months?|y|years?)"
+)
+_UNITS = {
+    "mi": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1),
+    "w": timedelta(weeks=1), "mo": timedelta(days=30), "y": timedelta(days=365),
+}  # fmt: skip
+_NEAR = {"yesterday": -1, "today": 0, "tomorrow": 1}
 
 
 def iso_date(text: str | None) -> str | None:
@@ -55,19 +63,20 @@ def spoken_date(text: str, now: datetime) -> str | None:
 def coming_date(text: str, now: datetime) -> str | None:
     """A day or time to come as a person gives it: ISO, `tomorrow`, `30d`, `2 weeks`, `12h`.
 
-    What is given in days is a day of the zone of `now`, what is given in hours a time in UTC.
+    What is given in days is a day of the zone of `now`, what is given in hours a time in UTC. ISO
+    and `yesterday` may be past; `5m` is none, for it may be minutes or months.
     """
     iso = text.strip().upper()
     text = iso.lower()
-    try:
-        if text in ("today", "tomorrow"):
-            return (now + timedelta(days=text == "tomorrow")).date().isoformat()
-        if ahead := _AGO.fullmatch(text.removeprefix("in ")):
-            return (now + timedelta(days=int(ahead[1]) * _DAYS[ahead[2][0]])).date().isoformat()
-        if hours := re.fullmatch(r"([0-9]{1,5}) ?h(?:ours?)?", text.removeprefix("in ")):
-            return moment(now + timedelta(hours=int(hours[1])))
-    except OverflowError:
-        return None
+    if text in _NEAR:
+        return (now + timedelta(days=_NEAR[text])).date().isoformat()
+    if ahead := _AHEAD.fullmatch(text):
+        unit = _UNITS[ahead[2][:2] if ahead[2][0] == "m" else ahead[2][0]]
+        try:
+            then = now + int(ahead[1]) * unit
+        except OverflowError:
+            return None
+        return moment(then) if unit < timedelta(days=1) else then.date().isoformat()
     return iso_date(iso) if _FORM.fullmatch(iso) else None
 
 

@@ -8,6 +8,7 @@ import re
 from msgspec import Struct
 
 from djinn_memory.notes.frontmatter import block_end, opened
+from djinn_memory.scoring import share_of
 from djinn_memory.yamltext import line_end
 
 _HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)", re.MULTILINE)
@@ -69,7 +70,7 @@ def history_of(body: str) -> list[Past]:
             break
         if match := _PAST.match(line):
             until, source, confidence, value = match.groups()
-            found.append(Past(until, _said(source), _number(confidence), _one_line(value)))
+            found.append(Past(until, _said(source), share_of(confidence), _one_line(value)))
     return found
 
 
@@ -133,10 +134,3 @@ def _said(text: str) -> str | None:
 
 def _shown(confidence: float | None) -> str:
     return "-" if confidence is None else f"{confidence:g}"
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

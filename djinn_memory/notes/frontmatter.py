@@ -11,7 +11,15 @@ from msgspec import Struct
 
 from djinn_memory.errors import Refused
 from djinn_memory.notes.text import detect
-from djinn_memory.yamltext import Unspliceable, line_end, load, remove_value, scalar, set_value
+from djinn_memory.yamltext import (
+    Unspliceable,
+    extend_value,
+    line_end,
+    load,
+    remove_value,
+    scalar,
+    set_value,
+)
 
 MAX_BLOCK = 150_000
 """Characters of front matter that are parsed, in half a second at worst; the largest of 10,000 real
@@ -76,10 +84,28 @@ def read(text: str) -> FrontMatter:
 def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
     """The note's bytes with one field set; every byte but that field's line stays.
 
-    A note without front matter gets a block. `Refused` when the block is broken: an edit would
-    have to guess.
+    A field that says so already stays as it is written, and a list that only gets longer keeps its
+    items as they are. A note without front matter gets a block. `Refused` when the block is broken:
+    an edit would have to guess.
     """
-    return _spliced(data, lambda text, newline: set_value(text, keys, value, newline=newline))
+    wanted = load(scalar(value), typed=False)
+
+    def change(text: str, newline: str) -> str:
+        held = _held(load(text, typed=False), keys)
+        if held == wanted:
+            return text
+        listed = value if isinstance(value, (list, tuple)) else ()
+        if isinstance(held, list) and 0 < len(held) < len(listed) and wanted[: len(held)] == held:
+            return extend_value(text, keys, listed)
+        return set_value(text, keys, value, newline=newline)
+
+    return _spliced(data, change)
+
+
+def _held(value: Any, keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def remove(data: bytes, keys: tuple[str, ...]) -> bytes:

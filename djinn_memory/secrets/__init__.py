@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from djinn_memory.errors import Refused
 from djinn_memory.secrets.named import assigned, headers, urls
-from djinn_memory.secrets.tokens import Found, private_keys, tokens
+from djinn_memory.secrets.tables import columns
+from djinn_memory.secrets.tokens import Found, discord, private_keys, tokens
 from djinn_memory.settings import SecretsConfig
 
 
@@ -99,10 +100,12 @@ def _found(text: str) -> Iterator[Found]:
     if "-----begin " in lower or "putty-user-key-file-" in lower:
         yield from private_keys(text, lower)
     yield from tokens(text, lower)
+    yield from discord(text)
     if "://" in text:
         yield from urls(text)
     yield from headers(text, lower)
     yield from assigned(text, lower)
+    yield from columns(text, lower)
 
 
 @lru_cache(maxsize=256)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from djinn_memory.secrets.tokens import Found
-from djinn_memory.secrets.values import PLACEHOLDER, WORDS, machine_made, password
+from djinn_memory.secrets.values import (
+    PLACEHOLDER,
+    WORDS,
+    machine_made,
+    password,
+    strong,
+)
 
 _USER = r"(?P<user>[^\s/:@<>\"'`()\[\]{}|]{0,100})"
-_URL = re.compile(rf"://{_USER}:(?P<value>[^\s/<>\"'`]{{1,200}})@[\w\[.-]")
+_URL = re.compile(
+    rf"://{_USER}:(?:(?P<value>[^\s/<>\"'`]{{1,200}})"
+    rf"|(?P<slashed>[^\s/@<>\"'`]{{1,100}}/[^\s@<>\"'`]{{0,100}}))@[\w\[.-]"
+)
 
 _BEARER = re.compile(r"bearer[ \t]{1,4}(?P<value>[\w.~+/=-]{16,4000})")
 _BASIC = re.compile(
@@ -28,37 +37,63 @@ _VALUE = (
 )
 _REST = r"[\w.-]{0,40}?"
 """What may follow the word in a name, as in `PASSWORD_OLD`."""
-_ENDS = ".,;:!?)]}>*_"
+_ENDS = ".,;:?)]}>*_"
 """What follows a value in a sentence or in Markdown."""
 _NEXT = re.compile(r"[;&,|](?=[\w .-]{1,40}[\"']?[=:])")
 """Where another value begins behind one without quotes."""
-_PASSWORD = re.compile(
-    r"(?:passwor[dt]|passwd|passphrase|passcode|kennwort|contrase\u00f1a|mot de passe|senha|pwd"
-    r"|_pass(?![a-z]))"
-    rf"{_REST}{_IS}{_VALUE}"
-)
-_KEY = re.compile(
-    r"(?:secret|token|api[ _.-]?key|apikey|access[ _.-]?key|private[ _.-]?key|auth[ _.-]?key"
-    r"|encryption[ _.-]?key|signing[ _.-]?key|account[ _.-]?key|credentials?)"
-    rf"{_REST}{_IS}{_VALUE}"
-)
+_ARN = re.compile(r"\barn:[^\s\"']*\Z")
+"""A name of Amazon's, which says where a secret is and does not hold it."""
 _OPTION = r"--(?:[a-z]{1,20}-){0,2}"
-_PASSWORD_OPTION = re.compile(rf"{_OPTION}(?:password|passwd|passphrase)[ \t]{{1,4}}{_VALUE}")
-_KEY_OPTION = re.compile(rf"{_OPTION}(?:token|api-?key|secret|access-key)[ \t]{{1,4}}{_VALUE}")
+_BELOW = (
+    r"\*{0,3}:\*{0,3}(?:[ \t]{0,8}\r?\n){1,2}(?:[ \t]{0,8}```\w{0,10}\r?\n)?"
+    rf"[ \t>]{{0,8}}{_VALUE}[ \t]{{0,8}}(?=\r?(?:\n|\Z))"
+)
+"""Alone on the next line, in a fence perhaps."""
 
-_ASSIGNED = (
-    ("a password", _PASSWORD_OPTION, ("--",)),
-    ("a secret", _KEY_OPTION, ("--",)),
-    ("a password", _PASSWORD,
-     ("passwor", "passwd", "passphrase", "passcode", "kennwort", "contrase\u00f1a", "mot de passe",
-      "senha", "pwd", "_pass")),
-    ("a secret", _KEY,
-     ("secret", "token", "api key", "api_key", "api-key", "api.key", "apikey", "access key",
-      "access_key", "access-key", "accesskey", "private key", "private_key", "private-key",
-      "privatekey", "auth_key", "auth-key", "authkey", "encryption_key", "encryption key",
-      "encryptionkey", "signing_key", "signing key", "signingkey", "account_key", "account-key",
-      "accountkey", "credential")),
+
+def _key(value: str, _quoted: bool) -> bool:
+    return machine_made(value, 16)
+
+
+_Assigned = tuple[str, str, Callable[[str, bool], bool], str]
+_PASSWORD: tuple[_Assigned, ...] = tuple(
+    ("a password", word, judge, rf"{word}{ends}{rest}")
+    for word, ends in (
+        ("pass", r"(?:wor[dt]|wd|phrase|code|(?<=_pass)(?![a-z]))"),
+        *((word, "") for word in ("pwd", "kennwort", "contrase\u00f1a", "mot de passe", "senha")),
+    )
+    for rest, judge in ((f"{_REST}{_IS}{_VALUE}", password), (_BELOW, strong))
+)
+_KEY: tuple[_Assigned, ...] = tuple(
+    ("a secret", word, _key, rf"{name}{_REST}{_IS}{_VALUE}")
+    for word, name in (
+        ("secret", r"secret"),
+        ("token", r"token(?!i[sz])"),
+        ("credential", r"credentials?"),
+        ("key", r"(?:api|access|private|auth|encryption|signing|account)[ _.-]?key"),
+    )
+)
+_OTHER: tuple[_Assigned, ...] = (
+    ("a password", "--pass", password,
+     rf"{_OPTION}(?:password|passwd|passphrase)[ \t]{{1,4}}{_VALUE}"),
+    ("a secret", "--", _key,
+     rf"{_OPTION}(?:token|api-?key|secret|access-key)[ \t]{{1,4}}{_VALUE}"),
+    ("a password", "pass", strong,
+     rf"pass(?<![\w-]pass)[{_QUOTES}]?[ \t]{{0,4}}[:=][ \t]{{0,8}}{_VALUE}"),
+    ("a password", "login", password,
+     rf"login\s{{1,9}}\S{{1,100}}\s{{1,9}}password\s{{1,9}}{_VALUE}"),
+    ("a password", "curl", password,
+     r"curl(?:[^\n]|\\\r?\n){0,200}?[ \t](?:-u|--(?:proxy-)?user)[ \t=]{0,4}"
+     rf"[{_QUOTES}]?[^\s:{_QUOTES}]{{0,100}}:{_VALUE}"),
 )  # fmt: skip
+_ASSIGNED = [
+    (kind, word, judge, re.compile(pattern))
+    for kind, word, judge, pattern in (*_OTHER, *_PASSWORD, *_KEY)
+]
+"""What it is, what a text that holds one holds too, what judges a value, and what finds it.
+
+An expression begins with few letters, best with a word, which a search finds quickly.
+"""
 
 
 def urls(text: str) -> Iterator[Found]:
@@ -67,15 +102,23 @@ def urls(text: str) -> Iterator[Found]:
         scheme = re.search(
             r"[A-Za-z][\w+.-]{0,30}\Z", text[max(0, match.start() - 32) : match.start()]
         )
-        value, user = match["value"], match["user"]
+        name = "value" if match["slashed"] is None else "slashed"
+        value, user = match[name], match["user"]
         real = value.lower() not in WORDS and value != user and not PLACEHOLDER.search(value)
-        if scheme and real and not re.match(r"[\[{$%*]|\d{1,5}(?:[?#]|\Z)", value):
+        if name == "slashed":
+            # A host, its port and a path may be followed by an @, too.
+            real = real and user.isalnum() and user.lower() not in WORDS and password(value, False)
+        if scheme and real and not re.match(r"[\[{$%*]|\d{1,5}(?:[/?#]|\Z)", value):
             begin = match.start() - len(scheme[0])
-            yield "a password in a URL", *match.span("value"), begin
+            yield "a password in a URL", *match.span(name), begin
 
 
-def _values(text: str, lower: str, kind: str, pattern: re.Pattern[str]) -> Iterator[Found]:
+def _values(
+    text: str, lower: str, pattern: re.Pattern[str], judge: Callable[[str, bool], bool]
+) -> Iterator[tuple[int, int, int]]:
     for match in pattern.finditer(lower):
+        if _ARN.search(lower, max(0, match.start() - 100), match.start()):
+            continue
         quoted = match["quoted"] is not None
         start, stop = match.span("quoted" if quoted else "bare")
         following = None if quoted else _NEXT.search(text, start, stop + 45)
@@ -83,8 +126,8 @@ def _values(text: str, lower: str, kind: str, pattern: re.Pattern[str]) -> Itera
         value = text[start:stop] if quoted else text[start:stop].rstrip(_ENDS)
         # It may have such a sign in it, or end there.
         for one in (value,) if quoted else (value, re.split(r"[;&,|]", value, maxsplit=1)[0]):
-            if password(one, quoted) if kind == "a password" else machine_made(one, 16):
-                yield kind, start, start + len(value), match.start()
+            if judge(one, quoted):
+                yield start, start + len(value), match.start()
                 break
 
 
@@ -99,6 +142,7 @@ def headers(text: str, lower: str) -> Iterator[Found]:
 
 def assigned(text: str, lower: str) -> Iterator[Found]:
     """What is said to be a password, a key or a token."""
-    for kind, pattern, words in _ASSIGNED:
-        if any(word in lower for word in words):
-            yield from _values(text, lower, kind, pattern)
+    for kind, word, judge, pattern in _ASSIGNED:
+        if word in lower:
+            for place in _values(text, lower, pattern, judge):
+                yield kind, *place

@@ -58,6 +58,8 @@ _TOKENS = (
     ("a Replicate token", "r8_", r"[A-Za-z0-9]{37}"),
     ("a Telegram bot token", ":aa", r"(?<=\d{8}:AA)[\w-]{33}"),
     ("an Azure key", "accountkey= sharedaccesskey=", r"[A-Za-z0-9+/]{40,100}={0,2}"),
+    ("an Azure signature", "sig=", r"[A-Za-z0-9%+/]{41,110}(?:=|%3[Dd])"),
+    ("a Mailgun key", "key-", r"(?<![\w-]key-)[a-f0-9]{32}"),
     ("an age key", "age-secret-key-1", r"[0-9A-Za-z]{58}"),
     ("a JSON web token", "eyj",
      r"(?<![\w-]eyJ)[\w-]{10,2000}+\.ey[\w-]{10,8000}+\.[\w-]{16,2000}"),
@@ -75,6 +77,13 @@ _PRIVATE = re.compile(
     re.DOTALL,
 )
 _PUTTY = re.compile(r"PuTTY-User-Key-File-\d: [\w-]{4,30}(?=.{0,600}?Private-Lines)", re.DOTALL)
+
+
+_DISCORD = re.compile(
+    r"\.(?:(?<=\b[MNO][A-Za-z\d]{23}\.)|(?<=\b[MNO][A-Za-z\d]{25}\.))[\w-]{6}\.[\w-]{27,38}(?![\w-])",
+    re.ASCII,
+)
+"""The number of a bot, which is no secret, is before the first full stop."""
 
 
 _Known = dict[str, tuple[str, re.Pattern[str]]]
@@ -136,6 +145,13 @@ def tokens(text: str, lower: str) -> Iterator[Found]:
                 looked[beginning] = match.end()
                 if _issued(text, at, stop, match.end(), beginning):
                     yield kind, at, match.end(), at
+
+
+def discord(text: str) -> Iterator[Found]:
+    """Tokens of Discord's bots, which begin with a number in base 64."""
+    for match in _DISCORD.finditer(text):
+        if various(match[0]):
+            yield "a Discord token", match.start(), match.end(), match.start()
 
 
 def _issued(text: str, at: int, stop: int, end: int, beginning: str) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.chunking.tokens import token_starts
+from djinn_memory.chunking.tokens import token_counts, token_starts
 
 
 def test_tokens_begin_where_words_do() -> None:
@@ -37,6 +37,21 @@ def test_a_long_text_counts_as_its_parts(word: str, size: int) -> None:
         assert len(starts) == size // len(word)
     else:
         assert len(starts) == pytest.approx(size / 4, rel=0.01)
+
+
+WORDS = st.sampled_from(
+    ["the ", "kite", "小明", "ไทย", "a1b2" * 25, "f" * 101, "0e" * 60, " ", "\n"]
+)
+
+
+@given(st.lists(WORDS, max_size=12).map("".join))
+def test_counts_and_starts_agree(text: str) -> None:
+    assert token_counts([text]) == [len(token_starts(text))]
+
+
+def test_a_long_word_is_as_long_as_it_is() -> None:
+    texts = ["kite " + "0123456789abcdef" * 6_250, "x" * 100, "小" * 5_000, "a kite"]
+    assert token_counts(texts) == [25_001, token_counts(["x" * 100])[0], 5_000, 2]
 
 
 @pytest.mark.parametrize("unit", ["x", "x-", "ab12", "小", "\u0301", "="])

@@ -18,10 +18,11 @@ def told(folder: Path, data: bytes, name: str) -> Kind:
 
 
 def packed(**parts: bytes) -> bytes:
+    """Of one time whenever it is made: its bytes are in the names of the tests."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w") as archive:
         for name, data in parts.items():
-            archive.writestr(name, data)
+            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
     return file.getvalue()
 
 

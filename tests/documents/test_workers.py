@@ -22,10 +22,10 @@ from djinn_memory.errors import Unavailable
 READER = "tests.documents.readers:read"
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = Limits(seconds=20, megabytes=150, workers=2)
-QUICK = Limits(seconds=0.6, megabytes=150, workers=2)
+QUICK = Limits(seconds=1.5, megabytes=150, workers=2)
 
 MEMORY = "needs more than 150 MB of memory; raise documents.memory to allow more"
-TIME = "took longer than 0.6 s; raise documents.timeout to allow more"
+TIME = "took longer than 1.5 s; raise documents.timeout to allow more"
 
 Make = Callable[..., list[Order]]
 
@@ -65,7 +65,7 @@ def pages(event: Event) -> tuple[str, ...]:
     return event.document.pages
 
 
-def gone(pid: int, within: float = 2.0) -> bool:
+def gone(pid: int, within: float = 20.0) -> bool:
     """Whether a process is no more, or is a corpse that its new parent has not buried."""
     until = time.monotonic() + within
     while time.monotonic() < until:
@@ -214,7 +214,7 @@ def test_a_caller_may_take_its_time(make: Make) -> None:
     ends = []
     for event in read_all(make("bomb", "huge 5", "many_pages", "good x"), QUICK, READER):
         if isinstance(event, Started):
-            time.sleep(0.8)
+            time.sleep(1.8)
         if isinstance(event, Read | Failed):
             ends.append(event.why if isinstance(event, Failed) else "read")
     assert sorted(ends) == [MEMORY, "read", "read", "read"]
@@ -254,7 +254,7 @@ def test_a_reader_that_cannot_be_had_is_told(
 
 
 def test_among_twenty_good_files_a_bomb_and_a_hang_cost_two(make: Make) -> None:
-    limits = Limits(seconds=1.5, megabytes=150, workers=3)
+    limits = Limits(seconds=4, megabytes=150, workers=3)
     orders = make(*["good x"] * 10, "bomb", "hang", *["good x"] * 10)
     ends = outcomes(list(read_all(orders, limits, READER)))
     assert sum(isinstance(end, Read) for end in ends.values()) == 20
@@ -348,7 +348,7 @@ def test_a_caller_that_is_interrupted_leaves_nothing(make: Make, tmp_path: Path)
         assert err.strip().endswith("KeyboardInterrupt")
         assert "Exception ignored" not in err
         assert len(workers) == 2
-        assert all(gone(pid, within=0.5) for pid in workers)
+        assert all(gone(pid) for pid in workers)
 
 
 def test_a_caller_that_forgets_to_close_leaves_nothing(make: Make, tmp_path: Path) -> None:

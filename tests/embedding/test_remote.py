@@ -37,6 +37,8 @@ from tests.servers import (
 pytestmark = pytest.mark.usefixtures("keys")
 
 TIMEOUT = 0.6
+SLACK = 10
+"""Seconds in which a busy machine does what takes a moment; a wait without bound takes longer."""
 PROVIDERS = ("ollama", "openai")
 MODELS = {"ollama": "nomic-embed-text", "openai": "text-embedding-3-small"}
 DIMENSIONS = {"ollama": 768, "openai": 1536}
@@ -102,7 +104,7 @@ def test_a_server_that_misbehaves(
     began = time.monotonic()
     with pytest.raises(Unavailable) as caught:
         djinn.index()
-    assert time.monotonic() - began < TIMEOUT + 1
+    assert time.monotonic() - began < TIMEOUT + SLACK
     line = str(caught.value)
     assert caught.value.exit_code == 5
     assert line.startswith(f"{provider} at 127.0.0.1:{server.server_port} ")
@@ -112,7 +114,7 @@ def test_a_server_that_misbehaves(
 
     began = time.monotonic()
     found = djinn.search("lantern harbour")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < SLACK
     assert found.hits and found.mode == "words"
     assert found.problems and all(without_key(problem.why) for problem in found.problems)
 
@@ -151,7 +153,7 @@ def test_a_search_answers_by_words_in_time(
     djinn = Djinn(home)
     began = time.monotonic()
     found = djinn.search("lantern harbour")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < SLACK
     assert found.hits and found.mode == "words"
     (problem,) = found.problems
     assert problem.what == "embedding" and problem.why.endswith("only words were searched")
@@ -175,7 +177,7 @@ def test_as_a_user_runs_it(
     began = time.monotonic()
     done = run("index", home=home.root)
     # Only that it does not hang: how fast a process starts is the machine's affair.
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert done.returncode == 5
     assert len(re.findall("^error: ", done.stderr, re.M)) == 1
     assert "Traceback" not in done.stderr and not done.stdout
@@ -365,7 +367,7 @@ def test_an_answer_can_be_wanted_sooner(server: ModelServer) -> None:
     began = time.monotonic()
     with pytest.raises(Unavailable):
         one.embed(["a text"] * 20, within=0.5)
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 3
 
 
 def test_a_url_that_is_none(home: Home) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import Any
 
 import apsw
@@ -111,6 +112,11 @@ def test_recall(pair: Home) -> None:
         assert found["profile"] == "planning"
         assert found["request_id"]
         assert "there are" in await refused(client, "recall", query="x", profile="nope")
+        for narrow in ({"types": ["project"]}, {"tags": ["sea"]}, {"vaults": ["shared"]}):
+            [one] = (await call(client, "recall", query="the lamp", **narrow))["memories"]
+            assert one["title"] == "Harbour light"
+        for narrow in ({"since": "2999"}, {"until": "1999"}):
+            assert not (await call(client, "recall", query="the lamp", **narrow))["memories"]
 
     asked(pair, work)
 
@@ -139,6 +145,8 @@ def test_rate_and_gaps(pair: Home) -> None:
 
 def test_facts(pair: Home) -> None:
     birthday = {"category": "ada", "key": "birthday"}
+    then = datetime(2020, 1, 1, tzinfo=UTC)
+    Djinn(pair).facts.set("ada", "old", "v", agent="finn", expires="2020-01-02", now=then)
 
     async def work(client: Client) -> None:
         await call(client, "fact", action="set", **birthday, value="9 December")
@@ -148,6 +156,13 @@ def test_facts(pair: Home) -> None:
         assert (one["value"], one["confidence"]) == ("10 December", 0.7)
         await call(client, "fact", action="set", category="b", key="k", value="v", shared=True)
         assert (await call(client, "fact", action="list", limit=1))["total"] == 2
+        await call(client, "fact", action="set", category="b", key="z", value="v", confidence=1)
+        surest = await call(client, "fact", action="list", sort="confidence", limit=1)
+        assert surest["facts"][0]["key"] == "z"
+        every = await call(client, "fact", action="list", expired=True)
+        assert (every["total"], [one["key"] for one in every["facts"] if one["expired"]]) == (
+            4, ["old"],
+        )  # fmt: skip
         found = await call(client, "fact", action="search", query="10 December")
         assert found["facts"][0]["key"] == "birthday"
         await call(client, "fact", action="verify", key="birthday")
@@ -180,23 +195,31 @@ def test_sessions(pair: Home) -> None:
     asked(pair, second)
 
 
-def test_working(pair: Home) -> None:
+def test_the_summary(pair: Home) -> None:
     async def work(client: Client) -> None:
-        await call(client, "working", action="set", key="step", value={"at": 3}, ttl=600)
-        held = await call(client, "working", action="get", key="step")
-        assert held["values"][0]["value"] == {"at": 3}
-        await call(client, "working", action="share", key="step", to="grace")
-        await call(client, "working", action="step", task="t1", key="dig", status="running")
-        listed = await call(client, "working", action="tasks")
-        assert [one["task"] for one in listed["tasks"]] == ["t1"]
-        assert (await call(client, "working", action="resume", task="t1"))["task"]["next"] == [
-            "dig"
-        ]
-        assert len((await call(client, "working", action="list"))["values"]) == 1
-        await call(client, "working", action="clear", key="step")
-        assert "nothing under" in await refused(client, "working", action="get", key="step")
-        for wrong in ({"action": "set", "key": "x"}, {"action": "get"}, {"action": "resume"}):
-            assert "needs a" in await refused(client, "working", **wrong)
+        said = await refused(client, "summary", action="show")
+        assert "no summary yet; `summary` with `action: build`" in said
+        done = await call(client, "summary", action="set", text="Ada keeps the light.")
+        assert (done["done"], done["summary"]["by"]) == ("created", "hand")
+        assert "`force: true`" in await refused(client, "summary", action="build")
+        await call(client, "fact", action="set", category="ada", key="born", value="1815")
+        done = await call(client, "summary", action="build", force=True)
+        assert "1815" in done["summary"]["text"] and done["previous"]
+        assert (await call(client, "summary", action="show"))["summary"] == done["summary"]
+        assert "1815" in (await call(client, "wake"))["summary"]["text"]
+
+    asked(pair, work)
+
+
+def test_scores(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        assert (await call(client, "score"))["memories"] == []
+        await call(client, "recall", query="the lamp")
+        await call(client, "rate", useful=[1, 2])
+        [first] = (await call(client, "score", limit=1))["memories"]
+        assert (await call(client, "score", limit=1))["more"] == 1
+        [one] = (await call(client, "score", name=first["title"]))["memories"]
+        assert one["record"]["useful"] == 1 and one["score"]["adaptive"] > 0.5
 
     asked(pair, work)
 
@@ -264,9 +287,15 @@ def test_read_only(pair: Home) -> None:
         assert all(one.annotations and one.annotations.read_only_hint for one in tools.values())
         actions = tools["working"].input_schema["properties"]["action"]["enum"]
         assert set(actions) == {"get", "list", "tasks", "resume"}
-        assert "read-only" in await refused(client, "remember", type="fact", title="x")
-        said = await refused(client, "working", action="set", key="a", value="b")
-        assert "read-only" in said
+        assert tools["summary"].input_schema["properties"]["action"]["enum"] == ["show"]
+        for tool, given in (
+            ("remember", {"type": "fact", "title": "x"}),
+            ("working", {"action": "set", "key": "a", "value": "b"}),
+            ("summary", {"action": "build"}),
+            ("rate", {"useful": ["Keeper"]}),
+        ):
+            assert "this server only reads" in await refused(client, tool, **given)
+        assert (await call(client, "score"))["memories"] == []
         await call(client, "recall", query="lamp")
         await call(client, "read", name="Keeper")
 

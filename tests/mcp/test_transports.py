@@ -53,8 +53,10 @@ async def everything(client: Client) -> None:
     found = await use("recall", query="lamp")
     assert found["memories"]
     assert (await use("rate", useful=[1]))["judged"]
+    assert (await use("score", limit=5))["memories"]
     assert await use("gap", action="list")
     assert await use("fact", action="set", category="lamp", key="colour", value="white")
+    assert (await use("summary", action="build"))["done"] == "created"
     assert (await use("read", name="Keeper"))["text"]
     assert (await use("neighbours", name="Keeper"))["links"]
     assert (await use("list"))["memories"]
@@ -143,10 +145,14 @@ def test_a_call_that_was_cancelled_is_not_begun(pair: Home) -> None:
     async def run() -> None:
         async with over_stdio(pair, mode="legacy") as client:
             async with anyio.create_task_group() as group:
+
+                async def one(number: int) -> None:
+                    await client.call_tool("remember", _lesson(number))
+                    # The others are cancelled when the first is done, however fast that is.
+                    group.cancel_scope.cancel()
+
                 for number in range(30):
-                    group.start_soon(client.call_tool, "remember", _lesson(number))
-                await anyio.sleep(0.3)
-                group.cancel_scope.cancel()
+                    group.start_soon(one, number)
             await client.send_ping()
             listed = await call(client, "list", types=["lesson"])
             assert len(listed["memories"]) < 30
@@ -194,6 +200,31 @@ def test_stdout_carries_nothing_else(pair: Home) -> None:
     assert server.returncode == 0
     assert got[3]["result"]["isError"]
     assert {got[4]["error"]["code"], got[5]["error"]["code"]} == {-32601, -32602}
+
+
+def test_a_client_that_goes_in_mid_call(pair: Home) -> None:
+    """What it asked for last is whole, and the server ends in silence."""
+    asks = [
+        {"jsonrpc": "2.0", "id": number, "method": "tools/call",
+         "params": {"name": "remember", "arguments": _lesson(number)}}
+        for number in range(10, 13)
+    ]  # fmt: skip
+    server = subprocess.Popen(
+        command(pair), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, env={**os.environ, **environment()},
+    )  # fmt: skip
+    assert server.stdin and server.stdout and server.stderr
+    server.stdin.write(json.dumps(INITIALIZE) + "\n")
+    server.stdin.flush()
+    server.stdout.readline()
+    server.stdin.write("".join(json.dumps(ask) + "\n" for ask in asks))
+    server.stdin.flush()
+    server.stdout.close()
+    server.stdin.close()
+    assert (server.wait(timeout=20), server.stderr.read()) == (0, "")
+    server.stderr.close()
+    for path in (pair.root / "vaults" / "finn" / "lessons").glob("*.md"):
+        assert "ashes" in path.read_text()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])

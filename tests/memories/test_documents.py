@@ -314,7 +314,7 @@ def test_a_run_that_is_cut_short_goes_on(
     _, err = process.communicate(timeout=20)
     assert process.returncode == (130 if how == signal.SIGINT else -9)
     assert "Traceback" not in err
-    psutil.wait_procs(workers, timeout=5)
+    psutil.wait_procs(workers, timeout=20)
     assert not any(one.is_running() and one.status() != "zombie" for one in workers)
     assert names(me) == ["a.md", "a.txt"]
     assert leftovers(home) == []

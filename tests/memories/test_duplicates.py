@@ -63,6 +63,16 @@ def test_another_number_is_another_thing(any_home: Home) -> None:
     assert djinn.remember("fact", "Port of testing", text.format(9090)).action == "created"
 
 
+def test_a_number_in_the_title_makes_the_same_text_no_other(any_home: Home) -> None:
+    djinn = Djinn(any_home)
+    text = "## Nightly\n\nThe backup of 2 disks runs at night; nobody has to be there for it."
+    djinn.remember("plan", "Backup plan", text)
+    with pytest.raises(Refused, match=r"plans/backup-plan\.md says nearly the same"):
+        djinn.remember("plan", "Backup plan 2026", text.replace(" runs", "\nRUNS"))
+    other = text.replace("at night", "at noon, and on every one of them")
+    assert djinn.remember("plan", "Backup plan 2027", other).action == "created"
+
+
 def test_what_another_agent_knows_and_what_was_superseded_do_not_count(any_home: Home) -> None:
     add_agent(any_home, "finn")
     djinn = Djinn(any_home)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home import Home
+from djinn_memory.joining import add_vault
 from djinn_memory.notes import frontmatter
 from tests.notes.test_facts import VALUE
 
@@ -22,7 +24,10 @@ def later(days: float) -> datetime:
     return NOW + timedelta(days=days)
 
 
-@given(old=VALUE, new=VALUE)
+SAID = VALUE.filter(lambda text: bool(text.strip()))
+
+
+@given(old=SAID, new=SAID)
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -86,9 +91,47 @@ def test_how_sure_a_source_is(djinn: Djinn, source: str, sure: float) -> None:
     assert djinn.facts.set("a", "b", "d", source=source, confidence=0.42).fact.confidence == 0.42
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "told"),
+    [
+        (("web",), ("user_explicit",), ("user_explicit", 0.9)),
+        (("user_explicit",), ("web",), ("user_explicit", 0.9)),
+        (("web", 0.95), ("user_explicit",), ("web", 0.95)),
+        (("user_explicit",), ("web", 0.4), ("web", 0.4)),
+        (("tool_call",), ("auto_discovery",), ("auto_discovery", 0.95)),
+        (("web",), (None, 0.8), ("web", 0.8)),
+        (("web",), (None,), ("web", 0.5)),
+    ],
+)
+def test_the_same_said_again_is_as_sure_as_its_best_source(
+    djinn: Djinn, first: tuple[Any, ...], then: tuple[Any, ...], told: tuple[str, float]
+) -> None:
+    for number, (source, *sure) in enumerate((first, then)):
+        done = djinn.facts.set(
+            "a", "b", "c", source=source, confidence=sure[0] if sure else None,
+            context=source, now=later(number),
+        )  # fmt: skip
+    assert done.action == "verified"
+    assert (done.fact.source, done.fact.confidence) == told
+    assert done.fact.source_context == (then[0] if told[0] == then[0] else first[0])
+    assert done.fact.last_verified == "2026-03-05T10:00:00Z"
+
+
+def test_a_share_of_a_hundred_is_one(home: Home, djinn: Djinn) -> None:
+    djinn.facts.set("a", "b", "old", confidence=0.8)
+    djinn.facts.set("a", "b", "new", confidence=0.8)
+    note = home.root / "vaults" / "me" / "facts" / "a-b.md"
+    note.write_text(note.read_text().replace("0.8", "80"))
+    fact = djinn.facts.get("a", "b")
+    assert (fact.confidence, fact.history[0].confidence) == (0.8, 0.8)
+    djinn.facts.set("a", "c", "surer", confidence=0.9)
+    assert [one.key for one in djinn.facts.list(sort="confidence").facts] == ["c", "b"]
+
+
 def test_expired_facts_leave_every_answer(home: Home, djinn: Djinn) -> None:
     for key, expires in (("desk", "2026-01-01"), ("bike", "2026-01-01T10:00:00Z"), ("boat", None)):
-        djinn.facts.set("loan", key, f"borrowed from Mika, the {key}", expires=expires)
+        value = f"borrowed from Mika, the {key}"
+        djinn.facts.set("loan", key, value, expires=expires, now=NOW - timedelta(days=100))
     facts = djinn.facts
     assert [one.key for one in facts.list().facts] == ["boat"]
     assert facts.list(expired=True).total == 3
@@ -112,6 +155,19 @@ def test_expired_facts_leave_every_answer(home: Home, djinn: Djinn) -> None:
     assert facts.list(now=later(1)).total == 2
 
 
+def test_no_list_marks_a_fact_in_a_vault_that_was_added(
+    home: Home, djinn: Djinn, tmp_path: Path
+) -> None:
+    note = tmp_path / "notes" / "desk.md"
+    note.parent.mkdir()
+    text = "---\ntype: fact\ntitle: loan/desk\nexpires: 2020-01-01\n---\nMika's\n"
+    note.write_text(text)
+    add_vault(home, "notes", note.parent)
+    assert djinn.facts.list(expired=True).facts[0].expired
+    assert djinn.facts.mark_expired() == 0
+    assert note.read_text() == text
+
+
 def test_lists_page_sort_and_filter(djinn: Djinn) -> None:
     for number, (category, key, sure) in enumerate(
         [("b", "x", 0.2), ("a", "y", 0.9), ("B", "w", 0.5), ("c", "z", 0.7)]
@@ -132,6 +188,14 @@ def test_lists_page_sort_and_filter(djinn: Djinn) -> None:
     assert (page.total, page.page, page.pages, len(page.facts)) == (4, 2, 2, 1)
 
 
+@pytest.mark.parametrize(
+    "how", [{"limit": 0}, {"limit": -1}, {"page": 0}, {"sort": "bogus"}, {"order": "up"}]
+)
+def test_what_is_no_page(djinn: Djinn, how: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match=f"--{next(iter(how))} .*: give "):
+        djinn.facts.list(**how)  # type: ignore[arg-type]
+
+
 def test_search_by_meaning_then_by_text(djinn: Djinn) -> None:
     djinn.facts.set("anna", "residence", "She lives in a lighthouse by the sea")
     djinn.facts.set("ben", "shoe size", "44 1/2")
@@ -143,6 +207,16 @@ def test_search_by_meaning_then_by_text(djinn: Djinn) -> None:
     assert (text.fact.category, text.how, text.score) == ("ben", "text", None)
     with pytest.raises(UsageError):
         djinn.facts.search("  ")
+    with pytest.raises(UsageError, match="--limit 0"):
+        djinn.facts.search("hoe si", limit=0)
+
+
+def test_filters_alone_have_no_meaning(djinn: Djinn, recwarn: pytest.WarningsRecorder) -> None:
+    djinn.facts.set("anna", "label", "tag:x")
+    djinn.facts.set("anna", "city", "Warsaw")
+    for query, found in (("tag:x", ["label"]), ("tag:nowhere", []), ("-Berlin", [])):
+        assert [one.fact.key for one in djinn.facts.search(query)] == found
+    assert not recwarn.list
 
 
 def test_names_scopes_and_forgetting(home: Home, djinn: Djinn) -> None:
@@ -171,7 +245,9 @@ def test_names_scopes_and_forgetting(home: Home, djinn: Djinn) -> None:
         ({"key": "?!"}, "needs a key"),
         ({"key": "x" * 101}, "101 characters"),
         ({"confidence": 95}, "from 0 to 1"),
+        ({"value": " \n"}, "djinn fact forget a/b"),
         ({"expires": "soon"}, "--expires soon"),
+        ({"expires": "2020-01-01"}, "--expires 2020-01-01: that is past"),
     ],
 )
 def test_what_is_no_fact(djinn: Djinn, what: dict[str, object], error: str) -> None:

@@ -15,7 +15,7 @@ from djinn_memory.errors import ConfigError, UsageError
 from djinn_memory.home import Home
 from djinn_memory.joining import add_agent
 from djinn_memory.memories.recall import MARK, Recalled, chosen
-from djinn_memory.memories.weighing import share_of
+from djinn_memory.scoring import share_of
 from djinn_memory.settings import RecallConfig
 from djinn_memory.store.ledger import reading
 from tests.conftest import Run
@@ -137,6 +137,27 @@ def test_ratings_move_what_is_recalled_and_one_bad_one_does_not(djinn: Djinn, pu
     ]  # fmt: skip
     djinn.home.edit((("scoring", "blend_boost_factor"), 0))
     assert titles(Djinn(djinn.home).recall("kettle water")) == before
+
+
+def test_ratings_of_one_question_leave_another_alone(djinn: Djinn, put: Put) -> None:
+    for name in "abc":
+        put(name, f"# {name.upper()}\n\nkettle water, and the lamp of the harbour")
+    djinn.index()
+    before = titles(djinn.recall("harbour lamp"))
+    for _ in range(3):
+        found = djinn.recall("how hot is the water of a kettle")
+        wrong = titles(found).index(before[0]) + 1
+        djinn.rate("last", not_useful=[wrong])
+    other = djinn.recall("harbour lamp")
+    assert titles(other) == before
+    [rated] = [one for one in other.memories if one.title == before[0]]
+    assert rated.why.weight.multiplier == 1.0
+    assert rated.why.scored and rated.why.scored.adaptive == 0.35
+    # In other words of the same, and by itself, it counts.
+    assert titles(djinn.recall("kettle water, hot?"))[-1] == before[0]
+    for _ in range(3):
+        djinn.rate(not_useful=[before[0]])
+    assert titles(djinn.recall("harbour lamp"))[-1] == before[0]
 
 
 def test_anothers_ratings_move_nothing_unless_they_are_shared(
@@ -300,3 +321,20 @@ def test_a_question_for_the_command_line(project: Djinn, home: Home, run: Run) -
 )
 def test_a_share_may_be_told_in_percent(said: str, share: float | None) -> None:
     assert share_of(said) == share
+
+
+@pytest.mark.parametrize("how", [{"limit": 0}, {"limit": -1}, {"budget": 0}, {"budget": 10**9}])
+def test_what_no_recall_can_give(djinn: Djinn, how: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match=f"--{next(iter(how))} .*: give a number from"):
+        djinn.recall("kettle", **how)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("word", ["0123456789abcdef" * 6_250, "\u1200" * 90 + " ", " "])
+def test_a_budget_bounds_what_has_no_words(djinn: Djinn, home: Home, word: str) -> None:
+    text = "kite hexdump\n" + word * (1 + 100_000 // len(word)) + "\nsea"
+    (home.root / "vaults" / "me" / "dump.md").write_text(f"---\ntype: rule\n---\n{text}\n")
+    [one] = djinn.recall("kite hexdump", limit=1, budget=50).memories
+    assert one.cut and one.tokens <= 50
+    assert len(one.text) <= 50 * 40 + len(MARK)
+    [rule] = djinn.wake(budget=500).preferences
+    assert rule.cut and len(rule.text) < 16_100

@@ -13,9 +13,11 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home import Home
 from djinn_memory.joining import add_agent, add_vault
+from djinn_memory.memories.drafts import Existing
 from djinn_memory.memories.remember import Remembered
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.note import parse
+from tests.conftest import Run
 
 
 @pytest.fixture
@@ -35,6 +37,7 @@ def test_a_memory_is_a_whole_note_found_by_words_and_meaning(djinn: Djinn, home:
     )  # fmt: skip
     assert (done.vault, done.path) == ("me", "decisions/myapp-tech-stack.md")
     assert (done.action, done.searchable, done.problems) == ("created", "words and meaning", [])
+    assert (done.expires, done.due) == ("2030-01-01", "2029-01-01")
     text = written(home, done)
     note = parse(done.path, text.encode())
     assert (note.id, note.title, note.type) == (done.id, "MyApp: Tech Stack", "decision")
@@ -89,6 +92,15 @@ def test_append_keeps_every_byte_and_adds_a_paragraph(djinn: Djinn, own: Path) -
     assert djinn.remember("lesson", "Kettle", "Tw", existing="append").action == "appended"
 
 
+def test_what_is_not_said_anew_stays_as_it_is_written(djinn: Djinn, own: Path) -> None:
+    head = "---\ntitle: \"Alpha plan\" # mine\ntype: 'plan'\ntags:\n  - one # 1\n  - '#two'\n"
+    (own / "a.md").write_text(head + "---\nOne #more.\n")
+    djinn.remember("plan", "Alpha plan", tags=["three", "two", "more"], existing="append")
+    assert (own / "a.md").read_text() == head + "  - three\n---\nOne #more.\n"
+    djinn.remember("plan", "Alpha plan", "Two.", existing="revise")
+    assert (own / "a.md").read_text().startswith(head + "  - three\nsupersedes: ")
+
+
 def test_revise_keeps_and_links_the_old_version(djinn: Djinn, home: Home, own: Path) -> None:
     first = djinn.remember("decision", "Stack", "Django it is.", importance=0.4)
     done = djinn.remember("decision", "Stack", "Flask after all.", existing="revise")
@@ -124,6 +136,18 @@ def test_new_writes_a_numbered_note(djinn: Djinn) -> None:
         assert done.title == title
 
 
+@pytest.mark.parametrize("existing", ["append", "revise"])
+@pytest.mark.parametrize("kind", ["commitment", "document"])
+def test_a_note_of_another_type_is_another_thing(
+    djinn: Djinn, own: Path, existing: Existing, kind: str
+) -> None:
+    text = f"---\ntitle: Call Bob\ntype: {kind}\n---\nBy noon.\n"
+    (own / "bob.md").write_text(text)
+    with pytest.raises(Refused, match=rf"me/bob\.md is a {kind}, and this a lesson.*--new"):
+        djinn.remember("lesson", "Call Bob", "He answers by noon.", existing=existing)
+    assert [(one.name, one.read_text()) for one in own.rglob("*.md")] == [("bob.md", text)]
+
+
 def test_append_and_revise_begin_what_is_not_there(djinn: Djinn) -> None:
     assert djinn.remember("lesson", "A", "one two", existing="append").action == "created"
     assert djinn.remember("lesson", "B", "three four", existing="revise").action == "created"
@@ -137,7 +161,7 @@ def test_a_title_of_several_notes_is_asked_about(djinn: Djinn, own: Path) -> Non
 
 
 def test_what_is_superseded_is_told_so(djinn: Djinn, home: Home) -> None:
-    old = djinn.remember("decision", "Django", "We take Django for the shop.", shared=True)
+    old = djinn.remember("decision", "Django", "We take Django for the shop.")
     new = djinn.remember("decision", "Flask", "We take Flask for the shop.", supersedes=old.id)
     assert 'supersedes: "[[Django]]"' in written(home, new)
     assert 'status: superseded\nsuperseded_by: "[[Flask]]"' in written(home, old)
@@ -148,14 +172,51 @@ def test_what_is_superseded_is_told_so(djinn: Djinn, home: Home) -> None:
             djinn.remember("decision", "Flask", "z", supersedes=new.id, existing=existing)
 
 
-def test_what_can_not_be_told_so_is_a_problem(djinn: Djinn, home: Home, tmp_path: Path) -> None:
-    notes = tmp_path / "notes"
-    notes.mkdir()
-    (notes / "old.md").write_text("old times\n")
-    add_vault(home, "archive", notes, read_only=True)
-    done = djinn.remember("decision", "Flask", "new", supersedes="archive:old.md")
-    assert [problem.what for problem in done.problems] == ["archive/old.md"]
-    assert (notes / "old.md").read_text() == "old times\n"
+def test_a_shared_note_is_never_told_of_a_private_one(djinn: Djinn, home: Home, own: Path) -> None:
+    guide = djinn.remember("decision", "Team guide", "Ask before you merge.", shared=True)
+    before = written(home, guide)
+    with pytest.raises(Refused, match=r"shared/decisions/team-guide\.md is for all.*--shared"):
+        djinn.remember("decision", "Bert leaves", "In May.", supersedes="Team guide")
+    assert (written(home, guide), list(own.rglob("*.md"))) == (before, [])
+    # What was one's own is told what all see now; that does not say what it came from.
+    draft = djinn.remember("decision", "Merge on green", "No need to ask any more.")
+    new = djinn.remember(
+        "decision", "Merging", "Merge when it is green.", supersedes=draft.id, shared=True
+    )
+    assert 'superseded_by: "[[Merging]]"' in written(home, draft)
+    assert "green" not in written(home, new).partition("---\nMerge when")[0]
+    later = djinn.remember(
+        "decision", "Guide", "Merge when two have read it.", supersedes=guide.id, shared=True
+    )
+    assert 'supersedes: "[[Team guide]]"' in written(home, later)
+    assert 'superseded_by: "[[Guide]]"' in written(home, guide)
+
+
+def test_notes_of_a_vault_that_was_added_stay_as_they_are(
+    djinn: Djinn, home: Home, own: Path, tmp_path: Path
+) -> None:
+    for name, agent in (("archive", None), ("mine", "me")):
+        note = tmp_path / name / "old.md"
+        note.parent.mkdir()
+        note.write_text("old times\n")
+        add_vault(home, name, note.parent, agent=agent)
+        for shared in (False, True):
+            with pytest.raises(Refused, match=r"old\.md is in a vault that djinn only reads"):
+                djinn.remember("decision", "Flask", "x", supersedes=f"{name}:old.md", shared=shared)
+        assert note.read_text() == "old times\n"
+    assert not list(own.rglob("*.md"))
+
+
+def test_what_can_not_be_told_so_is_a_problem(
+    djinn: Djinn, home: Home, own: Path, run: Run
+) -> None:
+    (own / "old.md").write_text("---\na: [\n---\nold times\n")
+    done = djinn.remember("decision", "Flask", "new", supersedes="old.md")
+    assert [problem.what for problem in done.problems] == ["me/old.md"]
+    assert (own / "old.md").read_text() == "---\na: [\n---\nold times\n"
+    told = run("remember", "decision", "Two", "More.", "--supersedes", "old.md", home=home.root)
+    assert (told.returncode, told.stdout.split()[-1]) == (1, "me/decisions/two.md")
+    assert "me/old.md: is not marked as superseded" in told.stderr
 
 
 @pytest.mark.parametrize(
@@ -165,8 +226,13 @@ def test_what_can_not_be_told_so_is_a_problem(djinn: Djinn, home: Home, tmp_path
         ({"title": " \n "}, "needs a title"), ({"title": "x" * 301}, "300"),
         ({"importance": 1.5}, "--importance 1.5"), ({"confidence": -1.0}, "--confidence"),
         ({"tags": ["a b"]}, "--tag"), ({"links": ["a]] b"]}, "--link"),
-        ({"expires": "soon"}, "--expires"),
+        ({"expires": "soon"}, "--expires soon: no date; .*90min, 12h, 30d"),
+        ({"expires": "45m"}, "--expires 45m: no date"),
+        ({"expires": "yesterday"}, "that is past"),
         ({"due": "2026-13-45"}, "--due"),
+        ({"existing": "overwrite"}, "'overwrite': give one of refuse, append, revise, new"),
+        ({"fields": {"id": "mem_0000000000000000"}}, "'id'"),
+        ({"fields": {"title": "Another"}}, "'title'"), ({"fields": {"importance": 7}}, "'impo"),
     ],
 )  # fmt: skip
 def test_what_can_not_be_remembered_is_told(

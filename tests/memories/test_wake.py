@@ -122,11 +122,13 @@ def test_a_small_budget_is_kept_and_says_what_it_left_out(full: Djinn, home: Hom
             f"---\ntype: preference\ntitle: long {number}\n---\n" + "one more word " * 300
         )
     full.index()
-    for budget in (100, 300, 1000, 4000):
-        found = full.wake(task="kettle", budget=budget)
-        assert found.left_out
-        # Headings and suggestions stand beside what is budgeted.
-        assert token_counts([markdown(found)])[0] <= budget + 250
+    for task in ("kettle", "descale the kettle " * 50, None):
+        for budget in (100, 150, 200, 300, 1000, 4000):
+            found = full.wake(task=task, budget=budget)
+            assert found.left_out
+            assert token_counts([markdown(found)]) == [found.tokens]
+            assert found.tokens <= budget
+            assert found.profile or (task and budget < 1000)
     assert any(one.cut for one in found.preferences)
     with pytest.raises(UsageError, match="--budget 5"):
         full.wake(budget=5)

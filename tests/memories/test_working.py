@@ -105,7 +105,7 @@ def test_sessions_and_tasks_are_apart(working: Any, monkeypatch: pytest.MonkeyPa
         working.get("a", session="default")
     monkeypatch.setenv("DJINN_SESSION", "other")
     assert working.get("a").value == "there"
-    with pytest.raises(UsageError, match="one of --session, --task"):
+    with pytest.raises(UsageError, match="one of --session and --task"):
         working.get("a", session="x", task="y")
 
 
@@ -116,8 +116,10 @@ def test_what_was_set_before_a_session_is_found_in_it(working: Any, agents: Agen
     assert working.get("a").value == "before" and keys(working) == ["a", "b"]
     assert working.set("a", "in it").replaced is None
     assert (working.get("a").value, working.get("b").value) == ("in it", "before")
-    assert [one.value for one in working.clear()] == ["in it"]
-    assert [working.clear(key)[0].session for key in "ab"] == ["default", "default"]
+    assert [one.session for one in working.clear("b")] == ["default"]
+    working.set("b", "outside", session="default")
+    assert [one.value for one in working.clear()] == ["before", "in it", "outside"]
+    assert keys(working, every=True) == []
 
 
 def test_an_agent_sees_its_own_and_what_was_handed_to_it(working: Any) -> None:
@@ -135,11 +137,43 @@ def test_an_agent_sees_its_own_and_what_was_handed_to_it(working: Any) -> None:
     assert working.get("plan", agent="finn").uses == 1
     assert working.share("plan", "grace", agent="finn").replaced.value == "swim"
     working.set("plan", "her own", agent="grace")
-    assert working.get("plan", agent="grace").value == "her own"
-    assert working.get("plan", agent="grace", giver="finn").value == "walk"
     for to, error in (("finn", UsageError), ("nobody", NotFound)):
         with pytest.raises(error):
             working.share("plan", to, agent="finn")
+
+
+@pytest.mark.parametrize("where", [{}, {"session": "s"}], ids=["outside", "in a session"])
+def test_what_was_handed_over_is_reached_beside_her_own(
+    working: Any, where: dict[str, str]
+) -> None:
+    grace = {"agent": "grace", **where}
+    working.set("plan", "swim")
+    working.share("plan", "grace")
+    assert working.get("plan", **grace).value == "swim"
+    working.set("plan", "walk", **grace)
+    found = working.get("plan", **grace)
+    assert (found.value, found.also_from) == ("walk", ["finn"])
+    handed = working.get("plan", agent="grace", giver="finn")
+    assert (handed.value, handed.also_from) == ("swim", [])
+    assert [(one.value, one.given_by) for one in working.list(**grace)] == [
+        ("swim", "finn"), ("walk", None),
+    ]  # fmt: skip
+    assert {one.value for one in working.clear("plan", **grace)} == {"swim", "walk"}
+    with pytest.raises(NotFound):
+        working.get("plan", **grace)
+    assert working.get("plan").value == "swim"
+
+
+def test_clear_leaves_nothing_that_a_list_shows(working: Any) -> None:
+    working.set("plan", "swim")
+    working.share("plan", "grace")
+    working.set("of a task", "x", agent="grace", task="t")
+    working.set("mine", "x", agent="grace")
+    assert len(working.clear(agent="grace", giver="finn")) == 1
+    working.share("plan", "grace")
+    assert len(working.clear(agent="grace")) == 2
+    assert keys(working, agent="grace") == []
+    assert keys(working, agent="grace", every=True) == ["of a task"]
 
 
 def test_what_was_handed_over_lasts_as_long(agents: Agents, working: Any) -> None:

@@ -70,10 +70,11 @@ def test_times_read_back_and_sort(moment: datetime) -> None:
     assert iso_date(found) == found
 
 
-@given(st.text(st.sampled_from("0123456789-/.:TZ+ dwmyago٣")))
+@given(st.text(st.sampled_from("0123456789-/.:TZ+ dwmyaginoh٣")))
 def test_nothing_raises(text: str) -> None:
     iso_date(text)
     spoken_date(text, NOW)
+    coming_date(text, NOW)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +83,9 @@ def test_nothing_raises(text: str) -> None:
         ("30d", "2026-04-03"), ("2 weeks", "2026-03-18"), ("tomorrow", "2026-03-05"),
         ("today", "2026-03-04"), ("in 1 year", "2027-03-04"), ("2026-12-31", "2026-12-31"),
         ("12h", "2026-03-04T22:00:00Z"), ("soon", None), ("99999y", None), ("-3d", None),
+        ("45m", None), ("45min", "2026-03-04T10:45:00Z"), ("in 90 minutes", "2026-03-04T11:30:00Z"),
+        ("2 months", "2026-05-03"), ("1h", "2026-03-04T11:00:00Z"), ("2 weeks ago", None),
+        ("yesterday", "2026-03-03"), ("2020-01-01", "2020-01-01"),
     ],
 )  # fmt: skip
 def test_days_to_come(text: str, day: str | None) -> None:

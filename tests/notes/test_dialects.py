@@ -253,9 +253,9 @@ def test_a_large_block_is_cut_between_its_children() -> None:
 
 def test_a_very_deep_outline() -> None:
     text = "".join(" " * depth + "- deep down here\n" for depth in range(600))
-    began = time.monotonic()
+    began = time.process_time()
     found = chunks(text, 0, token_starts(text), outline=True)
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
     assert found[-1].end == len(text) - 1
 
 
@@ -414,9 +414,9 @@ def test_guess_what_is_no_folder(tmp_path: Path) -> None:
 
 def test_a_huge_folder_is_not_read_whole(tmp_path: Path) -> None:
     write(tmp_path, {f"{number}.md": "[x](y.md)\n" * 2000 for number in range(1000)})
-    began = time.monotonic()
+    began = time.process_time()
     assert guess(tmp_path)[0] == "markdown"
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 # --- Whole vaults ---

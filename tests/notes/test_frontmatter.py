@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from djinn_memory.errors import Refused
 from djinn_memory.notes.frontmatter import edit, read
 from djinn_memory.notes.text import decode
+from djinn_memory.yamltext import scalar
 from tests.fuzz.checks import swiftly
 
 
@@ -160,6 +161,53 @@ def test_an_edit_changes_no_other_byte(
         return bom + text.replace("\n", newline).encode(encoding)
 
     assert edit(data(NOTE), (key,), value) == data(NOTE.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("tags:\n  - one  # 1\n  # why\n  - two # 2\n# end\n",
+         "tags:\n  - one  # 1\n  # why\n  - two # 2\n  - three\n# end\n"),
+        ("tags:\n- one\n- 'two'\n", "tags:\n- one\n- 'two'\n- three\n"),
+        ("tags: [one, 'two' ] # c\n", "tags: [one, 'two', three ] # c\n"),
+        ("tags: [one, # 1\n  two, # 2\n]\n", "tags: [one, # 1\n  two, three, # 2\n]\n"),
+        ('tags: "one"\n', "tags: [one, two, three]\n"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_a_longer_list_keeps_what_it_had(old: str, new: str, newline: str) -> None:
+    def data(text: str) -> bytes:
+        return f"---\na: 1\n{text}b: 2\n---\nbody\n".replace("\n", newline).encode()
+
+    assert edit(data(old), ("tags",), ["one", "two", "three"]) == data(new)
+
+
+ITEM = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampled_from(
+    ["a", "1", "2024-01-01", "a: b", "- x", "#c", "null"]
+)
+
+
+@given(
+    st.lists(ITEM, min_size=1, max_size=4), st.lists(ITEM, max_size=3), st.booleans(),
+    st.sampled_from(["", "  "]), st.sampled_from(["\n", "\r\n"]), st.data(),
+)  # fmt: skip
+def test_only_what_is_said_anew_is_written(
+    held: list[str], more: list[str], flow: bool, indent: str, newline: str, data: st.DataObject
+) -> None:
+    remark = st.sampled_from(["", "  # why", "\n# tags: [x]"])
+    if flow:
+        lines = [f"tags: [{', '.join(map(scalar, held))}]{data.draw(remark)}"]
+    else:
+        lines = ["tags:", *(f"{indent}- {scalar(one)}{data.draw(remark)}" for one in held)]
+    text = "\n".join(["---", "title: 'A'", *lines, 'z: "y" # z', "---", "body", ""])
+    before = text.replace("\n", newline).encode()
+    assert edit(before, ("title",), "A") == edit(before, ("z",), "y") == before
+    after = edit(before, ("tags",), [*held, *more])
+    assert read(decode(after)[0]).fields == {"title": "A", "tags": [*held, *more], "z": "y"}
+    # All that was there is there, in one piece before and one behind.
+    start = next((at for at, pair in enumerate(zip(before, after, strict=False))
+                  if pair[0] != pair[1]), len(before))  # fmt: skip
+    assert after.endswith(before[start:])
 
 
 def test_mixed_line_ends_stay() -> None:

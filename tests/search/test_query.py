@@ -115,11 +115,11 @@ def test_plain_words_are_text_as_they_are(words: list[str]) -> None:
 
 
 def test_parts_beyond_a_bound_are_text_and_cost_nothing() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     query = parse("meaning: x " * 50_000)
     assert len(query.meanings) == MAX_MARKS
     assert query.meanings[-1].count("meaning:") == 50_000 - MAX_MARKS
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1
 
 
 @given(SYNTAX, SYNTAX)

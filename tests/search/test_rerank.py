@@ -99,7 +99,7 @@ def test_the_clock_is_kept_and_the_order_is_that_without(vault: Home) -> None:
     try:
         began = time.monotonic()
         result = Djinn(vault).search("boat")
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
     finally:
         vault.edit((("search", "rerank_ms"), None))
     assert result.hits == plain.hits

@@ -16,13 +16,18 @@ from djinn_memory.home import Home
 from djinn_memory.secrets import find, guard, mask
 from djinn_memory.settings import SecretsConfig
 from tests.conftest import Run
-from tests.secrets.shapes import PASS, SECRETS
+from tests.secrets.shapes import BELOW, PASS, SECRETS
 
 
 @pytest.mark.parametrize("text", SECRETS)
 def test_seen(text: str) -> None:
     found = find(f"First line.\n{text}\nLast line, password unsaid.")
     assert [one.line for one in found] == [2], found
+
+
+@pytest.mark.parametrize("text", BELOW)
+def test_seen_where_it_stands(text: str) -> None:
+    assert [text[one.start : one.stop] for one in find(text)] == ["Sup3rS3cret!"]
 
 
 @pytest.mark.parametrize("text", PASS)
@@ -60,6 +65,7 @@ def test_any_text_can_be_looked_at(text: str) -> None:
 PIECES = [
     "password", "=", ": ", "'", '"', "\n", " ", "token", "://", "a:b@c", "bearer ", "ghp_", "eyJ",
     "sk-", "a1", "İ", "-----BEGIN PRIVATE KEY-----", "--", "x" * 30, "is ", "4fG7", "$", "<", "@",
+    "|", "\n|-|-|\n", "pass:", "curl -u ",
 ]  # fmt: skip
 
 
@@ -74,7 +80,9 @@ def test_mixed_pieces(pieces: list[str]) -> None:
 @pytest.mark.parametrize(
     "piece",
     ["eyJ-", "eyJaaaaaaaaaaaa.ey", "ghp_a1", "password=", "password is ", "xoxb-", "://a:", "sk-",
-     "-----BEGIN PRIVATE KEY-----\n", "bearer ", "--a-", "token.", "12345678:AA", "pwd-_", "a"],
+     "-----BEGIN PRIVATE KEY-----\n", "bearer ", "--a-", "token.", "12345678:AA", "pwd-_", "a",
+     "password:\n", "password|x\n-|-\n", "|-|\n", "|", "curl -u ",
+     "login b password ", "pass:", "MTA4NTYzMjE4OTM0NTY3ODkw.", "sig=%", "://a:b/"],
 )  # fmt: skip
 def test_hostile_lines_take_bounded_work(piece: str) -> None:
     # What takes the square of its length would not come back from two megabytes.

@@ -312,7 +312,7 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"Redis at unix://.*start it, or remove") as told:
         put(InRedis(f"unix://{tmp_path}/none", "home"))
     assert told.value.exit_code == 5 and "\n" not in str(told.value)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "x" * 300, "[::1]:1", "\ud83d.x"])
@@ -322,7 +322,7 @@ def test_an_address_that_leads_nowhere_is_one_line(host: str) -> None:
     with pytest.raises(Unavailable, match="start it, or remove") as told:
         InRedis(f"redis://{host}", "home").entries("me")
     assert "\n" not in str(told.value)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
 
 
 def test_a_port_that_cannot_be_is_one_line() -> None:
@@ -338,7 +338,7 @@ def test_a_server_that_says_nothing() -> None:
         began = time.monotonic()
         with pytest.raises(Unavailable, match="answer"):
             InRedis(url, "home").entries("me")
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 10
 
 
 def test_a_server_that_dies_meanwhile() -> None:

@@ -64,13 +64,10 @@ def test_a_signal_ends_it_with_0(start: Start, shared: Path, number: signal.Sign
     (shared / "a.md").write_text("kettle")
     lines = read_until(process, "1 new (a.md)")
     assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d shared: 1 new", lines[-1])
-    began = time.monotonic()
     process.send_signal(number)
     _, err = process.communicate(timeout=BOUND)
     assert process.returncode == 0
     assert err == ""
-    # The bar is two seconds; a machine that runs other tests beside may need longer.
-    assert time.monotonic() - began < 10
 
 
 def test_a_signal_ends_it_in_the_midst_of_work(start: Start, shared: Path, home: Home) -> None:
@@ -79,7 +76,7 @@ def test_a_signal_ends_it_in_the_midst_of_work(start: Start, shared: Path, home:
     read_until(process, "watching")
     time.sleep(1)
     process.terminate()
-    process.communicate(timeout=10)
+    process.communicate(timeout=BOUND)
     assert process.returncode == 0
     again = start("--log")
     lines = read_until(again, "600 notes searchable")
@@ -102,7 +99,7 @@ def test_a_signal_ends_it_while_a_server_does_not_answer(
         process = start("--log")
         server.accept()
         process.terminate()
-        process.communicate(timeout=10)
+        process.communicate(timeout=BOUND)
         assert process.returncode == 0
 
 

@@ -85,6 +85,13 @@ def test_a_file_that_is_still_being_copied_is_waited_for(home: Home, inbox: Path
         assert set(filed(one)) == {"documents/slow.md"}
 
 
+def test_a_file_from_a_clock_that_is_ahead_is_taken(home: Home, inbox: Path) -> None:
+    (inbox / "early.txt").write_text("a kettle")
+    os.utime(inbox / "early.txt", (time.time() + 1e6, time.time() + 1e6))
+    with watched(home) as one:
+        one.until(lambda: "documents/early.md" in filed(one))
+
+
 def test_one_that_is_written_for_long_does_not_hold_up_the_others(home: Home, inbox: Path) -> None:
     with watched(home) as one, (inbox / "slow.txt").open("w") as file:
         (inbox / "quick.txt").write_text("a kettle")

@@ -104,6 +104,8 @@ def set_fact(
         agent=agent, shared=shared, source=source, confidence=confidence, expires=expires,
         context=context, allow_secret=allow_secret,
     )  # fmt: skip
+    if expires and not json:
+        talk(f"expires {done.fact.expires}")
     _told(djinn, done, json)
 
 
@@ -119,6 +121,7 @@ def _told(djinn: Djinn, done: Stated, json: bool) -> None:
         was = f" (was {_short(done.before)})" if done.before is not None else ""
         name = clean(f"{one.category}/{one.key}")
         say(f"{done.action} {name}: {_short(one.value)}{was} -> {clean(f'{one.vault}/{one.path}')}")
+    output.ended(done.problems)
 
 
 @app.command(epilog="Examples: `djinn fact get anna city` · `djinn fact get city`")
@@ -173,7 +176,7 @@ def list_facts(
                      show_default=False),
     ] = None,
     limit: options.Limit = None,
-    page: Annotated[int, typer.Option("--page", min=1, help="Which page of that many.")] = 1,
+    page: Annotated[int, typer.Option("--page", help="Which page of that many.")] = 1,
     expired: options.Expired = False,
     agent: options.Agent = None,
     json: options.Json = False,

@@ -38,7 +38,7 @@ def recall(
     limit: options.Limit = None,
     budget: Annotated[
         int | None,
-        typer.Option("--budget", min=50, max=1_000_000, help="Tokens of text at most."),
+        typer.Option("--budget", help="Tokens of text at most; 50 or more."),
     ] = None,
     agent: options.Agent = None,
     vaults: options.Vaults = None,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import say, talk
 from djinn_memory.errors import UsageError
+
+if TYPE_CHECKING:
+    from djinn_memory.memories.remember import Remembered
 
 
 def register(app: typer.Typer) -> None:
@@ -50,17 +54,18 @@ def remember(
                      metavar="NOTE", autocompletion=candidates.titles),
     ] = None,
     importance: Annotated[
-        float | None, typer.Option("--importance", min=0, max=1, help="From 0 to 1.")
+        float | None, typer.Option("--importance", help="From 0 to 1.")
     ] = None,
     confidence: Annotated[
-        float | None, typer.Option("--confidence", min=0, max=1, help="How sure, from 0 to 1.")
+        float | None, typer.Option("--confidence", help="How sure, from 0 to 1.")
     ] = None,
     source: Annotated[
         str | None, typer.Option("--source", help="Where it comes from.", metavar="TEXT")
     ] = None,
     expires: Annotated[
         str | None,
-        typer.Option("--expires", help="When it stops to hold: 30d, 2026-12-31.", metavar="DATE"),
+        typer.Option("--expires", help="When it stops to hold: 30d, 12h, 2026-12-31.",
+                     metavar="DATE"),
     ] = None,
     due: Annotated[
         str | None,
@@ -130,14 +135,23 @@ def remember(
 
         told = [*djinn.problems, *done.problems]
         output.as_json(Remember(**asdict(done) | {"problems": told}))
-        return
-    output.problems([*djinn.problems, *done.problems])
-    say(f"{done.id or '-'}  {done.vault}/{done.path}")
-    if done.action == "created" and chosen and chosen[0] != "new":
-        talk(f"there was no note {done.title!r} yet, so this is a new one")
+    else:
+        output.problems([*djinn.problems, *done.problems])
+        say(f"{done.id or '-'}  {done.vault}/{done.path}")
+        for line in _remarks(done, chosen[0] if chosen else "refuse", text):
+            talk(line)
+    output.ended(done.problems)
+
+
+def _remarks(done: Remembered, existing: str, text: str) -> Iterator[str]:
+    if done.action == "created" and existing in ("append", "revise"):
+        yield f"there was no note {done.title!r} yet, so this is a new one"
     elif done.action == "created" and not text:
-        talk("a title without a text; `-` as the text reads it from stdin")
+        yield "a title without a text; `-` as the text reads it from stdin"
+    for what, when in (("expires", done.expires), ("due", done.due)):
+        if when:
+            yield f"{what} {when}"
     if done.previous:
-        talk(f"the version before is {done.vault}/{done.previous}")
+        yield f"the version before is {done.vault}/{done.previous}"
     if done.searchable == "words":
-        talk("found by words; `djinn index` lets it be found by meaning too")
+        yield "found by words; `djinn index` lets it be found by meaning too"

@@ -44,7 +44,7 @@ def wake(
                      metavar="TEXT"),
     ] = None,
     budget: Annotated[
-        int, typer.Option("--budget", min=100, max=1_000_000, help="Tokens it may take.")
+        int, typer.Option("--budget", help="Tokens it may take; 100 or more.")
     ] = 2000,
     agent: options.Agent = None,
     session: Session = None,
@@ -108,8 +108,9 @@ def checkpoint(
         from djinn_memory.cli.schemas.session import Checkpoint
 
         output.as_json(Checkpoint(**asdict(done) | {"problems": _told(djinn, done)}))
-        return
-    _written(djinn, done)
+    else:
+        _written(djinn, done)
+    output.ended(done.problems)
 
 
 def sleep(
@@ -148,8 +149,9 @@ def sleep(
         from djinn_memory.cli.schemas.session import Sleep
 
         output.as_json(Sleep(**asdict(done) | {"problems": _told(djinn, done)}))
-        return
-    _written(djinn, done)
+    else:
+        _written(djinn, done)
+    output.ended(done.problems)
 
 
 def _told(djinn: Djinn, done: Remembered) -> list[object]:

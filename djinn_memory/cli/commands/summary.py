@@ -68,8 +68,6 @@ def build(
     djinn = options.open_djinn(ctx)
     done = djinn.summary.build(agent=agent, force=force)
     _told(djinn, done, json)
-    if done.problems:
-        raise typer.Exit(1)
 
 
 def _told(djinn: Djinn, done: Written, json: bool) -> None:
@@ -78,8 +76,9 @@ def _told(djinn: Djinn, done: Written, json: bool) -> None:
         from djinn_memory.cli.schemas.summary import SummarySet
 
         output.as_json(SummarySet(done.action, done.summary, done.previous, problems))
-        return
-    output.problems(problems)
-    place = f"{done.summary.vault}/{done.summary.path}"
-    before = f" (before: {done.previous})" if done.previous else ""
-    say(clean(f"{done.action} {place}{before}"))
+    else:
+        output.problems(problems)
+        place = f"{done.summary.vault}/{done.summary.path}"
+        before = f" (before: {done.previous})" if done.previous else ""
+        say(clean(f"{done.action} {place}{before}"))
+    output.ended(done.problems)

@@ -185,6 +185,9 @@ def get(
     output.problems(djinn.problems)
     if value.given_by:
         talk(f"from {value.given_by}")
+    if value.also_from:
+        others = " and ".join(clean(one) for one in value.also_from)
+        talk(f"{others} handed over another; --from shows it")
     say(output.clean_lines(held.text(value.value, indent=True)))
 
 
@@ -233,10 +236,14 @@ def clear(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:
-    """Forget a value, or all that the session or a task holds."""
+    """Forget what `djinn working list` shows: under a key, or all of it."""
     djinn = options.open_djinn(ctx)
-    about = {"session": session, "task": task, "from": giver}
-    what = next((f"{name} {one}" for name, one in about.items() if one), "the current session")
+    about = {"task": task, "from": giver}
+    place = f"session {session}" if session else "the current session"
+    what = next(
+        (f"{name} {one}" for name, one in about.items() if one),
+        f"{place}, what was set outside of any, and what was handed over",
+    )
     sure = key is not None or options.confirmed(
         "Forget all of it?", yes, about=what, doing="forget it"
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from djinn_memory.memories import tasks
-from djinn_memory.memories.values import Value
+from djinn_memory.memories.values import Got, Value
 from djinn_memory.models import Problem
 
 
@@ -31,7 +31,7 @@ class WorkingStep(
 
 
 class WorkingGet(
-    Value, frozen=True, tag="djinn.working.get/1", tag_field="schema", forbid_unknown_fields=True
+    Got, frozen=True, tag="djinn.working.get/1", tag_field="schema", forbid_unknown_fields=True
 ):
     """A value, whose use was counted."""
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from djinn_memory.mcp.tool import Tool
-from djinn_memory.mcp.tools import fact, judging, lookup, recall, remember, sessions, working
+from djinn_memory.mcp.tools import (
+    fact,
+    judging,
+    lookup,
+    recall,
+    remember,
+    sessions,
+    summary,
+    working,
+)
 
 TOOLS: tuple[Tool[Any, Any], ...] = (
     *sessions.TOOLS,
@@ -14,5 +23,6 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
     *lookup.TOOLS,
     remember.TOOL,
     fact.TOOL,
+    summary.TOOL,
     working.TOOL,
 )

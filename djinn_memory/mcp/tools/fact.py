@@ -12,6 +12,7 @@ from djinn_memory.mcp.answers import told
 from djinn_memory.mcp.context import Context
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories import known_facts
+from djinn_memory.memories.facts import Sort
 from djinn_memory.models import Problem
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -25,7 +26,9 @@ class Fact(Struct, forbid_unknown_fields=True):
     version in production, a preferred language. Not for what needs a reason or a sentence of its
     own: `remember` that.
     set (category, key, value) keeps the value before in the history; the same value again notes
-    that it still holds. get (key, category if several have it); list (category, contains, page);
+    that it still holds. What you understood has `source` conversation, as if not given; say
+    user_explicit for what the user asked you to keep in these words.
+    get (key, category if several have it); list (category, contains, sort, expired, page);
     search (query) by meaning; forget (key, category) moves it to the trash; verify (key) notes
     that it still holds.
     Example: {"action": "set", "category": "grace", "key": "birthday", "value": "9 December",
@@ -58,6 +61,12 @@ class Fact(Struct, forbid_unknown_fields=True):
         Annotated[str, Meta(max_length=2000)] | None, Meta(description="What to search for.")
     ] = None
     contains: Annotated[Short | None, Meta(description="List only those with this text.")] = None
+    sort: Annotated[
+        Sort, Meta(description="Of a list: by name, the latest first, or the surest first.")
+    ] = "category"
+    expired: Annotated[
+        bool, Meta(description="List those too that have expired and hold no more.")
+    ] = False
     limit: Annotated[int, Meta(ge=1, le=200, description="How many at most.")] = 50
     page: Annotated[int, Meta(ge=1, le=100_000, description="Of a list, from 1.")] = 1
 
@@ -102,6 +111,8 @@ def fact(context: Context, asked: Fact) -> Known:
                 agent=own,
                 category=asked.category,
                 search=asked.contains,
+                sort=asked.sort,
+                expired=asked.expired,
                 limit=asked.limit,
                 page=asked.page,
             )
@@ -126,7 +137,9 @@ def fact_text(known: Known) -> str:
     lines = [f"({known.done})"] if known.done else []
     for one in known.facts:
         sure = "" if one.confidence is None else f", {one.confidence:.2f} sure"
-        until = f", until {one.expires[:10]}" if one.expires else ""
+        until = (
+            f", {'expired' if one.expired else 'until'} {one.expires[:10]}" if one.expires else ""
+        )
         lines.append(
             f"- {one.category}/{one.key} = {one.value} ({one.source or 'unknown'}{sure}{until}, "
             f"{one.vault})"

@@ -13,6 +13,7 @@ from djinn_memory.mcp.context import Context
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories.gaps import Group, Suggestion
 from djinn_memory.memories.rating import Rated
+from djinn_memory.memories.scores import Scored
 from djinn_memory.models import Problem
 from djinn_memory.store.ledger.reading import Gap as Missing
 
@@ -64,6 +65,55 @@ def rate_text(rated: Rated) -> str:
     ]
     lines += [f"Noted as missing: {rated.gap_id}"] if rated.gap_id else []
     return "\n".join(["Thank you.", *lines])
+
+
+class Score(Struct, forbid_unknown_fields=True):
+    """Show how use and ratings have moved memories up or down in `recall`, with every number.
+
+    Use it when a recall put something first or last that surprises you, or to see which memories
+    help most. Not for finding something: use `recall` or `search`. Looking changes nothing; to
+    change a score, `rate`.
+    Example: {"name": "Project: MyApp"}
+    """
+
+    name: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=1000)] | None,
+        Meta(
+            description="An id (mem_...), `vault:path`, a path, a title or an alias; left out, all "
+            "that were used or rated, the last first."
+        ),
+    ] = None
+    limit: Annotated[int, Meta(ge=1, le=200, description="How many at most.")] = 20
+
+
+class Scores(Struct):
+    """Memories with what is behind their places."""
+
+    memories: Sequence[Scored]
+    more: int
+    """Those beyond the limit."""
+    problems: Sequence[Problem] = ()
+
+
+def score(context: Context, asked: Score) -> Scores:
+    """As `djinn score show`."""
+    djinn = context.djinn
+    found = djinn.score(asked.name, agent=context.agent)
+    shown = found[: asked.limit]
+    return Scores(shown, len(found) - len(shown), list(djinn.problems))
+
+
+def score_text(scores: Scores) -> str:
+    """A line for each."""
+    lines = [
+        f"- {one.title} [{one.vault}:{one.path}]: {one.score.adaptive:.3f}, x"
+        f"{one.score.multiplier:.3f} at recall; used {one.record.uses} times, rated "
+        f"{one.record.valuations} times, {one.record.useful} of them useful"
+        for one in scores.memories
+    ]
+    lines = lines or ["Nothing was used or rated yet."]
+    lines += [f"{scores.more} more."] if scores.more else []
+    return "\n".join([*lines, *told(scores.problems)])
 
 
 class Gap(Struct, forbid_unknown_fields=True):
@@ -139,5 +189,6 @@ _NOTES = frozenset({"report", "close"})
 
 TOOLS = (
     Tool("rate", "Rate what was recalled", Rate, Rated, rate, rate_text, writes=True),
+    Tool("score", "Why a memory ranks as it does", Score, Scores, score, score_text),
     Tool("gap", "What was missing", Gap, Gaps, gap, gap_text, writes=_NOTES),
 )

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.errors import UsageError
 from djinn_memory.mcp.answers import Place, headline, place, told, uri
 from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults, filters
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories.catalogue import LinkEnd
-from djinn_memory.models import Filters, Hit, Problem
-from djinn_memory.notes.dates import spoken_date
+from djinn_memory.models import Hit, Problem
 
 Name = Annotated[
     str,
@@ -24,24 +22,6 @@ Name = Annotated[
         description="An id (mem_...), `vault:path`, a path, a title or an alias.",
     ),
 ]
-Types = Annotated[
-    list[Annotated[str, Meta(max_length=100)]],
-    Meta(
-        max_length=20, description="Only memories of these types, such as decision, lesson, person."
-    ),
-]
-Tags = Annotated[
-    list[Annotated[str, Meta(max_length=200)]],
-    Meta(max_length=20, description="Only memories with one of these tags, such as project/myapp."),
-]
-Vaults = Annotated[
-    list[Annotated[str, Meta(max_length=64)]],
-    Meta(max_length=20, description="Only these vaults, such as shared; leave out for all."),
-]
-Day = Annotated[str, Meta(max_length=40)]
-Since = Annotated[Day, Meta(description="From this day on: 2026-03-01, 2026-03, 30d, yesterday.")]
-Until = Annotated[Day, Meta(description="Up to this day, included.")]
-
 PAGE = 20_000
 """Characters of a note that are read at once unless more are asked for: about 5,000 tokens."""
 
@@ -102,7 +82,7 @@ def search(context: Context, asked: Search) -> Found:
     """As `djinn memory search`."""
     result = context.djinn.search(
         asked.query,
-        _filters(asked.types, asked.tags, asked.vaults, asked.since, asked.until),
+        filters(asked.types, asked.tags, asked.vaults, asked.since, asked.until),
         agent=context.agent,
         mode=asked.mode,
         limit=asked.limit,
@@ -279,8 +259,8 @@ class Listed(Struct):
 def listed(context: Context, asked: List) -> Listed:
     """As `djinn memory list`."""
     djinn = context.djinn
-    filters = _filters(asked.types, asked.tags, asked.vaults, asked.since, asked.until)
-    entries = djinn.entries(filters, agent=context.agent, limit=asked.limit)
+    chosen = filters(asked.types, asked.tags, asked.vaults, asked.since, asked.until)
+    entries = djinn.entries(chosen, agent=context.agent, limit=asked.limit)
     return Listed([place(one) for one in entries], list(djinn.problems))
 
 
@@ -296,25 +276,6 @@ TOOLS = (
     Tool("neighbours", "Links of a note", Neighbours, Around, neighbours, neighbours_text),
     Tool("list", "List memories", List, Listed, listed, listed_text),
 )
-
-
-def _filters(
-    types: list[str], tags: list[str], vaults: list[str], since: str, until: str
-) -> Filters:
-    return Filters(
-        vaults=tuple(vaults),
-        types=tuple(types),
-        tags=tuple(tags),
-        since=_day("since", since),
-        until=_day("until", until),
-    )
-
-
-def _day(name: str, text: str) -> str | None:
-    found = spoken_date(text, datetime.now().astimezone()) if text else None
-    if text and found is None:
-        raise UsageError(f"{name}: {text!r} is no date; write 2026-03-01, 2026-03, 30d, yesterday")
-    return found
 
 
 def _passage(hit: Hit) -> Passage:

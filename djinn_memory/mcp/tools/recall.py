@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.mcp.answers import Place, headline, told
 from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults, filters
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories.recall import Recollection
 from djinn_memory.models import Problem
@@ -20,7 +21,8 @@ class Recall(Struct, forbid_unknown_fields=True):
     Use it before you begin a piece of work, decide something or answer from memory. What proved
     useful comes earlier, so `rate` afterwards which memories helped. Profiles change what comes:
     planning (decisions, plans, commitments, projects), incident (lessons, errors, recent changes),
-    handoff (handoffs, checkpoints, the last days). Not for looking up a passage: use `search`.
+    handoff (handoffs, checkpoints, the last days). Narrow it by type, tag, vault or day only when
+    you are sure: what is left out cannot help. Not for looking up a passage: use `search`.
     Example: {"query": "database of MyApp", "profile": "planning"}
     """
 
@@ -46,6 +48,11 @@ class Recall(Struct, forbid_unknown_fields=True):
         Annotated[int, Meta(ge=50, le=50_000)] | None,
         Meta(description="Tokens that they may have together."),
     ] = None
+    types: Types = []
+    tags: Tags = []
+    vaults: Vaults = []
+    since: Since = ""
+    until: Until = ""
 
 
 class Memory(Place):
@@ -79,6 +86,7 @@ def recall(context: Context, asked: Recall) -> Memories:
     """As `djinn recall`."""
     found = context.djinn.recall(
         asked.query,
+        filters(asked.types, asked.tags, asked.vaults, asked.since, asked.until),
         agent=context.agent,
         profile=asked.profile,
         limit=asked.limit,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -12,9 +11,10 @@ from djinn_memory.mcp.answers import told
 from djinn_memory.mcp.context import Context
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools.remember import remember_text
+from djinn_memory.mcp.wording import in_arguments
 from djinn_memory.memories.bundle import markdown
 from djinn_memory.memories.remember import Remembered
-from djinn_memory.memories.wake import Awake
+from djinn_memory.memories.wake import MIN_BUDGET, Awake
 
 Text = Annotated[str, Meta(max_length=20_000)]
 Points = Annotated[list[Text], Meta(max_length=100)]
@@ -33,7 +33,7 @@ class Wake(Struct, forbid_unknown_fields=True):
         Meta(description="What this session is about, in a sentence."),
     ] = None
     budget: Annotated[
-        int, Meta(ge=200, le=50_000, description="Tokens that the answer may have.")
+        int, Meta(ge=MIN_BUDGET, le=50_000, description="Tokens that the answer may have.")
     ] = 2000
 
 
@@ -42,13 +42,12 @@ def wake(context: Context, asked: Wake) -> Awake:
     djinn = context.djinn
     awake = djinn.wake(agent=context.agent, task=asked.task, budget=asked.budget)
     context.session = awake.session
-    return awake
+    said = tuple(in_arguments(one, WAKE) for one in awake.suggestions)
+    return replace(awake, suggestions=said)
 
 
 def wake_text(awake: Awake) -> str:
-    """The context as Markdown, with tools named where the command line's commands are."""
-    said = [re.sub(r"`djinn (\w+)[^`]*`", r"`\1`", one) for one in awake.suggestions]
-    awake = replace(awake, suggestions=tuple(said))
+    """The context as Markdown."""
     return "\n\n".join([markdown(awake), *told(awake.problems)])
 
 
@@ -108,8 +107,10 @@ def sleep(context: Context, asked: Sleep) -> Remembered:
     return done
 
 
+WAKE = Tool("wake", "Begin a session", Wake, Awake, wake, wake_text)
+
 TOOLS = (
-    Tool("wake", "Begin a session", Wake, Awake, wake, wake_text),
+    WAKE,
     Tool(
         "checkpoint", "Mark where work stands", Checkpoint, Remembered, checkpoint, remember_text,
         writes=True,

@@ -13,22 +13,24 @@ from djinn_memory.mcp.answers import told
 from djinn_memory.mcp.context import Context
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories.tasks import Status, Step, Task, TaskEntry
-from djinn_memory.memories.values import Value
+from djinn_memory.memories.values import Type, Value
 from djinn_memory.models import Problem
 from djinn_memory.settings import LONGEST_TTL
 
 Key = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class Working(Struct, forbid_unknown_fields=True):
+class Working(Struct, forbid_unknown_fields=True, rename={"giver": "from"}):
     """Hold a value for minutes, for this session or for a task; it is not a memory.
 
     Use it for what is needed again soon and then never: an intermediate result, where you are in a
     long piece of work. A task's values and steps outlive the session, so that another can resume
-    it. Not for what matters in weeks: `remember` that.
-    set (key, value, ttl), get (key), list, clear (key, or all), share (key, to) hands a copy to
-    another agent; tasks lists tasks; step (task, key, status) adds a step of a task or says how it
-    goes; resume (task) shows all of a task and what is next.
+    it. Set it `short` when you are not sure whether it will matter: what is used three times within
+    the hour becomes a note. Not for what surely matters in weeks: `remember` that.
+    set (key, value, ttl; append adds to a list), get (key), list, clear (key, or all that list
+    shows), share (key, to) hands a copy to another agent; get and clear (from) are of what one
+    handed to you; tasks lists tasks; step (task, key, status, after) adds a step of a task or says
+    how it goes; resume (task) shows all of a task and what is next.
     Example: {"action": "set", "key": "branch", "value": "fix-login", "ttl": 3600}
     """
 
@@ -44,7 +46,21 @@ class Working(Struct, forbid_unknown_fields=True):
     task: Annotated[
         Key | None, Meta(description="The task it belongs to; else it belongs to the session.")
     ] = None
+    giver: Annotated[Key | None, Meta(description="The agent who handed over what is meant.")] = (
+        None
+    )
+    short: Annotated[
+        bool, Meta(description="Keep it an hour; used three times, upkeep makes a note of it.")
+    ] = False
+    type: Annotated[Type | None, Meta(description="What a value is.")] = None
+    append: Annotated[
+        bool, Meta(description="Add it to the list there, as a turn of a conversation.")
+    ] = False
     status: Annotated[Status | None, Meta(description="How a step goes.")] = None
+    after: Annotated[
+        list[Key], Meta(max_length=100, description="The steps to be completed before a step.")
+    ] = []
+    all: Annotated[bool, Meta(description="List what all sessions and tasks hold.")] = False
     to: Annotated[Key | None, Meta(description="The agent to hand a value to.")] = None
 
 
@@ -66,18 +82,24 @@ def working(context: Context, asked: Working) -> Held:
     verb = djinn.working
     own: dict[str, Any] = {"agent": context.agent}
     place = own | ({"task": asked.task} if asked.task else {"session": context.session})
+    there = place | {"giver": asked.giver, "session": None} if asked.giver else place
     match asked.action:
         case "set":
             if asked.value is None:
                 raise UsageError("working: set needs a value")
-            made = verb.set(_key(asked), asked.value, ttl=asked.ttl, **place)
+            made = verb.set(
+                _key(asked), asked.value, ttl=asked.ttl, short=asked.short, type=asked.type,
+                append=asked.append, **place,
+            )  # fmt: skip
             held = Held([made.now], done=f"kept until {made.now.expires}")
         case "get":
-            held = Held([verb.get(_key(asked), **place)])
+            found = verb.get(_key(asked), **there)
+            others = " and ".join(found.also_from)
+            held = Held([found], done=f"{others} handed over another, see `from`" if others else "")
         case "list":
-            held = Held(verb.list(**place))
+            held = Held(verb.list(**own, every=True) if asked.all else verb.list(**place))
         case "clear":
-            gone = verb.clear(asked.key, **place)
+            gone = verb.clear(asked.key, **there)
             held = Held(gone, done=f"cleared {len(gone)}")
         case "share":
             if asked.to is None:
@@ -88,7 +110,10 @@ def working(context: Context, asked: Working) -> Held:
             held = Held(tasks=verb.tasks(**own))
         case "step":
             status = asked.status or "pending"
-            step = verb.step(_task(asked), _key(asked), status, asked.value, ttl=asked.ttl, **own)
+            step = verb.step(
+                _task(asked), _key(asked), status, asked.value, after=asked.after, ttl=asked.ttl,
+                **own,
+            )  # fmt: skip
             held = Held(step=step, done=f"{step.title} is {step.status}")
         case "resume":
             held = Held(task=verb.resume(_task(asked), **own))

@@ -1,0 +1,83 @@
+"""The tool for the narrative summary that `wake` puts first."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from djinn_memory.errors import UsageError
+from djinn_memory.mcp.answers import told
+from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.tool import Tool
+from djinn_memory.memories import summary as summaries
+from djinn_memory.models import Problem
+
+
+class Summary(Struct, forbid_unknown_fields=True):
+    """Show or write the summary of who you work for and on what, which `wake` puts first.
+
+    Use it when a session showed that the summary is wrong or old: show it, then set (text) the
+    whole of it anew; the version before is kept. build makes one from facts, preferences, active
+    projects and open commitments, and replaces one that was written by hand only with `force`.
+    Not for one thing that was learned: `remember` that, or set a `fact`. Not for handing over:
+    `sleep`.
+    Example: {"action": "set", "text": "Maren runs the harbour office and prefers short answers."}
+    """
+
+    action: Literal["show", "set", "build"]
+    text: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=20_000)] | None,
+        Meta(description="All that it shall say, in Markdown."),
+    ] = None
+    force: Annotated[
+        bool, Meta(description="Build in the place of one that was written by hand, too.")
+    ] = False
+
+
+class Told(Struct):
+    """The summary as it is now."""
+
+    summary: summaries.Summary
+    done: str = ""
+    """What became of it: created, revised, unchanged."""
+    previous: str | None = None
+    """Where the version before lies, relative to the folder of the vault."""
+    problems: list[Problem] = []
+
+
+def summary(context: Context, asked: Summary) -> Told:
+    """As `djinn summary`."""
+    djinn = context.djinn
+    verb, own = djinn.summary, context.agent
+    if asked.action == "show":
+        return Told(verb.show(agent=own), problems=list(djinn.problems))
+    if asked.action == "build":
+        made = verb.build(agent=own, force=asked.force)
+    elif asked.text is None:
+        raise UsageError("summary: set needs a text")
+    else:
+        made = verb.set(asked.text, agent=own)
+    problems = list(dict.fromkeys([*djinn.problems, *made.problems]))
+    return Told(made.summary, made.action, made.previous, problems)
+
+
+def summary_text(answer: Told) -> str:
+    """What it says, and where."""
+    one = answer.summary
+    done = f"{answer.done}: " if answer.done else ""
+    before = f" (before: {answer.previous})" if answer.previous else ""
+    head = f"{done}{one.vault}/{one.path}, by {one.by}{before}"
+    return "\n\n".join([head, one.text, *told(answer.problems)])
+
+
+TOOL = Tool(
+    "summary",
+    "The summary",
+    Summary,
+    Told,
+    summary,
+    summary_text,
+    writes=frozenset({"set", "build"}),
+    removes=True,
+)

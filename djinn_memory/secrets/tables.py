@@ -1,0 +1,48 @@
+"""Passwords in the columns of Markdown tables that are headed so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from djinn_memory.secrets.tokens import Found
+from djinn_memory.secrets.values import password
+
+_RULE = re.compile(r"\n[ \t>]{0,8}[|:-][|: \t-]{2,400}\r?(?=\n|\Z)")
+_HEAD = re.compile(
+    r"(?:[\w-]{1,20} ){0,3}(?:passwor[dt]|passwd|passphrase|passcode|kennwort|contrase\u00f1a"
+    r"|mot de passe|senha|pwd)"
+)
+_LINE = re.compile(r"[^\n]*\n?")
+_CELL = re.compile(r"((?:\\\||[^|])*+)(?:\||\Z)")
+_FIRST = re.compile(r"[> \t]*\|?")
+_MARKS = "*_` \t\r\n"
+
+
+def columns(text: str, lower: str) -> Iterator[Found]:
+    """Passwords in tables. `lower` is `text` in lower case."""
+    end = 0
+    for rule in _RULE.finditer(lower):
+        if rule.start() < end:
+            continue
+        head = lower[max(end, rule.start() - 1000) : rule.start()].rpartition("\n")[2]
+        headed = [bool(_HEAD.fullmatch(cell)) for _, cell in _cells(head)]
+        end = rule.end()
+        if not any(headed):
+            continue
+        for line in _LINE.finditer(text, end + 1):
+            if "|" not in line[0]:
+                break
+            for is_password, (at, cell) in zip(headed, _cells(line[0]), strict=False):
+                if is_password and password(cell, quoted=False):
+                    start = line.start() + at
+                    yield "a password", start, start + len(cell), start
+            end = line.end()
+
+
+def _cells(row: str) -> Iterator[tuple[int, str]]:
+    """What stands in the columns of a row, each with its place in it."""
+    first = _FIRST.match(row)
+    for cell in _CELL.finditer(row, first.end() if first else 0):
+        value = cell[1].strip(_MARKS)
+        yield cell.start() + cell[1].find(value), value

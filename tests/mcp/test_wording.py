@@ -1,0 +1,108 @@
+"""What a client is refused is told in the words of its tools."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home import Home
+from djinn_memory.mcp.tools import TOOLS
+from djinn_memory.mcp.wording import in_arguments
+from tests.mcp.clients import asked, call, refused
+from tests.mcp.test_tools import TOKEN
+
+BY_NAME = {tool.name: tool for tool in TOOLS}
+
+COMMAND_LINE = re.compile(r"--[a-z]|djinn [a-z]+(?![^`]*` \(ask a person\))")
+"""An option, or a command that is not named for a person to run."""
+
+LONG = "The keeper paints the rail of the mole white each spring before the ships come home."
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("wake", {"budget": 1}, "budget"),
+    ("checkpoint", {"text": " "}, "give a sentence"),
+    ("sleep", {"summary": " "}, "give a sentence"),
+    ("recall", {"query": " "}, "nothing to search for"),
+    ("recall", {"query": "lamp", "profile": "no"}, "there are"),
+    ("recall", {"query": "lamp", "since": "soon"}, "since"),
+    ("rate", {}, "`rate` with `useful` and `not_useful`, or `gap`"),
+    ("rate", {"request": "last", "useful": [1]}, "`recall`"),
+    ("rate", {"request": "nothing", "useful": [1]}, "`recall`"),
+    ("rate", {"useful": ["nothing"]}, "`list`"),
+    ("score", {"name": "nothing"}, "`list`"),
+    ("gap", {"action": "close", "gap": "gap_1"}, "`gap` with `action: list`"),
+    ("gap", {"action": "report"}, "needs a description"),
+    ("search", {"query": " "}, "`search`"),
+    ("search", {"query": "lamp", "vaults": ["none"]}, "known:"),
+    ("read", {"name": "nothing"}, "`list`"),
+    ("neighbours", {"name": "nothing"}, "`list`"),
+    ("list", {"since": "soon"}, "since"),
+    ("remember", {"type": "x", "title": "There"}, "`existing: append`"),
+    ("remember", {"type": "x", "title": "Else", "text": LONG}, "`force: true`"),
+    ("remember", {"type": "x", "title": "There", "existing": "revise", "supersedes": "There"},
+     "`existing: revise`"),
+    ("remember", {"type": "x", "title": "T", "expires": "soon"}, "`expires` soon"),
+    ("remember", {"type": "x", "title": "T", "expires": "2001-01-01"}, "`expires` 2001"),
+    ("remember", {"type": "x", "title": "T", "due": "soon"}, "`due` soon"),
+    ("remember", {"type": "x", "title": "T", "tags": ["a b"]}, "`tags` 'a b'"),
+    ("remember", {"type": "x", "title": "T", "links": ["a]]b"]}, "`links` 'a]]b'"),
+    ("remember", {"type": "document", "title": "T"}, "`djinn ingest` (ask a person)"),
+    ("remember", {"type": "x", "title": "T", "text": TOKEN},
+     "remove it, or add a pattern"),
+    ("fact", {"action": "get", "key": "nothing"}, "`fact` with `action: list`"),
+    ("fact", {"action": "search", "query": " "}, "`fact` with `action: search`"),
+    ("fact", {"action": "set", "category": "a", "key": "b", "value": "c", "expires": "soon"},
+     "`expires` soon"),
+    ("summary", {"action": "show"}, "`summary` with `action: build`"),
+    ("summary", {"action": "set"}, "needs a text"),
+    ("working", {"action": "get", "key": "nothing"},
+     "`working` with `action: list` and `all: true`"),
+    ("working", {"action": "get", "key": "k", "from": "grace", "task": "t"}, "`task` and `from`"),
+    ("working", {"action": "get", "key": "two"}, "choose with `from`"),
+    ("working", {"action": "resume", "task": "nothing"}, "`working` with `action: tasks`"),
+    ("working", {"action": "share", "key": "one", "to": "finn"}, "`to` finn"),
+    ("working", {"action": "step", "task": "t", "key": "b", "after": ["no"]}, "`after` 'no'"),
+    ("working", {"action": "set", "key": "step", "value": 1, "task": "t"}, "give its `status`"),
+    ("working", {"action": "set", "key": "one", "value": "x" * 1_000_001},
+     "`remember`, or a document with `djinn ingest` (ask a person)"),
+    ("working", {"action": "set", "key": "one", "value": 1, "task": "\n"}, "`task`: '"),
+]  # fmt: skip
+
+
+def test_no_refusal_names_a_command_or_an_option(pair: Home) -> None:
+    pair.edit((("agents",), ["finn", "grace", "hal"]))
+    for agent in ("grace", "hal"):
+        working = Djinn(Home(pair.root)).working
+        working.set("two", "x", agent=agent)
+        working.share("two", "finn", agent=agent)
+
+    async def work(client: Client) -> None:
+        await call(client, "remember", type="x", title="There", text=LONG)
+        await call(client, "working", action="set", key="one", value=1)
+        await call(client, "working", action="step", task="t", key="step")
+        for tool, given, remedy in WRONG:
+            said = await refused(client, tool, **given)
+            assert remedy in said and not COMMAND_LINE.search(said), (tool, given, said)
+
+    assert {tool for tool, _, _ in WRONG} == BY_NAME.keys()
+    asked(pair, work)
+
+
+def test_nor_does_a_wake(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        await call(client, "checkpoint", text="scraping")
+        said = (await call(client, "wake", task="the lamp", budget=100))["suggestions"]
+        assert said and not COMMAND_LINE.search(" ".join(said))
+
+    asked(pair, work)
+
+
+@pytest.mark.parametrize(
+    "said", ["a note '--force `djinn wake`' is", 'a key "--new" is', "it -- x"]
+)
+def test_what_a_client_said_itself_stays(said: str) -> None:
+    assert in_arguments(said, BY_NAME["remember"]) == said
