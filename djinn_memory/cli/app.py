@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,6 +34,7 @@ from djinn_memory.cli.commands import (
     working,
 )
 from djinn_memory.cli.output import clean, talk
+from djinn_memory.cli.parsing import App
 from djinn_memory.errors import DjinnError
 
 INTERRUPTED = 130
@@ -43,7 +44,7 @@ _CommandLineError: type[Exception] = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
 )
 
-app = typer.Typer(
+app = App(
     name="djinn",
     help="Long-term memory for people and their AI agents, kept as plain Markdown that they own.",
     no_args_is_help=True,
@@ -146,7 +147,11 @@ def _usage(error: Exception) -> int:
         # Making the error has printed the help already.
         return 2
     hint = f"; see `{ctx.command_path} --help`" if ctx else ""
-    if type(error).__name__ == "NoSuchOption" and ctx and ctx.command.name == "search":
-        hint += ", or write -- before a query that begins with -"
+    if type(error).__name__ == "NoSuchOption" and ctx and _takes_text(ctx):
+        hint += ", or write -- before a text that begins with -"
     talk(f"{typer.style('error', fg='red')}: {message.rstrip('.')}{hint}")
     return 2
+
+
+def _takes_text(ctx: Any) -> bool:
+    return any(param.param_type_name == "argument" for param in ctx.command.params)

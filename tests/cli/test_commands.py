@@ -90,7 +90,8 @@ def test_with_json_a_mistake_leaves_stdout_empty_too(kept: Home, run: Run, name:
 
 
 def test_a_leading_minus_says_how_to_leave_a_word_out(kept: Home, run: Run) -> None:
-    assert " -- " in one_line(run("memory", "search", "tide", "-draft", home=kept.root), 2)
+    for command in (["memory", "search", "tide"], ["remember", "lesson", "x"], ["recall"]):
+        assert " -- " in one_line(run(*command, "-draft", home=kept.root), 2)
     assert run("memory", "search", "--", "tide", "-draft", home=kept.root).returncode == 0
     assert run("memory", "search", "tide -draft", home=kept.root).returncode == 0
 

@@ -10,6 +10,7 @@ import typer
 
 from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.parsing import App
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 WIDEST = 60
 """Characters of a value in a list."""
 
-app = typer.Typer(help="What is known under a category and a key.", no_args_is_help=True)
+app = App(help="What is known under a category and a key.", no_args_is_help=True)
 
 
 class Sort(StrEnum):

@@ -9,11 +9,12 @@ import typer
 
 from djinn_memory.cli import candidates, options, output, render
 from djinn_memory.cli.output import count, say, talk
+from djinn_memory.cli.parsing import App
 
 if TYPE_CHECKING:
     from djinn_memory.memories.catalogue import Entry
 
-app = typer.Typer(help="Find, read and manage what is remembered.", no_args_is_help=True)
+app = App(help="Find, read and manage what is remembered.", no_args_is_help=True)
 
 
 class Mode(StrEnum):

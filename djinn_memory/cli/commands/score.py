@@ -8,8 +8,9 @@ import typer
 
 from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import clean, dim, say, talk
+from djinn_memory.cli.parsing import App
 
-app = typer.Typer(help="What use and ratings say of memories.", no_args_is_help=True)
+app = App(help="What use and ratings say of memories.", no_args_is_help=True)
 
 
 @app.command(epilog='Examples: `djinn score show` · `djinn score show "Project: Harbourlight"`')

@@ -9,11 +9,12 @@ import typer
 
 from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import say, talk
+from djinn_memory.cli.parsing import App
 from djinn_memory.models import Dialect
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
-app = typer.Typer(help="Folders of notes that are searched.", no_args_is_help=True)
+app = App(help="Folders of notes that are searched.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: `djinn vault add notes ~/Documents/notes --read-only`")
