@@ -581,17 +581,41 @@ def test_a_vault_folder_that_is_gone(home: Home, run: Run, shared: Path) -> None
     assert "gone" in done.stderr
 
 
-def test_stdout_that_is_full(kept: Home) -> None:
-    for command in (["memory", "list"], ["memory", "search", "tide", "--json"]):
-        with Path("/dev/full").open("w") as full:
-            done = subprocess.run(
-                [sys.executable, "-m", "djinn_memory", *command],
-                stdout=full, stderr=subprocess.PIPE, text=True,
-                env={**os.environ, "DJINN_HOME": str(kept.root)}, check=False,
-            )  # fmt: skip
-        assert done.returncode == 5, done
-        assert "Traceback" not in done.stderr
-        assert "No space left" in done.stderr
+def bash(kept: Home, line: str) -> subprocess.CompletedProcess[str]:
+    """A line of the shell in which `djinn` stands."""
+    return subprocess.run(
+        ["bash", "-c", line.replace("djinn", f"{sys.executable} -m djinn_memory")],
+        capture_output=True, text=True, env={**os.environ, "DJINN_HOME": str(kept.root)},
+        check=False, stdin=subprocess.DEVNULL, timeout=120,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["memory list", "memory list --json", "--version"])
+def test_stdout_that_is_full(kept: Home, command: str) -> None:
+    said = one_line(bash(kept, f"djinn {command} >/dev/full"), 5)
+    assert "stdout could not be written: No space left" in said
+    assert "the command itself is done" in said
+
+
+def test_what_cannot_be_told_is_done_all_the_same(home: Home, shared: Path) -> None:
+    (shared / "a.md").write_text("A lamp.\n")
+    told = bash(home, "djinn index >/dev/full 2>&1")
+    assert told.returncode == 5
+    assert bash(home, "djinn memory list 2>/dev/full").stdout.endswith("shared/a.md\n")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(home: Home, shared: Path, closed: str) -> None:
+    done = bash(home, f"djinn remember lesson Moles --shared {closed}")
+    assert done.returncode == 0, done
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in shared.rglob("*.md")] == ["moles.md"]
+    for file in (home.root / ".djinn").glob("*.db"):
+        assert file.read_bytes()[:16] in (b"", b"SQLite format 3\0"), file
+
+
+def test_a_server_without_streams_ends(kept: Home) -> None:
+    assert bash(kept, "djinn mcp <&- >&-").returncode == 0
 
 
 def test_version_and_help(run: Run) -> None:
