@@ -89,6 +89,18 @@ def test_with_json_a_mistake_leaves_stdout_empty_too(kept: Home, run: Run, name:
     one_line(run(*command, "--json", home=kept.root), code)
 
 
+@pytest.mark.parametrize(
+    "command", [["init", ""], ["--home", "", "init"], ["vault", "add", "x", ""], ["ingest", ""]]
+)
+def test_an_empty_path_is_no_folder(home: Home, run: Run, command: list[str]) -> None:
+    assert "empty" in one_line(run(*command, home=home.root), 2)
+
+
+def test_an_empty_variable_is_not_set(run: Run, tmp_path: Path) -> None:
+    assert run("init", DJINN_HOME="").returncode == 0
+    assert (tmp_path / "djinn" / "config.yaml").is_file()
+
+
 def test_a_leading_minus_says_how_to_leave_a_word_out(kept: Home, run: Run) -> None:
     for command in (["memory", "search", "tide"], ["remember", "lesson", "x"], ["recall"]):
         assert " -- " in one_line(run(*command, "-draft", home=kept.root), 2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from djinn_memory.cli import options, output
+from djinn_memory.cli import options, output, parsing
 from djinn_memory.cli.output import count, say, talk
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ def init(
     ctx: typer.Context,
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="[DIR]", help="Where; else --home, DJINN_HOME or ~/djinn."),
+        typer.Argument(metavar="[DIR]", parser=parsing.path,
+                       help="Where; else --home, DJINN_HOME or ~/djinn."),
     ] = None,
     agents: Annotated[
         list[str] | None,

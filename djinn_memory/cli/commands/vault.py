@@ -7,21 +7,22 @@ from typing import Annotated, get_args
 
 import typer
 
-from djinn_memory.cli import candidates, options, output
+from djinn_memory.cli import candidates, options, output, parsing
 from djinn_memory.cli.output import say, talk
-from djinn_memory.cli.parsing import App
 from djinn_memory.models import Dialect
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
-app = App(help="Folders of notes that are searched.", no_args_is_help=True)
+app = parsing.App(help="Folders of notes that are searched.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: `djinn vault add notes ~/Documents/notes --read-only`")
 def add(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="What to call it.")],
-    path: Annotated[Path, typer.Argument(help="An existing folder of Markdown notes.")],
+    path: Annotated[
+        Path, typer.Argument(help="An existing folder of Markdown notes.", parser=parsing.path)
+    ],
     read_only: Annotated[
         bool, typer.Option("--read-only", help="djinn never writes into it.")
     ] = False,
