@@ -20,6 +20,7 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home import Home
+from djinn_memory.joining import add_agent, add_vault
 from tests.conftest import Run
 from tests.indexing.vaults import fill, with_sample
 
@@ -663,6 +664,19 @@ def test_an_added_vault_is_searched_and_its_files_stay(
     assert run("vault", "remove", "theirs", home=home.root).returncode == 0
     assert "theirs" not in run("memory", "search", "kettle", home=home.root).stdout
     assert len(list((tmp_path / "theirs").iterdir())) == 2
+
+
+def test_a_folder_that_is_taken_from_others_is_told(home: Home, run: Run, tmp_path: Path) -> None:
+    add_agent(home, "grace")
+    (tmp_path / "notes" / "minutes" / "own").mkdir(parents=True)
+    add_vault(home, "notes", tmp_path / "notes")
+    add = ("vault", "add", "--for", "grace")
+    done = run(*add, "minutes", tmp_path / "notes/minutes", home=home.root)
+    told = "warning: minutes: lies in vault notes; only grace sees that folder from now on\n"
+    assert told in done.stderr
+    # That folder was hers already.
+    done = run(*add, "own", tmp_path / "notes/minutes/own", "--json", home=home.root)
+    assert json.loads(done.stdout)["problems"] == []
 
 
 def test_settings_from_the_environment(home: Home, run: Run, shared: Path) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from djinn_memory.cli import candidates, options, output, parsing
 from djinn_memory.cli.output import say, talk
-from djinn_memory.models import Dialect
+from djinn_memory.models import Dialect, Problem
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
@@ -56,11 +56,15 @@ def add(
     if given is None:
         given, guessed = guess(expand(path))
     vault = joining.add_vault(home, name, path, read_only=read_only, agent=agent, dialect=given)
+    outer = joining.taken_from(home, vault)
+    why = f"lies in vault {outer.name}; only {agent} sees that folder from now on" if outer else ""
+    problems = [Problem(name, why)] if why else []
     if json:
         from djinn_memory.cli.schemas.vault import VaultAdd, shown
 
-        output.as_json(VaultAdd(shown(vault), guessed))
+        output.as_json(VaultAdd(shown(vault), guessed, problems))
         return
+    output.problems(problems)
     why = f" ({guessed})" if guessed else ""
     say(f"{vault.name}: {output.clean(str(vault.root))}, dialect {vault.dialect}{why}")
     talk("Next: `djinn index`.")
