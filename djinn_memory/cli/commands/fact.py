@@ -46,9 +46,14 @@ Category = Annotated[
     typer.Option("--category", metavar="NAME", help="Only of this category.",
                  autocompletion=candidates.fact_categories),
 ]  # fmt: skip
-Key = Annotated[
+Named = Annotated[
     str,
-    typer.Argument(help="Its key, or category/key.", autocompletion=candidates.facts),
+    typer.Argument(metavar="[CATEGORY]", autocompletion=candidates.facts,
+                   help="Its category; not needed where one has the key, nor with category/key."),
+]  # fmt: skip
+Key = Annotated[
+    str | None,
+    typer.Argument(metavar="KEY", help="Its key.", autocompletion=candidates.fact_keys),
 ]
 
 
@@ -125,23 +130,16 @@ def _told(djinn: Djinn, done: Stated, json: bool) -> None:
 @app.command(epilog="Examples: `djinn fact get anna city` · `djinn fact get city`")
 def get(
     ctx: typer.Context,
-    category: Annotated[
-        str,
-        typer.Argument(metavar="[CATEGORY]", help="Its category; not needed where one has the key.",
-                       autocompletion=candidates.fact_categories),
-    ],
-    key: Annotated[
-        str | None,
-        typer.Argument(metavar="KEY", help="Its key.", autocompletion=candidates.fact_keys),
-    ] = None,
+    named: Named,
+    key: Key = None,
     expired: options.Expired = False,
     agent: options.Agent = None,
     json: options.Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Print the value of a fact, as it was set."""
     djinn = options.open_djinn(ctx)
-    named = (category, key) if key is not None else (None, category)
-    one = djinn.facts.get(*named, agent=agent, expired=expired)
+    category, key = _name(named, key)
+    one = djinn.facts.get(category, key, agent=agent, expired=expired)
     djinn.facts.mark_expired(agent=agent)
     if json:
         from msgspec.structs import asdict
@@ -226,16 +224,17 @@ def search(
     _columns([one.fact for one in found])
 
 
-@app.command(epilog="Example: `djinn fact forget anna/city`")
+@app.command(epilog="Examples: `djinn fact forget anna city` · `djinn fact forget anna/city`")
 def forget(
     ctx: typer.Context,
-    key: Key,
-    category: Category = None,
+    named: Named,
+    key: Key = None,
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:
     """Move a fact to its vault's `.trash/`; `djinn memory purge` removes one for good."""
     djinn = options.open_djinn(ctx)
+    category, key = _name(named, key)
     fact, place = djinn.facts.forget(key, category=category, agent=agent)
     if json:
         from djinn_memory.cli.schemas.fact import FactForget
@@ -246,17 +245,23 @@ def forget(
         say(f"forgot {clean(f'{fact.category}/{fact.key}')}; it lies in {clean(str(place))}")
 
 
-@app.command(epilog="Example: `djinn fact verify anna/city`")
+@app.command(epilog="Examples: `djinn fact verify anna city` · `djinn fact verify anna/city`")
 def verify(
     ctx: typer.Context,
-    key: Key,
-    category: Category = None,
+    named: Named,
+    key: Key = None,
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:
     """Note that a fact still holds; one that had expired holds again."""
     djinn = options.open_djinn(ctx)
+    category, key = _name(named, key)
     _told(djinn, djinn.facts.verify(key, category=category, agent=agent), json)
+
+
+def _name(named: str, key: str | None) -> tuple[str | None, str]:
+    """Category and key as they were given; None where the category was left out."""
+    return (named, key) if key is not None else (None, named)
 
 
 def _columns(facts: Sequence[Fact]) -> None:
