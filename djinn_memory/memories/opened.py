@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.home import Home
 from djinn_memory.models import Filters, Problem, ProgressCallback, Vault, silent
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     import apsw
@@ -79,7 +80,7 @@ class Opened:
         pending, problems = sweep(self._state, vaults)
         self.problems += problems
         if pending:
-            why = f"{pending:,} changed notes are not read yet; run `djinn index`"
+            why = f"{count(pending, 'changed note')} not read yet; run `djinn index`"
             self.problems.append(Problem("index", why))
         settle_links(self._state)
         return vaults

@@ -14,8 +14,9 @@ from djinn_memory.cli.commands.ingest import (
     StrategyName,
     chosen_strategy,
 )
-from djinn_memory.cli.output import clean, count, dim, say, talk
+from djinn_memory.cli.output import clean, dim, say, talk
 from djinn_memory.cli.parsing import App
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.filed import DocumentEntry

@@ -11,6 +11,7 @@ import typer
 from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.parsing import App
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -196,7 +197,7 @@ def list_facts(
         talk('no facts; `djinn fact set anna city "Warsaw"` makes one')
     _columns(found.facts)
     if max(found.page, found.pages) > 1:
-        talk(f"page {found.page} of {found.pages}, {found.total:,} facts")
+        talk(f"page {found.page} of {found.pages}, {count(found.total, 'fact')}")
 
 
 @app.command(epilog='Example: `djinn fact search "where does anna live"`')

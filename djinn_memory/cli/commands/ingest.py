@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from djinn_memory.cli import candidates, options, output, parsing
-from djinn_memory.cli.output import clean, count, say, talk
+from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.models import DocumentType, Strategy
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.documents.sources import Source

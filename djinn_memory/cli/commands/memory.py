@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from djinn_memory.cli import candidates, options, output, render
-from djinn_memory.cli.output import count, say, talk
+from djinn_memory.cli.output import say, talk
 from djinn_memory.cli.parsing import App
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.catalogue import Entry
