@@ -6,6 +6,7 @@ A memory that nobody used or rated scores 0.5 and is multiplied by exactly 1.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -14,6 +15,12 @@ from djinn_memory.settings import ScoringConfig
 
 NEUTRAL = 0.5
 """The score of a memory of which nothing is known."""
+
+UNLIKE = 0.3
+"""The share of words in common up to which two questions have nothing to do with each other."""
+
+ALIKE = 0.6
+"""The share of words in common from which a rating of one counts in full for the other."""
 
 _DAY = 86_400.0
 
@@ -36,6 +43,14 @@ class Record(Struct, frozen=True):
     def valuations(self) -> int:
         """How often it was rated."""
         return self.useful + self.not_useful
+
+
+class Rating(Struct, frozen=True):
+    """What was said of a memory when a question was asked."""
+
+    useful: bool
+    alike: float
+    """How like that question is to the one that is asked now, see `alike`."""
 
 
 class Score(Struct, frozen=True):
@@ -89,7 +104,48 @@ def score(record: Record, config: ScoringConfig, now: str) -> Score:
 def multiplier(adaptive: float, config: ScoringConfig) -> float:
     """By what a raw score is multiplied: 1 for a neutral memory, and for all where boost is 0."""
     base, boost = config.blend_base_factor, config.blend_boost_factor
-    return (base + boost * adaptive) / (base + boost * NEUTRAL) if boost else 1.0
+    neutral = base + boost * NEUTRAL
+    # A boost may be too small to be a number when halved.
+    return (base + boost * adaptive) / neutral if neutral else 1.0
+
+
+def alike(one: frozenset[str], other: frozenset[str]) -> float:
+    """How much a rating given to one question says about another, from 0 to 1, by their words.
+
+    Ochiai's coefficient, |A and B| / sqrt(|A| |B|), of which `UNLIKE` is 0 and `ALIKE` is 1.
+    """
+    if not one or not other:
+        return 0.0
+    common = len(one & other) / math.sqrt(len(one) * len(other))
+    return min(1.0, max(0.0, (common - UNLIKE) / (ALIKE - UNLIKE)))
+
+
+def at_question(
+    record: Record, ratings: Sequence[Rating], config: ScoringConfig, now: str
+) -> float:
+    """A memory's multiplier for one question; `ratings` are those of the record given to some.
+
+    What the others and the uses say counts whatever is asked. What these change of it counts as
+    far as the likest question of those that agree with the change: what was no help with one
+    question may be the answer to another.
+    """
+    whole = score(record, config, now).multiplier
+    useful = sum(one.useful for one in ratings)
+    bad = len(ratings) - useful
+    # Another process may have rated since the record was read.
+    rest = Record(
+        max(0, record.uses - useful),
+        max(0, record.useful - useful),
+        max(0, record.not_useful - bad),
+        record.last_used if record.uses > useful else None,
+        record.last_valued if record.valuations > len(ratings) else None,
+    )
+    apart = score(rest, config, now).multiplier
+    # A settings file may let it be 0.
+    if not ratings or not apart:
+        return whole
+    share = max((one.alike for one in ratings if one.useful == (whole >= apart)), default=0.0)
+    return float(apart * (whole / apart) ** share)
 
 
 def own_word(importance: float | None, confidence: float | None, config: ScoringConfig) -> float:

@@ -7,13 +7,24 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from djinn_memory.config import validate
 from djinn_memory.errors import ConfigError
 from djinn_memory.home import Home
-from djinn_memory.scoring import Record, blended, multiplier, own_word, pooled, score
+from djinn_memory.scoring import (
+    Rating,
+    Record,
+    alike,
+    at_question,
+    blended,
+    multiplier,
+    own_word,
+    pooled,
+    score,
+)
 from djinn_memory.settings import ScoringConfig
 from tests.conftest import Run
 
@@ -57,6 +68,19 @@ def records(draw: st.DrawFn) -> Record:
         uses, useful, not_useful,
         draw(AGES) if uses else None, draw(AGES) if useful + not_useful else None,
     )  # fmt: skip
+
+
+@st.composite
+def told(draw: st.DrawFn, nearness: st.SearchStrategy[float]) -> tuple[Record, list[Rating]]:
+    """A record, and those of its ratings that were given to questions."""
+    record = draw(records())
+    useful = draw(st.integers(0, record.useful))
+    bad = draw(st.integers(0, record.not_useful))
+    said = [Rating(one < useful, draw(nearness)) for one in range(useful + bad)]
+    return record, said
+
+
+WORDS = st.frozensets(st.sampled_from("abcdefgh"))
 
 
 # --- each statement
@@ -120,6 +144,7 @@ def test_a_use_never_demotes(record: Record, config: ScoringConfig, used: str) -
     assert score(more, config, TODAY).adaptive >= score(record, config, TODAY).adaptive
 
 
+@example(record=Record(), config=ScoringConfig(blend_base_factor=0.0, blend_boost_factor=5e-324))
 @given(record=records(), config=configs())
 def test_the_score_has_bounds_and_only_bad_ratings_lower_it(
     record: Record, config: ScoringConfig
@@ -154,10 +179,50 @@ def test_time_alone_brings_a_memory_nearer_to_neutral(
         assert then.adaptive <= now.adaptive + 1e-12
 
 
+@given(told=told(st.floats(0, 1)), config=configs())
+def test_a_question_gets_a_part_of_what_its_ratings_change(
+    told: tuple[Record, list[Rating]], config: ScoringConfig
+) -> None:
+    record, said = told
+    whole = score(record, config, TODAY).multiplier
+    apart = at_question(record, [replace(one, alike=0.0) for one in said], config, TODAY)
+    found = at_question(record, said, config, TODAY)
+    low, high = sorted((apart, whole))
+    assert low * (1 - 1e-9) <= found <= high * (1 + 1e-9)
+    assert at_question(record, [], config, TODAY) == whole
+    if len({one.useful for one in said}) == 2:
+        alikes = [replace(one, alike=1.0) for one in said]
+        assert at_question(record, alikes, config, TODAY) == pytest.approx(whole)
+
+
+def test_what_was_no_help_with_one_question_is_as_it_was_for_another() -> None:
+    record = Record(0, 0, 3, None, TODAY)
+    there, elsewhere = [Rating(False, 1.0)] * 3, [Rating(False, 0.0)] * 3
+    assert round(at_question(record, there, USUAL, TODAY), 3) == 0.947
+    assert at_question(record, elsewhere, USUAL, TODAY) == 1.0
+    # A rating of the memory by itself was given to no question.
+    assert round(at_question(record, [], USUAL, TODAY), 3) == 0.947
+
+
+def test_another_rating_than_was_known_of_is_no_error() -> None:
+    assert at_question(Record(), [Rating(True, 1.0), Rating(False, 1.0)], USUAL, TODAY) == 1.0
+
+
+def test_how_alike_two_questions_are() -> None:
+    asked = frozenset(["kettle", "water"])
+    assert alike(asked, asked) == 1.0
+    assert alike(asked, frozenset(["kettle"])) == 1.0
+    assert alike(asked, frozenset(["kettle", "price", "shop"])) == pytest.approx(0.361, abs=1e-3)
+    assert alike(asked, frozenset(["tide"])) == alike(asked, frozenset()) == 0.0
+
+
+@given(WORDS, WORDS)
+def test_likeness_has_bounds_and_no_direction(one: frozenset[str], other: frozenset[str]) -> None:
+    assert 0 <= alike(one, other) == alike(other, one) <= 1
+
+
 @given(record=records(), config=configs())
 def test_without_boost_nothing_moves(record: Record, config: ScoringConfig) -> None:
-    from msgspec.structs import replace
-
     assert score(record, replace(config, blend_boost_factor=0), TODAY).multiplier == 1.0
 
 

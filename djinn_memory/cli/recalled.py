@@ -89,6 +89,8 @@ def _numbers(one: Recollection) -> str:
     text = f"raw {weight.raw:.4f}"
     text += "".join(f" x {name} {value:.3f}" for name, value in factors.items() if value != 1)
     text += f" = {weight.score:.4f}"
+    if one.why.scored and abs(one.why.scored.multiplier - weight.multiplier) > 1e-9:
+        text += f"; x{one.why.scored.multiplier:.3f} for questions like those it was rated at"
     if weight.hops:
         text += f"; over {count(weight.hops, 'link')}"
     return text + (f"; {score(one.why.scored)}" if one.why.scored else "")

@@ -153,6 +153,7 @@ def recall(
         agent,
         pool_of(state.home),
         _ledger(state, problems),
+        query,
         datetime.now(UTC),
     )
     how = How(limit=wish.limit or settings.limit, excerpt=_ALL)

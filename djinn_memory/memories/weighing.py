@@ -9,19 +9,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from functools import cache, partial
 
 import apsw
 from msgspec import Struct
 from msgspec.structs import replace
 
+from djinn_memory import scoring
 from djinn_memory.home import SHARED, Home
 from djinn_memory.memories.reference import Reference, names, references
 from djinn_memory.models import Filters, Vault
-from djinn_memory.scoring import Record, Score, blended, own_word, pooled, score
+from djinn_memory.scoring import Rating, Record, Score, blended, own_word, pooled, score
 from djinn_memory.search.filters import condition
 from djinn_memory.search.fusion import NOISE
 from djinn_memory.search.pipeline import Candidate
 from djinn_memory.search.search import Again
+from djinn_memory.search.words_leg import content
 from djinn_memory.settings import ProfileConfig, ScoringConfig
 from djinn_memory.store.ledger import Ledger, reading
 from djinn_memory.store.sqlite import rows
@@ -39,7 +42,7 @@ class Weight(Struct, frozen=True):
     raw: float
     """The score of the search."""
     multiplier: float
-    """By what the agent used and rated."""
+    """By what the agent used and rated, as far as that says something about this question."""
     own: float
     """By the note's own importance and confidence."""
     type: float
@@ -77,6 +80,7 @@ class Weighing:
         agent: str,
         shared: str | None,
         ledger: Ledger | None,
+        question: str,
         now: datetime,
     ) -> None:
         """`shared` is the id of the vault in which all agents' ratings count, if any is."""
@@ -84,11 +88,13 @@ class Weighing:
         self._scoring = scoring
         self._agent = agent
         self._shared = shared
+        self._question = question
         self._filters = Filters()
         self._ledger = ledger
         self.now = now
         self.weights: dict[tuple[str, str], Weight] = {}
         self.scores: dict[tuple[str, str], Score] = {}
+        """What their records say, whatever is asked."""
         self.references: dict[tuple[str, str], Reference] = {}
 
     def __call__(
@@ -146,14 +152,15 @@ class Weighing:
             note = notes[one.note_id]
             place = (vaults[note.vault].name, note.path)
             self.references[place] = known[note.id]
-            if note.id in scores:
-                self.scores[place] = scores[note.id]
-            weight = self._weight(one.score, note, scores.get(note.id))
+            known_score, multiplier = scores.get(note.id, (None, 1.0))
+            if known_score:
+                self.scores[place] = known_score
+            weight = self._weight(one.score, note, multiplier)
             if weight:
                 weighed.append((one, weight))
         return weighed
 
-    def _weight(self, raw: float, note: _Note, known: Score | None) -> Weight | None:
+    def _weight(self, raw: float, note: _Note, multiplier: float) -> Weight | None:
         profile = self._profile
         kind = profile.types.get(note.type or "", profile.others)
         status = profile.status.get(note.fields.get("status", ""), 1.0)
@@ -164,7 +171,7 @@ class Weighing:
         if "importance" in fields or "confidence" in fields:
             said = [share_of(fields.get(key, "")) for key in ("importance", "confidence")]
             own = own_word(said[0], said[1], self._scoring)
-        multiplier, recency = known.multiplier if known else 1.0, self._recency(note)
+        recency = self._recency(note)
         score = blended(raw, multiplier * own * kind * status * recency)
         return Weight(raw, multiplier, own, kind, status, recency, 0, None, score)
 
@@ -191,24 +198,36 @@ class Weighing:
         known: Mapping[int, Reference],
         notes: Mapping[int, _Note],
         vaults: Mapping[int, Vault],
-    ) -> dict[int, Score]:
+    ) -> dict[int, tuple[Score, float]]:
+        """The scores of those that have one, and by what this question's result is multiplied."""
         if self._ledger is None:
             return {}
         called = names(connection, self._ledger, known)
         every = [name for some in called.values() for name in some]
         records = reading.records(self._ledger, every)
+        ratings = reading.ratings(self._ledger, list(records)) if records else {}
+        alike = cache(partial(_alike, connection, content(connection, self._question)))
         at = self.now.isoformat()
         found = {}
         for key, some in called.items():
             everybody = vaults[notes[key].vault].id == self._shared
-            mine = [
-                record
+            who = [
+                (name, agent)
                 for name in some
-                for agent, record in records.get(name, {}).items()
+                for agent in records.get(name, ())
                 if everybody or agent == self._agent
             ]
-            if mine:
-                found[key] = score(_one(mine), self._scoring, at)
+            if who:
+                record = _one([records[name][agent] for name, agent in who])
+                said = [
+                    Rating(one.useful, alike(one.question))
+                    for name, agent in who
+                    for one in ratings.get(name, {}).get(agent, ())
+                ]
+                found[key] = (
+                    score(record, self._scoring, at),
+                    scoring.at_question(record, said, self._scoring, at),
+                )
         return found
 
     def _linked(
@@ -250,6 +269,10 @@ class Weighing:
         for one, weight in weighed:
             note = notes[one.note_id]
             self.weights[vaults[note.vault].name, note.path] = weight
+
+
+def _alike(connection: apsw.Connection, asked: frozenset[str], question: str) -> float:
+    return scoring.alike(asked, content(connection, question))
 
 
 _NEAR = (

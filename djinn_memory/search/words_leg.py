@@ -198,6 +198,13 @@ def score(connection: apsw.Connection, query: WordsQuery, chunk_ids: list[int]) 
     return result
 
 
+def content(connection: apsw.Connection, text: str) -> frozenset[str]:
+    """The stems of what a question asks for; of all its words where they are stop words."""
+    asked = _asked(connection, text, _language(text, words.languages(connection)))
+    kept = [word for word, keep in asked if keep] or [word for word, _ in asked]
+    return frozenset(words.stemmed(connection, " ".join(kept)))
+
+
 @cache
 def stop_words() -> frozenset[str]:
     """English words that say nothing about what is asked for."""

@@ -139,6 +139,27 @@ def test_ratings_move_what_is_recalled_and_one_bad_one_does_not(djinn: Djinn, pu
     assert titles(Djinn(djinn.home).recall("kettle water")) == before
 
 
+def test_ratings_of_one_question_leave_another_alone(djinn: Djinn, put: Put) -> None:
+    for name in "abc":
+        put(name, f"# {name.upper()}\n\nkettle water, and the lamp of the harbour")
+    djinn.index()
+    before = titles(djinn.recall("harbour lamp"))
+    for _ in range(3):
+        found = djinn.recall("how hot is the water of a kettle")
+        wrong = titles(found).index(before[0]) + 1
+        djinn.rate("last", not_useful=[wrong])
+    other = djinn.recall("harbour lamp")
+    assert titles(other) == before
+    [rated] = [one for one in other.memories if one.title == before[0]]
+    assert rated.why.weight.multiplier == 1.0
+    assert rated.why.scored and rated.why.scored.adaptive == 0.35
+    # In other words of the same, and by itself, it counts.
+    assert titles(djinn.recall("kettle water, hot?"))[-1] == before[0]
+    for _ in range(3):
+        djinn.rate(not_useful=[before[0]])
+    assert titles(djinn.recall("harbour lamp"))[-1] == before[0]
+
+
 def test_anothers_ratings_move_nothing_unless_they_are_shared(
     home: Home, djinn: Djinn, put: Put
 ) -> None:

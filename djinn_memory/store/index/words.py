@@ -102,8 +102,13 @@ def stems(connection: apsw.Connection, word: str, languages: Sequence[str]) -> l
     """The terms under which the index may keep a word of `split`."""
     found: dict[str, None] = {}
     for form in dict.fromkeys(forms(word, languages)):
-        found.update(dict.fromkeys(_tokens(connection, "porter", ["unicode61", *_UNICODE61], form)))
+        found.update(dict.fromkeys(stemmed(connection, form)))
     return list(found)
+
+
+def stemmed(connection: apsw.Connection, text: str) -> list[str]:
+    """The words of `text` as FTS5 stems them, which is as in English."""
+    return _tokens(connection, "porter", ["unicode61", *_UNICODE61], text)
 
 
 def _tokens(connection: apsw.Connection, name: str, options: list[str], text: str) -> list[str]:

@@ -31,6 +31,13 @@ class Shown(Struct, frozen=True):
     at: str
 
 
+class Asked(Struct, frozen=True):
+    """A rating of what a question brought up."""
+
+    useful: bool
+    question: str
+
+
 class Gap(Struct, frozen=True):
     """What an agent looked for in vain."""
 
@@ -74,6 +81,20 @@ def records(ledger: Ledger, memories: Sequence[str]) -> dict[str, dict[str, Reco
         (json.dumps(list(memories)),),
     ):
         found.setdefault(memory, {})[agent] = Record(*counts)
+    return found
+
+
+def ratings(ledger: Ledger, memories: Sequence[str]) -> dict[str, dict[str, list[Asked]]]:
+    """By memory and agent: the ratings of `memories` that were given to questions."""
+    found: dict[str, dict[str, list[Asked]]] = {}
+    for memory, agent, useful, question in ledger.rows(
+        "select memory_id, agent_id, useful, (select query from memory_retrieval_log as asked "
+        "where asked.request_id = memory_valuations.request_id limit 1) as question "
+        "from memory_valuations where memory_id in (select value from json_each(?)) "
+        "and question is not null",
+        (json.dumps(list(memories)),),
+    ):
+        found.setdefault(memory, {}).setdefault(agent, []).append(Asked(bool(useful), question))
     return found
 
 
