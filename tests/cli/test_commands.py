@@ -58,6 +58,7 @@ BAD = {
     "nothing to delete": (["memory", "delete", "nothing at all", "--yes"], 4, "memory list"),
     "delete unasked": (["memory", "delete", "Chart datum"], 2, "--yes"),
     "empty query": (["memory", "search", ""], 2, "nothing to search for"),
+    "no question": (["recall", ""], 2, "give a question"),
     "no query": (["memory", "search"], 2, "--help"),
     "unknown option": (["memory", "list", "--colour", "red"], 2, "--help"),
     "unknown command": (["memory", "frobnicate"], 2, "--help"),
@@ -601,6 +602,27 @@ def bash(kept: Home, line: str) -> subprocess.CompletedProcess[str]:
         capture_output=True, text=True, env={**os.environ, "DJINN_HOME": str(kept.root)},
         check=False, stdin=subprocess.DEVNULL, timeout=120,
     )  # fmt: skip
+
+
+def test_a_warning_is_told_once(home: Home, run: Run, shared: Path) -> None:
+    Djinn(home).facts.set("lamp", "bulb", "LED")
+    shared.rmdir()
+    for command in (["fact", "get", "bulb"], ["fact", "list"], ["wake"]):
+        done = run(*command, home=home.root)
+        assert done.stderr.count("shared is gone") == 1, done
+    problems = json.loads(run("fact", "get", "bulb", "--json", home=home.root).stdout)["problems"]
+    assert len(problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [(["checkpoint"], "the text holds"), (["sleep", "--summary"], "the summary holds")],
+)
+def test_a_secret_is_where_the_user_put_it(
+    home: Home, run: Run, command: list[str], what: str
+) -> None:
+    secret = f"token {'ghp_'}abcdefghijklmnopqrstuvwxyz0123456789"
+    assert what in one_line(run(*command, secret, home=home.root), 3)
 
 
 @pytest.mark.parametrize("command", ["memory list", "memory list --json", "--version"])
