@@ -311,7 +311,8 @@ def _log(
         "profile": profile, "source": wish.source, "memories": shown,
     }  # fmt: skip
     try:
-        state.ledger.append([Event("memory.retrieved", request, data)])
+        # To answer is more than to remember the question if the power goes in this moment.
+        state.ledger.append([Event("memory.retrieved", request, data)], durable=False)
     except DjinnError as error:
         problems.append(Problem("ledger", f"{error}; this recall cannot be rated"))
         return False

@@ -104,7 +104,8 @@ def search(
     )
     spellings: tuple[str, ...] = ()
     sure = not query.asks or _confident(ranking, chosen)
-    if query.asks and not (found and sure):
+    # For whoever has them weighed the first is a find, however little it says.
+    if query.asks and not (found and (sure or weigh)):
         where, values = condition(Filters(), list(numbered))
         spellings = near_spellings(connection, " ".join(query.for_words), where, values)
     return found, bool(found) and sure, spellings

@@ -17,12 +17,12 @@ _WHY = "nothing is written by who only reads"
 class ReadLedger(Ledger):
     """The ledger, in which nothing is noted but what was asked."""
 
-    def append(self, events: Iterable[Event]) -> None:
+    def append(self, events: Iterable[Event], *, durable: bool = True) -> None:
         """As `Ledger.append`; `Unavailable` for all but the audit."""
         listed = list(events)
         if any(one.kind != AUDIT for one in listed):
             raise Unavailable(_WHY)
-        super().append(listed)
+        super().append(listed, durable=durable)
 
 
 class ReadWorking:

@@ -107,6 +107,18 @@ def test_all_or_none(ledger: Ledger, path: Path) -> None:
     assert len(ids(path)) == 1
 
 
+def test_only_what_need_not_last_is_not_waited_for(ledger: Ledger, path: Path) -> None:
+    full = [(2,)]
+    assert ledger.rows("pragma synchronous") == full
+    ledger.append([Event("a.b", "1", {})], durable=False)
+    with pytest.raises(TypeError):
+        ledger.append([Event("a.b", "2", {"not": object()})], durable=False)
+    assert ledger.rows("pragma synchronous") == full
+    other = Ledger(path)
+    assert [one.subject for one in other.latest("a")] == ["1"]
+    other.close()
+
+
 def test_a_clock_that_was_set_back_changes_no_order(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,11 +44,18 @@ class Ledger:
         with self._explained(), _held(path):
             self._connect()
 
-    def append(self, events: Iterable[Event]) -> None:
-        """Write events in order, all or none; a power cut does not undo it."""
+    def append(self, events: Iterable[Event], *, durable: bool = True) -> None:
+        """Write events in order, all or none; a power cut does not undo it.
+
+        It may undo the last ones that need not be `durable`, for which the disk is not waited for;
+        what is appended after them never outlives them.
+        """
         with self._explained(), _held(self._path):
             self._follow()
-            with transaction(self._connection):
+            with (
+                nullcontext() if durable else _unhurried(self._connection),
+                transaction(self._connection),
+            ):
                 projections.renew(self._connection, self._scoring)
                 # A clock that was set back must not put what happens now before what was then.
                 last: str = self._connection.execute("select max(id) from event").get or ""
@@ -157,3 +164,13 @@ def _held(path: Path) -> AbstractContextManager[None]:
 def _writable(path: Path) -> bool:
     # In the WAL mode who writes makes files beside it.
     return all(os.access(one, os.W_OK) for one in (path, path.parent) if one.exists())
+
+
+@contextmanager
+def _unhurried(connection: apsw.Connection) -> Iterator[None]:
+    """Commits that the disk has when it has the next one that is waited for."""
+    connection.pragma("synchronous", "normal")
+    try:
+        yield
+    finally:
+        connection.pragma("synchronous", "full")
