@@ -9,6 +9,8 @@ import signal
 import sys
 from contextlib import suppress
 
+from djinn_memory.cli import streams
+
 _EMBEDS = re.compile(
     r"(?:^| )(?:memory search|remember|recall|wake .*--task|checkpoint|sleep|fact (?:set|search))\b"
 )
@@ -23,9 +25,7 @@ def main() -> None:
     # `options.interruptible`: libraries take an exception in the middle of their import for a
     # missing part, and crash later.
     signal.signal(signal.SIGINT, _end)
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character must not end the program.
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    streams.prepare()
     # A short run makes little garbage: looking for it among a thousand new modules is 20 ms.
     gc.set_threshold(50_000, 20, 20)
     # numpy's BLAS starts a thread a core and lets it spin, for matrices that djinn does not have.
@@ -46,9 +46,12 @@ def main() -> None:
     except Exception:
         sys.excepthook(*sys.exc_info())
         code = 1
-    with suppress(OSError):
-        sys.stdout.flush()
-        sys.stderr.flush()
+    why = streams.finish()
+    if why:
+        done = "" if code else "; the command itself is done"
+        with suppress(OSError):
+            os.write(2, f"error: stdout could not be written: {why}{done}\n".encode())
+        code = code or 5
     # Everything is closed and written. To take a thousand modules and a model apart, only to end,
     # takes 45 ms, and onnxruntime aborts if it is taken apart while it still loads.
     os._exit(code)
