@@ -171,8 +171,8 @@ class Filters(Struct, frozen=True):
     where: tuple[tuple[str, str], ...] = ()
     excluded: tuple[tuple[str, str], ...] = ()
     """("tag" | "type" | "path", value) that must not hold."""
-    valid_at: str | None = None
-    """Leaves out what has expired by this time, in UTC; see `search.filters.valid`."""
+    expired: tuple[str, ...] = ()
+    """What `expires` says, folded, of what is left out; see `search.filters.valid`."""
 
 
 class LegScore(Struct, frozen=True):

@@ -62,6 +62,7 @@ class ModelServer(ThreadingHTTPServer):
         self.reply = "an answer"
         self.asked: list[Asked] = []
         self.closing = threading.Event()
+        self.going_on = threading.Event()
 
     @property
     def url(self) -> str:
@@ -74,6 +75,23 @@ class ModelServer(ThreadingHTTPServer):
         if self.well_after is not None and count > self.ill_after + self.well_after:
             return ""
         return self.mood
+
+    def hold(self, after: int = 0) -> None:
+        """Answer so many requests more, and then none until `go_on`."""
+        self.going_on.clear()
+        self.ill_after, self.mood = len(self.asked) + after, "held"
+
+    def until_held(self) -> None:
+        """Wait until somebody waits for an answer."""
+        end = time.monotonic() + 120
+        while len(self.asked) <= self.ill_after:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+    def go_on(self) -> None:
+        """Answer again, also who waits."""
+        self.ill_after, self.mood = 0, ""
+        self.going_on.set()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that give up are what this server is for."""
@@ -165,6 +183,11 @@ def _slow(self: _Handler, asked: Asked) -> None:
     self.send(200, self.good(asked))
 
 
+def _held(self: _Handler, asked: Asked) -> None:
+    self.server.going_on.wait()
+    self.send(200, self.good(asked))
+
+
 def _drip(self: _Handler, asked: Asked) -> None:
     self.drip(b"HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n" + b" " * 5000, 0.02)
 
@@ -227,6 +250,7 @@ def _echo(status: int) -> Callable[[_Handler, Asked], None]:
 
 _MOODS: dict[str, Callable[[_Handler, Asked], None]] = {
     "slow": _slow,
+    "held": _held,
     "drip": _drip,
     "drip headers": _drip_headers,
     "never": _never,
@@ -275,6 +299,7 @@ def serving(port: int = 0) -> Iterator[ModelServer]:
         yield server
     finally:
         server.closing.set()
+        server.going_on.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import gc
+# What is imported here comes before Ctrl-C is answered.
 import os
-import re
 import signal
 import sys
-from contextlib import suppress
 
-from djinn_memory.cli import streams
-
-_EMBEDS = re.compile(
+_EMBEDS = (
     r"(?:^| )(?:memory search|remember|recall|wake .*--task|checkpoint|sleep|fact (?:set|search))\b"
 )
 """Commands that need the model."""
@@ -25,6 +21,11 @@ def main() -> None:
     # `options.interruptible`: libraries take an exception in the middle of their import for a
     # missing part, and crash later.
     signal.signal(signal.SIGINT, _end)
+    import gc
+    from contextlib import suppress
+
+    from djinn_memory.cli import streams
+
     streams.prepare()
     # A short run makes little garbage: looking for it among a thousand new modules is 20 ms.
     gc.set_threshold(50_000, 20, 20)
@@ -58,14 +59,18 @@ def main() -> None:
 
 
 def _end(*_: object) -> None:
-    with suppress(OSError):
+    try:  # noqa: SIM105 - contextlib would have to be there already
         os.write(2, f"{INTERRUPTED}\n".encode())
+    except OSError:
+        pass
     os._exit(130)
 
 
 def _embeds(line: str) -> bool:
     """Whether a command line looks as if it embedded a text; a wrong guess costs only time."""
-    return bool(_EMBEDS.search(line)) and not re.search(r"--mode[ =]words|--help| -h\b", line)
+    import re
+
+    return bool(re.search(_EMBEDS, line)) and not re.search(r"--mode[ =]words|--help| -h\b", line)
 
 
 def _warm() -> None:

@@ -16,7 +16,7 @@ from djinn_memory.chunking.chunks import chunks, windows
 from djinn_memory.chunking.tokens import token_counts, token_starts
 from djinn_memory.chunking.window_text import path_at, prefix, room, window_text
 from djinn_memory.errors import DjinnError, NotFound
-from djinn_memory.indexing.scan import RACY_NS, changes
+from djinn_memory.indexing.scan import changes, seen_again
 from djinn_memory.models import (
     Chunk,
     IndexReport,
@@ -218,8 +218,9 @@ def _read_one(run: _Run, file: FileStat, moved: dict[bytes, Known]) -> Iterator[
     digest = hashlib.blake2b(data, digest_size=16).digest()
     before = run.known.get(file.path)
     if before and before.hash == digest and not run.force:
-        if before.stat != file or seen - before.seen_ns > RACY_NS:
-            yield partial(memories.touch, run.connection, before.note_id, file, seen)
+        counts = seen_again(before, file, seen)
+        if before.stat != file or before.seen_ns != counts:
+            yield partial(memories.touch, run.connection, before.note_id, file, counts)
         if before.stat.mtime_ns != file.mtime_ns:
             note = parse(file.path, data, run.vault.dialect)
             yield partial(memories.redate, run.connection, before.note_id, file, note)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import vault as disk
-from djinn_memory.notes.dates import iso_date, moment
+from djinn_memory.notes.dates import iso_date, over
 from djinn_memory.notes.facts import Past, history_of, value_of
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
@@ -156,12 +156,6 @@ def read(vault: Vault, path: str, now: datetime) -> Fact:
         path=path,
         history=tuple(history_of(body)),
     )
-
-
-def over(expires: str | None, now: datetime) -> bool:
-    """Whether a day or time is past; a day is when it is over, in UTC."""
-    until, at = iso_date(expires), moment(now)
-    return until is not None and (until <= at if "T" in until else until < at[:10])
 
 
 def by_meaning(

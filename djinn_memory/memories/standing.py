@@ -16,6 +16,7 @@ from djinn_memory.memories.recall import Recollection
 from djinn_memory.models import Filters, Vault, plane_of
 from djinn_memory.notes import body
 from djinn_memory.notes import vault as disk
+from djinn_memory.notes.dates import iso_date
 from djinn_memory.search.filters import condition, valid
 from djinn_memory.store.index.memories import vault_ids
 from djinn_memory.store.sqlite import Row, rows
@@ -240,7 +241,7 @@ class Shelf:
             path=path,
             written=created or date,
             due=due,
-            overdue=bool(due) and due[:10] < self._today,
+            overdue=(iso_date(due) or self._today)[:10] < self._today,
             text=body.text_of(disk.read(vault, path)).strip(),
             rank=self.ranks.get((vault.name, path)),
         )

@@ -80,6 +80,12 @@ def coming_date(text: str, now: datetime) -> str | None:
     return iso_date(iso) if _FORM.fullmatch(iso) else None
 
 
+def over(text: str | None, now: datetime) -> bool:
+    """Whether a day or time is past; a day is when it is over, in UTC. What is no date never is."""
+    until, at = iso_date(text), moment(now)
+    return until is not None and (until <= at if "T" in until else until < at[:10])
+
+
 def moment(now: datetime) -> str:
     """A time as front matter holds it: UTC, in seconds."""
     return f"{now.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"

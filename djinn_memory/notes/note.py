@@ -21,7 +21,10 @@ from djinn_memory.notes.plain import inline
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.text import decode
 
-_DAY = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}")
+_DAY = re.compile(r"\d+[-/.]\d+[-/.]\d+")
+
+_OTHER_DATES = ("date", "expires", "due", "last_verified")
+"""Beside those that tell when a note was made and changed."""
 
 _BRACKETS = re.compile(r"^\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]$")
 
@@ -118,7 +121,7 @@ def _date(
 
 def _no_dates(fields: dict[str, Any], rules: Rules) -> Iterator[str]:
     """What looks like a date, where a note has one, and is none."""
-    for key in dict.fromkeys((*rules.created, *rules.updated, "date")):
+    for key in dict.fromkeys((*rules.created, *rules.updated, *_OTHER_DATES)):
         written = _first(fields.get(key))
         if _DAY.match(written) and rules.moment(written) is None:
             yield f"{key}: {written[:40]} is no date"

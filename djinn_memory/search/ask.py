@@ -17,6 +17,7 @@ from djinn_memory.search.meaning import Meaning
 from djinn_memory.search.pipeline import Widen
 from djinn_memory.search.query import Query, parse
 from djinn_memory.search.search import Limits, Reorder, Weigh, search
+from djinn_memory.search.words_leg import MAX_TERMS, overlong
 from djinn_memory.store.index import memories, vectors
 from djinn_memory.store.sqlite import snapshot
 from djinn_memory.store.state import State
@@ -29,6 +30,7 @@ _NO_MODEL = Problem("embedding", "embedding.provider is none, so only words were
 _OVERTAKEN = Problem(
     "embedding", "another model took over just now, so only words were searched; search again"
 )
+_CUT = Problem("query", f"only the first {MAX_TERMS} words of it, or of a phrase, are looked for")
 
 
 class How(Struct, frozen=True):
@@ -80,6 +82,10 @@ def ask(
         problems.append(_NO_MODEL)
     if vector is None and query.asks:
         mode = "words"
+    if mode != "meaning" and overlong(
+        state.index, (*query.for_words, *query.words, *query.phrases, *query.without)
+    ):
+        problems.append(_CUT)
     with snapshot(state.index):
         if not how.expired:
             filters = valid(state.index, filters, datetime.now(UTC))

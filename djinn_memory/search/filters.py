@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from djinn_memory.models import Filters
-from djinn_memory.notes.dates import moment
+from djinn_memory.notes.dates import over
 from djinn_memory.notes.slugs import fold
+from djinn_memory.store.sqlite import rows
 
 if TYPE_CHECKING:
     import apsw
@@ -67,8 +69,12 @@ def condition(filters: Filters, vault_ids: Iterable[int]) -> Condition:
             fold(key),
             fold(value),
         )
-    if filters.valid_at:
-        add(f"memory.id not in ({_EXPIRED})", *_expired_by(filters.valid_at))
+    if filters.expired:
+        add(
+            "memory.id not in (select memory_id from field where key = 'expires' "
+            "and folded in (select value from json_each(?)))",
+            json.dumps(filters.expired),
+        )
     return " and ".join(parts), values
 
 
@@ -77,20 +83,9 @@ def valid(connection: apsw.Connection, filters: Filters, now: datetime) -> Filte
 
     A memory that expires on a day holds until the day is over, in UTC.
     """
-    at = moment(now)
-    some = connection.execute(f"select exists ({_EXPIRED})", _expired_by(at)).get
-    return replace(filters, valid_at=at) if some else filters
-
-
-_EXPIRED = (
-    "select memory_id from field where key = 'expires' and folded glob '[0-9][0-9][0-9][0-9][-/.]*'"
-    " and (replace(replace(substr(folded, 1, 10), '/', '-'), '.', '-') < ?"
-    " or (length(folded) > 10 and replace(upper(folded), ' ', 'T') <= ?))"
-)
-
-
-def _expired_by(at: str) -> tuple[str, str]:
-    return at[:10], at
+    # Not by comparing in SQL, which would need rules of its own for what is a date.
+    said = rows(connection, "select distinct folded from field where key = 'expires'")
+    return replace(filters, expired=tuple(text for (text,) in said if over(text.upper(), now)))
 
 
 def _has_tag(tag: str) -> tuple[str, str, int, str]:

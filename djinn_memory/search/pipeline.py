@@ -180,12 +180,12 @@ def _restrict(
 ) -> tuple[str, list[object]]:
     """What a chunk must satisfy, as SQL over note, memory and chunk."""
     where, values = condition(filters, vault_ids)
-    for text in query.phrases:
+    for text in dict.fromkeys(query.phrases):
         match = words_leg.phrase(connection, text)
         if match:
             where += " and chunk.id in (select rowid from words where words match ?)"
             values.append(match)
-    for text in query.without:
+    for text in dict.fromkeys(query.without):
         match = words_leg.phrase(connection, text)
         if match:
             where += (

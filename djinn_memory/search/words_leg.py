@@ -15,7 +15,10 @@ from msgspec import Struct
 from djinn_memory.store.index import words
 
 MAX_TERMS = 100
-"""Words of a query that are asked for; a pasted page is cut here."""
+"""Words of a query that are asked for, and of a phrase; a pasted page is cut here."""
+
+MAX_TIMES = 3
+"""A word asked more often counts no more: FTS5 takes the square of that time over it."""
 
 LOOKUP_TERMS = 4
 """So few words, all in one chunk, are what was asked for, whatever the scores."""
@@ -40,7 +43,7 @@ class WordsQuery(Struct, frozen=True):
     """A query as FTS5 reads it."""
 
     terms: str
-    """OR of the words; a word asked twice counts twice."""
+    """OR of the words; a word asked twice counts twice, up to `MAX_TIMES`."""
     pairs: str
     """OR of the neighbouring pairs; empty when there are none."""
     every: str
@@ -84,6 +87,7 @@ def compose(
         asked = [[(word, True) for word, _ in text] for text in asked]
     terms = [[word for word, keep in text if keep] for text in asked]
     every = [word for text in terms for word in text][:MAX_TERMS]
+    every = [word for at, word in enumerate(every) if every[:at].count(word) < MAX_TIMES]
     more = compose(connection, added) if added else None
     if not every:
         return more
@@ -167,9 +171,17 @@ def _others(
     return []
 
 
+def overlong(connection: apsw.Connection, texts: Sequence[str]) -> bool:
+    """Whether one of the texts has more words than are asked for."""
+    return any(
+        len(text) > MAX_TERMS and len(words.split(connection, _question(text))) > MAX_TERMS
+        for text in texts
+    )
+
+
 def phrase(connection: apsw.Connection, text: str) -> str | None:
     """`text` as one phrase for FTS5; None when there is no word in it."""
-    found = words.split(connection, text)
+    found = words.split(connection, text)[:MAX_TERMS]
     # Inside the phrase a run ends where it ends in the text; the last may go on there.
     if found and _tail_of_run(found, len(found) - 1):
         del found[-1]

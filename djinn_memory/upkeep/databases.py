@@ -70,9 +70,10 @@ def _unseen(path: Path) -> int:
     log = Path(f"{path}-wal")
     if not log.exists() or not log.stat().st_size:
         return 0
+    # In this order: what is written meanwhile is known then.
+    found = read(path)
     with closing(peek(path)) as connection:
         known = {key for (key,) in rows(connection, "select id from event")}
-    found = read(path)
     return len((found.events.keys() | found.lost.keys()) - known)
 
 
@@ -156,7 +157,9 @@ def _content(case: Case, connection: apsw.Connection) -> Iterator[Sign]:
 def notes(case: Case) -> Iterator[Sign]:
     """What the index knows of notes that a person should look at."""
     path = case.home.index_path
-    if not path.exists() or index_store.fault(path) or newer(path, index_store.SCHEMA):
+    if not path.exists() or index_store.fault(path):
+        return
+    if _one(path, "pragma user_version") != index_store.SCHEMA.newest:
         return
     with closing(peek(path)) as connection:
         found = [*_misread(connection), *_twins(connection)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -35,6 +36,9 @@ CHECKS: dict[str, Check] = {
     "leftovers": place.leftovers,
 }
 """In an order in which what is mended first helps what comes behind it."""
+
+AGAIN_SECONDS = 0.5
+"""Before a second look: as long as it takes to make a database."""
 
 
 class Diagnosis(Struct, frozen=True):
@@ -89,6 +93,18 @@ def _possible(home: Home, findings: list[Finding]) -> dict[str, Check]:
 
 
 def _signs(name: str, check: Check, case: Case) -> list[Sign]:
+    """What a check sees; an error only if it is still there a moment later.
+
+    Others may be at work on what is looked at.
+    """
+    signs = _seen(name, check, case)
+    if any(sign.finding.severity == "error" for sign in signs):
+        time.sleep(AGAIN_SECONDS)
+        signs = _seen(name, check, case)
+    return signs
+
+
+def _seen(name: str, check: Check, case: Case) -> list[Sign]:
     try:
         return list(check(case))
     except DjinnError as wrong:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -14,6 +15,7 @@ from djinn_memory.documents.sources import Source, sources
 from djinn_memory.documents.workers import Started
 from djinn_memory.embedding.choice import Models
 from djinn_memory.errors import DjinnError
+from djinn_memory.files import mark
 from djinn_memory.home import Home
 from djinn_memory.memories.ingest import ingest
 from djinn_memory.memories.wish import Outcome, Wish
@@ -22,7 +24,7 @@ from djinn_memory.store.state import State
 from djinn_memory.watch.heard import Heard, Notice
 
 SETTLE_SECONDS = 1.0
-"""A file that was written to within this time may be half copied."""
+"""A file that another look within this time may show otherwise may be half copied."""
 
 LOOK_SECONDS = SETTLE_SECONDS / 2
 """Between two looks at the files that are waited for."""
@@ -30,7 +32,35 @@ LOOK_SECONDS = SETTLE_SECONDS / 2
 UNFINISHED = frozenset({".part", ".partial", ".crdownload", ".download", ".tmp", ".temp", ".!ut"})
 """What browsers and copiers call a file before it is whole."""
 
-Mark = tuple[int, int]
+Mark = tuple[int, int, int]
+
+
+class Waiting:
+    """Files that somebody may still be writing. Their own times prove nothing: clocks differ."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, tuple[Mark | None, float]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._since)
+
+    def add(self, path: str) -> None:
+        """Wait for a file, if that is not done already."""
+        self._since.setdefault(path, (None, 0.0))
+
+    def ready(self, now: float, settled: Mapping[str, Mark]) -> dict[str, Mark]:
+        """Take out what looks as it did a while ago, or is nothing to ingest."""
+        ready = {}
+        for path, (before, since) in list(self._since.items()):
+            found = _mark(path)
+            if found is None or found == settled.get(path):
+                del self._since[path]
+            elif found != before:
+                self._since[path] = found, now
+            elif now - since >= SETTLE_SECONDS:
+                del self._since[path]
+                ready[path] = found
+        return ready
 
 
 class Inbox:
@@ -72,35 +102,16 @@ class Inbox:
             self._thread.join(0.5)
 
     def _run(self) -> None:
-        waiting: dict[str, tuple[Mark | None, float]] = {}
+        waiting = Waiting()
         looked = 0.0
         while not self._ending.is_set():
             with suppress(Empty):
-                path = self._offered.get(timeout=LOOK_SECONDS if waiting else None)
-                waiting.setdefault(path, (None, 0.0))
+                waiting.add(self._offered.get(timeout=LOOK_SECONDS if waiting else None))
             # Not after each: one file that is written for long must not hold up the others.
             if time.monotonic() - looked >= LOOK_SECONDS:
                 looked = time.monotonic()
-                if ready := self._ready(waiting, looked):
+                if ready := waiting.ready(looked, self._settled):
                     self._ingest(ready)
-
-    def _ready(self, waiting: dict[str, tuple[Mark | None, float]], now: float) -> dict[str, Mark]:
-        """Take out of `waiting` what is whole by now, or is nothing to ingest.
-
-        Its value is what a file was, and since when. The time that the file itself tells may be
-        that of another clock, or of another year.
-        """
-        ready = {}
-        for path, (before, since) in list(waiting.items()):
-            mark = _mark(path)
-            if mark is None or mark == self._settled.get(path):
-                del waiting[path]
-            elif mark != before:
-                waiting[path] = mark, now
-            elif now - since >= SETTLE_SECONDS:
-                del waiting[path]
-                ready[path] = mark
-        return ready
 
     def _ingest(self, ready: dict[str, Mark]) -> None:
         state = State(self._home, [])
@@ -146,9 +157,6 @@ def end_children() -> None:
 
 
 def _mark(path: str) -> Mark | None:
-    """A file's size and time; None where there is none to read."""
-    try:
-        info = Path(path).stat()
-    except OSError:
-        return None
-    return (info.st_size, info.st_mtime_ns) if Path(path).is_file() else None
+    """As `files.mark`, of what may be read."""
+    found = mark(Path(path))
+    return found if found and Path(path).is_file() else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from djinn_memory.store.index import vectors
 from tests.conftest import Run
 from tests.indexing.content import content
 from tests.indexing.vaults import fill
-from tests.processes.commands import start, wait_until
+from tests.processes.commands import HANG, start
 from tests.servers import ModelServer
 
 NOTES = 12
@@ -134,36 +134,44 @@ def test_notes_that_change_half_way_are_whole_in_both(
     assert found._index.execute(f"select count(*) from vectors_{space.number}").get == counted
 
 
-def test_who_chooses_another_model_is_not_made_to_wait(home: Home, shared: Path) -> None:
-    fill(shared, 100)
-    home.edit((("embedding", "provider"), "local"))
+def half_way(home: Home, server: ModelServer, batches: int) -> subprocess.Popen[str]:
+    """An index run that has so many batches from the server and waits for the next."""
+    to_server(home, server)
+    home.edit((("embedding", "timeout"), HANG))
+    server.hold(CALIBRATION + batches)
     process = start(home, "index", "--json")
-    assert wait_until(home, process, "select count(*) > 0 from vectors_1")
+    server.until_held()
+    return process
+
+
+def test_who_chooses_another_model_is_not_made_to_wait(
+    home: Home, shared: Path, server: ModelServer
+) -> None:
+    fill(shared, NOTES)
+    process = half_way(home, server, 1)
     other = Djinn(Home(home.root))
     other.use_model("hashing")
-    out, _ = process.communicate(timeout=60)
+    server.go_on()
+    out, _ = process.communicate(timeout=HANG)
     assert process.returncode == 1
     assert "another model was chosen meanwhile" in json.loads(out)["problems"][0]["why"]
     other.index()
     assert spaces(other) == ("hashing", None)
 
 
-def test_a_kill_costs_only_the_batch(home: Home, shared: Path) -> None:
-    fill(shared, 150, words=30)
-    Djinn(home).index()
-    home.edit((("embedding", "provider"), "local"))
-    process = start(home, "index")
-    assert wait_until(home, process, "select count(*) > 100 from vectors_2")
-    process.send_signal(signal.SIGKILL)
+def test_a_kill_costs_only_the_batch(filled: Home, server: ModelServer) -> None:
+    process = half_way(filled, server, 5)
+    process.kill()
     process.communicate()
-    left = Djinn(home)
-    assert spaces(left) == ("hashing", "minilm")
+    server.go_on()
+    left = Djinn(filled)
+    assert spaces(left) == ("hashing", "ollama")
     assert left.search("kettle").mode == "hybrid"
     made = left._index.execute("select count(*) from window where coming").get
-    assert made > 100
+    assert made >= 20
     report = left.index()
     assert report.embedded <= report.windows - made
-    assert spaces(left) == ("minilm", None)
+    assert spaces(left) == ("ollama", None)
 
 
 def test_in_the_background(filled: Home, run: Run) -> None:

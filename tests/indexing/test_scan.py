@@ -1,4 +1,6 @@
-from djinn_memory.indexing.scan import changes
+import pytest
+
+from djinn_memory.indexing.scan import RACY_NS, changes, seen_again
 from djinn_memory.notes.walk import FileStat, Listing
 from djinn_memory.store.index.memories import Known
 
@@ -16,3 +18,20 @@ def test_notes_of_a_folder_that_cannot_be_read_are_not_gone() -> None:
     assert changes(before, Listing([], unseen=["x/", ""])).gone == ()
     assert changes(before, Listing([], complete=False)).gone == ()
     assert changes(before, Listing([])).gone == tuple(before)
+
+
+NOW = 10**18
+
+
+@pytest.mark.parametrize("written", [NOW, NOW + 10**14, 2**63 - 1], ids=["now", "ahead", "never"])
+@pytest.mark.parametrize("later", [RACY_NS + 1, -(10**13)], ids=["later", "set back"])
+def test_a_second_look_proves_that_a_file_is_the_same(written: int, later: int) -> None:
+    """However its times, or the clock between the looks, are wrong."""
+    file = FileStat("a.md", 1, written, 1, 1)
+    before = Known(1, file, NOW, b"", None)
+    assert changes({"a.md": before}, Listing([file])).racy == (file,)
+    soon = Known(1, file, seen_again(before, file, NOW + RACY_NS), b"", None)
+    assert changes({"a.md": soon}, Listing([file])).racy == (file,)
+    after = Known(1, file, seen_again(soon, file, NOW + later), b"", None)
+    assert 0 < after.seen_ns < 2**63
+    assert changes({"a.md": after}, Listing([file])) == changes({}, Listing([]))

@@ -24,6 +24,7 @@ def full(home: Home) -> Djinn:
         ("late", "type: commitment\ndue: 2020-01-01", "The offer to Ada."),
         ("later", "type: commitment\ndue: 2999-01-01", "The report."),
         ("never", "type: commitment", "Some day."),
+        ("slip", "type: commitment\ndue: 2020-02-31", "The minutes."),
         ("done", "type: commitment\ndue: 2020-01-01\nstatus: Done", "The old offer."),
         ("shop", "type: project\nstatus: active", "A web shop."),
         ("past", "type: project\nstatus: archived", "An old shop."),
@@ -46,7 +47,7 @@ def test_what_holds_without_a_task(full: Djinn) -> None:
     assert found.profile
     assert found.profile.text == "I mend kettles."
     assert [(one.title, one.overdue) for one in found.commitments] == [
-        ("late", True), ("later", False), ("never", False),
+        ("late", True), ("slip", False), ("later", False), ("never", False),
     ]  # fmt: skip
     assert {one.title for one in found.projects} == {"shop", "anchor"}
     assert found.preferences[0].title == "tabs"

@@ -8,18 +8,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import apsw
 import psutil
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home import Home
-from djinn_memory.store.sqlite import load_vectors
 from tests.indexing.content import content
 
 HANG = 120
@@ -61,20 +58,6 @@ def scary(err: str) -> list[str]:
     ]
 
 
-def wait_until(home: Home, process: subprocess.Popen[str], sql: str) -> bool:
-    """Whether `sql` on the index gave something before the process ended."""
-    while process.poll() is None:
-        try:
-            connection = apsw.Connection(str(home.index_path), flags=apsw.SQLITE_OPEN_READONLY)
-            load_vectors(connection)
-            if connection.execute(sql).get:
-                return True
-        except apsw.Error:
-            pass
-        time.sleep(0.005)
-    return False
-
-
 def fresh(home: Home) -> dict[str, list[object]]:
     """What an index of the same vaults holds that is made from nothing."""
     place = Path(tempfile.mkdtemp(dir=home.root.parent))
@@ -85,6 +68,7 @@ def fresh(home: Home) -> dict[str, list[object]]:
         for name, entry in home.config.vaults.items()
     ]
     twin.edit(*changes, (("state_dir",), str(place / "state")))
+    twin.trust(twin.untrusted)
     djinn = Djinn(twin)
     djinn.index()
     djinn.close()

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from djinn_memory.notes.languages import LATIN
-from djinn_memory.search.words_leg import compose, phrase
+from djinn_memory.search.words_leg import MAX_TERMS, MAX_TIMES, compose, phrase
 from djinn_memory.store.index import words
 
 
@@ -79,3 +79,13 @@ def test_stop_words_count_only_when_there_is_nothing_else(connection: apsw.Conne
     alone = compose(connection, ("to be or not to be",))
     assert alone
     assert '"be"' in alone.terms
+
+
+def test_a_word_and_a_phrase_are_asked_for_so_often_and_so_long(
+    connection: apsw.Connection,
+) -> None:
+    connection.execute("delete from meta")
+    asked = compose(connection, ("tide " * 50 + "kettle",))
+    assert asked
+    assert asked.terms.split(" OR ") == ['"tide"'] * MAX_TIMES + ['"kettle"']
+    assert phrase(connection, "tide " * 20_000) == f'"{" ".join(["tide"] * MAX_TERMS)}"'

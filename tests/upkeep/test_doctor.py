@@ -7,8 +7,10 @@ import json
 import os
 import shutil
 import sqlite3
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -22,8 +24,9 @@ from djinn_memory.settings import EmbeddingConfig
 from djinn_memory.store.index import open_index
 from djinn_memory.store.ledger import Event, Ledger
 from djinn_memory.store.watcher import claim
+from djinn_memory.upkeep import databases
 from djinn_memory.upkeep.doctor import CHECKS, Diagnosis, examine
-from djinn_memory.upkeep.findings import Finding
+from djinn_memory.upkeep.findings import Finding, Sign, error, ok
 from tests.conftest import Run
 from tests.hostile.running import started
 from tests.indexing.content import content
@@ -439,6 +442,49 @@ def test_a_check_that_crashes_is_a_finding(well: Home, monkeypatch: pytest.Monke
     one = only(examine(well, fix=True, progress=lambda _: None))
     assert (one.severity, one.part) == ("error", "disk")
     assert one.what == "this could not be looked at (ZeroDivisionError: by nothing)"
+
+
+def test_what_is_wrong_at_a_second_look_only_is_told(
+    well: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[object] = []
+
+    def in_motion(case: object) -> Iterator[Sign]:
+        looks.append(case)
+        yield error("disk", "half made") if len(looks) == 1 else ok("disk", "made")
+
+    monkeypatch.setitem(CHECKS, "disk", in_motion)
+    assert not bad(examine(well, fix=True, progress=lambda _: None))
+    assert len(looks) == 2
+
+
+def test_an_index_that_is_being_made_is_no_error(well: Home) -> None:
+    for path in well.state.glob("index.db*"):
+        path.unlink()
+    with closing(sqlite3.connect(well.index_path)) as making:
+        making.execute("pragma user_version = 0")
+        making.execute("vacuum")
+    found = look(well)
+    assert {one.severity for one in bad(found)} <= {"hint"}
+
+
+def test_events_that_are_written_meanwhile_are_no_error(well: Home) -> None:
+    over = threading.Event()
+
+    def write() -> None:
+        ledger = Ledger(well.ledger_path)
+        while not over.is_set():
+            ledger.append([Event("a.b", "c", {"x": "y" * 300})])
+        ledger.close()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        unseen = [databases._unseen(well.ledger_path) for _ in range(8)]
+    finally:
+        over.set()
+        thread.join()
+    assert unseen == [0] * 8
 
 
 def test_what_cannot_be_mended_says_why(well: Home) -> None:

@@ -62,16 +62,22 @@ class Watching:
 
     def notes(self) -> dict[str, str]:
         """The text of each note in the index that has all its vectors, by its path."""
+        return {path: text for path, (text, lacking) in self._notes().items() if not lacking}
+
+    def words(self) -> dict[str, str]:
+        """The text of each note in the index, by its path."""
+        return {path: text for path, (text, _) in self._notes().items()}
+
+    def _notes(self) -> dict[str, tuple[str, int]]:
         with suppress(apsw.Error), closing(peek(self._index_path)) as connection:
             return {
-                path: text
+                path: (text, lacking)
                 for path, text, lacking in connection.execute(
                     "select path, group_concat(text), "
                     "(select count(*) from window where chunk_id = chunk.id and not embedded) "
                     "from note join memory on memory.note_id = note.id "
                     "join chunk on chunk.memory_id = memory.id group by note.id"
                 )
-                if not lacking
             }
         return {}
 
