@@ -122,6 +122,13 @@ def add_vault(
     return home.named((name,))[0]
 
 
+def taken_from(home: Home, vault: Vault) -> Vault | None:
+    """The vault in which a reserved one lies and that others see, but no longer this folder."""
+    outer = [one for one in home.vaults if one.root.resolve() in vault.root.parents]
+    inmost = max(outer, key=lambda one: len(one.root.resolve().parts), default=None)
+    return inmost if inmost and vault.agent not in (None, inmost.agent) else None
+
+
 def describe(home: Home, place: str, text: str | None) -> tuple[str, str]:
     """Say what a vault or a folder in it holds, or no longer with an empty text.
 

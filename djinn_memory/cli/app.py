@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from djinn_memory import __version__
-from djinn_memory.cli import completion, start
+from djinn_memory.cli import completion, parsing, start
 from djinn_memory.cli.commands import (
     agent,
     config,
@@ -43,7 +43,7 @@ _CommandLineError: type[Exception] = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
 )
 
-app = typer.Typer(
+app = parsing.App(
     name="djinn",
     help="Long-term memory for people and their AI agents, kept as plain Markdown that they own.",
     no_args_is_help=True,
@@ -68,7 +68,7 @@ def common(
     home_folder: Annotated[
         Path | None,
         typer.Option(
-            "--home", metavar="DIR",
+            "--home", metavar="DIR", parser=parsing.path,
             help="The home to use; else DJINN_HOME, the nearest folder with `.djinn/`, or ~/djinn.",
         ),
     ] = None,
@@ -146,7 +146,12 @@ def _usage(error: Exception) -> int:
         # Making the error has printed the help already.
         return 2
     hint = f"; see `{ctx.command_path} --help`" if ctx else ""
-    if type(error).__name__ == "NoSuchOption" and ctx and ctx.command.name == "search":
-        hint += ", or write -- before a query that begins with -"
+    if type(error).__name__ == "NoSuchOption" and ctx and _may_be_text(error, ctx):
+        hint += ", or write -- before a text that begins with -"
     talk(f"{typer.style('error', fg='red')}: {message.rstrip('.')}{hint}")
     return 2
+
+
+def _may_be_text(error: Any, ctx: Any) -> bool:
+    texts = any(param.param_type_name == "argument" for param in ctx.command.params)
+    return texts and not error.possibilities

@@ -96,7 +96,11 @@ keys = _of_home(_keys)
 tags = _of_home(lambda djinn, line: djinn.known("tag", agent=line.agent))
 titles = _of_home(lambda djinn, line: djinn.known("title", agent=line.agent))
 documents = _of_home(lambda djinn, line: djinn.known("document", agent=line.agent))
-facts = _of_home(lambda djinn, line: djinn.known("fact", agent=line.agent))
+facts = _of_home(
+    lambda djinn, line: (
+        name for what in ("category", "fact") for name in djinn.known(what, agent=line.agent)
+    )
+)
 fact_categories = _of_home(lambda djinn, line: djinn.known("category", agent=line.agent))
 fact_keys = _of_home(lambda djinn, line: djinn.known("key", agent=line.agent))
 _types = _of_home(lambda djinn, line: djinn.known("type", agent=line.agent))

@@ -19,6 +19,7 @@ import typer
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.parsing import is_text
 
 VARIABLE = "_DJINN_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
@@ -70,7 +71,7 @@ def complete(root: Any, words: list[str], word: str) -> list[Candidate] | None:
             said[waiting.name], waiting = one, None
         elif one == "--" and not ended:
             ended = True
-        elif one.startswith("-") and len(one) > 1 and not ended:
+        elif one.startswith("-") and len(one) > 1 and not (ended or is_text(one)):
             name, equals, value = one.partition("=")
             option = _options(command).get(name)
             if option is not None and not option.is_flag:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from djinn_memory.cli.output import clean, talk
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.documents.workers import Event
@@ -74,8 +75,8 @@ class FileLines:
         now = time.monotonic()
         if now - self._spoke.setdefault(place, now) > EVERY:
             self._spoke[place] = now
-            of = f" of {total:,}" if total else ""
-            talk(f"{clean(name)}: {done:,}{of} pages read")
+            of = f"{done:,} of " if total else ""
+            talk(f"{clean(name)}: {of}{count(total or done, 'page')} read")
 
     def _bar(self, place: str, name: str, done: int, total: int | None) -> None:
         if self._live is None:
@@ -93,7 +94,7 @@ class FileLines:
             self._live.start()
         if place not in self._tasks:
             self._tasks[place] = self._live.add_task("", total=None, name=clean(name), pages="")
-        pages = f"{done:,} of {total:,} pages" if total else ""
+        pages = f"{done:,} of {count(total, 'page')}" if total else ""
         self._live.update(self._tasks[place], completed=done, total=total, pages=pages)
 
     def _end(self, place: str) -> None:

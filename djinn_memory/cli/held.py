@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from djinn_memory.cli.output import clean, count, say
+from djinn_memory.cli.output import clean, say
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.tasks import Task

@@ -87,12 +87,6 @@ def columns(rows: Sequence[Sequence[str]], *, head: Sequence[str] = ()) -> None:
         say(typer.style(line.rstrip(), bold=True) if bold else line.rstrip())
 
 
-def count(number: int, noun: str) -> str:
-    """`1 note`, `2 notes`."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeo" else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
-
-
 class ProgressLine:
     """Shows a run's progress on stderr: a live bar for a person, a line now and then for a log."""
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from djinn_memory.cli import output
-from djinn_memory.cli.output import clean, count, dim, say, talk
+from djinn_memory.cli.output import clean, dim, say, talk
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.recall import Recalled, Recollection

@@ -11,8 +11,9 @@ from msgspec import convert
 from msgspec.structs import asdict
 
 from djinn_memory.cli import output
-from djinn_memory.cli.output import clean, count, dim, say, talk
+from djinn_memory.cli.output import clean, dim, say, talk
 from djinn_memory.models import Memory, Problem
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.catalogue import Detail, Entry, LinkEnd

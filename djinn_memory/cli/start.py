@@ -24,9 +24,9 @@ def main() -> None:
     import gc
     from contextlib import suppress
 
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character must not end the program.
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    from djinn_memory.cli import streams
+
+    streams.prepare()
     # A short run makes little garbage: looking for it among a thousand new modules is 20 ms.
     gc.set_threshold(50_000, 20, 20)
     # numpy's BLAS starts a thread a core and lets it spin, for matrices that djinn does not have.
@@ -47,9 +47,12 @@ def main() -> None:
     except Exception:
         sys.excepthook(*sys.exc_info())
         code = 1
-    with suppress(OSError):
-        sys.stdout.flush()
-        sys.stderr.flush()
+    why = streams.finish()
+    if why:
+        done = "" if code else "; the command itself is done"
+        with suppress(OSError):
+            os.write(2, f"error: stdout could not be written: {why}{done}\n".encode())
+        code = code or 5
     # Everything is closed and written. To take a thousand modules and a model apart, only to end,
     # takes 45 ms, and onnxruntime aborts if it is taken apart while it still loads.
     os._exit(code)

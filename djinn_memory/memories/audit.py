@@ -14,6 +14,7 @@ from djinn_memory.models import Problem
 from djinn_memory.secrets import mask
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.state import State
+from djinn_memory.wording import count
 
 LONGEST = 1000
 """Characters of a text that is kept. Of a longer one nothing is: `purge` takes out what it finds
@@ -85,7 +86,7 @@ def kept(value: Any, depth: int = 0, label: str = "") -> Any:
 
 def _text(text: str, label: str) -> str:
     if len(text) > LONGEST:
-        return f"({len(text):,} characters)"
+        return f"({count(len(text), 'character')})"
     # A label with a secret in it would be masked with the text, and not be found before it.
     before = f"{mask(label)}: " if len(label) <= LONGEST else ""
     said = mask(f"{before}{text}".encode("utf-8", "replace").decode())

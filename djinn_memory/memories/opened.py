@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.home import Home
 from djinn_memory.models import Filters, Problem, ProgressCallback, Vault, silent
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     import apsw
@@ -76,11 +77,12 @@ class Opened:
         from djinn_memory.indexing.refresh import settle_links, sweep
 
         vaults = self.home.scope(self.home.agent(agent), filters.vaults)
-        pending, problems = sweep(self._state, vaults)
-        self.problems += problems
+        pending, found = sweep(self._state, vaults)
         if pending:
-            why = f"{pending:,} changed notes are not read yet; run `djinn index`"
-            self.problems.append(Problem("index", why))
+            why = f"{count(pending, 'changed note')} not read yet; run `djinn index`"
+            found = [*found, Problem("index", why)]
+        # A command that looks twice meets the same twice.
+        self.problems += [one for one in found if one not in self.problems]
         settle_links(self._state)
         return vaults
 

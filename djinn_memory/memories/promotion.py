@@ -27,6 +27,7 @@ from djinn_memory.notes.text import decode
 from djinn_memory.store.sqlite import rows
 from djinn_memory.store.state import State
 from djinn_memory.store.working import Entry, forget
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.choice import Models
@@ -155,7 +156,7 @@ def _origin(value: Value) -> str:
     where = f"task {value.task}" if value.task else f"session {value.session}"
     if value.given_by:
         where = f"handed over by {value.given_by}"
-    return f"{where}, key {value.key}, used {value.uses} times"
+    return f"{where}, key {value.key}, used {count(value.uses, 'time')}"
 
 
 def _join(

@@ -122,6 +122,9 @@ def mark(
 
     if not said.strip():
         raise UsageError(f"a {kind} says what was done; give a sentence")
+    what = "the summary" if kind == "handoff" else "the text"
+    # It is in the title too, which nobody gave.
+    guard(said, what=what, settings=state.home.config.secrets, allow=allow_secret)
     problems: list[Problem] = []
     named = given(state, session)
     inside = named or _current(state, agent, problems)

@@ -12,6 +12,7 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.memories.known_facts import Indexed, read
 from djinn_memory.memories.standing import Brief, Shelf
 from djinn_memory.notes.slugs import fold
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.settings import LlmConfig
@@ -50,7 +51,7 @@ def told(facts: Sequence[Indexed], shelf: Shelf, now: datetime) -> str:
         if said:
             lines.append(f"- {ones[0].category or 'Other'}: {'; '.join(said)}")
     if len(facts) > len(surest):
-        lines.append(f"- and {len(facts) - len(surest):,} facts that are less sure")
+        lines.append(f"- and {count(len(facts) - len(surest), 'less sure fact')}")
     parts = (
         ("Facts", lines),
         ("Preferences", [_line(one) for one in shelf.preferences()]),

@@ -19,6 +19,7 @@ from djinn_memory.models import Filters, Problem
 from djinn_memory.notes.dates import moment
 from djinn_memory.search.query import plain
 from djinn_memory.store.state import State
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.choice import Models
@@ -214,4 +215,4 @@ def _suggestions(awake: Awake) -> Iterator[str]:
     if awake.request_id:
         yield f"Say what helped: `djinn rate {awake.request_id} --useful RANK,...`."
     if awake.left_out:
-        yield f"{awake.left_out} memories did not fit; give a larger --budget to see them."
+        yield f"{count(awake.left_out, 'memory')} did not fit; give a larger --budget to see all."

@@ -9,6 +9,7 @@ from pathlib import Path
 from djinn_memory.models import Dialect
 from djinn_memory.notes.dialects import definitions
 from djinn_memory.notes.links import UUID
+from djinn_memory.wording import count
 
 _FILES_LOOKED_AT = 200
 _ENTRIES_LOOKED_AT = 5_000
@@ -68,10 +69,10 @@ def _written(root: Path) -> tuple[Dialect, str] | None:
         (having(_DOTTED_TARGET), "dendron", "with links like [[shown|a.b.c]]"),
         (sum(_ends_in_definitions(text) for text in texts), "foam", "with Foam's link definitions"),
     ]
-    for count, dialect, sign in signs:
+    for number, dialect, sign in signs:
         # One stray file, pasted from elsewhere, makes no vault.
-        if count > 1 or (count and count * 4 >= len(texts)):
-            return dialect, f"{count} {'note' if count == 1 else 'notes'} {sign}"
+        if number > 1 or (number and number * 4 >= len(texts)):
+            return dialect, f"{count(number, 'note')} {sign}"
     dotted = sum(name.count(".") > 0 and " " not in name for name in names)
     if "root" in names and dotted * 2 >= len(names) - 1 and dotted:
         return "dendron", "root.md and names like a.b.c"

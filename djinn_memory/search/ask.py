@@ -130,7 +130,7 @@ def _question(text: str, filters: Filters) -> tuple[Query, Filters]:
     query = parse(text)
     filters = query.narrow(filters)
     if not query.asks and replace(filters, vaults=()) == Filters() and not query.without:
-        raise UsageError('nothing to search for; try `djinn memory search "a question"`')
+        raise UsageError("nothing to search for; give a question, or words")
     return query, filters
 
 

@@ -17,6 +17,7 @@ from djinn_memory.search.pipeline import Candidate, Widen
 from djinn_memory.search.words_leg import WordsQuery
 from djinn_memory.store.index import words
 from djinn_memory.store.sqlite import rows
+from djinn_memory.wording import count
 
 NOTES = 10
 """Notes that are taken for answers; with 8 the gain of hybrid on CACM is gone."""
@@ -60,7 +61,7 @@ def widening(mode: Mode, steps: list[Step]) -> Widen | None:
             added = words_leg.compose(connection, found) if found else None
             wider = replace(asked, added=added) if added else None
             shown = ", ".join(found) if added else "nothing"
-            what = f"added {shown} from the best {len(notes)} notes"
+            what = f"added {shown} from the best {count(len(notes), 'note')}"
         steps.append(Step("expand", what, (time.perf_counter() - began) * 1000))
         return wider
 
@@ -112,10 +113,10 @@ def _counts(connection: apsw.Connection, text: str, held: Sequence[str]) -> dict
             spoken = [language]
             dropped |= languages.stop_words(language)
     found: dict[str, Counter[str]] = {}
-    for word, count in Counter(words.split(connection, text)).items():
+    for word, times in Counter(words.split(connection, text)).items():
         if len(word) > 1 and word not in dropped and not word.isnumeric():
             for stem in words.stems(connection, word, spoken)[-1:]:
-                found.setdefault(stem, Counter())[word] = count
+                found.setdefault(stem, Counter())[word] = times
     return found
 
 

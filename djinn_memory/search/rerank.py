@@ -18,6 +18,7 @@ from djinn_memory.models import LegScore, Problem, Step
 from djinn_memory.search.pipeline import Candidate
 from djinn_memory.search.query import Query
 from djinn_memory.search.search import RERANKED, Reorder
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.cross_encoder import CrossEncoder
@@ -134,7 +135,7 @@ def _within(
         raise failed[0]
     done = list(odds)
     if len(done) < len(texts):
-        raise TimeoutError(f"{encoder.name} read {len(done)} of {len(texts)} texts")
+        raise TimeoutError(f"{encoder.name} read {len(done)} of {count(len(texts), 'text')}")
     if not all(map(math.isfinite, done)):
         raise DjinnError(f"{encoder.name} gives scores that are no numbers; try another model")
     return done

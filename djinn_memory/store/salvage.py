@@ -20,6 +20,7 @@ from djinn_memory.store.ledger.projections import rebuild
 from djinn_memory.store.pages import records
 from djinn_memory.store.sqlite import connect, rows, transaction
 from djinn_memory.store.state import aside_name
+from djinn_memory.wording import count
 
 Row = tuple[str, str, str, str, str]
 """An event as the ledger's table holds it: id, at, kind, subject, data."""
@@ -42,7 +43,7 @@ class Found(Struct):
         if not (self.events or self.lost):
             return "not one event"
         kept, all_of_them = len(self.events), len(self.events) + len(self.lost)
-        text = f"{kept:,} of {all_of_them:,} events"
+        text = f"{kept:,} of {count(all_of_them, 'event')}"
         if not self.lost:
             return text
         times = [_time(one) for one in (min(self.lost), max(self.lost))]

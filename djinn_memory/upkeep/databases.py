@@ -21,6 +21,7 @@ from djinn_memory.store.sqlite import Schema, fault, load_vectors, newer, peek, 
 from djinn_memory.store.state import set_aside
 from djinn_memory.store.working import in_sqlite
 from djinn_memory.upkeep.findings import Case, Mend, Sign, error, hint, ok, warning
+from djinn_memory.wording import count
 
 LOOK_SECONDS = 20
 """Spent at most on looking for changed notes."""
@@ -45,10 +46,10 @@ def events(case: Case) -> Iterator[Sign]:
     if wrong is None and unfinished(path):
         wrong = "waits for the end of a recovery that was interrupted"
     if wrong is None and (unseen := _unseen(path)):
-        wrong = f"is damaged ({unseen:,} events in its log are not seen any more)"
+        wrong = f"is damaged ({count(unseen, 'event')} in its log not seen any more)"
     if wrong is None:
         number = _one(path, "select count(*) from event")
-        yield ok("ledger", f"{number:,} events")
+        yield ok("ledger", f"{count(number, 'event')}")
         return
     found_events = read(path) if path.is_file() else Found({}, {})
     what = f"{path} {wrong}; can be read: {found_events}"
@@ -108,7 +109,7 @@ def working(case: Case) -> Iterator[Sign]:
         yield ok("working", "nothing is held yet")
     else:
         number = _one(path, "select count(*) from entry where expires > unixepoch('subsec')")
-        yield ok("working", f"{number:,} values are held")
+        yield ok("working", f"holds {count(number, 'value')}")
 
 
 def index(case: Case) -> Iterator[Sign]:
@@ -138,19 +139,19 @@ def _content(case: Case, connection: apsw.Connection) -> Iterator[Sign]:
         yield warning("index", what, "run `djinn index`", refresh)
     others = _others(case, connection)
     if others:
-        what = f"it holds {others:,} vaults that are none of this home any more"
+        what = f"it holds {count(others, 'vault')} not of this home any more"
         yield hint("index", what, "run `djinn index`", refresh)
     deadline = time.monotonic() + LOOK_SECONDS
     seen = stale(connection, _there(case), case.home.config.exclude, deadline)
     if seen.changed:
-        what = f"{seen.changed:,} notes are new, changed or gone since they were read"
+        what = f"{count(seen.changed, 'note')} new, changed or gone since the last reading"
         yield hint("index", what, "run `djinn index`", refresh)
     waiting = connection.execute("select count(*) from window where not embedded").get
     if waiting and case.home.config.embedding.provider != "none":
-        what = f"{waiting:,} windows have no vector yet, and are found by words only"
+        what = f"{count(waiting, 'window')} without a vector yet, found by words only"
         yield hint("index", what, "run `djinn index`", refresh)
     notes = connection.execute("select count(*) from note").get
-    yield ok("index", f"{notes:,} notes")
+    yield ok("index", f"{count(notes, 'note')}")
 
 
 def notes(case: Case) -> Iterator[Sign]:
@@ -174,7 +175,7 @@ def _misread(connection: apsw.Connection) -> Iterator[Sign]:
     for name, problem in found[:20]:
         yield warning("notes", f"{name}: {problem}", "mend the note")
     if len(found) > 20:
-        what = f"{len(found) - 20:,} more notes are not understood in part"
+        what = f"{count(len(found) - 20, 'more note')} not understood in part"
         yield warning("notes", what, "`djinn index` names them all")
 
 

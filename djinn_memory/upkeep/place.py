@@ -22,6 +22,7 @@ from djinn_memory.upkeep.findings import (
     unlinking,
     warning,
 )
+from djinn_memory.wording import count
 
 LEAST = 20_000_000
 """Bytes of disk without which even a small write may fail."""
@@ -130,7 +131,7 @@ def leftovers(case: Case) -> Iterator[Sign]:
 def _locks(folder: Path) -> Iterator[Sign]:
     stale = [one for one in sorted((folder / "locks").glob("ingest-*.lock")) if not held(one)]
     if stale:
-        what = f"{len(stale)} ended runs of ingest left their locks"
+        what = f"locks left by {count(len(stale), 'ended run')} of ingest"
         yield hint("leftovers", what, "run `djinn doctor --fix`", unlinking(stale))
 
 

@@ -6,6 +6,7 @@ from djinn_memory.embedding.choice import Models
 from djinn_memory.indexing.refresh import index
 from djinn_memory.models import ProgressCallback
 from djinn_memory.store.state import State
+from djinn_memory.wording import count
 
 
 def reindex(state: State, models: Models, progress: ProgressCallback) -> str:
@@ -15,5 +16,5 @@ def reindex(state: State, models: Models, progress: ProgressCallback) -> str:
     aside = [f"{one.what.rpartition('/')[2]} {one.why}" for one in state.problems[before:]]
     vaults = state.home.vaults
     report = index(state, models, vaults, whole=True, rebuild=False, progress=progress)
-    vectors = f"{report.embedded:,} texts embedded, {report.reused:,} from the cache"
-    return "; ".join([*aside, f"indexed {report.notes:,} notes: {vectors}"])
+    vectors = f"{count(report.embedded, 'text')} embedded, {report.reused:,} from the cache"
+    return "; ".join([*aside, f"indexed {count(report.notes, 'note')}: {vectors}"])

@@ -13,6 +13,7 @@ from djinn_memory.files import half_written
 from djinn_memory.models import Vault
 from djinn_memory.notes.walk import Listing, walk
 from djinn_memory.upkeep.findings import Case, Sign, error, hint, ok, some, told, unlinking, warning
+from djinn_memory.wording import count
 
 _CONFLICT = re.compile(
     r"""
@@ -57,7 +58,7 @@ def _vault(vault: Vault, part: str, listing: Listing) -> Iterator[Sign]:
         found.append(hint(part, what, "run `djinn doctor --fix`", unlinking(left)))
     yield from found
     if not any(one.finding.severity in ("warning", "error") for one in found):
-        yield ok(part, f"{len(listing.files):,} notes in {vault.root}")
+        yield ok(part, f"{count(len(listing.files), 'note')} in {vault.root}")
 
 
 def _folder(vault: Vault, part: str) -> Iterator[Sign]:

@@ -20,6 +20,7 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home import Home
+from djinn_memory.joining import add_agent, add_vault
 from tests.conftest import Run
 from tests.indexing.vaults import fill, with_sample
 
@@ -57,6 +58,7 @@ BAD = {
     "nothing to delete": (["memory", "delete", "nothing at all", "--yes"], 4, "memory list"),
     "delete unasked": (["memory", "delete", "Chart datum"], 2, "--yes"),
     "empty query": (["memory", "search", ""], 2, "nothing to search for"),
+    "no question": (["recall", ""], 2, "give a question"),
     "no query": (["memory", "search"], 2, "--help"),
     "unknown option": (["memory", "list", "--colour", "red"], 2, "--help"),
     "unknown command": (["memory", "frobnicate"], 2, "--help"),
@@ -89,8 +91,21 @@ def test_with_json_a_mistake_leaves_stdout_empty_too(kept: Home, run: Run, name:
     one_line(run(*command, "--json", home=kept.root), code)
 
 
+@pytest.mark.parametrize(
+    "command", [["init", ""], ["--home", "", "init"], ["vault", "add", "x", ""], ["ingest", ""]]
+)
+def test_an_empty_path_is_no_folder(home: Home, run: Run, command: list[str]) -> None:
+    assert "empty" in one_line(run(*command, home=home.root), 2)
+
+
+def test_an_empty_variable_is_not_set(run: Run, tmp_path: Path) -> None:
+    assert run("init", DJINN_HOME="").returncode == 0
+    assert (tmp_path / "djinn" / "config.yaml").is_file()
+
+
 def test_a_leading_minus_says_how_to_leave_a_word_out(kept: Home, run: Run) -> None:
-    assert " -- " in one_line(run("memory", "search", "tide", "-draft", home=kept.root), 2)
+    for command in (["memory", "search", "tide"], ["remember", "lesson", "x"], ["recall"]):
+        assert " -- " in one_line(run(*command, "-draft", home=kept.root), 2)
     assert run("memory", "search", "--", "tide", "-draft", home=kept.root).returncode == 0
     assert run("memory", "search", "tide -draft", home=kept.root).returncode == 0
 
@@ -580,17 +595,62 @@ def test_a_vault_folder_that_is_gone(home: Home, run: Run, shared: Path) -> None
     assert "gone" in done.stderr
 
 
-def test_stdout_that_is_full(kept: Home) -> None:
-    for command in (["memory", "list"], ["memory", "search", "tide", "--json"]):
-        with Path("/dev/full").open("w") as full:
-            done = subprocess.run(
-                [sys.executable, "-m", "djinn_memory", *command],
-                stdout=full, stderr=subprocess.PIPE, text=True,
-                env={**os.environ, "DJINN_HOME": str(kept.root)}, check=False,
-            )  # fmt: skip
-        assert done.returncode == 5, done
-        assert "Traceback" not in done.stderr
-        assert "No space left" in done.stderr
+def bash(kept: Home, line: str) -> subprocess.CompletedProcess[str]:
+    """A line of the shell in which `djinn` stands."""
+    return subprocess.run(
+        ["bash", "-c", line.replace("djinn", f"{sys.executable} -m djinn_memory")],
+        capture_output=True, text=True, env={**os.environ, "DJINN_HOME": str(kept.root)},
+        check=False, stdin=subprocess.DEVNULL, timeout=120,
+    )  # fmt: skip
+
+
+def test_a_warning_is_told_once(home: Home, run: Run, shared: Path) -> None:
+    Djinn(home).facts.set("lamp", "bulb", "LED")
+    shared.rmdir()
+    for command in (["fact", "get", "bulb"], ["fact", "list"], ["wake"]):
+        done = run(*command, home=home.root)
+        assert done.stderr.count("shared is gone") == 1, done
+    problems = json.loads(run("fact", "get", "bulb", "--json", home=home.root).stdout)["problems"]
+    assert len(problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [(["checkpoint"], "the text holds"), (["sleep", "--summary"], "the summary holds")],
+)
+def test_a_secret_is_where_the_user_put_it(
+    home: Home, run: Run, command: list[str], what: str
+) -> None:
+    secret = f"token {'ghp_'}abcdefghijklmnopqrstuvwxyz0123456789"
+    assert what in one_line(run(*command, secret, home=home.root), 3)
+
+
+@pytest.mark.parametrize("command", ["memory list", "memory list --json", "--version"])
+def test_stdout_that_is_full(kept: Home, command: str) -> None:
+    said = one_line(bash(kept, f"djinn {command} >/dev/full"), 5)
+    assert "stdout could not be written: No space left" in said
+    assert "the command itself is done" in said
+
+
+def test_what_cannot_be_told_is_done_all_the_same(home: Home, shared: Path) -> None:
+    (shared / "a.md").write_text("A lamp.\n")
+    told = bash(home, "djinn index >/dev/full 2>&1")
+    assert told.returncode == 5
+    assert bash(home, "djinn memory list 2>/dev/full").stdout.endswith("shared/a.md\n")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(home: Home, shared: Path, closed: str) -> None:
+    done = bash(home, f"djinn remember lesson Moles --shared {closed}")
+    assert done.returncode == 0, done
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in shared.rglob("*.md")] == ["moles.md"]
+    for file in (home.root / ".djinn").glob("*.db"):
+        assert file.read_bytes()[:16] in (b"", b"SQLite format 3\0"), file
+
+
+def test_a_server_without_streams_ends(kept: Home) -> None:
+    assert bash(kept, "djinn mcp <&- >&-").returncode == 0
 
 
 def test_version_and_help(run: Run) -> None:
@@ -626,6 +686,19 @@ def test_an_added_vault_is_searched_and_its_files_stay(
     assert run("vault", "remove", "theirs", home=home.root).returncode == 0
     assert "theirs" not in run("memory", "search", "kettle", home=home.root).stdout
     assert len(list((tmp_path / "theirs").iterdir())) == 2
+
+
+def test_a_folder_that_is_taken_from_others_is_told(home: Home, run: Run, tmp_path: Path) -> None:
+    add_agent(home, "grace")
+    (tmp_path / "notes" / "minutes" / "own").mkdir(parents=True)
+    add_vault(home, "notes", tmp_path / "notes")
+    add = ("vault", "add", "--for", "grace")
+    done = run(*add, "minutes", tmp_path / "notes/minutes", home=home.root)
+    told = "warning: minutes: lies in vault notes; only grace sees that folder from now on\n"
+    assert told in done.stderr
+    # That folder was hers already.
+    done = run(*add, "own", tmp_path / "notes/minutes/own", "--json", home=home.root)
+    assert json.loads(done.stdout)["problems"] == []
 
 
 def test_settings_from_the_environment(home: Home, run: Run, shared: Path) -> None:

@@ -48,6 +48,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Home:
     )
     djinn = Djinn(home)
     djinn.index()
+    djinn.facts.set("harbour", "depth", "4 m", shared=True)
     djinn.working.set("last line", "1204", ttl=86_400)
     djinn.working.set("branch", "main", task="deploy")
     djinn.close()
@@ -208,6 +209,8 @@ def test_values_are_those_that_the_agent_sees(kept: Home) -> None:
     assert "Hers" not in ask(kept.root, "memory", "show", "")
     assert {"recipe", "decision"} <= set(ask(kept.root, *search, "--type", ""))
     assert ask(kept.root, *search, "--tag", "upp") == ["Upper"]
+    assert ask(kept.root, "fact", "forget", "") == ["harbour", "harbour/depth"]
+    assert ask(kept.root, "fact", "verify", "harbour", "") == ["depth"]
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ RUNS = {
     "summary build": [["summary", "build"]],
     "summary set": [["summary", "set", "Anna keeps bees."]],
     "summary show": [["summary", "show"]],
-    "fact verify": [["fact", "verify", "anna/city"]],
+    "fact verify": [["fact", "verify", "anna/city"], ["fact", "verify", "anna", "city"]],
     "fact forget": [["fact", "forget", "anna/city"]],
     "memory purge": [
         ["memory", "purge", "anna/city", "--dry-run"], ["memory", "purge", "anna/city", "--yes"],

@@ -215,14 +215,14 @@ def unfinished_recovery(home: Home) -> None:
 
 
 FIXED: dict[str, tuple[Callable[[Home], object], str, str, str]] = {
-    "a new note": (lambda h: fill(h.root / "vaults/me", 3), "hint", "index", "3 notes are new"),
+    "a new note": (lambda h: fill(h.root / "vaults/me", 3), "hint", "index", "3 notes new"),
     "index: text": (lambda h: h.index_path.write_text("x" * 99), "error", "index", "damaged"),
     "index: pages": (lambda h: garbage(h.index_path), "error", "index", "is damaged"),
     "index: none": (lambda h: h.index_path.unlink(), "warning", "index", "none yet"),
     "index: vectors": (orphan_vector, "error", "index", "vectors for"),
     "index: words": (lost_words, "error", "index", "words of"),
     "index: rows": (orphan_rows, "error", "index", "belong to nothing"),
-    "index: pending": (unembedded, "hint", "index", "1 windows have no vector"),
+    "index: pending": (unembedded, "hint", "index", "1 window without a vector"),
     "index: older": (older_index, "hint", "index", "older version"),
     "index: maker": (other_maker, "warning", "index", "another version of djinn"),
     "index: vault": (other_vault, "hint", "index", "1 vaults that are none"),
@@ -280,7 +280,7 @@ def test_what_is_held_is_counted_and_a_server_asked(well: Home) -> None:
     djinn = Djinn(well)
     djinn.working.set("a", "x")
     djinn.close()
-    assert "1 values are held" in [one.what for one in look(well).findings]
+    assert "holds 1 value" in [one.what for one in look(well).findings]
     well.edit((("working_memory",), f"unix://{well.root}/none"))
     well.trust(well.untrusted)
     [found] = bad(look(well))

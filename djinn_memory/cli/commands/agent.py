@@ -8,8 +8,9 @@ import typer
 
 from djinn_memory.cli import options, output
 from djinn_memory.cli.output import say
+from djinn_memory.cli.parsing import App
 
-app = typer.Typer(help="The names that have a personal vault.", no_args_is_help=True)
+app = App(help="The names that have a personal vault.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: `djinn agent add grace`")

@@ -8,9 +8,10 @@ import typer
 
 from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import say
+from djinn_memory.cli.parsing import App
 from djinn_memory.models import Problem
 
-app = typer.Typer(help="The settings in config.yaml.", no_args_is_help=True)
+app = App(help="The settings in config.yaml.", no_args_is_help=True)
 
 User = Annotated[bool, typer.Option("--user", help="Your own settings, which hold in every home.")]
 Key = Annotated[

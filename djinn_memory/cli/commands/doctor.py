@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from djinn_memory.cli import options, output
-from djinn_memory.cli.output import clean, count, dim, say
+from djinn_memory.cli.output import clean, dim, say
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.upkeep.doctor import Diagnosis

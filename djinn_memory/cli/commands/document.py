@@ -14,7 +14,9 @@ from djinn_memory.cli.commands.ingest import (
     StrategyName,
     chosen_strategy,
 )
-from djinn_memory.cli.output import clean, count, dim, say, talk
+from djinn_memory.cli.output import clean, dim, say, talk
+from djinn_memory.cli.parsing import App
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.filed import DocumentEntry
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 WIDEST = 50
 """Characters of a file's name in a list: one long name would push all columns out of sight."""
 
-app = typer.Typer(help="Files that became notes.", no_args_is_help=True)
+app = App(help="Files that became notes.", no_args_is_help=True)
 
 Name = Annotated[
     str,

@@ -10,6 +10,8 @@ import typer
 
 from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.parsing import App
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 WIDEST = 60
 """Characters of a value in a list."""
 
-app = typer.Typer(help="What is known under a category and a key.", no_args_is_help=True)
+app = App(help="What is known under a category and a key.", no_args_is_help=True)
 
 
 class Sort(StrEnum):
@@ -45,9 +47,14 @@ Category = Annotated[
     typer.Option("--category", metavar="NAME", help="Only of this category.",
                  autocompletion=candidates.fact_categories),
 ]  # fmt: skip
-Key = Annotated[
+Named = Annotated[
     str,
-    typer.Argument(help="Its key, or category/key.", autocompletion=candidates.facts),
+    typer.Argument(metavar="[CATEGORY]", autocompletion=candidates.facts,
+                   help="Its category; not needed where one has the key, nor with category/key."),
+]  # fmt: skip
+Key = Annotated[
+    str | None,
+    typer.Argument(metavar="KEY", help="Its key.", autocompletion=candidates.fact_keys),
 ]
 
 
@@ -127,23 +134,16 @@ def _told(djinn: Djinn, done: Stated, json: bool) -> None:
 @app.command(epilog="Examples: `djinn fact get anna city` · `djinn fact get city`")
 def get(
     ctx: typer.Context,
-    category: Annotated[
-        str,
-        typer.Argument(metavar="[CATEGORY]", help="Its category; not needed where one has the key.",
-                       autocompletion=candidates.fact_categories),
-    ],
-    key: Annotated[
-        str | None,
-        typer.Argument(metavar="KEY", help="Its key.", autocompletion=candidates.fact_keys),
-    ] = None,
+    named: Named,
+    key: Key = None,
     expired: options.Expired = False,
     agent: options.Agent = None,
     json: options.Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Print the value of a fact, as it was set."""
     djinn = options.open_djinn(ctx)
-    named = (category, key) if key is not None else (None, category)
-    one = djinn.facts.get(*named, agent=agent, expired=expired)
+    category, key = _name(named, key)
+    one = djinn.facts.get(category, key, agent=agent, expired=expired)
     djinn.facts.mark_expired(agent=agent)
     if json:
         from msgspec.structs import asdict
@@ -200,7 +200,7 @@ def list_facts(
         talk('no facts; `djinn fact set anna city "Warsaw"` makes one')
     _columns(found.facts)
     if max(found.page, found.pages) > 1:
-        talk(f"page {found.page} of {found.pages}, {found.total:,} facts")
+        talk(f"page {found.page} of {found.pages}, {count(found.total, 'fact')}")
 
 
 @app.command(epilog='Example: `djinn fact search "where does anna live"`')
@@ -228,16 +228,17 @@ def search(
     _columns([one.fact for one in found])
 
 
-@app.command(epilog="Example: `djinn fact forget anna/city`")
+@app.command(epilog="Examples: `djinn fact forget anna city` · `djinn fact forget anna/city`")
 def forget(
     ctx: typer.Context,
-    key: Key,
-    category: Category = None,
+    named: Named,
+    key: Key = None,
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:
     """Move a fact to its vault's `.trash/`; `djinn memory purge` removes one for good."""
     djinn = options.open_djinn(ctx)
+    category, key = _name(named, key)
     fact, place = djinn.facts.forget(key, category=category, agent=agent)
     if json:
         from djinn_memory.cli.schemas.fact import FactForget
@@ -248,17 +249,23 @@ def forget(
         say(f"forgot {clean(f'{fact.category}/{fact.key}')}; it lies in {clean(str(place))}")
 
 
-@app.command(epilog="Example: `djinn fact verify anna/city`")
+@app.command(epilog="Examples: `djinn fact verify anna city` · `djinn fact verify anna/city`")
 def verify(
     ctx: typer.Context,
-    key: Key,
-    category: Category = None,
+    named: Named,
+    key: Key = None,
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:
     """Note that a fact still holds; one that had expired holds again."""
     djinn = options.open_djinn(ctx)
+    category, key = _name(named, key)
     _told(djinn, djinn.facts.verify(key, category=category, agent=agent), json)
+
+
+def _name(named: str, key: str | None) -> tuple[str | None, str]:
+    """Category and key as they were given; None where the category was left out."""
+    return (named, key) if key is not None else (None, named)
 
 
 def _columns(facts: Sequence[Fact]) -> None:

@@ -8,8 +8,9 @@ import typer
 
 from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.parsing import App
 
-app = typer.Typer(help="What agents looked for in vain.", no_args_is_help=True)
+app = App(help="What agents looked for in vain.", no_args_is_help=True)
 
 
 @app.command(name="list", epilog="Examples: `djinn gap list` · `djinn gap list --closed --json`")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from djinn_memory.cli import options, output
-from djinn_memory.cli.output import count, say, talk
+from djinn_memory.cli import options, output, parsing
+from djinn_memory.cli.output import say, talk
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.status import Status
@@ -30,7 +31,8 @@ def init(
     ctx: typer.Context,
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="[DIR]", help="Where; else --home, DJINN_HOME or ~/djinn."),
+        typer.Argument(metavar="[DIR]", parser=parsing.path,
+                       help="Where; else --home, DJINN_HOME or ~/djinn."),
     ] = None,
     agents: Annotated[
         list[str] | None,
@@ -192,7 +194,7 @@ def _say_embedding(found: Status) -> None:
     say(f"embedding {found.provider}{model}{answers}")
     go_on = "at work now" if found.indexing else "run `djinn index` to go on"
     if found.coming:
-        done = f"{found.coming.embedded:,} of {found.coming.windows:,} windows"
+        done = f"{found.coming.embedded:,} of {count(found.coming.windows, 'window')}"
         say(f"          {found.coming.identity} takes over when it is whole: {done}; {go_on}")
     elif not found.current:
         say(f"          {found.provider}{model} takes over when it is whole; {go_on}")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from djinn_memory.cli import candidates, options, output
-from djinn_memory.cli.output import clean, count, say, talk
+from djinn_memory.cli import candidates, options, output, parsing
+from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.models import DocumentType, Strategy
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.documents.sources import Source
@@ -60,7 +61,8 @@ def ingest(
     ctx: typer.Context,
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH...", help="Files, folders of files, or - for what is piped."),
+        typer.Argument(metavar="PATH...", parser=parsing.path,
+                       help="Files, folders of files, or - for what is piped."),
     ],
     recursive: Annotated[
         bool, typer.Option("--recursive", "-r", help="The folders in a folder too.")

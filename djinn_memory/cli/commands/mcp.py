@@ -68,7 +68,8 @@ def mcp(
 
 
 def _end_by_signal() -> None:
-    """End at once on SIGTERM, as on Ctrl-C: what a call has written is whole."""
+    """End at once, and quietly, on Ctrl-C and SIGTERM: what a call has written is whole."""
     import signal
 
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: os._exit(0))

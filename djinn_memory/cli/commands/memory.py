@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from djinn_memory.cli import candidates, options, output, render
-from djinn_memory.cli.output import count, say, talk
+from djinn_memory.cli.output import say, talk
+from djinn_memory.cli.parsing import App
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.catalogue import Entry
 
-app = typer.Typer(help="Find, read and manage what is remembered.", no_args_is_help=True)
+app = App(help="Find, read and manage what is remembered.", no_args_is_help=True)
 
 
 class Mode(StrEnum):

@@ -77,8 +77,9 @@ def rate(
     ctx: typer.Context,
     target: Annotated[
         str | None,
-        typer.Argument(help="`last`, or the id that a recall printed; without it memories are "
-                       "rated by name.", autocompletion=candidates.requests),
+        typer.Argument(help="`last`, or the id that a recall printed. Without it ranks are those "
+                       "of the last recall, and names those of any memory.",
+                       autocompletion=candidates.requests),
     ] = None,
     useful: Annotated[
         list[str] | None,

@@ -8,8 +8,10 @@ import typer
 
 from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import clean, dim, say, talk
+from djinn_memory.cli.parsing import App
+from djinn_memory.wording import count
 
-app = typer.Typer(help="What use and ratings say of memories.", no_args_is_help=True)
+app = App(help="What use and ratings say of memories.", no_args_is_help=True)
 
 
 @app.command(epilog='Examples: `djinn score show` · `djinn score show "Project: Harbourlight"`')
@@ -54,12 +56,12 @@ def show(
     for label, text in {
         "score": f"{score.adaptive:.4f} = 0.5 + 0.5 x {score.signal:.4f}, within the floor and 1",
         "factor": f"{score.multiplier:.4f} at recall",
-        "usefulness": f"{score.usefulness:.4f} of {score.usefulness_raw:.4f}, "
-        f"{score.rehabilitation:.4f} of bad ratings left",
+        "usefulness": f"{score.usefulness:.4f}; its ratings say {score.usefulness_raw:.4f}, "
+        f"bad ones still count {score.rehabilitation:.0%}",
         "recency": f"{score.recency:.4f}",
         "frequency": f"{score.frequency:.4f}",
-        "rated": f"{record.valuations} times, useful {record.useful}{last['rated']}",
-        "used": f"{record.uses} times{last['used']}",
+        "rated": f"{count(record.valuations, 'time')}, useful {record.useful}{last['rated']}",
+        "used": f"{count(record.uses, 'time')}{last['used']}",
         "own word": f"{one.own:.4f} of "
         + ", ".join(f"{key} {'-' if value is None else value}" for key, value in word.items()),
         "agents": ", ".join(one.agents),

@@ -9,12 +9,13 @@ import typer
 
 from djinn_memory.cli import options, output
 from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.parsing import App
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
     from djinn_memory.memories.summary import Written
 
-app = typer.Typer(help="The narrative summary that `djinn wake` puts first.", no_args_is_help=True)
+app = App(help="The narrative summary that `djinn wake` puts first.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: `djinn summary show`")

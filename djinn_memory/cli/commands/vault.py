@@ -7,20 +7,22 @@ from typing import Annotated, get_args
 
 import typer
 
-from djinn_memory.cli import candidates, options, output
+from djinn_memory.cli import candidates, options, output, parsing
 from djinn_memory.cli.output import say, talk
-from djinn_memory.models import Dialect
+from djinn_memory.models import Dialect, Problem
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
-app = typer.Typer(help="Folders of notes that are searched.", no_args_is_help=True)
+app = parsing.App(help="Folders of notes that are searched.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: `djinn vault add notes ~/Documents/notes --read-only`")
 def add(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="What to call it.")],
-    path: Annotated[Path, typer.Argument(help="An existing folder of Markdown notes.")],
+    path: Annotated[
+        Path, typer.Argument(help="An existing folder of Markdown notes.", parser=parsing.path)
+    ],
     read_only: Annotated[
         bool, typer.Option("--read-only", help="djinn never writes into it.")
     ] = False,
@@ -54,11 +56,15 @@ def add(
     if given is None:
         given, guessed = guess(expand(path))
     vault = joining.add_vault(home, name, path, read_only=read_only, agent=agent, dialect=given)
+    outer = joining.taken_from(home, vault)
+    why = f"lies in vault {outer.name}; only {agent} sees that folder from now on" if outer else ""
+    problems = [Problem(name, why)] if why else []
     if json:
         from djinn_memory.cli.schemas.vault import VaultAdd, shown
 
-        output.as_json(VaultAdd(shown(vault), guessed))
+        output.as_json(VaultAdd(shown(vault), guessed, problems))
         return
+    output.problems(problems)
     why = f" ({guessed})" if guessed else ""
     say(f"{vault.name}: {output.clean(str(vault.root))}, dialect {vault.dialect}{why}")
     talk("Next: `djinn index`.")

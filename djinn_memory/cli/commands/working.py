@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from djinn_memory.cli import candidates, held, options, output
-from djinn_memory.cli.output import clean, count, say, talk
+from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.parsing import App
+from djinn_memory.wording import count
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
     from djinn_memory.memories.tasks import Step
 
-app = typer.Typer(
+app = App(
     help="Values that an agent holds for minutes, and the context of its tasks.",
     no_args_is_help=True,
 )

@@ -13,6 +13,7 @@ from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults, filter
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories.recall import Recollection
 from djinn_memory.models import Problem
+from djinn_memory.wording import count
 
 
 class Recall(Struct, forbid_unknown_fields=True):
@@ -143,7 +144,11 @@ def _memory(one: Recollection) -> Memory:
 
 
 def _why(one: Recollection) -> str:
-    said = [f"{one.age} days old"] if one.age > 0 else ["of today" if not one.age else "to come"]
+    said = (
+        [f"{count(one.age, 'day')} old"]
+        if one.age > 0
+        else ["of today" if not one.age else "to come"]
+    )
     if one.why.words:
         said.append(f"says {', '.join(one.why.words[:6])}")
     said += [f"{name} {leg.part:.2f}" for name, leg in one.why.legs.items()]

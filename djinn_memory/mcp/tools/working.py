@@ -16,6 +16,7 @@ from djinn_memory.memories.tasks import Status, Step, Task, TaskEntry
 from djinn_memory.memories.values import Type, Value
 from djinn_memory.models import Problem
 from djinn_memory.settings import LONGEST_TTL
+from djinn_memory.wording import count
 
 Key = Annotated[str, Meta(min_length=1, max_length=200)]
 
@@ -126,7 +127,9 @@ def working_text(held: Held) -> str:
     lines = [held.done] if held.done else []
     lines += [_value(one) for one in held.values]
     for task in (*held.tasks, *([held.task] if held.task else [])):
-        lines.append(f"- task {task.task}: {task.status}, {task.completed} of {task.total} steps")
+        lines.append(
+            f"- task {task.task}: {task.status}, {task.completed} of {count(task.total, 'step')}"
+        )
     if held.task:
         lines += [_value(one) for one in held.task.state]
         lines += [

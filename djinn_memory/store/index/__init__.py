@@ -11,6 +11,7 @@ import apsw
 from djinn_memory.store import sqlite
 from djinn_memory.store.index import vectors
 from djinn_memory.store.sqlite import Schema, connect, load_vectors
+from djinn_memory.wording import count
 
 SCHEMA = Schema(
     Path(__file__).parent / "schema",
@@ -52,7 +53,7 @@ def _disorder(connection: apsw.Connection) -> Iterator[str]:
     counts = "select (select count(*) from chunk), (select count(*) from words_docsize)"
     [(chunks, indexed)] = sqlite.rows(connection, counts)
     if chunks != indexed:
-        yield f"it holds the words of {indexed:,} chunks and the texts of {chunks:,}"
+        yield f"it holds the words of {count(indexed, 'chunk')} and the texts of {chunks:,}"
     for space in filter(None, (vectors.serving(connection), vectors.coming(connection))):
         mark, table = ("embedded" if space.serving else "coming"), f"vectors_{space.number}"
         marked = connection.execute(f"select count(*) from window where {mark}").get
@@ -62,6 +63,6 @@ def _disorder(connection: apsw.Connection) -> Iterator[str]:
             f"left join window on window.id = window_id and {mark}",
         )[0]
         if not marked == there == held:
-            yield f"it has {held:,} vectors for {marked:,} windows"
+            yield f"it has {count(held, 'vector')} for {count(marked, 'window')}"
         # What was lost within the table is told only by reading it.
         connection.execute(f"select max(length(embedding)) from {table}").get  # noqa: B018

@@ -1,0 +1,66 @@
+"""How a command line is taken apart: which argument is text though it begins with `-`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+from typer.core import TyperCommand
+
+_TEXT = re.compile(r"-(?:\.?\d|[^=\s]*\s)")
+"""No option begins with a digit, nor has white space before its `=`."""
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+class App(typer.Typer):
+    """A tree of commands that take a Markdown list or a negative number as an argument."""
+
+    def command(self, *name: Any, **settings: Any) -> Callable[[C], C]:
+        """Register a command, as `typer.Typer.command` does."""
+        return super().command(*name, cls=Command, **settings)
+
+
+class Command(TyperCommand):
+    """A command whose arguments may begin with `-`, as `- oak` and `-5` do."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the arguments apart; those that are text are put behind a `--`."""
+        return super().parse_args(ctx, self._apart(args) if any(map(is_text, args)) else args)
+
+    def _apart(self, args: list[str]) -> list[str]:
+        takes = {
+            name: param.nargs
+            for param in self.params
+            if param.param_type_name == "option" and not getattr(param, "is_flag", False)
+            for name in param.opts
+        }
+        options, texts, rest = [], [], list(args)
+        while rest:
+            one = rest.pop(0)
+            if one == "--":
+                texts += rest
+                break
+            if is_text(one) or not one.startswith("-") or one == "-":
+                texts.append(one)
+                continue
+            # Of several letters after one dash only the last can take what follows.
+            values = takes.get(one if one.startswith("--") else f"-{one[-1]}", 0)
+            options += [one, *rest[:values]]
+            del rest[:values]
+        return [*options, "--", *texts]
+
+
+def is_text(argument: str) -> bool:
+    """Whether an argument that begins with `-` is meant as text, not as an option."""
+    return bool(_TEXT.match(argument))
+
+
+def path(text: str) -> Path:
+    """A path that was typed. An empty one is mostly a variable that is not set."""
+    if not text:
+        raise typer.BadParameter("it is empty; name a path (is the variable set?)")
+    return Path(text)

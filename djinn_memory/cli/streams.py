@@ -1,0 +1,60 @@
+"""The standard streams as a command finds them: all open, and none that stops it in the middle."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+
+class _Output(io.FileIO):
+    """A descriptor of which the first failure is kept; from then on what is written is dropped.
+
+    What a command does counts for more than what it says. A reader that has left is another thing:
+    it has what it wanted.
+    """
+
+    failure: OSError | None = None
+
+    def write(self, data: Any, /) -> int:
+        if self.failure is None:
+            try:
+                return super().write(data)
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                self.failure = error
+        return len(data)
+
+
+def prepare() -> None:
+    """Make the three streams fit to be used; to be called before any other file is opened."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            # A closed descriptor would go to the next file that is opened, a database perhaps.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+            mode = "w" if number else "r"
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+    sys.stdout, sys.stderr = _kept(sys.stdout), _kept(sys.stderr)
+
+
+def finish() -> str | None:
+    """Write what is left; why stdout could not be written, None when it was."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    failure = getattr(getattr(sys.stdout.buffer, "raw", None), "failure", None)
+    return (failure.strerror or str(failure)) if failure else None
+
+
+def _kept(stream: Any) -> io.TextIOWrapper:
+    return io.TextIOWrapper(
+        io.BufferedWriter(_Output(stream.fileno(), "w", closefd=False)),
+        encoding=stream.encoding,
+        # A terminal that cannot show a character must not end the program.
+        errors="replace",
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
