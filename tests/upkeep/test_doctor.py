@@ -225,7 +225,7 @@ FIXED: dict[str, tuple[Callable[[Home], object], str, str, str]] = {
     "index: pending": (unembedded, "hint", "index", "1 window without a vector"),
     "index: older": (older_index, "hint", "index", "older version"),
     "index: maker": (other_maker, "warning", "index", "another version of djinn"),
-    "index: vault": (other_vault, "hint", "index", "1 vaults that are none"),
+    "index: vault": (other_vault, "hint", "index", "1 vault not of this home"),
     "vectors: text": (
         lambda h: h.embeddings_path.write_text("x" * 99), "error", "vectors", "is damaged",
     ),
@@ -238,7 +238,7 @@ FIXED: dict[str, tuple[Callable[[Home], object], str, str, str]] = {
     "ledger: log": (garbage_log, "error", "ledger", "3 events in its log"),
     "ledger: unfinished": (unfinished_recovery, "error", "ledger", "recovery"),
     "locks": (
-        lambda h: old(h.state / "locks" / "ingest-1.lock"), "hint", "leftovers", "1 ended runs",
+        lambda h: old(h.state / "locks" / "ingest-1.lock"), "hint", "leftovers", "1 ended run ",
     ),
     "half a file": (
         lambda h: old(h.root / ".djinn-0123456789abcdef.tmp"), "hint", "leftovers", "a killed",
