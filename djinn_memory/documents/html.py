@@ -33,7 +33,7 @@ _ACTIVE = re.compile(
     \\(?=[!-/:-@\[-`{-~]) | [`*_]
   | \[(?=\[|\Z) | \](?=[(:\[]|\Z) | <(?=[A-Za-z/!?]|\Z)
   | ~(?=~|\Z) | %(?=%|\Z) | \$(?=\$|\Z) | (?<![^\W_]) \#
-  | ^ [-+=>] (?=\s|\Z) | (?<=^[-=]) [-=]
+  | (?P<lead> ^[ \t]*+) (?: [-+=>](?=\s|\Z) | [-=](?=[-=]) )
   | (?<!\S) \^ (?=[\w-]+\s*$)
     """
 )
@@ -89,7 +89,7 @@ def html_markdown(text: str) -> str:
 
 class _Shown(MarkdownConverter):
     def escape(self, text: str, parent_tags: Any) -> str:
-        return _ACTIVE.sub(r"\\\g<0>", text)
+        return _ACTIVE.sub(lambda one: f"{one['lead'] or ''}\\{one[0].lstrip()}", text)
 
     def convert_a(self, el: Any, text: str, parent_tags: Any) -> str:
         address = "".join(

@@ -2,7 +2,7 @@ import html
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("markdownify")
@@ -25,6 +25,8 @@ def test_marks_behind_escapes_stay_plain(text: str) -> None:
     assert re.findall(r"\w", plain(markdown)) == re.findall(r"\w", text)
 
 
+@example([("span", " ===")])
+@example([("span", "  ---")])
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(TAGS, TEXTS.map(clean)), min_size=1, max_size=3))
 def test_no_text_of_a_page_acts_in_a_note(pieces: list[tuple[str, str]]) -> None:
