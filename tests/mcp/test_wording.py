@@ -36,7 +36,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("score", {"name": "nothing"}, "`list`"),
     ("gap", {"action": "close", "gap": "gap_1"}, "`gap` with `action: list`"),
     ("gap", {"action": "report"}, "needs a description"),
-    ("search", {"query": " "}, "`search`"),
+    ("search", {"query": " "}, "nothing to search for"),
     ("search", {"query": "lamp", "vaults": ["none"]}, "known:"),
     ("read", {"name": "nothing"}, "`list`"),
     ("neighbours", {"name": "nothing"}, "`list`"),
