@@ -23,6 +23,12 @@ _BARE = 1_000
 _BARE_STEP = 100
 """Of them so many count as a token: else a chunk could hold megabytes."""
 
+_MOST_COUNTED = 20_000
+"""Texts whose counts are known: a few MB."""
+
+_counted: dict[tuple[int, int], int] = {}
+"""By a text's hash, which is of 64 bits, and its length."""
+
 
 def model_folder() -> Path:
     """The packaged all-MiniLM-L6-v2."""
@@ -75,13 +81,22 @@ def token_starts(text: str) -> array[int]:
 def token_counts(texts: Sequence[str]) -> list[int]:
     """How many tokens the model reads of each text, without the two marks around it.
 
-    A run too long for the tokenizer counts as in `token_starts`.
+    A run too long for the tokenizer counts as in `token_starts`. What was counted is known from
+    then on: who answers many questions gives the same memories again.
     """
-    found = _tokenizer().encode_batch_fast(list(texts), add_special_tokens=False)
-    return [
-        _with_long_words(text) if _UNBROKEN.search(text) else len(encoded.ids)
-        for text, encoded in zip(texts, found, strict=True)
-    ]
+    keys = [(hash(text), len(text)) for text in texts]
+    counts = {key: _counted.get(key) for key in keys}
+    new = {key: text for key, text in zip(keys, texts, strict=True) if counts[key] is None}
+    encoded = _tokenizer().encode_batch_fast(list(new.values()), add_special_tokens=False)
+    made = {
+        key: _with_long_words(text) if _UNBROKEN.search(text) else len(found.ids)
+        for (key, text), found in zip(new.items(), encoded, strict=True)
+    }
+    if len(_counted) > _MOST_COUNTED:
+        _counted.clear()
+    _counted.update(made)
+    known = counts | made
+    return [known[key] or 0 for key in keys]
 
 
 def _with_long_words(text: str) -> int:

@@ -56,6 +56,7 @@ def hit(
         (_, page, heads), window = _answer(text, window, whole, matches)
     shown_part, marks = snippet(text, window, matches)
     filename, total = document(connection, memory) if plane == "documents" else (None, None)
+    at = place(text, window, matches) if len(text) > characters else 0
     legs = {"words": candidate.words, "meaning": candidate.meaning, "rerank": candidate.rerank}
     return Hit(
         rank=rank,
@@ -74,7 +75,7 @@ def hit(
         heading=tuple(inline(heading) for heading in heads),
         snippet=shown_part,
         marks=marks,
-        excerpt=excerpt(text, window, place(text, window, matches), characters),
+        excerpt=excerpt(text, window, at, characters),
         tags=tags(connection, memory),
         created=created,
         updated=updated,
