@@ -50,7 +50,8 @@ def record(state: State, call: Call) -> Problem | None:
         "milliseconds": round(call.milliseconds, 1),
     }
     try:
-        state.ledger.append([Event("tool.called", kept(call.tool), data)])
+        # The next call waits for this one's record; what it did itself is on the disk already.
+        state.ledger.append([Event("tool.called", kept(call.tool), data)], durable=False)
     except (DjinnError, apsw.Error, OSError) as error:
         why = getattr(error, "strerror", None) or str(error)
         return Problem("ledger", f"this call is not in the audit: {why}")
