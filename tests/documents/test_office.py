@@ -268,7 +268,7 @@ def page(inner: str, head: str = "") -> bytes:
         ("<a href='x.md'>in</a> <a href='javascript:x()'>js</a> <a href='HTTP://x y'>out</a>",
          "in js [out](HTTP://x%20y)"),
         ("<a href='https://x'><h2>Head</h2></a>", "## Head"),
-        ("<!-- hidden --><p>a<br>---<br>===", "a  \n-\\--  \n=\\=="),
+        ("<!-- hidden --><p>a<br>---<br>===", "a  \n\\---  \n\\==="),
         ("<p>[<b>[x]]</b>(y)", "\\[**[x]\\]**(y)"),
         ("<ol><li>a<ul><li>b</ul><li>c</ol>", "1. a\n   * b\n2. c"),
         ("<svg><text>x</text></svg><p>a", "a"),
