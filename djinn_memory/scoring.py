@@ -127,6 +127,8 @@ def at_question(
     question may be the answer to another.
     """
     whole = score(record, config, now).multiplier
+    if not ratings:
+        return whole
     useful = sum(one.useful for one in ratings)
     bad = len(ratings) - useful
     # Another process may have rated since the record was read.
@@ -139,7 +141,7 @@ def at_question(
     )
     apart = score(rest, config, now).multiplier
     # A settings file may let it be 0.
-    if not ratings or not apart:
+    if not apart:
         return whole
     share = max((one.alike for one in ratings if one.useful == (whole >= apart)), default=0.0)
     return float(apart * (whole / apart) ** share)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from djinn_memory.memories.catalogue import Entry
 from djinn_memory.memories.reference import located, names, references
-from djinn_memory.memories.weighing import pool_of
+from djinn_memory.memories.weighing import counted, pool_of
 from djinn_memory.models import Vault
 from djinn_memory.scoring import Record, Score, own_word, pooled, score, share_of
 from djinn_memory.store.index.memories import vault_ids
@@ -57,12 +57,7 @@ def scored(state: State, entries: Sequence[Entry], agent: str) -> list[Scored]:
     found = []
     for one in entries:
         pool = state.home.named((one.vault,))[0].id == shared
-        mine = {
-            (who, name): record
-            for name in called.get(one.note_id, ())
-            for who, record in records.get(name, {}).items()
-            if pool or who == agent
-        }
+        mine = counted(records, called.get(one.note_id, ()), agent, everybody=pool)
         record = pooled(list(mine.values()))
         importance, confidence = (
             share_of(_field(state, one.note_id, key)) for key in ("importance", "confidence")
@@ -73,7 +68,7 @@ def scored(state: State, entries: Sequence[Entry], agent: str) -> list[Scored]:
                 title=one.title,
                 vault=one.vault,
                 path=one.path,
-                agents=tuple(sorted({who for who, _ in mine} | {agent})),
+                agents=tuple(sorted({who for _, who in mine} | {agent})),
                 record=record,
                 score=score(record, config, now),
                 importance=importance,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from functools import cache, partial
 
 import apsw
 from msgspec import Struct
@@ -89,6 +88,7 @@ class Weighing:
         self._agent = agent
         self._shared = shared
         self._question = question
+        self._content: dict[str, frozenset[str]] = {}
         self._filters = Filters()
         self._ledger = ledger
         self.now = now
@@ -205,23 +205,19 @@ class Weighing:
         called = names(connection, self._ledger, known)
         every = [name for some in called.values() for name in some]
         records = reading.records(self._ledger, every)
-        ratings = reading.ratings(self._ledger, list(records)) if records else {}
-        alike = cache(partial(_alike, connection, content(connection, self._question)))
+        if not records:
+            return {}
+        ratings = reading.ratings(self._ledger, list(records))
         at = self.now.isoformat()
         found = {}
         for key, some in called.items():
             everybody = vaults[notes[key].vault].id == self._shared
-            who = [
-                (name, agent)
-                for name in some
-                for agent in records.get(name, ())
-                if everybody or agent == self._agent
-            ]
-            if who:
-                record = _one([records[name][agent] for name, agent in who])
+            mine = counted(records, some, self._agent, everybody=everybody)
+            if mine:
+                record = pooled(list(mine.values()))
                 said = [
-                    Rating(one.useful, alike(one.question))
-                    for name, agent in who
+                    Rating(one.useful, self._alike(connection, one.question))
+                    for name, agent in mine
                     for one in ratings.get(name, {}).get(agent, ())
                 ]
                 found[key] = (
@@ -229,6 +225,13 @@ class Weighing:
                     scoring.at_question(record, said, self._scoring, at),
                 )
         return found
+
+    def _alike(self, connection: apsw.Connection, question: str) -> float:
+        """How like another question is to this one."""
+        for one in (self._question, question):
+            if one not in self._content:
+                self._content[one] = content(connection, one)
+        return scoring.alike(self._content[self._question], self._content[question])
 
     def _linked(
         self,
@@ -271,10 +274,6 @@ class Weighing:
             self.weights[vaults[note.vault].name, note.path] = weight
 
 
-def _alike(connection: apsw.Connection, asked: frozenset[str], question: str) -> float:
-    return scoring.alike(asked, content(connection, question))
-
-
 _NEAR = (
     "note.id in (select target_note_id from link where note_id = ? "
     "union select note_id from link where target_note_id = ?) "
@@ -315,8 +314,20 @@ def _once(candidates: Iterable[Candidate]) -> list[Candidate]:
     return list(found.values())
 
 
-def _one(records: list[Record]) -> Record:
-    return records[0] if len(records) == 1 else pooled(records)
+def counted(
+    records: Mapping[str, Mapping[str, Record]],
+    called: Iterable[str],
+    agent: str,
+    *,
+    everybody: bool,
+) -> dict[tuple[str, str], Record]:
+    """By name and agent: the records of a memory, `called` so, that count for `agent`."""
+    return {
+        (name, who): record
+        for name in called
+        for who, record in records.get(name, {}).items()
+        if everybody or who == agent
+    }
 
 
 def pool_of(home: Home) -> str | None:
