@@ -21,8 +21,8 @@ from common import home_with, machine, need_data, table
 from quality import Judged, bootstrap, judgements, ndcg, write_notes
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.joining import add_agent
-from djinn_memory.memories.recall import Recalled
+from djinn_memory.home.setup import add_agent
+from djinn_memory.memories.recall.recall import RecallResult
 
 SPLITS = 10
 TASKS = 200
@@ -41,7 +41,7 @@ class Simulated:
         self.name = name
         self.wanted = wanted
 
-    def recall(self, text: str, limit: int | None = None) -> Recalled:
+    def recall(self, text: str, limit: int | None = None) -> RecallResult:
         """A recall of a question, none of whose words is an operator."""
         plain = " ".join(re.findall(r"\w+", text))
         return self.djinn.recall(plain, limit=limit, budget=EVERYTHING, agent=self.name)
@@ -82,7 +82,7 @@ class Simulated:
         return places
 
 
-def ranked(found: Recalled) -> list[str]:
+def ranked(found: RecallResult) -> list[str]:
     """The documents of a recall, best first."""
     return [Path(one.path).stem for one in found.memories]
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from djinn_memory.home import Home
-from djinn_memory.joining import add_vault, init
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import add_vault, init
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("DJINN_TEST_DATA") or ROOT.parent / "shared" / "data")

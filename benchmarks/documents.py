@@ -18,8 +18,8 @@ import pdfplumber
 from common import PROGRAM, family_peak_mb, home_with, machine, need_data, peak_mb, table
 from fpdf import FPDF
 
-from djinn_memory.documents.document import Order, unheard
-from djinn_memory.documents.pdf import raw_pages, read_pdf
+from djinn_memory.documents.document import ReadRequest, no_progress
+from djinn_memory.documents.pdf.reader import raw_pages, read_pdf
 
 ARABIC = "docling__right_to_left_01.pdf"
 JAPANESE = "pdfminer__jo.pdf"
@@ -96,7 +96,11 @@ def speed(folder: Path) -> list[list[object]]:
         for label, work, bar in (
             ("pdfplumber", None, ""),
             ("raw_pages", lambda path=path: raw_pages(path), "10"),
-            ("read_pdf", lambda path=path: read_pdf(Order(path, path.name), unheard).pages, ""),
+            (
+                "read_pdf",
+                lambda path=path: read_pdf(ReadRequest(path, path.name), no_progress).pages,
+                "",
+            ),
         ):
             took = seconds(work) if work else base
             result.append([name, label, f"{pages / took:.0f}", f"{base / took:.1f}", bar])
@@ -131,7 +135,9 @@ def memory() -> list[list[object]]:
             began = time.perf_counter()
             peak = peak_mb([sys.executable, "-c", READER, str(path)])
             took = time.perf_counter() - began
-            text = sum(len(page) for page in read_pdf(Order(path, path.name), unheard).pages)
+            text = sum(
+                len(page) for page in read_pdf(ReadRequest(path, path.name), no_progress).pages
+            )
             size = f"{path.stat().st_size / 1e6:.1f} MB"
             result.append([pages, size, f"{text / 1e6:.1f} MB", f"{peak:.0f} MB", f"{took:.1f} s"])
     return result

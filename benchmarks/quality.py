@@ -20,9 +20,9 @@ from common import home_with, machine, need_data, table
 from djinn_memory.chunking.tokens import model_folder
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding.cross_encoder import CrossEncoder
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.models import Expand, Mode
-from djinn_memory.yamltext import scalar
+from djinn_memory.system.yaml_edit import scalar
 
 DEPTH = 200
 Rows = list[list[object]]

@@ -19,7 +19,7 @@ from common import PROGRAM, home_with, machine, need_data, table
 from mcp import Client, StdioServerParameters
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 
 NOTES = 5000
 RUNS = 200

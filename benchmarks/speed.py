@@ -16,9 +16,9 @@ from common import PROGRAM, home_with, machine, median_seconds, need_data, peak_
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding import local
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
+from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.indexing.embed import _texts
-from djinn_memory.settings import EmbeddingConfig
 from djinn_memory.store.index import open_index
 from djinn_memory.store.sqlite import rows
 

@@ -13,8 +13,8 @@ from common import machine, table
 
 from djinn_memory.embedding import embedder
 from djinn_memory.embedding.calibration import calibrate
-from djinn_memory.embedding.recipe import named_model
-from djinn_memory.settings import EmbeddingConfig, ThresholdsConfig
+from djinn_memory.embedding.spec import named_model
+from djinn_memory.home.settings import EmbeddingConfig, ThresholdsConfig
 
 PAIRS = Path(__file__).with_name("alike.tsv")
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from common import PROGRAM, home_with, machine, median_seconds, need_data, table
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.notes.frontmatter import compose
 from djinn_memory.notes.ids import new_id
 

@@ -21,7 +21,7 @@ import apsw
 import psutil
 from common import PROGRAM, ROOT, home_with, machine, median_seconds, need_data, table
 
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.store.sqlite import peek
 
 sys.path.insert(0, str(ROOT))

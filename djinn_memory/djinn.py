@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from djinn_memory import home as homes
+from djinn_memory.agent_verbs import AgentVerbs
 from djinn_memory.errors import Changed, DjinnError
-from djinn_memory.memories.verbs import Verbs
+from djinn_memory.home import home as homes
 from djinn_memory.models import (
     Expand,
     Filters,
@@ -21,19 +21,19 @@ from djinn_memory.models import (
     Vault,
     silent,
 )
-from djinn_memory.store.mending import mending, setting_aside, store_errors
+from djinn_memory.store.recovery import recovers, recovers_index, store_errors
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.catalogue import Detail, Entry, Known, Stats
-    from djinn_memory.memories.documents import Documents
-    from djinn_memory.memories.purge import Purged
-    from djinn_memory.memories.status import Status
+    from djinn_memory.memories.catalog.catalog import CatalogStats, Known, MemoryDetail, MemoryEntry
+    from djinn_memory.memories.library.verbs import Documents
     from djinn_memory.upkeep.doctor import Diagnosis
-    from djinn_memory.upkeep.maintain import Maintained
+    from djinn_memory.upkeep.maintain import MaintenanceReport
+    from djinn_memory.upkeep.purge import PurgeReport
+    from djinn_memory.upkeep.status import HomeStatus
     from djinn_memory.watch.heard import Heard, Tell
 
 
-class Djinn(Verbs):
+class Djinn(AgentVerbs):
     """One home and all that can be done with it."""
 
     @classmethod
@@ -44,11 +44,11 @@ class Djinn(Verbs):
     @cached_property
     def documents(self) -> Documents:
         """Files that became notes."""
-        from djinn_memory.memories.documents import Documents
+        from djinn_memory.memories.library.verbs import Documents
 
         return Documents(self)
 
-    @setting_aside
+    @recovers_index
     def index(self, vaults: Sequence[str] = (), *, rebuild: bool = False) -> IndexReport:
         """Bring the index up to date with all vaults, or those named; see `indexing`.
 
@@ -79,7 +79,7 @@ class Djinn(Verbs):
         """
         self.models.use(text)
 
-    @mending
+    @recovers
     def search(
         self,
         text: str,
@@ -101,13 +101,13 @@ class Djinn(Verbs):
         What has expired answers only if asked for.
         `UsageError` when there is nothing to search for, or nothing to rerank with.
         """
-        from djinn_memory.search.ask import How, ask
+        from djinn_memory.search.ask import SearchOptions, ask
 
-        how = How(mode, limit, rerank, expand, expired=expired)
+        how = SearchOptions(mode, limit, rerank, expand, expired=expired)
         chosen = self.home.agent(agent)
         return ask(self._state, self.models, text, filters or Filters(), chosen, how)
 
-    @mending
+    @recovers
     def entries(
         self,
         filters: Filters | None = None,
@@ -116,14 +116,14 @@ class Djinn(Verbs):
         limit: int = 50,
         skip: int = 0,
         expired: bool = False,
-    ) -> list[Entry]:
+    ) -> list[MemoryEntry]:
         """Memories in the vaults that `agent` sees, newest first, without the `skip` newest.
 
         Those that have expired are among them only if asked for.
         """
         from datetime import UTC, datetime
 
-        from djinn_memory.memories.catalogue import entries
+        from djinn_memory.memories.catalog.catalog import entries
         from djinn_memory.search.filters import valid
         from djinn_memory.store.sqlite import snapshot
 
@@ -134,16 +134,16 @@ class Djinn(Verbs):
                 filters = valid(self._index, filters, datetime.now(UTC))
             return entries(self._index, filters, vaults, limit, skip)
 
-    @mending
-    def show(self, name: str, *, agent: str | None = None) -> tuple[Detail, str]:
+    @recovers
+    def show(self, name: str, *, agent: str | None = None) -> tuple[MemoryDetail, str]:
         """A memory by id, path or title, and its text as it stands on the disk now.
 
         That is a use of it, as far as the ledger can be written.
         """
-        from djinn_memory.memories.catalogue import detail, find
-        from djinn_memory.memories.rating import opened
-        from djinn_memory.notes import vault as disk
-        from djinn_memory.notes.text import decode
+        from djinn_memory.memories.catalog.catalog import detail, find
+        from djinn_memory.memories.recall.rating import opened
+        from djinn_memory.notes.encoding import decode
+        from djinn_memory.notes.vault import files as disk
         from djinn_memory.store.sqlite import snapshot
 
         vaults = self._fresh_scope(agent, Filters())
@@ -154,35 +154,35 @@ class Djinn(Verbs):
         self.problems += opened(self._state, found.entry, self.home.agent(agent))
         return found, text
 
-    @mending
-    def neighbours(self, name: str, *, agent: str | None = None) -> Detail:
+    @recovers
+    def neighbours(self, name: str, *, agent: str | None = None) -> MemoryDetail:
         """The memory that `name` means, with its links both ways; it does not count as read."""
-        from djinn_memory.memories.catalogue import detail, find
+        from djinn_memory.memories.catalog.catalog import detail, find
         from djinn_memory.store.sqlite import snapshot
 
         vaults = self._fresh_scope(agent, Filters())
         with snapshot(self._index):
             return detail(self._index, find(self._index, name, vaults), vaults)
 
-    @mending
-    def find(self, name: str, *, agent: str | None = None) -> Entry:
+    @recovers
+    def find(self, name: str, *, agent: str | None = None) -> MemoryEntry:
         """The memory that `name` means, as `show` would."""
         from msgspec.structs import replace
 
-        from djinn_memory.memories.catalogue import find
+        from djinn_memory.memories.catalog.catalog import find
 
         found = find(self._index, name, self._fresh_scope(agent, Filters()))
         return replace(found, digest=self._digest(found))
 
-    @mending
-    def delete(self, entry: Entry) -> Path:
+    @recovers
+    def delete(self, entry: MemoryEntry) -> Path:
         """Move a note to its vault's `.trash/`, with its versions; returns where it lies now.
 
         Raises `Changed` when it is not what it was when `find` found it.
         """
-        from djinn_memory.indexing.refresh import take_out
-        from djinn_memory.memories.versions import versions
-        from djinn_memory.notes import vault as disk
+        from djinn_memory.indexing.refresh import remove_notes
+        from djinn_memory.memories.writing.versions import versions
+        from djinn_memory.notes.vault import files as disk
 
         vault = next(vault for vault in self.home.vaults if vault.name == entry.vault)
         with self._state.vault_lock(vault):
@@ -192,33 +192,33 @@ class Djinn(Verbs):
             place = self._trash(vault, entry)
             for path in before:
                 disk.trash(vault, path)
-        take_out(self._state, vault, [entry.path, *before])
+        remove_notes(self._state, vault, [entry.path, *before])
         return place
 
-    @mending
+    @recovers
     def purge(
         self,
         name: str,
         *,
         agent: str | None = None,
         dry_run: bool = False,
-        seen: Purged | None = None,
-    ) -> Purged:
+        seen: PurgeReport | None = None,
+    ) -> PurgeReport:
         """Remove a memory for good, with its versions, copies, vectors and what the ledger quotes.
 
         `name` may mean one in the trash. With `dry_run` only say what would go; given that answer
         as `seen`, `Refused` where something else would go by now.
         """
-        from djinn_memory.memories.purge import purge
+        from djinn_memory.upkeep.purge import purge
 
         vaults = self._fresh_scope(agent, Filters())
         return purge(self._state, vaults, name, dry_run=dry_run, seen=seen)
 
-    def _trash(self, vault: Vault, entry: Entry) -> Path:
-        from djinn_memory.notes import vault as disk
+    def _trash(self, vault: Vault, entry: MemoryEntry) -> Path:
+        from djinn_memory.notes.vault import files as disk
 
         if entry.plane == "documents":
-            from djinn_memory.memories.filed import filed, remove
+            from djinn_memory.memories.library.catalog import filed, remove
 
             # With its original and its earlier versions.
             for one in filed(self._index, [vault]):
@@ -226,11 +226,11 @@ class Djinn(Verbs):
                     return remove(one)[0]
         return disk.trash(vault, entry.path)
 
-    def _digest(self, entry: Entry) -> bytes:
+    def _digest(self, entry: MemoryEntry) -> bytes:
         """Of a note's bytes; empty where they cannot be read."""
         import hashlib
 
-        from djinn_memory.notes import vault as disk
+        from djinn_memory.notes.vault import files as disk
 
         [vault] = self.home.named((entry.vault,))
         try:
@@ -238,10 +238,10 @@ class Djinn(Verbs):
         except (OSError, DjinnError):
             return b""
 
-    @mending
-    def stats(self, filters: Filters | None = None, *, agent: str | None = None) -> Stats:
+    @recovers
+    def stats(self, filters: Filters | None = None, *, agent: str | None = None) -> CatalogStats:
         """Counts of what `agent` sees."""
-        from djinn_memory.memories.catalogue import stats
+        from djinn_memory.memories.catalog.catalog import stats
         from djinn_memory.store.sqlite import snapshot
 
         filters = filters or Filters()
@@ -249,16 +249,16 @@ class Djinn(Verbs):
         with snapshot(self._index):
             return stats(self._index, filters, vaults)
 
-    @mending
-    def status(self) -> Status:
+    @recovers
+    def status(self) -> HomeStatus:
         """The state of the home; reads only, and makes nothing that is not there."""
-        from djinn_memory.memories.status import status
+        from djinn_memory.upkeep.status import status
 
         index = self._index if self.home.index_path.exists() else None
         return status(self.home, index, self.problems)
 
-    @mending
-    def maintain(self, only: Sequence[str] = (), *, dry_run: bool = False) -> Maintained:
+    @recovers
+    def maintain(self, only: Sequence[str] = (), *, dry_run: bool = False) -> MaintenanceReport:
         """Do what a home wants done now and then, or only the tasks named.
 
         `promote` makes notes of short-term entries that were used often, `expire` marks memories
@@ -280,7 +280,7 @@ class Djinn(Verbs):
 
         For completion: quick, and makes nothing. Empty where there is no index to read.
         """
-        from djinn_memory.memories.catalogue import known
+        from djinn_memory.memories.catalog.catalog import known
         from djinn_memory.store.sqlite import peek
 
         vaults = self.home.scope(self.home.agent(agent))

@@ -268,7 +268,7 @@ class Hit(Struct, frozen=True):
     """Its rank before a cross-encoder read it; None where none did."""
 
 
-class Step(Struct, frozen=True):
+class SearchStep(Struct, frozen=True):
     """What an optional part of a search did."""
 
     name: Literal["expand", "rerank"]
@@ -300,7 +300,7 @@ class SearchResult(Struct, frozen=True):
     """How long the search took, from the opened home to the answer."""
     problems: tuple[Problem, ...]
     """What kept a part of the search from answering."""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[SearchStep, ...] = ()
     """What expansion and rerank did, where they were asked for."""
 
 

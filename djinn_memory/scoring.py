@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Annotated
 
-from msgspec import Struct
-
-from djinn_memory.settings import ScoringConfig
+from msgspec import Meta, Struct
 
 NEUTRAL = 0.5
 """The score of a memory of which nothing is known."""
@@ -20,6 +19,28 @@ UNLIKE = 0.5
 """The share of words in common up to which a rating of one question says nothing of another."""
 
 _DAY = 86_400.0
+
+Factor = Annotated[float, Meta(ge=0, le=1000)]
+Days = Annotated[float, Meta(gt=0, le=100_000)]
+
+
+class ScoringConfig(Struct, forbid_unknown_fields=True, frozen=True):
+    """How what an agent used and rated moves what it recalls; set under `scoring:`."""
+
+    min_valuations_for_signal: Annotated[int, Meta(ge=1, le=1000)] = 3
+    rehabilitation_half_life_days: Days = 90.0
+    recency_half_life_days: Days = 30.0
+    recency_floor: Annotated[float, Meta(ge=0, lt=1)] = 0.30
+    frequency_log_cap: Annotated[float, Meta(gt=1, le=1_000_000)] = 50.0
+    adaptive_score_floor: Annotated[float, Meta(ge=0, le=0.5)] = 0.35
+    blend_usefulness_weight: Factor = 0.60
+    blend_recency_weight: Factor = 0.25
+    blend_frequency_weight: Factor = 0.15
+    blend_base_factor: Factor = 0.70
+    blend_boost_factor: Factor = 0.30
+    importance_factor: Annotated[float, Meta(ge=0, lt=1)] = 0.10
+    confidence_factor: Annotated[float, Meta(ge=0, lt=1)] = 0.05
+    shared: bool = False
 
 
 class Record(Struct, frozen=True):

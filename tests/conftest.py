@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from djinn_memory.config import model_cache
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
-from djinn_memory.joining import init
+from djinn_memory.home.config import model_cache
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import init
 from tests.servers import KEY, ModelServer, serving
 
 # A busy machine is no failure: what takes how long is measured in `benchmarks/`.

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from djinn_memory.embedding.hashing import HashingEmbedder
-from djinn_memory.net import PIECE
+from djinn_memory.system.http_client import PIECE
 
 EMBED_PATHS = {"/api/embed": "ollama", "/v1/embeddings": "openai"}
 CHAT_PATHS = {"/v1/chat/completions": "openai", "/v1/messages": "anthropic"}

@@ -8,7 +8,7 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Unavailable
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from tests.indexing.vaults import fill
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from djinn_memory.config import model_cache
+from djinn_memory.home.config import model_cache
 
 _CALLS = ("connect", "sendto", "sendmsg", "sendmmsg")
 _TOLD = re.compile(r"sa_family=AF_INET6?\b.*", re.ASCII)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from djinn_memory.config import model_cache
+from djinn_memory.home.config import model_cache
 from tests.embedding.tiny import tiny_model
 from tests.servers import serving
 

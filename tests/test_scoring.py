@@ -11,12 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from djinn_memory.config import validate
 from djinn_memory.errors import ConfigError
-from djinn_memory.home import Home
+from djinn_memory.home.config import validate
+from djinn_memory.home.home import Home
 from djinn_memory.scoring import (
     Rating,
     Record,
+    ScoringConfig,
     alike,
     at_question,
     blended,
@@ -25,7 +26,6 @@ from djinn_memory.scoring import (
     pooled,
     score,
 )
-from djinn_memory.settings import ScoringConfig
 from tests.conftest import Run
 
 USUAL = ScoringConfig()

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from djinn_memory.settings import HOME_ONLY, Config, ProfileConfig, VaultConfig
+from djinn_memory.home.settings import HOME_ONLY, Config, ProfileConfig, VaultConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = f"""# Settings

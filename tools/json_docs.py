@@ -15,8 +15,8 @@ from typing import Any
 import config_docs
 import msgspec
 
-from djinn_memory import settings
 from djinn_memory.cli.schemas import outputs
+from djinn_memory.home import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from djinn_memory.chunking.blocks import Span, size
 from djinn_memory.chunking.edges import skip
+from djinn_memory.languages.scripts import UNSPACED
 from djinn_memory.models import Section
-from djinn_memory.notes.scripts import UNSPACED
 
 Break = Literal["heading", "paragraph", "line", "sentence", "word"]
 

@@ -12,7 +12,7 @@ from djinn_memory.chunking.lines import Lines
 from djinn_memory.chunking.outline import items
 from djinn_memory.chunking.sections import sections
 from djinn_memory.models import Chunk, Section
-from djinn_memory.notes.markup import code_blocks
+from djinn_memory.notes.markdown.markup import code_blocks
 
 VERSION = 3
 """Raised when the same note would be cut differently: an index made by another is made anew."""

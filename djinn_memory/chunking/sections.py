@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from djinn_memory.models import Section
-from djinn_memory.notes.headings import headings
-from djinn_memory.notes.plain import inline
+from djinn_memory.notes.markdown.headings import headings
+from djinn_memory.notes.markdown.plain_text import inline
 
 MAX_SECTIONS = 20_000
 """Headings beyond are text like any other: a section is a chunk at least, and a chunk costs more

@@ -16,8 +16,8 @@ from djinn_memory.chunking.lines import Lines
 from djinn_memory.chunking.sections import sections
 from djinn_memory.errors import UsageError
 from djinn_memory.models import Chunk, Part, Strategy
-from djinn_memory.notes.markup import code_blocks
-from djinn_memory.notes.pages import Page
+from djinn_memory.notes.markdown.markup import code_blocks
+from djinn_memory.notes.pages import MarkedPage
 
 _SHARE = 20
 """An adaptive chunk is one 20th of the context window, so that twenty fit a prompt."""
@@ -73,7 +73,7 @@ def plan(
 
 
 def cut(
-    text: str, body: int, tokens: Sequence[int], pages: Sequence[Page], plan: Plan
+    text: str, body: int, tokens: Sequence[int], pages: Sequence[MarkedPage], plan: Plan
 ) -> list[Chunk]:
     """The chunks of a document in order, at least one; together they hold all text behind `body`.
 

@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from djinn_memory.chunking.chunks import WINDOW_TOKENS
 from djinn_memory.chunking.tokens import token_starts
-from djinn_memory.notes.plain import plain
+from djinn_memory.notes.markdown.plain_text import plain
 
 PREFIX_TOKENS = 60
 """A title may be a paragraph; the text itself keeps two thirds of the window at least."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
 
 
-class Line(NamedTuple):
+class CompletionLine(NamedTuple):
     """What a command line says before the word that is completed."""
 
     home: Path | None = None
@@ -32,12 +32,12 @@ class Line(NamedTuple):
 Source: TypeAlias = Callable[[typer.Context], list[str]]
 
 
-def _of_home(what: Callable[[Djinn, Line], Iterable[str]]) -> Source:
+def _of_home(what: Callable[[Djinn, CompletionLine], Iterable[str]]) -> Source:
     def source(ctx: typer.Context) -> list[str]:
         from djinn_memory.djinn import Djinn
         from djinn_memory.errors import DjinnError
 
-        line: Line = ctx.obj
+        line: CompletionLine = ctx.obj
         try:
             with closing(Djinn.open(line.home)) as djinn:
                 return list(what(djinn, line))
@@ -47,19 +47,19 @@ def _of_home(what: Callable[[Djinn, Line], Iterable[str]]) -> Source:
     return source
 
 
-def _vaults(djinn: Djinn, line: Line) -> Iterable[str]:
+def _vaults(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
     home = djinn.home
     seen = home.scope(home.agent(line.agent)) if line.scoped else home.vaults
     return [vault.name for vault in seen]
 
 
-def _added(djinn: Djinn, line: Line) -> Iterable[str]:
-    from djinn_memory.home import SHARED
+def _added(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
+    from djinn_memory.home.home import SHARED
 
     return [v.name for v in djinn.home.vaults if v.name not in (SHARED, v.agent)]
 
 
-def _folders(djinn: Djinn, line: Line) -> Iterable[str]:
+def _folders(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
     """Vaults, or the folders beside the one that is being typed."""
     name, slash, typed = line.word.partition("/")
     if not slash:
@@ -75,8 +75,8 @@ def _folders(djinn: Djinn, line: Line) -> Iterable[str]:
     ]
 
 
-def _keys(djinn: Djinn, line: Line) -> Iterable[str]:
-    from djinn_memory.config import as_data
+def _keys(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
+    from djinn_memory.home.config import as_data
 
     def walk(node: object, path: str) -> Iterable[str]:
         if path:
@@ -106,7 +106,7 @@ fact_keys = _of_home(lambda djinn, line: djinn.known("key", agent=line.agent))
 _types = _of_home(lambda djinn, line: djinn.known("type", agent=line.agent))
 
 
-def _working_keys(djinn: Djinn, line: Line) -> Iterable[str]:
+def _working_keys(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
     return {one.key for one in djinn.working.list(agent=line.agent, every=True)}
 
 
@@ -123,12 +123,12 @@ def types(ctx: typer.Context) -> list[str]:
 
 def fact_sources(ctx: typer.Context) -> list[str]:
     """The sources of facts for which it is known how sure they are."""
-    from djinn_memory.memories.fact_notes import SURE
+    from djinn_memory.memories.facts.writer import SURE
 
     return list(SURE)
 
 
-def _models(djinn: Djinn, line: Line) -> Iterable[str]:
+def _models(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
     from djinn_memory.chunking.plans import CONTEXTS
 
     return [*CONTEXTS, *djinn.home.config.documents.model_contexts]
@@ -144,7 +144,7 @@ def chores() -> list[str]:
     return list(TASKS)
 
 
-def _gaps(djinn: Djinn, line: Line) -> Iterable[str]:
+def _gaps(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
     from djinn_memory.store.ledger.reading import open_gaps
 
     return open_gaps(djinn.home.ledger_path, djinn.home.agent(line.agent))

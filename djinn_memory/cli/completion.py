@@ -101,9 +101,9 @@ def complete(root: Any, words: list[str], word: str) -> list[Candidate] | None:
     return []
 
 
-def _line(command: Any, said: dict[str, str], word: str) -> candidates.Line:
+def _line(command: Any, said: dict[str, str], word: str) -> candidates.CompletionLine:
     home = said.get("home_folder")
-    return candidates.Line(
+    return candidates.CompletionLine(
         home=Path(home).expanduser() if home else None,
         agent=said.get("agent"),
         scoped=any(param.name == "agent" for param in command.params),
@@ -122,7 +122,7 @@ def _flags(command: Any) -> list[Candidate]:
     return [*found, ("--help", "Show this message and exit.")]
 
 
-def _values(root: Any, param: Any, line: candidates.Line) -> list[Candidate] | None:
+def _values(root: Any, param: Any, line: candidates.CompletionLine) -> list[Candidate] | None:
     if param.type.name in ("path", "directory", "file"):
         return None
     with root.make_context("djinn", [], resilient_parsing=True) as ctx:
@@ -135,7 +135,7 @@ def _first(text: str | None) -> str:
     return " ".join((text or "").partition("\n\n")[0].split())
 
 
-class Typed(NamedTuple):
+class TypedLine(NamedTuple):
     """A line of bash as far as it is typed."""
 
     words: list[str]
@@ -157,7 +157,7 @@ class Typed(NamedTuple):
         return re.sub(r"([^\w@%+=:,./-])", r"\\\1", tail)
 
 
-def parse(line: str, breaks: str) -> Typed:
+def parse(line: str, breaks: str) -> TypedLine:
     """Cut a line as bash does; `breaks` are the characters at which readline begins a word."""
     words: list[str] = []
     word, begun, kept, quote = "", False, 0, ""
@@ -184,7 +184,7 @@ def parse(line: str, breaks: str) -> Typed:
         at += 1
     while words and re.match(r"\w+=", words[0]):
         words.pop(0)
-    return Typed(words, word, kept, quote)
+    return TypedLine(words, word, kept, quote)
 
 
 def show(wanted: bool) -> None:

@@ -113,7 +113,7 @@ def text_or_stdin(text: str) -> str:
     import sys
 
     from djinn_memory.errors import UsageError
-    from djinn_memory.notes.walk import MAX_BYTES
+    from djinn_memory.notes.vault.walk import MAX_BYTES
 
     interruptible()
     data = sys.stdin.buffer.read(MAX_BYTES + 1)

@@ -13,10 +13,10 @@ from msgspec.structs import asdict
 from djinn_memory.cli import output
 from djinn_memory.cli.output import clean, dim, say, talk
 from djinn_memory.models import Memory, Problem
-from djinn_memory.wording import count
+from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.catalogue import Detail, Entry, LinkEnd
+    from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail, MemoryEntry
     from djinn_memory.models import Hit, SearchResult
 
 NO_MATCH = "no confident match"
@@ -115,12 +115,12 @@ def search_talk(result: SearchResult, *, quiet: bool, explain: bool = False) -> 
         talk(f"{count(result.unembedded, 'window')} found by words only yet; run `djinn index`")
 
 
-def memory(entry: Entry) -> Memory:
+def memory(entry: MemoryEntry) -> Memory:
     """A memory of a list, for JSON."""
     return convert(entry, Memory, from_attributes=True)
 
 
-def show(detail: Detail, text: str) -> None:
+def show(detail: MemoryDetail, text: str) -> None:
     """A note's text, with links both ways below."""
     one = detail.entry
     talk(dim(f"{clean(one.vault)}/{clean(one.path)}"))
@@ -135,7 +135,7 @@ def show(detail: Detail, text: str) -> None:
         talk(f"{typer.style('warning', fg='yellow')}: {clean(detail.problem)}")
 
 
-def show_json(detail: Detail, text: str, problems: Sequence[Problem]) -> None:
+def show_json(detail: MemoryDetail, text: str, problems: Sequence[Problem]) -> None:
     """A whole memory as one object."""
     from djinn_memory.cli.schemas.memory import MemoryShow
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from djinn_memory.errors import DjinnError
 
 
-class Order(Struct, frozen=True):
+class ReadRequest(Struct, frozen=True):
     """A file to be read."""
 
     path: Path
@@ -50,5 +50,5 @@ Tell = Callable[[int, int | None], None]
 """Told as a reader goes on: how many pages are done, of how many."""
 
 
-def unheard(done: int, total: int | None) -> None:
+def no_progress(done: int, total: int | None) -> None:
     """The `Tell` of those who do not watch."""

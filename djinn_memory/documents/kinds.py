@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from djinn_memory.documents.document import Unreadable
-from djinn_memory.notes.text import detect
+from djinn_memory.notes.encoding import detect
 
 Name = Literal["pdf", "docx", "pptx", "epub", "html", "csv", "markdown", "text"]
 

@@ -9,10 +9,10 @@ from pathlib import PurePath
 from djinn_memory.documents import titles
 from djinn_memory.documents.document import Document
 from djinn_memory.documents.kinds import TYPES
-from djinn_memory.notes.headings import headings
-from djinn_memory.notes.markup import mask
+from djinn_memory.notes.markdown.headings import headings
+from djinn_memory.notes.markdown.markup import mask
+from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.pages import defang, mark
-from djinn_memory.notes.plain import inline
 
 FOLDER = "documents"
 """Where in a vault djinn writes documents."""

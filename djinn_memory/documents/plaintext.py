@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from djinn_memory.documents.document import Document, Order, Tell, Unreadable
+from djinn_memory.documents.document import Document, ReadRequest, Tell, Unreadable
 from djinn_memory.documents.kinds import Kind
 from djinn_memory.documents.markdown import escape, fenced
 from djinn_memory.notes import frontmatter
-from djinn_memory.notes.text import decode
-from djinn_memory.notes.walk import MAX_BYTES
+from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.vault.walk import MAX_BYTES
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-Z])")
@@ -19,7 +19,7 @@ _OVERSTRUCK = re.compile(r"[^\n\x08]\x08")
 """What printers wrote twice, to be bold or underlined."""
 
 
-def read_text(order: Order, kind: Kind, tell: Tell) -> Document:
+def read_text(order: ReadRequest, kind: Kind, tell: Tell) -> Document:
     """A text file; form feeds in it part its pages. What would act as Markdown is escaped."""
     text, warnings = _text(order)
     pages = text.split("\f")
@@ -34,7 +34,7 @@ def read_text(order: Order, kind: Kind, tell: Tell) -> Document:
     )
 
 
-def read_markdown(order: Order, kind: Kind, tell: Tell) -> Document:
+def read_markdown(order: ReadRequest, kind: Kind, tell: Tell) -> Document:
     """A Markdown file as it stands; its front matter gives title, author and subject.
 
     What else stands there is kept as a block of YAML above the text.
@@ -58,7 +58,7 @@ def read_markdown(order: Order, kind: Kind, tell: Tell) -> Document:
     )
 
 
-def _text(order: Order) -> tuple[str, tuple[str, ...]]:
+def _text(order: ReadRequest) -> tuple[str, tuple[str, ...]]:
     size = order.path.stat().st_size
     if size > MAX_BYTES:
         raise Unreadable(f"has {size:,} bytes of text, too much for a note; split it")

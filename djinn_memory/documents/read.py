@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from djinn_memory.documents.document import Document, Order, Tell
+from djinn_memory.documents.document import Document, ReadRequest, Tell
 from djinn_memory.documents.kinds import Kind, kind_of
 
 
-def read(order: Order, tell: Tell) -> Document:
+def read(order: ReadRequest, tell: Tell) -> Document:
     """The document in a file. Raises `Unreadable` with the reason, `Locked` for a password."""
     kind = kind_of(order.path, order.name)
     document = _read(order, kind, tell)
@@ -17,15 +17,15 @@ def read(order: Order, tell: Tell) -> Document:
     return document
 
 
-def _read(order: Order, kind: Kind, tell: Tell) -> Document:
+def _read(order: ReadRequest, kind: Kind, tell: Tell) -> Document:
     if kind.name == "pdf":
-        from djinn_memory.documents.pdf import read_pdf
+        from djinn_memory.documents.pdf.reader import read_pdf
 
         return read_pdf(order, tell)
     if kind.name in ("text", "markdown"):
         from djinn_memory.documents.plaintext import read_markdown, read_text
 
         return (read_text if kind.name == "text" else read_markdown)(order, kind, tell)
-    from djinn_memory.documents.office import read_office
+    from djinn_memory.documents.office.reader import read_office
 
     return read_office(order, kind, tell)

@@ -11,8 +11,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, NotFound
-from djinn_memory.files import expand
-from djinn_memory.notes.walk import hidden
+from djinn_memory.notes.vault.walk import hidden
+from djinn_memory.system.files import expand
 
 _BLOCK = 1 << 20
 

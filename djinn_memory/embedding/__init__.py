@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.models import Embedder, ProgressCallback, silent
-from djinn_memory.settings import EmbeddingConfig
 
 
 def embedder(config: EmbeddingConfig, progress: ProgressCallback = silent) -> Embedder | None:

@@ -13,13 +13,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from djinn_memory.config import model_cache
-from djinn_memory.embedding import graph
+from djinn_memory.embedding import onnx_files
 from djinn_memory.embedding.local import model_in, open_session, open_tokenizer
-from djinn_memory.embedding.original import fetched, quiet
+from djinn_memory.embedding.torch_model import fetched, quiet
 from djinn_memory.errors import Unavailable
-from djinn_memory.files import write_atomic
+from djinn_memory.home.config import model_cache
 from djinn_memory.models import Progress, ProgressCallback, silent
+from djinn_memory.system.files import write_atomic
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -74,7 +74,7 @@ class CrossEncoder:
             return
         source = self._source()
         self._progress(Progress("prepare", 0, None, "preparing the reranker, once"))
-        graph.prepare(
+        onnx_files.prepare(
             self._place, lambda: self.ready, lambda scratch: _export(source, scratch), "reranker"
         )
         self._progress(Progress("prepare", 1, 1, "reranker ready"))
@@ -225,7 +225,7 @@ def _run(session: Any, tokenizer: Any, card: dict[str, Any], pairs: Sequence[Pai
 
 def _pairs() -> list[Pair]:
     """Built-in sentences as questions, each with TEXTS others."""
-    texts = graph.sentences()
+    texts = onnx_files.sentences()
     step = len(texts) // QUESTIONS
     return [
         (texts[at * step], texts[(at * step + 1 + other * 7) % len(texts)])
@@ -240,14 +240,14 @@ def _graph(
     """Write model.onnx and tokenizer.json; returns the precision that keeps the order."""
     with quiet():
         inner = model.model
-        graph.trace(
+        onnx_files.trace(
             lambda tokens: inner(**tokens).logits, inner, card["inputs"], scratch / "fp32.onnx"
         )
-        graph.quantize(scratch / "fp32.onnx", scratch / "int8.onnx")
+        onnx_files.quantize(scratch / "fp32.onnx", scratch / "int8.onnx")
     model.tokenizer.backend_tokenizer.save(str(scratch / "tokenizer.json"))
     tokenizer = open_tokenizer(scratch, card["max_tokens"])
     for precision in ("int8", "fp32"):
-        session = graph.optimize(scratch / f"{precision}.onnx", scratch / "model.onnx")
+        session = onnx_files.optimize(scratch / f"{precision}.onnx", scratch / "model.onnx")
         made = [
             score
             for at in range(0, len(pairs), TEXTS)

@@ -11,13 +11,13 @@ import msgspec
 from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import model_folder
-from djinn_memory.embedding import graph
-from djinn_memory.embedding.local import MAX_TOKENS, Card, open_tokenizer, run
-from djinn_memory.embedding.original import encode, load, quiet
+from djinn_memory.embedding import onnx_files
+from djinn_memory.embedding.local import MAX_TOKENS, ModelCard, open_tokenizer, run
+from djinn_memory.embedding.torch_model import encode, load, quiet
 from djinn_memory.errors import Unavailable
-from djinn_memory.files import write_atomic
 from djinn_memory.models import Progress, ProgressCallback
 from djinn_memory.notes.slugs import slug
+from djinn_memory.system.files import write_atomic
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -41,7 +41,7 @@ def export(model: Path | str, folder: Path, progress: ProgressCallback) -> None:
     what = "" if model == model_folder() else f" {model}"
     note = f"preparing the embedding model{what}, once (about 10 s)"
     progress(Progress("prepare", 0, None, note))
-    graph.prepare(
+    onnx_files.prepare(
         folder,
         (folder / "model.json").is_file,
         lambda scratch: _export(model, scratch),
@@ -53,9 +53,9 @@ def export(model: Path | str, folder: Path, progress: ProgressCallback) -> None:
 def _export(name: Path | str, scratch: Path) -> None:
     with quiet():
         model, source = load(name)
-        texts = graph.sentences()
+        texts = onnx_files.sentences()
         reference = encode(model, texts)
-        card = Card(
+        card = ModelCard(
             model=str(name),
             source=str(source),
             space=_space(name, source, model, reference.shape[1]),
@@ -65,8 +65,8 @@ def _export(name: Path | str, scratch: Path) -> None:
         )
         try:
             model.tokenizer.backend_tokenizer.save(str(scratch / "tokenizer.json"))
-            graph.trace(_unit(model), model, INPUTS, scratch / "fp32.onnx")
-            graph.quantize(scratch / "fp32.onnx", scratch / "int8.onnx")
+            onnx_files.trace(_unit(model), model, INPUTS, scratch / "fp32.onnx")
+            onnx_files.quantize(scratch / "fp32.onnx", scratch / "int8.onnx")
             card = _nearest(card, scratch, texts, reference)
         except Unavailable:
             raise
@@ -90,13 +90,13 @@ def _unit(model: Any) -> Callable[[dict[str, Any]], Any]:
     return forward
 
 
-def _nearest(card: Card, scratch: Path, texts: list[str], reference: Vectors) -> Card:
+def _nearest(card: ModelCard, scratch: Path, texts: list[str], reference: Vectors) -> ModelCard:
     """The card of the fastest form that is near enough to the original; as it is for none."""
     import numpy as np
 
     tokenizer = open_tokenizer(scratch, card.max_tokens)
     for precision in ("int8", "fp32"):
-        session = graph.optimize(scratch / f"{precision}.onnx", scratch / "model.onnx")
+        session = onnx_files.optimize(scratch / f"{precision}.onnx", scratch / "model.onnx")
         cosines = np.sum(run(session, tokenizer, texts, 32) * reference, axis=1)
         mean, lowest = float(cosines.mean()), float(cosines.min())
         if mean >= MIN_MEAN_COSINE and lowest >= MIN_COSINE:

@@ -16,14 +16,14 @@ import msgspec
 from msgspec import Struct
 
 from djinn_memory.chunking.tokens import model_folder
-from djinn_memory.config import model_cache
 from djinn_memory.embedding.prompts import Prompts, prompts
 from djinn_memory.errors import ConfigError, Unavailable
-from djinn_memory.files import expand
-from djinn_memory.interrupts import deferred
+from djinn_memory.home.config import model_cache
+from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.models import ProgressCallback, silent
 from djinn_memory.notes.slugs import slug
-from djinn_memory.settings import EmbeddingConfig
+from djinn_memory.system.files import expand
+from djinn_memory.system.interrupts import deferred
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -39,7 +39,7 @@ MAX_TOKENS = 512
 """Read of a text where the model does not say how much it reads."""
 
 
-class Card(Struct, frozen=True):
+class ModelCard(Struct, frozen=True):
     """What is known of a prepared model."""
 
     model: str
@@ -94,11 +94,13 @@ class LocalEmbedder:
         return model_cache() / "models" / f"{_fingerprint(self._model)}-{FORMAT}"
 
     @cached_property
-    def card(self) -> Card:
+    def card(self) -> ModelCard:
         """What is known of the model."""
         try:
             with deferred():
-                return msgspec.json.decode((self.folder / "model.json").read_bytes(), type=Card)
+                return msgspec.json.decode(
+                    (self.folder / "model.json").read_bytes(), type=ModelCard
+                )
         except (OSError, msgspec.DecodeError) as error:
             raise _damaged(self.folder, error) from None
 
@@ -133,7 +135,7 @@ class LocalEmbedder:
         texts = [prompt + text for text in texts] if prompt else texts
         device = None if query else _gpu(self._config)
         if texts and (device or self.card.precision is None):
-            from djinn_memory.embedding.original import encode, opened
+            from djinn_memory.embedding.torch_model import encode, opened
 
             model = opened(self.card.source, device or "cpu")
             return encode(model, texts, self._config.batch)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from djinn_memory.config import secret
 from djinn_memory.embedding.prompts import plain_name, prompts
 from djinn_memory.errors import Unavailable
+from djinn_memory.home.config import secret
+from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.models import Progress, ProgressCallback, silent
-from djinn_memory.net import TRIES, Server
-from djinn_memory.settings import EmbeddingConfig
+from djinn_memory.system.http_client import TRIES, HttpServer
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -61,7 +61,7 @@ def _ordered(answer: _OpenAi) -> Rows:
     return [by_place[at] for at in range(len(answer.data)) if at in by_place]
 
 
-class Protocol(Struct, frozen=True):
+class ProviderProtocol(Struct, frozen=True):
     """How a provider is asked, and what holds when the settings say nothing."""
 
     model: str
@@ -76,7 +76,7 @@ class Protocol(Struct, frozen=True):
 
 
 PROTOCOLS = {
-    "ollama": Protocol(
+    "ollama": ProviderProtocol(
         model="nomic-embed-text",
         url="http://127.0.0.1:11434",
         path="/api/embed",
@@ -86,7 +86,7 @@ PROTOCOLS = {
         answer=_Ollama,
         rows=lambda answer: answer.embeddings,
     ),
-    "openai": Protocol(
+    "openai": ProviderProtocol(
         model="text-embedding-3-small",
         url="https://api.openai.com/v1",
         path="/embeddings",
@@ -214,12 +214,12 @@ class RemoteEmbedder:
         # ollama takes a name without a tag for this one.
         return self.model.removesuffix(":latest")
 
-    def _make_server(self) -> Server:
+    def _make_server(self) -> HttpServer:
         key_name = self._config.key_env or self._protocol.key_env
         key = secret(key_name)
         makers_own = self._url == self._protocol.url
         ollama = self._config.provider == "ollama"
-        return Server(
+        return HttpServer(
             self._config.provider,
             self._url,
             section="embedding",

@@ -13,10 +13,10 @@ from djinn_memory.chunking.window_text import path_at, prefix, window_text
 from djinn_memory.embedding.calibration import calibrate
 from djinn_memory.errors import Unavailable
 from djinn_memory.models import Embedder, Progress, ProgressCallback, silent
-from djinn_memory.store.embeddings import EmbeddingCache
 from djinn_memory.store.index import vectors
-from djinn_memory.store.index.vectors import Space
+from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.sqlite import transaction
+from djinn_memory.store.vector_cache import EmbeddingCache
 
 COMMIT_WINDOWS = 128
 """Windows between two commits: a few seconds of work is what a kill may cost."""
@@ -47,7 +47,7 @@ def embed(
     not `wanted` any more. Other processes may change notes meanwhile; two may not embed at once,
     but with `at_most`.
     """
-    space: Space | None
+    space: VectorSpace | None
     if at_most is None:
         space = _space(connection, cache, embedder, recipe, rebuild=rebuild) if wanted() else None
     else:
@@ -90,7 +90,7 @@ class _Filling(Struct):
     connection: apsw.Connection
     cache: EmbeddingCache
     embedder: Embedder
-    space: Space
+    space: VectorSpace
     progress: ProgressCallback
     step: int
     wanted: Callable[[], bool]
@@ -103,7 +103,7 @@ def _space(
     recipe: str,
     *,
     rebuild: bool,
-) -> Space:
+) -> VectorSpace:
     """The space of `embedder`, begun if there is none; where it answers, nothing is coming."""
     identity = embedder.identity
     found = [vectors.serving(connection), vectors.coming(connection)]
@@ -151,14 +151,14 @@ def _make(filling: _Filling, waiting: dict[bytes, tuple[list[int], int]], most: 
     return done
 
 
-def _add(connection: apsw.Connection, space: Space, made: list[tuple[int, bytes]]) -> None:
+def _add(connection: apsw.Connection, space: VectorSpace, made: list[tuple[int, bytes]]) -> None:
     with transaction(connection):
         # Another process may have changed to another model since.
         if _current(connection, space):
             vectors.add(connection, space, made)
 
 
-def _current(connection: apsw.Connection, space: Space) -> bool:
+def _current(connection: apsw.Connection, space: VectorSpace) -> bool:
     return space in (vectors.serving(connection), vectors.coming(connection))
 
 
@@ -177,7 +177,7 @@ def _reuse(filling: _Filling) -> int:
     return reused
 
 
-def _waiting(connection: apsw.Connection, space: Space) -> dict[bytes, tuple[list[int], int]]:
+def _waiting(connection: apsw.Connection, space: VectorSpace) -> dict[bytes, tuple[list[int], int]]:
     """By text hash: the windows that wait for its vector, and its length in tokens."""
     found: dict[bytes, tuple[list[int], int]] = defaultdict(lambda: ([], 0))
     for window, key, length in vectors.waiting(connection, space):

@@ -26,14 +26,14 @@ from djinn_memory.models import (
     Vault,
     silent,
 )
-from djinn_memory.notes import vault as disk
-from djinn_memory.notes.dialects import RULES
+from djinn_memory.notes.dialects.rules import RULES
 from djinn_memory.notes.note import DOCUMENT, Note, parse
-from djinn_memory.notes.walk import FileStat, attachments, walk
-from djinn_memory.store.embeddings import text_hash
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.notes.vault.walk import FileStat, attachments, walk
 from djinn_memory.store.index import links, memories, meta, words
-from djinn_memory.store.index.memories import Known, Window
+from djinn_memory.store.index.memories import IndexedFile, Window
 from djinn_memory.store.sqlite import rows, transaction
+from djinn_memory.store.vector_cache import text_hash
 
 COMMIT_SECONDS = 1.0
 """A kill loses at most what was read since the last commit."""
@@ -47,7 +47,7 @@ MAKER = f"chunks {CHUNKS_VERSION}, words {words.VERSION}"
 """What an index was made by; one made otherwise is read anew, whole, by `djinn index`."""
 
 
-class Tally(Struct):
+class IndexTally(Struct):
     """What a run has done so far."""
 
     notes: int = 0
@@ -65,7 +65,7 @@ class Tally(Struct):
         return bool(self.added or self.changed or self.removed or self.moved)
 
 
-def movements(found: Tally | IndexReport) -> str:
+def movements(found: IndexTally | IndexReport) -> str:
     """`2 new, 1 moved`: what became of notes; empty where nothing did."""
     counts = (
         (found.added, "new"),
@@ -86,7 +86,7 @@ def update(
     deadline: float | None = None,
     at_most: int | None = None,
     only: Collection[str] | None = None,
-) -> Tally:
+) -> IndexTally:
     """Read what is new or changed in `vaults` and forget what is gone.
 
     Words are searchable when this returns; vectors are `embed`'s. With `deadline` (a
@@ -94,7 +94,7 @@ def update(
     the rest are counted as pending; with `only`, nothing is looked at but these files and folders.
     The caller holds the index lock.
     """
-    tally = Tally()
+    tally = IndexTally()
     if meta.get(connection, "maker") is None:
         meta.put(connection, "maker", MAKER)
     # A look around before a search leaves an index of another maker to `djinn index`.
@@ -177,10 +177,10 @@ class _Run(Struct):
     connection: apsw.Connection
     vault: Vault
     number: int
-    known: dict[str, Known]
-    gone: dict[str, Known]
+    known: dict[str, IndexedFile]
+    gone: dict[str, IndexedFile]
     """Notes whose files are gone; one that is found under another path is taken out."""
-    tally: Tally
+    tally: IndexTally
     force: bool
 
 
@@ -202,7 +202,7 @@ def _read(run: _Run, files: Sequence[FileStat], progress: ProgressCallback) -> N
         progress(Progress("read", at, len(files), run.vault.name))
 
 
-def _read_one(run: _Run, file: FileStat, moved: dict[bytes, Known]) -> Iterator[Write]:
+def _read_one(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> Iterator[Write]:
     """What is to be written of a file."""
     tally = run.tally
     seen = time.time_ns()

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from djinn_memory.errors import Busy, DjinnError, Unavailable
+from djinn_memory.home.watcher import watcher
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.models import (
     Embedder,
@@ -22,11 +23,10 @@ from djinn_memory.models import (
 from djinn_memory.store.index import links, memories, meta, vectors
 from djinn_memory.store.sqlite import hasty, transaction
 from djinn_memory.store.state import State
-from djinn_memory.store.watcher import watcher
 
 if TYPE_CHECKING:
-    from djinn_memory.embedding.choice import Models
-    from djinn_memory.indexing.indexer import Tally
+    from djinn_memory.embedding.registry import ModelRegistry
+    from djinn_memory.indexing.indexer import IndexTally
 
 SWEEP_WINDOWS = 64
 """Windows embedded before answering: about a second's work; the rest waits for `djinn index`."""
@@ -49,7 +49,7 @@ Spare = Callable[[], Embedder | None]
 
 def index(
     state: State,
-    models: Models,
+    models: ModelRegistry,
     vaults: Sequence[Vault],
     *,
     whole: bool,
@@ -95,7 +95,7 @@ def index(
     )
 
 
-def remake(state: State, models: Models, progress: ProgressCallback) -> None:
+def rebuild_index(state: State, models: ModelRegistry, progress: ProgressCallback) -> None:
     """Make an index that was set aside anew: words, and meaning as far as the cache knows it."""
     _read(state, state.home.vaults, whole=True, rebuild=False, progress=progress)
     # Whatever is wrong with the model is told by who asks it.
@@ -173,7 +173,7 @@ def sweep(
     return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
 
 
-def take_in(state: State, models: Models, vault: Vault, paths: Sequence[str]) -> bool:
+def index_notes(state: State, models: ModelRegistry, vault: Vault, paths: Sequence[str]) -> bool:
     """Let notes of a vault that were just written be found by words at once, by meaning if told so.
 
     Meaning needs a model on this machine. `Busy` where another process reads notes for long: it
@@ -198,7 +198,7 @@ def take_in(state: State, models: Models, vault: Vault, paths: Sequence[str]) ->
     return not _unembedded(state, vault, paths)
 
 
-def take_out(state: State, vault: Vault, paths: Sequence[str]) -> None:
+def remove_notes(state: State, vault: Vault, paths: Sequence[str]) -> None:
     """Let notes whose files are gone be found no more; at once, where the index can be told now."""
     from djinn_memory.indexing.indexer import resolve_links
 
@@ -222,7 +222,7 @@ def _unembedded(state: State, vault: Vault, paths: Sequence[str]) -> bool:
     return bool(some)
 
 
-def settle_links(state: State) -> None:
+def resolve_pending_links(state: State) -> None:
     """Resolve links anew if a sweep changed notes; a search has no need of them."""
     from djinn_memory.indexing.indexer import resolve_links
 
@@ -242,7 +242,7 @@ def _read(
     whole: bool,
     rebuild: bool,
     progress: ProgressCallback,
-) -> Tally:
+) -> IndexTally:
     from djinn_memory.indexing import indexer
 
     home, connection = state.home, state.index
@@ -259,7 +259,7 @@ def _read(
 
 def _embed_all(
     state: State,
-    models: Models,
+    models: ModelRegistry,
     embedder: Embedder,
     *,
     progress: ProgressCallback,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from djinn_memory.notes.walk import FileStat, Listing
-from djinn_memory.store.index.memories import Known
+from djinn_memory.notes.vault.walk import FileStat, VaultListing
+from djinn_memory.store.index.memories import IndexedFile
 
 RACY_NS = 2_000_000_000
 """Two writes within the grain of a file system's clock (2 s on FAT) leave the same time."""
@@ -16,7 +16,7 @@ _LATEST_NS = 2**63 - 2 - RACY_NS
 """So that what is later by that still is a number for SQLite."""
 
 
-class Changes(Struct, frozen=True):
+class VaultChanges(Struct, frozen=True):
     """What is to be looked at."""
 
     suspects: tuple[FileStat, ...]
@@ -27,7 +27,9 @@ class Changes(Struct, frozen=True):
     """Paths of the index that the vault no longer has."""
 
 
-def changes(known: Mapping[str, Known], listing: Listing, *, force: bool = False) -> Changes:
+def changes(
+    known: Mapping[str, IndexedFile], listing: VaultListing, *, force: bool = False
+) -> VaultChanges:
     """Compare a listing with what the index knows; what could not be looked at is not gone."""
     suspects, racy = [], []
     for file in listing.files:
@@ -39,10 +41,10 @@ def changes(known: Mapping[str, Known], listing: Listing, *, force: bool = False
     listed = {file.path for file in listing.files}
     unseen = tuple(listing.unseen)
     gone = [path for path in known if path not in listed and not path.startswith(unseen)]
-    return Changes(tuple(suspects), tuple(racy), tuple(gone) if listing.complete else ())
+    return VaultChanges(tuple(suspects), tuple(racy), tuple(gone) if listing.complete else ())
 
 
-def seen_again(before: Known, file: FileStat, now_ns: int) -> int:
+def seen_again(before: IndexedFile, file: FileStat, now_ns: int) -> int:
     """As when a file counts as seen whose bytes are those of `before`.
 
     After two looks that far apart its times prove that it is the same, also where they are yet to

@@ -11,11 +11,11 @@ from msgspec import Struct
 from djinn_memory.errors import NotFound
 from djinn_memory.indexing.scan import changes
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.walk import walk
+from djinn_memory.notes.vault.walk import walk
 from djinn_memory.store.index import memories
 
 
-class Stale(Struct, frozen=True):
+class StaleNotes(Struct, frozen=True):
     """What a look around saw."""
 
     changed: int
@@ -32,7 +32,7 @@ def stale(
     vaults: Sequence[Vault],
     exclude: Sequence[str],
     deadline: float,
-) -> Stale:
+) -> StaleNotes:
     """How many notes changed since they were indexed, as far as could be seen until `deadline`.
 
     Reads only, from the index and from directory listings; `deadline` is a `time.monotonic` value.
@@ -56,4 +56,4 @@ def stale(
         changed += len(found.suspects) + len(found.gone)
         racy += len(found.racy)
         complete = complete and listing.complete
-    return Stale(changed, racy, complete, problems)
+    return StaleNotes(changed, racy, complete, problems)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from djinn_memory.models import Memory, Problem
 
 
-class Place(Struct, kw_only=True):
+class MemoryPlace(Struct, kw_only=True):
     """A memory, and where it is."""
 
     id: str | None = None
@@ -23,9 +23,9 @@ class Place(Struct, kw_only=True):
     tags: Sequence[str] = ()
 
 
-def place(memory: Memory) -> Place:
+def place(memory: Memory) -> MemoryPlace:
     """A memory as every list tells it."""
-    return Place(
+    return MemoryPlace(
         id=memory.id,
         type=memory.type,
         title=memory.title,
@@ -36,12 +36,12 @@ def place(memory: Memory) -> Place:
     )
 
 
-def name(one: Place) -> str:
+def name(one: MemoryPlace) -> str:
     """What names a memory without doubt in another call."""
     return one.id or f"{one.vault}:{one.path}"
 
 
-def headline(one: Place) -> str:
+def headline(one: MemoryPlace) -> str:
     """A memory on one line."""
     said = [one.type or "note", one.date[:10], *(f"#{tag}" for tag in one.tags[:8])]
     return f"{one.title} ({', '.join(said)}) [{name(one)}]"

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from djinn_memory.errors import DjinnError, Unavailable
-from djinn_memory.mcp.context import Context
-from djinn_memory.memories.audit import Call
+from djinn_memory.mcp.context import ClientContext
+from djinn_memory.memories.recall.audit import ToolCall
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class Calls:
     begun. One that runs is ended by its own end, and what it wrote is whole.
     """
 
-    def __init__(self, context: Context, talk: Callable[[str], None]) -> None:
+    def __init__(self, context: ClientContext, talk: Callable[[str], None]) -> None:
         self._context = context
         self._talk = talk
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="djinn")
@@ -39,14 +39,14 @@ class Calls:
         self,
         tool: str,
         arguments: Mapping[str, Any],
-        work: Callable[[Context], T],
+        work: Callable[[ClientContext], T],
         client: str | None = None,
     ) -> T:
         """What `work` gives; `DjinnError` with one line for a client when it cannot be had."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._run, tool, arguments, work, client)
 
-    def begin(self, work: Callable[[Context], object]) -> None:
+    def begin(self, work: Callable[[ClientContext], object]) -> None:
         """Do something nobody waits for; what goes wrong with it will be met again."""
 
         def quietly() -> None:
@@ -66,7 +66,7 @@ class Calls:
         self,
         tool: str,
         arguments: Mapping[str, Any],
-        work: Callable[[Context], T],
+        work: Callable[[ClientContext], T],
         client: str | None,
     ) -> T:
         began = time.monotonic()
@@ -89,7 +89,7 @@ class Calls:
             ) from None
         finally:
             context, milliseconds = self._context, (time.monotonic() - began) * 1000
-            call = Call(tool, context.agent, context.session, arguments, outcome, milliseconds)
+            call = ToolCall(tool, context.agent, context.session, arguments, outcome, milliseconds)
             try:
                 # Behind the answer, which need not wait for the disk.
                 self._thread.submit(self._write_down, call)
@@ -97,7 +97,7 @@ class Calls:
                 # The server ends: nothing is begun any more.
                 self._write_down(call)
 
-    def _write_down(self, call: Call) -> None:
+    def _write_down(self, call: ToolCall) -> None:
         try:
             problem = self._context.audit(call)
         except (DjinnError, OSError) as error:

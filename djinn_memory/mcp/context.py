@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from djinn_memory.config import user_path
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused
-from djinn_memory.files import mark
-from djinn_memory.home import Home
-from djinn_memory.memories.audit import Call
+from djinn_memory.home.config import user_path
+from djinn_memory.home.home import Home
+from djinn_memory.home.trust import trust_path
+from djinn_memory.memories.recall.audit import ToolCall
 from djinn_memory.models import Problem, ProgressCallback, silent
-from djinn_memory.trust import trust_path
+from djinn_memory.system.files import mark
 
 
-class Context:
+class ClientContext:
     """One agent's view of a home, kept open from call to call.
 
     Of one thread: the databases behind it are not shared between several.
@@ -61,7 +61,7 @@ class Context:
         del self._djinn.problems[self._standing :]
         return self._djinn
 
-    def audit(self, call: Call) -> Problem | None:
+    def audit(self, call: ToolCall) -> Problem | None:
         """Write a call down; also while the settings are broken."""
         return self._djinn.audit(call)
 

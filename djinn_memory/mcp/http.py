@@ -19,7 +19,7 @@ from pydantic import AnyHttpUrl
 
 from djinn_memory.errors import Unavailable, UsageError
 from djinn_memory.mcp.calls import Calls, talk
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.server import server, warm
 
 HOST = "127.0.0.1"
@@ -28,7 +28,7 @@ SHORTEST = 16
 """Characters of a token: fewer can be guessed."""
 
 
-def serve(context: Context, port: int, token: str | None) -> None:
+def serve(context: ClientContext, port: int, token: str | None) -> None:
     """Serve until the process is ended; `token` is what the environment says, None to make one."""
     listening = _listen(port)
     here = [f"{name}:{listening.getsockname()[1]}" for name in (HOST, "localhost")]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import mcp_types as types
 
 from djinn_memory.errors import UsageError
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.context import ClientContext
 
 PROMPTS = (
     types.Prompt(
@@ -54,7 +54,7 @@ Then say in two or three sentences what you remembered.
 """
 
 
-def prompt(context: Context, name: str, given: Mapping[str, str]) -> str:
+def prompt(context: ClientContext, name: str, given: Mapping[str, str]) -> str:
     """The text of a prompt, with what the memory has to say to it."""
     if name == "start_session":
         _only(name, given, {"task"})
@@ -71,7 +71,7 @@ def _only(name: str, given: Mapping[str, str], known: set[str]) -> None:
         raise UsageError(f"{name} takes no {one[:100]!r}")
 
 
-def _known(context: Context, task: str | None) -> str:
-    from djinn_memory.mcp.tools.sessions import Wake, wake, wake_text
+def _known(context: ClientContext, task: str | None) -> str:
+    from djinn_memory.mcp.tools.sessions import WakeArguments, wake, wake_text
 
-    return wake_text(wake(context, Wake(task)))
+    return wake_text(wake(context, WakeArguments(task)))

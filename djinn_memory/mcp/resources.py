@@ -9,7 +9,7 @@ import mcp_types as types
 
 from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.mcp.answers import uri
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.context import ClientContext
 
 MARKDOWN = "text/markdown"
 
@@ -27,7 +27,7 @@ TEMPLATE = types.ResourceTemplate(
 )
 
 
-def page(context: Context, cursor: str | None) -> tuple[list[types.Resource], str | None]:
+def page(context: ClientContext, cursor: str | None) -> tuple[list[types.Resource], str | None]:
     """Notes that the agent sees, the newest first, and the cursor of the page behind them."""
     skip = 0
     if cursor:
@@ -49,7 +49,7 @@ def page(context: Context, cursor: str | None) -> tuple[list[types.Resource], st
     return listed, str(skip + PAGE) if len(found) > PAGE else None
 
 
-def read(context: Context, address: str) -> str:
+def read(context: ClientContext, address: str) -> str:
     """The text of a note as it stands on the disk now; `NotFound` for all that is no note in scope.
 
     What the agent may not see is not told from what is not there.

@@ -15,7 +15,7 @@ from djinn_memory import __version__
 from djinn_memory.errors import DjinnError, Refused
 from djinn_memory.mcp import prompts, resources
 from djinn_memory.mcp.calls import Calls
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools import TOOLS
 from djinn_memory.mcp.wording import in_arguments
@@ -35,7 +35,7 @@ once, in words that make sense without this conversation. `rate` what you recall
 helps comes first next time. End with `sleep`. Never store passwords or keys."""
 
 
-def server(context: Context, calls: Calls) -> Server[Any]:
+def server(context: ClientContext, calls: Calls) -> Server[Any]:
     """The server of one agent's memory, for any transport."""
     asked = _Asked(calls, read_only=context.read_only)
     return Server(
@@ -71,7 +71,7 @@ class _Asked:
         given = params.arguments or {}
         tool = self._tools.get(params.name)
 
-        def work(context: Context) -> types.CallToolResult:
+        def work(context: ClientContext) -> types.CallToolResult:
             if tool is None:
                 raise Refused(f"no tool {params.name[:100]!r}; there are {', '.join(self._tools)}")
             return _answer(tool, context, given)
@@ -127,7 +127,7 @@ class _Asked:
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=said)])
 
     async def _do(
-        self, ctx: Ctx, what: str, given: dict[str, Any], work: Callable[[Context], T]
+        self, ctx: Ctx, what: str, given: dict[str, Any], work: Callable[[ClientContext], T]
     ) -> T:
         """As `Calls.do`, with errors as the protocol tells them outside of tools."""
         try:
@@ -146,7 +146,9 @@ def _client(ctx: Ctx) -> str | None:
     return name
 
 
-def _answer(tool: Tool[Any, Any], context: Context, given: dict[str, Any]) -> types.CallToolResult:
+def _answer(
+    tool: Tool[Any, Any], context: ClientContext, given: dict[str, Any]
+) -> types.CallToolResult:
     asked = tool.asked(given)
     if tool.writing(asked):
         context.may_write(tool.name)
@@ -183,7 +185,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def warm(context: Context) -> None:
+def warm(context: ClientContext) -> None:
     """Load what the first question would wait for."""
     context.djinn.search("warm up", agent=context.agent, limit=1)
     # What is there now stays: to look for garbage among it is a tenth of a second now and then.

@@ -6,11 +6,11 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from djinn_memory.mcp.calls import Calls, talk
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.server import server, warm
 
 
-def serve(context: Context) -> None:
+def serve(context: ClientContext) -> None:
     """Serve until the client closes stdin, or is gone."""
     calls = Calls(context, talk)
     calls.begin(warm)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from djinn_memory.errors import Refused, UsageError
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.context import ClientContext
 
 A = TypeVar("A", bound=Struct)
 R = TypeVar("R", bound=Struct)
@@ -27,7 +27,7 @@ class Tool(Struct, Generic[A, R], frozen=True):
     arguments: type[A]
     """Its docstring tells a model when to use the tool and when not."""
     answer: type[R]
-    run: Callable[[Context, A], R]
+    run: Callable[[ClientContext, A], R]
     text: Callable[[R], str]
     """The answer as a model reads it best."""
     writes: bool | frozenset[str] = False

@@ -10,9 +10,9 @@ import yaml
 from msgspec import Struct
 
 from djinn_memory.errors import Refused
-from djinn_memory.notes.text import detect
-from djinn_memory.yamltext import (
-    Unspliceable,
+from djinn_memory.notes.encoding import detect
+from djinn_memory.system.yaml_edit import (
+    UnspliceableYaml,
     extend_value,
     line_end,
     load,
@@ -122,7 +122,7 @@ def _spliced(data: bytes, change: Callable[[str, str], str]) -> bytes:
         raise Refused(f"front matter of {len(block[2]):,} characters is not read; shorten it first")
     try:
         changed = change(block[2] if block else "", newline)
-    except (yaml.YAMLError, Unspliceable) as error:
+    except (yaml.YAMLError, UnspliceableYaml) as error:
         raise Refused(f"broken front matter, mend it first: {_first_line(error)}") from None
     if not (block or changed):
         return data

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
-from djinn_memory.notes.markup import mask
+from djinn_memory.notes.markdown.markup import mask
 
 _WIKI = r"!? \[\[ (?P<wiki> [^\[\]\n]+ ) \]\]"
 _MARKDOWN = r"""
@@ -29,7 +29,7 @@ _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 @dataclass(frozen=True)
-class Syntax:
+class LinkSyntax:
     """Which links a dialect has; the defaults are Obsidian's."""
 
     pattern: re.Pattern[str] = re.compile(f"{_WIKI} | {_MARKDOWN}", re.VERBOSE)
@@ -39,10 +39,10 @@ class Syntax:
     """Whether all between `[[` and `]]` is the target: `#` and `|` mean nothing."""
 
 
-OBSIDIAN = Syntax()
-DENDRON = Syntax(label_first=True)
-LOGSEQ = Syntax(re.compile(f"{_PAGE_OR_BLOCK} | {_MARKDOWN}", re.VERBOSE), whole=True)
-MARKDOWN = Syntax(re.compile(_MARKDOWN, re.VERBOSE))
+OBSIDIAN = LinkSyntax()
+DENDRON = LinkSyntax(label_first=True)
+LOGSEQ = LinkSyntax(re.compile(f"{_PAGE_OR_BLOCK} | {_MARKDOWN}", re.VERBOSE), whole=True)
+MARKDOWN = LinkSyntax(re.compile(_MARKDOWN, re.VERBOSE))
 
 Kind = Literal["wiki", "markdown", "block"]
 
@@ -73,7 +73,7 @@ def parse_links(
     *,
     fields: Mapping[str, object] | None = None,
     prose: str | None = None,
-    syntax: Syntax = OBSIDIAN,
+    syntax: LinkSyntax = OBSIDIAN,
 ) -> list[Link]:
     """Return the links in `fields`, a note's front matter, then those in `text`, its body.
 
@@ -108,7 +108,7 @@ def _strings(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
                 pending += reversed(inner)
 
 
-def _links(text: str, prose: str, field: str | None, syntax: Syntax) -> Iterator[Link]:
+def _links(text: str, prose: str, field: str | None, syntax: LinkSyntax) -> Iterator[Link]:
     line, counted = 1, 0
     for match in syntax.pattern.finditer(prose):
         start, end = match.span()
@@ -143,7 +143,7 @@ def _links(text: str, prose: str, field: str | None, syntax: Syntax) -> Iterator
         )
 
 
-def _wiki_address(written: str, syntax: Syntax) -> tuple[tuple[str, str] | None, str | None]:
+def _wiki_address(written: str, syntax: LinkSyntax) -> tuple[tuple[str, str] | None, str | None]:
     """Return target and anchor, None when there is neither, and what is shown instead."""
     if syntax.whole:
         return ((written.strip(), "") if written.strip() else None), None

@@ -11,15 +11,15 @@ from msgspec import Struct
 
 from djinn_memory.models import Dialect
 from djinn_memory.notes import frontmatter
-from djinn_memory.notes.dialects import RULES, Rules
-from djinn_memory.notes.headings import headings
+from djinn_memory.notes.dialects.rules import RULES, DialectRules
+from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.ids import ID
 from djinn_memory.notes.links import Link, parse_links
-from djinn_memory.notes.markup import blank, mask
+from djinn_memory.notes.markdown.headings import headings
+from djinn_memory.notes.markdown.markup import blank, mask
+from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.pages import hide
-from djinn_memory.notes.plain import inline
 from djinn_memory.notes.slugs import fold
-from djinn_memory.notes.text import decode
 
 _DAY = re.compile(r"\d+[-/.]\d+[-/.]\d+")
 
@@ -119,7 +119,7 @@ def _date(
     return moment(next(filter(None, (_first(fields.get(key)) for key in keys)), ""))
 
 
-def _no_dates(fields: dict[str, Any], rules: Rules) -> Iterator[str]:
+def _no_dates(fields: dict[str, Any], rules: DialectRules) -> Iterator[str]:
     """What looks like a date, where a note has one, and is none."""
     for key in dict.fromkeys((*rules.created, *rules.updated, *_OTHER_DATES)):
         written = _first(fields.get(key))

@@ -16,7 +16,7 @@ _ALIKE = re.compile(
 )
 
 
-class Page(Struct, frozen=True):
+class MarkedPage(Struct, frozen=True):
     """A page's own text: from behind its mark's line up to the next mark."""
 
     number: int
@@ -29,7 +29,7 @@ def mark(number: int) -> str:
     return f"*Page {number}* ^p{number}"
 
 
-def pages(text: str, body: int) -> list[Page]:
+def pages(text: str, body: int) -> list[MarkedPage]:
     """The pages of `text` from offset `body` on, as they stand; none without a mark.
 
     Text before the first mark is on no page.
@@ -37,7 +37,7 @@ def pages(text: str, body: int) -> list[Page]:
     found = list(_MARK.finditer(text, body))
     opens = [*(match.start() for match in found), len(text)]
     return [
-        Page(int(match["number"]), min(match.end() + 1, len(text)), end)
+        MarkedPage(int(match["number"]), min(match.end() + 1, len(text)), end)
         for match, end in zip(found, opens[1:], strict=True)
     ]
 

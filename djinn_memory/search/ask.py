@@ -11,20 +11,20 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.indexing.refresh import sweep
-from djinn_memory.models import Expand, Filters, Mode, Problem, SearchResult, Step
+from djinn_memory.models import Expand, Filters, Mode, Problem, SearchResult, SearchStep
 from djinn_memory.search.filters import valid
-from djinn_memory.search.meaning import Meaning
+from djinn_memory.search.legs.meaning import QuestionVector
+from djinn_memory.search.legs.words import MAX_TERMS, overlong
 from djinn_memory.search.pipeline import Widen
 from djinn_memory.search.query import Query, parse
-from djinn_memory.search.search import Limits, Reorder, Weigh, search
-from djinn_memory.search.words_leg import MAX_TERMS, overlong
+from djinn_memory.search.search import HitLimits, Reorder, Weigh, search
 from djinn_memory.store.index import memories, vectors
 from djinn_memory.store.sqlite import snapshot
 from djinn_memory.store.state import State
 
 if TYPE_CHECKING:
-    from djinn_memory.embedding.choice import Models
-    from djinn_memory.settings import SearchConfig
+    from djinn_memory.embedding.registry import ModelRegistry
+    from djinn_memory.home.settings import SearchConfig
 
 _NO_MODEL = Problem("embedding", "embedding.provider is none, so only words were searched")
 _OVERTAKEN = Problem(
@@ -33,7 +33,7 @@ _OVERTAKEN = Problem(
 _CUT = Problem("query", f"only the first {MAX_TERMS} words of it, or of a phrase, are looked for")
 
 
-class How(Struct, frozen=True):
+class SearchOptions(Struct, frozen=True):
     """How to search where it is otherwise than the settings say; None is as they say."""
 
     mode: Mode | None = None
@@ -48,17 +48,17 @@ class How(Struct, frozen=True):
 class _Done(Struct):
     """What was done beside the two legs, and what went wrong."""
 
-    steps: list[Step] = []
+    steps: list[SearchStep] = []
     problems: list[Problem] = []
 
 
 def ask(
     state: State,
-    models: Models,
+    models: ModelRegistry,
     text: str,
     filters: Filters,
     agent: str,
-    how: How,
+    how: SearchOptions,
     weigh: Weigh | None = None,
 ) -> SearchResult:
     """Find what answers `text` in the vaults that `agent` sees; see `Djinn.search`.
@@ -120,10 +120,10 @@ def ask(
     )
 
 
-def _limits(settings: SearchConfig, how: How) -> Limits:
+def _limits(settings: SearchConfig, how: SearchOptions) -> HitLimits:
     limit = how.limit or settings.limit
     excerpt = settings.excerpt if how.excerpt is None else how.excerpt
-    return Limits(limit, settings.per_note, settings.per_document, excerpt)
+    return HitLimits(limit, settings.per_note, settings.per_document, excerpt)
 
 
 def _question(text: str, filters: Filters) -> tuple[Query, Filters]:
@@ -134,7 +134,9 @@ def _question(text: str, filters: Filters) -> tuple[Query, Filters]:
     return query, filters
 
 
-def _meaning(state: State, models: Models, query: Query, done: _Done) -> Meaning | None:
+def _meaning(
+    state: State, models: ModelRegistry, query: Query, done: _Done
+) -> QuestionVector | None:
     """The meaning leg, begun; None when only words can be searched.
 
     A wrong setting is raised all the same.
@@ -148,14 +150,14 @@ def _meaning(state: State, models: Models, query: Query, done: _Done) -> Meaning
         if embedder is None:
             return None
         resident = state.quiet is not None
-        return Meaning(embedder, space, query, empty=empty, resident=resident)
+        return QuestionVector(embedder, space, query, empty=empty, resident=resident)
     except DjinnError as error:
         done.problems.append(Problem("embedding", f"{error}; only words were searched"))
         return None
 
 
 def _expanded(state: State, query: Query, done: _Done) -> Query:
-    from djinn_memory.search.expand import by_model
+    from djinn_memory.search.stages.expand import by_model
 
     query, step, problem = by_model(query, state.home.config.llm)
     done.steps.append(step)
@@ -164,17 +166,19 @@ def _expanded(state: State, query: Query, done: _Done) -> Query:
 
 
 def _widen(mode: Mode, done: _Done) -> Widen | None:
-    from djinn_memory.search.prf import widening
+    from djinn_memory.search.stages.prf import widening
 
     return widening(mode, done.steps)
 
 
-def _reorder(state: State, models: Models, wanted: bool | None, done: _Done) -> Reorder | None:
+def _reorder(
+    state: State, models: ModelRegistry, wanted: bool | None, done: _Done
+) -> Reorder | None:
     if wanted and not models.reranker:
         raise UsageError("search.rerank names no cross-encoder; set it to a name or a folder")
     if wanted is False or not models.reranker:
         return None
-    from djinn_memory.search.rerank import reordering
+    from djinn_memory.search.stages.rerank import reordering
 
     milliseconds = state.home.config.search.rerank_ms
     return reordering(models.reranker, milliseconds, done.steps, done.problems)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import apsw
 
 from djinn_memory.models import Hit, Vault
-from djinn_memory.notes.plain import inline
+from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.search.fusion import shown
 from djinn_memory.search.pipeline import Candidate
 from djinn_memory.search.snippet import answering, excerpt, place, snippet

@@ -12,12 +12,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from djinn_memory.models import Filters, LegScore, Mode
-from djinn_memory.search import fusion, words_leg
+from djinn_memory.search import fusion
 from djinn_memory.search.filters import condition
+from djinn_memory.search.legs import words as words_leg
+from djinn_memory.search.legs.words import WordsQuery
 from djinn_memory.search.query import Query
-from djinn_memory.search.words_leg import WordsQuery
 from djinn_memory.store.index import vectors, words
-from djinn_memory.store.index.vectors import Space
+from djinn_memory.store.index.vectors import VectorSpace
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -117,7 +118,7 @@ def rank(
 
 def _by_both(
     connection: apsw.Connection,
-    space: Space,
+    space: VectorSpace,
     vector: Vectors,
     mode: Mode,
     by_meaning: Sequence[int],
@@ -228,7 +229,7 @@ def _by_words(
 
 def _nearest(
     connection: apsw.Connection,
-    space: Space,
+    space: VectorSpace,
     vector: Vectors,
     vault_ids: Sequence[int],
     restrict: tuple[str, Sequence[object]] | None,
@@ -263,7 +264,7 @@ def _chunks_of(connection: apsw.Connection, windows: Sequence[int]) -> list[int]
 
 
 def _measure(
-    connection: apsw.Connection, space: Space, chunk_ids: Sequence[int], vector: Vectors
+    connection: apsw.Connection, space: VectorSpace, chunk_ids: Sequence[int], vector: Vectors
 ) -> dict[int, _Measured]:
     """The exact cosine of every candidate: that of its best window."""
     import numpy as np

@@ -45,7 +45,7 @@ RERANKED = 30
 """Candidates that a cross-encoder reads: three screens of hits; lower ones are rarely seen."""
 
 
-class Limits(Struct, frozen=True):
+class HitLimits(Struct, frozen=True):
     """How many hits, in all and of one note, and how much of each."""
 
     hits: int
@@ -63,7 +63,7 @@ def search(
     *,
     mode: Mode,
     vector: Vectors | None,
-    limits: Limits,
+    limits: HitLimits,
     reorder: Reorder | None = None,
     widen: Widen | None = None,
     weigh: Weigh | None = None,
@@ -123,7 +123,7 @@ def _present(
     connection: apsw.Connection,
     pool: Sequence[Candidate],
     vaults: dict[int, Vault],
-    limits: Limits,
+    limits: HitLimits,
 ) -> list[Candidate]:
     """The candidates to show: of notes that are there, not too many of one."""
     places = hits.places(connection, list({one.note_id for one in pool}))

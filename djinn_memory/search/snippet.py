@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from djinn_memory.notes.plain import plain
+from djinn_memory.notes.markdown.plain_text import plain
 
 LENGTH = 240
 """Characters of a snippet: three lines of a terminal."""
@@ -131,7 +131,7 @@ def _matching(text: str, matches: Callable[[str], bool]) -> list[tuple[int, int]
 
 def _pieces(word: str) -> list[tuple[int, int]]:
     # Not at the top: most snippets are plain English.
-    from djinn_memory.notes.scripts import pieces
+    from djinn_memory.languages.scripts import pieces
 
     return sorted(pieces(word))
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from djinn_memory.search.words_leg import stop_words
+from djinn_memory.search.legs.words import stop_words
 from djinn_memory.store.index import words
 
 MAX_WORDS = 20

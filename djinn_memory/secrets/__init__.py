@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -17,10 +18,16 @@ from djinn_memory.errors import Refused
 from djinn_memory.secrets.named import assigned, headers, urls
 from djinn_memory.secrets.tables import columns
 from djinn_memory.secrets.tokens import Found, discord, private_keys, tokens
-from djinn_memory.settings import SecretsConfig
 
 
-class Finding(Struct, frozen=True):
+class Allowances(Protocol):
+    """Settings that let some secrets pass."""
+
+    allow: list[str]
+    """Regular expressions; a secret that one of them matches is not reported."""
+
+
+class DetectedSecret(Struct, frozen=True):
     """Something in a text that looks like a secret."""
 
     kind: str
@@ -35,7 +42,7 @@ class Finding(Struct, frozen=True):
     """It, masked: at most its first four characters, and no more than a quarter of it."""
 
 
-def find(text: str, allow: Sequence[str] = ()) -> list[Finding]:
+def find(text: str, allow: Sequence[str] = ()) -> list[DetectedSecret]:
     """What looks like a secret in `text`, in its order, each part of the text once.
 
     What one of the regular expressions `allow` finds itself in, name and value together, is none.
@@ -43,7 +50,7 @@ def find(text: str, allow: Sequence[str] = ()) -> list[Finding]:
     found = sorted(_found(text), key=lambda one: (one[1], -one[2]))
     passes = [_compiled(pattern) for pattern in allow]
     lines: list[int] | None = None
-    result: list[Finding] = []
+    result: list[DetectedSecret] = []
     for kind, start, stop, begin in found:
         if result and start < result[-1].stop:
             continue
@@ -52,7 +59,7 @@ def find(text: str, allow: Sequence[str] = ()) -> list[Finding]:
         if lines is None:
             lines = [match.end() for match in re.finditer("\n", text)]
         line = bisect_right(lines, start) + 1
-        result.append(Finding(kind, line, start, stop, _masked(text[start:stop])))
+        result.append(DetectedSecret(kind, line, start, stop, _masked(text[start:stop])))
     return result
 
 
@@ -60,7 +67,7 @@ def guard(
     text: str,
     *,
     what: str,
-    settings: SecretsConfig,
+    settings: Allowances,
     allow: bool = False,
     option: bool = True,
 ) -> None:

@@ -6,13 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from djinn_memory.secrets.tokens import Found
-from djinn_memory.secrets.values import (
-    PLACEHOLDER,
-    WORDS,
-    machine_made,
-    password,
-    strong,
-)
+from djinn_memory.secrets.values import PLACEHOLDER, WORDS, machine_made, password, strong
 
 _USER = r"(?P<user>[^\s/:@<>\"'`()\[\]{}|]{0,100})"
 _URL = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 
 from djinn_memory.errors import Unavailable
-from djinn_memory.store.sqlite import Full, explained
+from djinn_memory.store.sqlite import DiskFull, explained
 
 
 def erase(connection: apsw.Connection) -> None:
@@ -18,7 +18,7 @@ def erase(connection: apsw.Connection) -> None:
         with explained(path):
             connection.execute("vacuum")
             empty_log(connection)
-    except Full:
+    except DiskFull:
         raise
     except Unavailable:
         raise Unavailable(

@@ -13,14 +13,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from djinn_memory.errors import Refused, Unavailable
-from djinn_memory.files import place, sync_folder
-from djinn_memory.settings import ScoringConfig
+from djinn_memory.scoring import ScoringConfig
 from djinn_memory.store.ledger import SCHEMA, held
 from djinn_memory.store.ledger.projections import rebuild
 from djinn_memory.store.pages import records
 from djinn_memory.store.sqlite import connect, rows, transaction
 from djinn_memory.store.state import aside_name
-from djinn_memory.wording import count
+from djinn_memory.system.files import place, sync_folder
+from djinn_memory.system.plural import count
 
 Row = tuple[str, str, str, str, str]
 """An event as the ledger's table holds it: id, at, kind, subject, data."""
@@ -30,7 +30,7 @@ _AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _NO_TEXT = re.compile(r"[\x00-\x1f\x7f]")
 
 
-class Found(Struct):
+class SalvagedLedger(Struct):
     """What a damaged ledger still tells."""
 
     events: dict[str, Row]
@@ -52,7 +52,7 @@ class Found(Struct):
         return f"{text}; lost {len(self.lost):,} between {times[0]} and {times[1]}: {kinds}"
 
 
-def read(path: Path) -> Found:
+def read(path: Path) -> SalvagedLedger:
     """What can be read of a ledger, from its pages: neither its head nor its roots are needed.
 
     Its events are only ever added, so that what stands in an older version of a page is true too.
@@ -79,7 +79,7 @@ def read(path: Path) -> Found:
         right = (row for row in found[key] if told.get(key) == (row[2], row[3]))
         events[key] = next(right, found[key][-1])
     kinds = traces | {key: kind for key, (kind, _) in told.items()}
-    return Found(events, {key: kinds[key] for key in sorted(kinds.keys() - events.keys())})
+    return SalvagedLedger(events, {key: kinds[key] for key in sorted(kinds.keys() - events.keys())})
 
 
 def unfinished(path: Path) -> Path | None:
@@ -88,7 +88,7 @@ def unfinished(path: Path) -> Path | None:
     return made if made.is_file() else None
 
 
-def recover(path: Path) -> tuple[Found, Path | None]:
+def recover(path: Path) -> tuple[SalvagedLedger, Path | None]:
     """Put a ledger of all that can be read in the place of a damaged one, which is kept.
 
     Returns what was found, and where the damaged one lies now. A kill at any time leaves either
@@ -127,17 +127,17 @@ def _word(kind: str | None) -> str:
     return kind if kind and len(kind) <= 100 and not _NO_TEXT.search(kind) else ""
 
 
-def _joined(found: list[Found]) -> Found:
+def _joined(found: list[SalvagedLedger]) -> SalvagedLedger:
     events: dict[str, Row] = {}
     lost: dict[str, str] = {}
     for one in found:
         events = one.events | events
         lost |= one.lost
     ordered = {key: events[key] for key in sorted(events)}
-    return Found(ordered, {key: kind for key, kind in lost.items() if key not in events})
+    return SalvagedLedger(ordered, {key: kind for key, kind in lost.items() if key not in events})
 
 
-def _write(path: Path, found: Found) -> Path:
+def _write(path: Path, found: SalvagedLedger) -> Path:
     """Write the events beside the ledger; the file has its name only when it is whole."""
     scratch = path.with_name(f"{path.name}.recovering")
     for end in ("", "-wal", "-shm", "-journal"):

@@ -44,15 +44,15 @@ class Schema(Struct, frozen=True):
         return {int(file.stem): file for file in self.scripts.glob("[0-9]*.sql")}
 
 
-class Broken(Unavailable):
+class DamagedDatabase(Unavailable):
     """The file is no database, or a damaged one."""
 
 
-class Full(Unavailable):
+class DiskFull(Unavailable):
     """The disk has no room for what is to be written, or fails."""
 
 
-class Foreign(Broken):
+class ForeignDatabase(DamagedDatabase):
     """The file is a database, but none of ours, or one of another kind."""
 
 
@@ -66,14 +66,14 @@ def connect(
     """Open `path`, made and migrated to the newest version of `schema` when writing.
 
     `prepare` gives the connection what the scripts and later queries need. Reading works on a disk
-    that cannot be written. Raises `Unavailable` when the file is missing or unreadable, `Broken`
-    when it is damaged or another program's, in which nothing is ever written, and `Refused` when a
-    newer djinn made it, or it is a link: a cloned one may lead anywhere.
+    that cannot be written. Raises `Unavailable` when the file is missing or unreadable,
+    `DamagedDatabase` when it is damaged or another program's, in which nothing is ever written,
+    and `Refused` when a newer djinn made it, or it is a link: a cloned one may lead anywhere.
     """
     if write and path.is_symlink():
         raise Refused(f"{path} is a link and may lead anywhere; remove it, then run `djinn index`")
     if _no_file(path):
-        raise Broken(f"{path} is no file; run `djinn doctor --fix`")
+        raise DamagedDatabase(f"{path} is no file; run `djinn doctor --fix`")
     with explained(path):
         connection = _open(path, schema, write)
         try:
@@ -96,9 +96,9 @@ def explained(path: str | Path) -> Iterator[None]:
             f"{path} cannot be opened; check that it exists and its permissions"
         ) from None
     except (apsw.NotADBError, apsw.CorruptError):
-        raise Broken(f"{path} is damaged; run `djinn doctor --fix`") from None
+        raise DamagedDatabase(f"{path} is damaged; run `djinn doctor --fix`") from None
     except (apsw.FullError, apsw.IOError):
-        raise Full(f"{path} cannot be written: the disk is full or failing") from None
+        raise DiskFull(f"{path} cannot be written: the disk is full or failing") from None
     except apsw.BusyError:
         raise Busy(f"another djinn process is writing {path}; try again") from None
 
@@ -130,7 +130,7 @@ def _fault(path: Path, schema: Schema, thorough: bool, still: bool) -> str | Non
                 _recognise(connection, path, schema)
             except Refused:
                 return None
-            except Foreign:
+            except ForeignDatabase:
                 return "is not of djinn's making"
             check = "integrity_check(1)" if thorough else "quick_check(1)"
             found = str(connection.execute(f"pragma {check}").get)
@@ -144,7 +144,7 @@ def _fault(path: Path, schema: Schema, thorough: bool, still: bool) -> str | Non
         return None
 
 
-def newer(path: Path, schema: Schema) -> int | None:
+def newer_database(path: Path, schema: Schema) -> int | None:
     """The version of a database that a newer djinn made; None for any other file."""
     try:
         with closing(peek(path)) as connection:
@@ -208,7 +208,7 @@ def _reader(path: Path) -> apsw.Connection:
 
 
 def _recognise(connection: apsw.Connection, path: Path, schema: Schema) -> None:
-    """Raise `Foreign` when a file is another program's, `Refused` when a newer djinn made it."""
+    """Raise `ForeignDatabase` for another program's file, `Refused` for a newer djinn's."""
     with snapshot(connection):  # Another process may be making it.
         application = connection.pragma("application_id")
         version = connection.pragma("user_version")
@@ -220,7 +220,7 @@ def _recognise(connection: apsw.Connection, path: Path, schema: Schema) -> None:
         raise Refused(f"{path} was made by a newer djinn (version {version}); update djinn")
     if schema.tables <= tables and (ours or (not application and 0 < version < schema.marked)):
         return
-    raise Foreign(f"{path} is not of djinn's making; run `djinn doctor --fix`")
+    raise ForeignDatabase(f"{path} is not of djinn's making; run `djinn doctor --fix`")
 
 
 def peek(path: Path) -> apsw.Connection:

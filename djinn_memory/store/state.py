@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Literal
 import apsw
 
 from djinn_memory.errors import IndexMissing, Unavailable
-from djinn_memory.files import lock, place
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.models import Problem, Progress, ProgressCallback, Vault, silent
+from djinn_memory.notes.vault.walk import hidden
 from djinn_memory.store import index, sqlite
 from djinn_memory.store.index import matrix
-from djinn_memory.store.quiet import Quiet
-from djinn_memory.store.sqlite import Broken, Full, explained
+from djinn_memory.store.sqlite import DamagedDatabase, DiskFull, explained
+from djinn_memory.system.change_watch import ChangeWatch
+from djinn_memory.system.files import lock, place
 
 if TYPE_CHECKING:
-    from djinn_memory.store.embeddings import EmbeddingCache
+    from djinn_memory.store.expiring import WorkingStore
     from djinn_memory.store.ledger import Ledger
-    from djinn_memory.store.working import WorkingStore
+    from djinn_memory.store.vector_cache import EmbeddingCache
 
 
 STALLED_SECONDS = 30.0
@@ -53,7 +54,7 @@ class State:
         self.home = home
         self._read_only = read_only
         self.problems = problems
-        self.quiet = Quiet() if resident else None
+        self.quiet = ChangeWatch(hidden) if resident else None
         """What is known to be unchanged; None where it is not worth to know."""
         self._lying: dict[str, tuple[int, int] | None] = {}
 
@@ -67,7 +68,7 @@ class State:
                 connection.pragma("cache_size", -RESIDENT_KB)
                 matrix.hold(connection)
             return connection
-        except (Broken, Full):
+        except (DamagedDatabase, DiskFull):
             raise
         except (Unavailable, OSError) as error:
             if not path.exists():
@@ -84,7 +85,7 @@ class State:
     @cached_property
     def cache(self) -> EmbeddingCache:
         """The vectors made so far, which outlive the index."""
-        from djinn_memory.store.embeddings import EmbeddingCache
+        from djinn_memory.store.vector_cache import EmbeddingCache
 
         return EmbeddingCache(self._opening("cache", self.home.embeddings_path))
 
@@ -94,21 +95,21 @@ class State:
         from djinn_memory.store.ledger import Ledger
 
         if self._read_only:
-            from djinn_memory.store.reading import ReadLedger
+            from djinn_memory.store.read_only import ReadOnlyLedger
 
-            return ReadLedger(self.home.ledger_path, self.home.config.scoring)
+            return ReadOnlyLedger(self.home.ledger_path, self.home.config.scoring)
         return Ledger(self.home.ledger_path, self.home.config.scoring)
 
     @cached_property
     def working(self) -> WorkingStore:
         """Working memory, which expires."""
-        from djinn_memory.store.working import open_working
+        from djinn_memory.store.expiring import open_working
 
         opened = open_working(self.home)
         if self._read_only:
-            from djinn_memory.store.reading import ReadWorking
+            from djinn_memory.store.read_only import ReadOnlyWorkingStore
 
-            return ReadWorking(opened)
+            return ReadOnlyWorkingStore(opened)
         return opened
 
     @property
@@ -203,10 +204,12 @@ class State:
 
     def faults(self) -> Iterator[tuple[Path, str]]:
         """What is wrong with index and cache, of each that is useless."""
-        from djinn_memory.store import embeddings
+        from djinn_memory.store import vector_cache
 
         for name, path in self._derived.items():
-            wrong = index.fault(path) if name == "index" else sqlite.fault(path, embeddings.SCHEMA)
+            wrong = (
+                index.fault(path) if name == "index" else sqlite.fault(path, vector_cache.SCHEMA)
+            )
             if wrong:
                 yield path, wrong
 

@@ -14,14 +14,14 @@ from djinn_memory.indexing.indexer import outdated
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.models import Vault
 from djinn_memory.notes.ids import new_id
-from djinn_memory.store import embeddings, ledger
 from djinn_memory.store import index as index_store
-from djinn_memory.store.salvage import Found, read, recover, unfinished
-from djinn_memory.store.sqlite import Schema, fault, load_vectors, newer, peek, rows
+from djinn_memory.store import ledger, vector_cache
+from djinn_memory.store.expiring import sqlite
+from djinn_memory.store.salvage import SalvagedLedger, read, recover, unfinished
+from djinn_memory.store.sqlite import Schema, fault, load_vectors, newer_database, peek, rows
 from djinn_memory.store.state import set_aside
-from djinn_memory.store.working import in_sqlite
-from djinn_memory.upkeep.findings import Case, Mend, Sign, error, hint, ok, warning
-from djinn_memory.wording import count
+from djinn_memory.system.plural import count
+from djinn_memory.upkeep.findings import Check, CheckedHome, Mend, error, hint, ok, warning
 
 LOOK_SECONDS = 20
 """Spent at most on looking for changed notes."""
@@ -33,7 +33,7 @@ _UPDATE = "update djinn"
 _FIX = "run `djinn doctor --fix`"
 
 
-def events(case: Case) -> Iterator[Sign]:
+def events(case: CheckedHome) -> Iterator[Check]:
     """The ledger: what no note tells."""
     path = case.home.ledger_path
     if found := _unusable("ledger", path, ledger.SCHEMA):
@@ -51,7 +51,7 @@ def events(case: Case) -> Iterator[Sign]:
         number = _one(path, "select count(*) from event")
         yield ok("ledger", f"{count(number, 'event')}")
         return
-    found_events = read(path) if path.is_file() else Found({}, {})
+    found_events = read(path) if path.is_file() else SalvagedLedger({}, {})
     what = f"{path} {wrong}; can be read: {found_events}"
     yield error("ledger", what, _FIX, _recovering(path))
 
@@ -77,12 +77,12 @@ def _unseen(path: Path) -> int:
     return len((found.events.keys() | found.lost.keys()) - known)
 
 
-def cache(case: Case) -> Iterator[Sign]:
+def cache(case: CheckedHome) -> Iterator[Check]:
     """The cache of vectors."""
     path = case.home.embeddings_path
-    if found := _unusable("vectors", path, embeddings.SCHEMA):
+    if found := _unusable("vectors", path, vector_cache.SCHEMA):
         yield found
-    elif wrong := fault(path, embeddings.SCHEMA):
+    elif wrong := fault(path, vector_cache.SCHEMA):
         remedy = "run `djinn index`: it is set aside and made anew"
         yield error("vectors", f"{path} {wrong}", remedy, case.reindexed)
     elif not path.exists():
@@ -93,16 +93,16 @@ def cache(case: Case) -> Iterator[Sign]:
         yield ok("vectors", f"{number:,} are kept")
 
 
-def working(case: Case) -> Iterator[Sign]:
+def working(case: CheckedHome) -> Iterator[Check]:
     """Working memory: what expires."""
     if case.home.config.working_memory:
         case.state.working.entries("")
         yield ok("working", "the Redis server answers")
         return
     path = case.home.working_path
-    if found := _unusable("working", path, in_sqlite.SCHEMA):
+    if found := _unusable("working", path, sqlite.SCHEMA):
         yield found
-    elif wrong := fault(path, in_sqlite.SCHEMA):
+    elif wrong := fault(path, sqlite.SCHEMA):
         what = f"{path} {wrong}; nothing of it lasts long, so nothing is recovered"
         yield error("working", what, _FIX, lambda: f"set aside as {set_aside(path).name}")
     elif not path.exists():
@@ -112,7 +112,7 @@ def working(case: Case) -> Iterator[Sign]:
         yield ok("working", f"holds {count(number, 'value')}")
 
 
-def index(case: Case) -> Iterator[Sign]:
+def index(case: CheckedHome) -> Iterator[Check]:
     """The index: whether it is whole, and as the vaults are."""
     path, mend = case.home.index_path, case.reindexed
     if found := _unusable("index", path, index_store.SCHEMA):
@@ -132,7 +132,7 @@ def index(case: Case) -> Iterator[Sign]:
             yield from _content(case, connection)
 
 
-def _content(case: Case, connection: apsw.Connection) -> Iterator[Sign]:
+def _content(case: CheckedHome, connection: apsw.Connection) -> Iterator[Check]:
     refresh = case.reindexed
     if outdated(connection):
         what = "another version of djinn cut the notes it holds"
@@ -154,7 +154,7 @@ def _content(case: Case, connection: apsw.Connection) -> Iterator[Sign]:
     yield ok("index", f"{count(notes, 'note')}")
 
 
-def notes(case: Case) -> Iterator[Sign]:
+def notes(case: CheckedHome) -> Iterator[Check]:
     """What the index knows of notes that a person should look at."""
     path = case.home.index_path
     if not path.exists() or index_store.fault(path):
@@ -166,7 +166,7 @@ def notes(case: Case) -> Iterator[Sign]:
     yield from found or [ok("notes", "every note is understood, every id is one note's")]
 
 
-def _misread(connection: apsw.Connection) -> Iterator[Sign]:
+def _misread(connection: apsw.Connection) -> Iterator[Check]:
     found = rows(
         connection,
         "select vault.name || '/' || path, problem from note join vault on vault.id = vault_id "
@@ -179,7 +179,7 @@ def _misread(connection: apsw.Connection) -> Iterator[Sign]:
         yield warning("notes", what, "`djinn index` names them all")
 
 
-def _twins(connection: apsw.Connection) -> Iterator[Sign]:
+def _twins(connection: apsw.Connection) -> Iterator[Check]:
     # The older keeps the id: by what the notes say of themselves, else by their files' times.
     found = rows(
         connection,
@@ -194,25 +194,25 @@ def _twins(connection: apsw.Connection) -> Iterator[Sign]:
             yield warning("notes", what, f"write `id: {new_id()}` into {other}")
 
 
-def _others(case: Case, connection: apsw.Connection) -> int:
+def _others(case: CheckedHome, connection: apsw.Connection) -> int:
     kept = {vault.id for vault in case.home.vaults}
     return sum(uuid not in kept for (uuid,) in connection.execute("select uuid from vault"))
 
 
-def _there(case: Case) -> Sequence[Vault]:
+def _there(case: CheckedHome) -> Sequence[Vault]:
     return [vault for vault in case.home.vaults if vault.root.is_dir()]
 
 
-def _unusable(part: str, path: Path, schema: Schema) -> Sign | None:
+def _unusable(part: str, path: Path, schema: Schema) -> Check | None:
     if path.is_symlink():
         return error(part, f"{path} is a link and may lead anywhere", "put the file itself there")
-    if version := newer(path, schema):
+    if version := newer_database(path, schema):
         what = f"{path} was made by a newer djinn (version {version})"
         return error(part, what, _UPDATE)
     return None
 
 
-def _roomy(part: str, path: Path) -> Iterator[Sign]:
+def _roomy(part: str, path: Path) -> Iterator[Check]:
     free = _one(path, "pragma freelist_count") * _one(path, "pragma page_size")
     if free > WASTE and free > path.stat().st_size // 2:
         what = f"{free / 1e6:,.0f} MB of {path.name} are empty"

@@ -9,15 +9,16 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.embedding.choice import Models
+from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.errors import ConfigError, DjinnError
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.models import Progress, ProgressCallback
 from djinn_memory.store.state import State
 from djinn_memory.upkeep import databases, models, place, vaults
-from djinn_memory.upkeep.findings import Case, Finding, Sign, hint, told
+from djinn_memory.upkeep.findings import Check as Sign
+from djinn_memory.upkeep.findings import CheckedHome, DoctorFinding, hint, told
 
-Check = Callable[[Case], Iterator[Sign]]
+Check = Callable[[CheckedHome], Iterator[Sign]]
 
 CHECKS: dict[str, Check] = {
     "home": place.home,
@@ -46,7 +47,7 @@ class Diagnosis(Struct, frozen=True):
 
     home: Path
     """Its folder."""
-    findings: tuple[Finding, ...]
+    findings: tuple[DoctorFinding, ...]
     """What was looked at, and how it is."""
 
     @property
@@ -62,8 +63,8 @@ def examine(home: Home, *, fix: bool, progress: ProgressCallback) -> Diagnosis:
     Whatever state the home is in, it is told and not raised. Without `fix` nothing is made.
     """
     state = State(home, [])
-    case = Case(home, state, Models(home, progress), progress)
-    findings: list[Finding] = []
+    case = CheckedHome(home, state, ModelRegistry(home, progress), progress)
+    findings: list[DoctorFinding] = []
     try:
         for number, (name, check) in enumerate(_possible(home, findings).items()):
             progress(Progress("check", number, len(CHECKS), name))
@@ -77,7 +78,7 @@ def examine(home: Home, *, fix: bool, progress: ProgressCallback) -> Diagnosis:
     return Diagnosis(home.root, tuple(findings))
 
 
-def _possible(home: Home, findings: list[Finding]) -> dict[str, Check]:
+def _possible(home: Home, findings: list[DoctorFinding]) -> dict[str, Check]:
     """The checks that these settings allow; what is wrong with them is a finding."""
     try:
         assert home.config and home.vaults and home.state
@@ -92,7 +93,7 @@ def _possible(home: Home, findings: list[Finding]) -> dict[str, Check]:
     return CHECKS
 
 
-def _signs(name: str, check: Check, case: Case) -> list[Sign]:
+def _signs(name: str, check: Check, case: CheckedHome) -> list[Sign]:
     """What a check sees; an error only if it is still there a moment later.
 
     Others may be at work on what is looked at.
@@ -104,7 +105,7 @@ def _signs(name: str, check: Check, case: Case) -> list[Sign]:
     return signs
 
 
-def _seen(name: str, check: Check, case: Case) -> list[Sign]:
+def _seen(name: str, check: Check, case: CheckedHome) -> list[Sign]:
     try:
         return list(check(case))
     except DjinnError as wrong:
@@ -127,7 +128,7 @@ def _mended(signs: list[Sign]) -> Iterator[Sign]:
             yield Sign(replace(sign.finding, what=what, fixable=False))
 
 
-def _once(signs: list[Sign]) -> Iterator[Finding]:
+def _once(signs: list[Sign]) -> Iterator[DoctorFinding]:
     """The findings; of what could not be mended only that, not that it is still so."""
     failed = [one.finding.what for one in signs if "; mending it failed: " in one.finding.what]
     for sign in signs:

@@ -8,8 +8,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from djinn_memory.embedding.choice import Models
-from djinn_memory.home import Home
+from djinn_memory.embedding.registry import ModelRegistry
+from djinn_memory.home.home import Home
 from djinn_memory.models import ProgressCallback
 from djinn_memory.store.state import State
 
@@ -19,7 +19,7 @@ Mend = Callable[[], str]
 """Mends what was found and says what was done. Two findings may share one, which is done once."""
 
 
-class Finding(Struct, frozen=True):
+class DoctorFinding(Struct, frozen=True):
     """One thing that was looked at."""
 
     severity: Severity
@@ -36,19 +36,19 @@ class Finding(Struct, frozen=True):
     """What `--fix` did about it."""
 
 
-class Sign(Struct, frozen=True):
+class Check(Struct, frozen=True):
     """A finding with what mends it, if that is safe to do unasked."""
 
-    finding: Finding
+    finding: DoctorFinding
     mend: Mend | None = None
 
 
-class Case(Struct):
+class CheckedHome(Struct):
     """The home that is looked at, and what it takes to mend it."""
 
     home: Home
     state: State
-    models: Models
+    models: ModelRegistry
     progress: ProgressCallback
     indexed: str | None = None
     """What was said of an index run."""
@@ -62,27 +62,27 @@ class Case(Struct):
         return self.indexed
 
 
-def ok(part: str, what: str) -> Sign:
+def ok(part: str, what: str) -> Check:
     """All is well with a part."""
-    return Sign(Finding("ok", part, what))
+    return Check(DoctorFinding("ok", part, what))
 
 
-def hint(part: str, what: str, remedy: str | None = None, mend: Mend | None = None) -> Sign:
+def hint(part: str, what: str, remedy: str | None = None, mend: Mend | None = None) -> Check:
     """Worth knowing; nothing fails because of it."""
-    return Sign(Finding("hint", part, what, remedy, mend is not None), mend)
+    return Check(DoctorFinding("hint", part, what, remedy, mend is not None), mend)
 
 
-def warning(part: str, what: str, remedy: str | None = None, mend: Mend | None = None) -> Sign:
+def warning(part: str, what: str, remedy: str | None = None, mend: Mend | None = None) -> Check:
     """Something does not work as it should, while the rest goes on."""
-    return Sign(Finding("warning", part, what, remedy, mend is not None), mend)
+    return Check(DoctorFinding("warning", part, what, remedy, mend is not None), mend)
 
 
-def error(part: str, what: str, remedy: str | None = None, mend: Mend | None = None) -> Sign:
+def error(part: str, what: str, remedy: str | None = None, mend: Mend | None = None) -> Check:
     """Something does not work at all."""
-    return Sign(Finding("error", part, what, remedy, mend is not None), mend)
+    return Check(DoctorFinding("error", part, what, remedy, mend is not None), mend)
 
 
-def told(part: str, text: str, mend: Mend | None = None) -> Sign:
+def told(part: str, text: str, mend: Mend | None = None) -> Check:
     """An error of djinn's own: its text is what happened and, behind the last `;`, what to do."""
     what, _, remedy = text.rpartition("; ")
     return error(part, what or text, remedy if what else None, mend)

@@ -8,17 +8,17 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from djinn_memory.config import model_cache
 from djinn_memory.errors import DjinnError
-from djinn_memory.files import abandoned
+from djinn_memory.home.config import model_cache
 from djinn_memory.models import Embedder
-from djinn_memory.upkeep.findings import Case, Mend, Sign, error, hint, ok, some, told
+from djinn_memory.system.files import abandoned
+from djinn_memory.upkeep.findings import Check, CheckedHome, Mend, error, hint, ok, some, told
 
 PATIENCE = 5.0
 """Seconds that a server has to embed one word."""
 
 
-def embedder(case: Case) -> Iterator[Sign]:
+def embedder(case: CheckedHome) -> Iterator[Check]:
     """Whether a word can be embedded, and by what."""
     models = case.models
     try:
@@ -38,7 +38,7 @@ def embedder(case: Case) -> Iterator[Sign]:
         yield told("embedder", str(wrong), _anew(case))
 
 
-def reranker(case: Case) -> Iterator[Sign]:
+def reranker(case: CheckedHome) -> Iterator[Check]:
     """Whether the cross-encoder of the settings, if there is one, can be used."""
     try:
         found = case.models.reranker
@@ -53,7 +53,7 @@ def reranker(case: Case) -> Iterator[Sign]:
         yield hint("reranker", f"{found.name} is not prepared yet", "run `djinn index`")
 
 
-def cache(case: Case) -> Iterator[Sign]:
+def cache(case: CheckedHome) -> Iterator[Check]:
     """The user's folder of prepared models."""
     folder = model_cache()
     if not folder.exists():
@@ -80,7 +80,7 @@ def _removing(folders: list[Path]) -> Mend:
     return mend
 
 
-def _preparing(case: Case) -> Mend:
+def _preparing(case: CheckedHome) -> Mend:
     def mend() -> str:
         made = case.models.embedder
         assert made
@@ -90,7 +90,7 @@ def _preparing(case: Case) -> Mend:
     return mend
 
 
-def _anew(case: Case) -> Mend | None:
+def _anew(case: CheckedHome) -> Mend | None:
     """What makes a prepared model anew; None for one that is not djinn's to make."""
     found: Embedder | None = case.models.__dict__.get("embedder")
     folder = getattr(found, "folder", None) if found and found.local and found.ready else None

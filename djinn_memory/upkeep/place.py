@@ -7,14 +7,15 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from djinn_memory.disks import network, open_to, synced
-from djinn_memory.files import abandoned, half_written, held
-from djinn_memory.home import Home
-from djinn_memory.store.watcher import watcher
+from djinn_memory.home.home import Home
+from djinn_memory.home.watcher import watcher
+from djinn_memory.system.disks import network, open_to, synced
+from djinn_memory.system.files import abandoned, half_written, held
+from djinn_memory.system.plural import count
 from djinn_memory.upkeep.findings import (
-    Case,
+    Check,
+    CheckedHome,
     Mend,
-    Sign,
     error,
     hint,
     ok,
@@ -22,13 +23,12 @@ from djinn_memory.upkeep.findings import (
     unlinking,
     warning,
 )
-from djinn_memory.wording import count
 
 LEAST = 20_000_000
 """Bytes of disk without which even a small write may fail."""
 
 
-def home(case: Case) -> Iterator[Sign]:
+def home(case: CheckedHome) -> Iterator[Check]:
     """The home's own folder."""
     root = case.home.root
     if not os.access(root, os.W_OK):
@@ -41,13 +41,13 @@ def home(case: Case) -> Iterator[Sign]:
         yield ok("home", str(root))
 
 
-def settings(case: Case) -> Iterator[Sign]:
+def settings(case: CheckedHome) -> Iterator[Check]:
     """The settings, which have been read without an error."""
     found = list(_settings(case.home))
     yield from found or [ok("config", str(case.home.config_path))]
 
 
-def _settings(home: Home) -> Iterator[Sign]:
+def _settings(home: Home) -> Iterator[Check]:
     for one in home.untrusted:
         yield warning(
             "config", f"this home is not trusted with {one}", "look at it, then run `djinn trust`"
@@ -64,7 +64,7 @@ def _settings(home: Home) -> Iterator[Sign]:
             )
 
 
-def state(case: Case) -> Iterator[Sign]:
+def state(case: CheckedHome) -> Iterator[Check]:
     """The folder of the databases."""
     folder = case.home.state
     if not folder.exists():
@@ -77,7 +77,7 @@ def state(case: Case) -> Iterator[Sign]:
     yield from found or [ok("state", str(folder))]
 
 
-def _state(folder: Path) -> Iterator[Sign]:
+def _state(folder: Path) -> Iterator[Check]:
     if not os.access(folder, os.W_OK | os.X_OK):
         what = f"{folder} cannot be written, so that nothing new is indexed"
         yield error("state", what, "mend its permissions, or set state_dir in config.yaml")
@@ -104,7 +104,7 @@ def _making(folder: Path) -> Mend:
     return mend
 
 
-def disk(case: Case) -> Iterator[Sign]:
+def disk(case: CheckedHome) -> Iterator[Check]:
     """Whether there is room for what an index run writes."""
     folder = next(one for one in (case.home.state, *case.home.state.parents) if one.is_dir())
     free = shutil.disk_usage(folder).free
@@ -120,7 +120,7 @@ def disk(case: Case) -> Iterator[Sign]:
         yield ok("disk", what)
 
 
-def leftovers(case: Case) -> Iterator[Sign]:
+def leftovers(case: CheckedHome) -> Iterator[Check]:
     """What killed processes left in the home: locks, half-written files."""
     found = [*_locks(case.home.state), *_scratch(case.home), *_set_aside(case.home.state)]
     yield from found or [ok("leftovers", "none")]
@@ -128,14 +128,14 @@ def leftovers(case: Case) -> Iterator[Sign]:
         yield ok("watch", f"process {process} follows the vaults")
 
 
-def _locks(folder: Path) -> Iterator[Sign]:
+def _locks(folder: Path) -> Iterator[Check]:
     stale = [one for one in sorted((folder / "locks").glob("ingest-*.lock")) if not held(one)]
     if stale:
         what = f"locks left by {count(len(stale), 'ended run')} of ingest"
         yield hint("leftovers", what, "run `djinn doctor --fix`", unlinking(stale))
 
 
-def _scratch(home: Home) -> Iterator[Sign]:
+def _scratch(home: Home) -> Iterator[Check]:
     folders = [one for one in (home.root, home.state) if one.is_dir()]
     left = [one for folder in folders for one in folder.iterdir() if half_written(one)]
     left += [one for one in home.state.glob("ledger.db.recovering*") if abandoned(one)]
@@ -144,7 +144,7 @@ def _scratch(home: Home) -> Iterator[Sign]:
         yield hint("leftovers", what, "run `djinn doctor --fix`", unlinking(left))
 
 
-def _set_aside(folder: Path) -> Iterator[Sign]:
+def _set_aside(folder: Path) -> Iterator[Check]:
     kept = sorted(folder.glob("*.db.corrupt-*")) if folder.is_dir() else []
     if kept:
         size = sum(one.stat().st_size for one in kept)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from djinn_memory.embedding.choice import Models
+from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.indexing.refresh import index
 from djinn_memory.models import ProgressCallback
 from djinn_memory.store.state import State
-from djinn_memory.wording import count
+from djinn_memory.system.plural import count
 
 
-def reindex(state: State, models: Models, progress: ProgressCallback) -> str:
+def reindex(state: State, models: ModelRegistry, progress: ProgressCallback) -> str:
     """Set aside what is damaged of index and cache, then index all vaults; says what was done."""
     before = len(state.problems)
     state.set_aside_damaged()

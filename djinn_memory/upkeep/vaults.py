@@ -7,13 +7,23 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from djinn_memory.disks import network
 from djinn_memory.errors import DjinnError, NotFound
-from djinn_memory.files import half_written
 from djinn_memory.models import Vault
-from djinn_memory.notes.walk import Listing, walk
-from djinn_memory.upkeep.findings import Case, Sign, error, hint, ok, some, told, unlinking, warning
-from djinn_memory.wording import count
+from djinn_memory.notes.vault.walk import VaultListing, walk
+from djinn_memory.system.disks import network
+from djinn_memory.system.files import half_written
+from djinn_memory.system.plural import count
+from djinn_memory.upkeep.findings import (
+    Check,
+    CheckedHome,
+    error,
+    hint,
+    ok,
+    some,
+    told,
+    unlinking,
+    warning,
+)
 
 _CONFLICT = re.compile(
     r"""
@@ -27,7 +37,7 @@ _CONFLICT = re.compile(
 )
 
 
-def vaults(case: Case) -> Iterator[Sign]:
+def vaults(case: CheckedHome) -> Iterator[Check]:
     """Each vault: whether it is there, can be read, and holds what nobody meant to keep."""
     for vault in case.home.vaults:
         part = f"vault {vault.name}"
@@ -42,7 +52,7 @@ def vaults(case: Case) -> Iterator[Sign]:
         yield from _vault(vault, part, listing)
 
 
-def _vault(vault: Vault, part: str, listing: Listing) -> Iterator[Sign]:
+def _vault(vault: Vault, part: str, listing: VaultListing) -> Iterator[Check]:
     found = list(_folder(vault, part))
     for problem in listing.problems[:20]:
         found.append(warning(part, f"{problem.what}: {problem.why}", "mend or exclude it"))
@@ -61,7 +71,7 @@ def _vault(vault: Vault, part: str, listing: Listing) -> Iterator[Sign]:
         yield ok(part, f"{count(len(listing.files), 'note')} in {vault.root}")
 
 
-def _folder(vault: Vault, part: str) -> Iterator[Sign]:
+def _folder(vault: Vault, part: str) -> Iterator[Check]:
     if not os.access(vault.root, os.R_OK | os.X_OK):
         yield error(part, f"{vault.root} cannot be read", "mend the folder's permissions")
     elif not vault.read_only and not os.access(vault.root, os.W_OK):
@@ -74,7 +84,7 @@ def _folder(vault: Vault, part: str) -> Iterator[Sign]:
         yield hint(part, what)
 
 
-def _look(vault: Vault, listing: Listing) -> tuple[list[Path], list[str], list[str]]:
+def _look(vault: Vault, listing: VaultListing) -> tuple[list[Path], list[str], list[str]]:
     """Half-written files, conflict copies, and notes that cannot be read."""
     left = [
         path

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from djinn_memory.embedding.choice import Models
+from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.indexing import indexer
 from djinn_memory.indexing.embed import embed
-from djinn_memory.indexing.indexer import Tally
+from djinn_memory.indexing.indexer import IndexTally
 from djinn_memory.models import Progress, Vault
 from djinn_memory.store.index import links, meta, vectors
 from djinn_memory.store.state import State
@@ -23,20 +23,20 @@ LOCK_SECONDS = 1.0
 Urgent = Callable[[], bool]
 
 
-class BrokenOff(Exception):
+class CatchupInterrupted(Exception):
     """There is something more urgent."""
 
 
-def read(state: State, vault: Vault, paths: Sequence[str] | None, urgent: Urgent) -> Tally:
+def read(state: State, vault: Vault, paths: Sequence[str] | None, urgent: Urgent) -> IndexTally:
     """Read what changed at `paths` of a vault, or in all of it.
 
-    `Busy` when another process holds the index for a second. `BrokenOff` when something is
+    `Busy` when another process holds the index for a second. `CatchupInterrupted` when something is
     `urgent`; what is read by then stays read.
     """
 
     def go_on(_: Progress) -> None:
         if urgent():
-            raise BrokenOff
+            raise CatchupInterrupted
 
     exclude = state.home.config.exclude
     with state.lock(timeout=LOCK_SECONDS):
@@ -50,7 +50,7 @@ def conclude(state: State) -> None:
         meta.put(state.index, "maker", indexer.MAKER)
 
 
-def embed_some(state: State, models: Models, urgent: Urgent) -> int:
+def embed_some(state: State, models: ModelRegistry, urgent: Urgent) -> int:
     """Give windows their vectors, the newest first, until nothing waits or something is `urgent`.
 
     Returns how many texts were embedded. `Busy` while another process embeds, which will do these
@@ -74,7 +74,7 @@ def embed_some(state: State, models: Models, urgent: Urgent) -> int:
     return done
 
 
-def warm(models: Models) -> None:
+def warm(models: ModelRegistry) -> None:
     """Load the model if it is on this machine: the first edit is not to wait for that."""
     if models.embedder and models.embedder.local:
         models.embedder.embed(["djinn"])

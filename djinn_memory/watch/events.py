@@ -11,9 +11,9 @@ from watchdog import events
 from watchdog.observers import Observer
 from watchdog.observers.api import ObservedWatch
 
-from djinn_memory.files import place
-from djinn_memory.notes.walk import hidden
-from djinn_memory.watch.heard import ALL, Change, Dropped, Heard, Notice
+from djinn_memory.notes.vault.walk import hidden
+from djinn_memory.system.files import place
+from djinn_memory.watch.heard import ALL, FileChanged, FileDropped, Heard, Notice
 
 _WANTED: list[type[events.FileSystemEvent]] = [
     events.FileCreatedEvent,
@@ -29,7 +29,7 @@ _WANTED: list[type[events.FileSystemEvent]] = [
 """What is asked of the system; a folder's own modification says only that something is in it."""
 
 
-class Native:
+class NativeEvents:
     """The folders whose changes the system tells of."""
 
     def __init__(self, heard: Heard) -> None:
@@ -97,7 +97,7 @@ class _Lost(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         why = "the system lost count of changes, so everything is looked at"
         self._heard.put(Notice("update", why))
-        self._heard.put(Change(None, ALL))
+        self._heard.put(FileChanged(None, ALL))
 
 
 class _Vault(events.FileSystemEventHandler):
@@ -111,12 +111,12 @@ class _Vault(events.FileSystemEventHandler):
         for told in filter(None, _places(event)):
             path = Path(os.path.relpath(told, self._root)).as_posix()
             if path == ".":
-                self._heard.put(Change(self._name, ALL))
+                self._heard.put(FileChanged(self._name, ALL))
             elif path.startswith("../") or any(map(hidden, path.split("/"))):
                 continue
             # A folder that went may be told as a file.
             elif event.is_directory or gone or path[-3:].lower() == ".md":
-                self._heard.put(Change(self._name, path))
+                self._heard.put(FileChanged(self._name, path))
 
 
 class _Inbox(events.FileSystemEventHandler):
@@ -129,7 +129,7 @@ class _Inbox(events.FileSystemEventHandler):
         told = target or source
         path = Path(os.path.relpath(told, self._root))
         if not event.is_directory and not any(map(hidden, path.parts)):
-            self._heard.put(Dropped(told))
+            self._heard.put(FileDropped(told))
 
 
 def _places(event: events.FileSystemEvent) -> tuple[str, str]:

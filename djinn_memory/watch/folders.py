@@ -7,25 +7,25 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from djinn_memory.disks import network
 from djinn_memory.models import Vault
-from djinn_memory.watch.events import Native
+from djinn_memory.system.disks import network
+from djinn_memory.watch.events import NativeEvents
 from djinn_memory.watch.heard import Heard
 
 _INBOX = "/inbox"
 """No name of a vault."""
 
 
-class Folders:
+class FollowedFolders:
     """How each vault is followed. `probe` is a folder by which it shows how much can be."""
 
     def __init__(self, vaults: Iterable[Vault], heard: Heard, probe: Path, *, poll: bool) -> None:
         self._probe = probe
         self._roots = {vault.name: vault.root.resolve() for vault in vaults}
         why = "watch.poll says so" if poll else None
-        self._native: Native | None = None
+        self._native: NativeEvents | None = None
         try:
-            self._native = None if poll else Native(heard)
+            self._native = None if poll else NativeEvents(heard)
         except OSError as error:
             why = error.strerror or str(error)
         self.polled = dict.fromkeys(self._roots, why) if why else {}
@@ -44,7 +44,7 @@ class Folders:
             if known or there:
                 yield name
 
-    def _follow(self, native: Native, name: str, root: Path) -> None:
+    def _follow(self, native: NativeEvents, name: str, root: Path) -> None:
         try:
             if kind := network(root):
                 self.polled[name] = f"{kind} does not tell of all changes"

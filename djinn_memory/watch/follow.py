@@ -8,22 +8,31 @@ from queue import Empty
 
 import apsw
 
-from djinn_memory.config import user_path
-from djinn_memory.embedding.choice import Models
+from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable
-from djinn_memory.files import expand, mark, place
-from djinn_memory.home import Home
+from djinn_memory.home.config import user_path
+from djinn_memory.home.home import Home
+from djinn_memory.home.watcher import claim
 from djinn_memory.indexing.indexer import movements, outdated
 from djinn_memory.indexing.scan import RACY_NS
-from djinn_memory.store.sqlite import Broken
+from djinn_memory.store.sqlite import DamagedDatabase
 from djinn_memory.store.state import State
-from djinn_memory.store.watcher import claim
+from djinn_memory.system.files import expand, mark, place
 from djinn_memory.watch import catchup
 from djinn_memory.watch.backoff import Backoff
-from djinn_memory.watch.folders import Folders
-from djinn_memory.watch.heard import ALL, Change, Dropped, Heard, Kind, Notice, Stop, Tell
+from djinn_memory.watch.folders import FollowedFolders
+from djinn_memory.watch.heard import (
+    ALL,
+    FileChanged,
+    FileDropped,
+    Heard,
+    Kind,
+    Notice,
+    StopWatch,
+    Tell,
+)
 from djinn_memory.watch.inbox import Inbox, Mark
-from djinn_memory.watch.pending import Pending
+from djinn_memory.watch.pending import PendingChanges
 
 TICK_SECONDS = 1.0
 """Between two looks at what no event tells: the settings, the index's file, the vaults' folders."""
@@ -33,7 +42,7 @@ BURST_SECONDS = 0.5
 
 
 def follow(home: Home, names: Sequence[str], tell: Tell, heard: Heard) -> None:
-    """Keep the index as all vaults are, or those named, until `heard` says `Stop`.
+    """Keep the index as all vaults are, or those named, until `heard` says `StopWatch`.
 
     It begins with a look at everything, goes by file events, or by looking where there are none,
     and looks at everything again now and then. `Busy` when another process does this already.
@@ -64,13 +73,13 @@ class _Watch:
         self._settings = home.config.watch
         self._vaults = {vault.name: vault for vault in home.named(names)}
         self._state = State(home, [])
-        self._models = Models(home)
-        self._folders = Folders(
+        self._models = ModelRegistry(home)
+        self._folders = FollowedFolders(
             self._vaults.values(), heard, home.state, poll=self._settings.poll == "always"
         )
         self._inbox: Inbox | None = None
         self._settled = settled
-        self._pending = Pending(self._vaults)
+        self._pending = PendingChanges(self._vaults)
         self._reading, self._making = Backoff(), Backoff()
         self._told: set[str] = set()
         self._last: Notice | None = None
@@ -85,7 +94,7 @@ class _Watch:
         self._looked = self._polled = self._reconciled = 0.0
 
     def run(self) -> Home | None:
-        """Follow until the settings change, and return the home with these; None after `Stop`."""
+        """Follow until the settings change, and return the home with these; None on `StopWatch`."""
         try:
             self._begin()
             while not self._ended:
@@ -106,7 +115,7 @@ class _Watch:
     def _begin(self) -> None:
         try:
             self._state.need_writable()
-        except (Broken, apsw.Error) as error:
+        except (DamagedDatabase, apsw.Error) as error:
             if not self._set_aside(error):
                 raise
         self._file = place(self._home.index_path)
@@ -154,11 +163,11 @@ class _Watch:
             heard = self._heard.get(timeout=patience) if patience else self._heard.get_nowait()
         except Empty:
             return False
-        if isinstance(heard, Stop):
+        if isinstance(heard, StopWatch):
             self._stopped = True
         elif isinstance(heard, Notice):
             self._say(heard.kind, heard.text)
-        elif isinstance(heard, Dropped):
+        elif isinstance(heard, FileDropped):
             if self._inbox:
                 self._inbox.offer(heard.path)
         else:
@@ -199,7 +208,7 @@ class _Watch:
         if now - self._polled > self._settings.poll_seconds:
             self._polled = now
             for name in self._folders.polled:
-                self._pending.add(Change(name, ALL))
+                self._pending.add(FileChanged(name, ALL))
             self._open_inbox()
             if self._inbox and not self._folders.follow_inbox(self._inbox.folder):
                 self._inbox.look()
@@ -211,11 +220,11 @@ class _Watch:
     def _reconcile(self) -> None:
         self._reconciled = time.monotonic()
         self._links_due = True
-        self._pending.add(Change(None, ALL))
+        self._pending.add(FileChanged(None, ALL))
 
     def _follow_folders(self) -> None:
         for name in self._folders.renew():
-            self._pending.add(Change(name, ALL))
+            self._pending.add(FileChanged(name, ALL))
         for name, why in self._folders.polled.items():
             seconds = self._settings.poll_seconds
             self._warn(f"{name}: looked at every {seconds:g} s, since {why}")
@@ -248,7 +257,7 @@ class _Watch:
             return
         try:
             step()
-        except catchup.BrokenOff:
+        except catchup.CatchupInterrupted:
             return
         except Busy:
             backoff.busy(time.monotonic())
@@ -265,7 +274,9 @@ class _Watch:
     def _set_aside(self, error: Exception) -> bool:
         """Whether an error was of a damaged database, which is made anew from here on."""
         try:
-            if not (isinstance(error, Broken | apsw.Error) and self._state.set_aside_damaged()):
+            if not (
+                isinstance(error, DamagedDatabase | apsw.Error) and self._state.set_aside_damaged()
+            ):
                 return False
         except Unavailable:
             return False
@@ -290,7 +301,7 @@ class _Watch:
             )
         except BaseException:
             for path in paths or [ALL]:
-                self._pending.add(Change(name, path))
+                self._pending.add(FileChanged(name, path))
             raise
         for problem in tally.problems:
             self._warn(f"{problem.what}: {problem.why}")
@@ -299,7 +310,7 @@ class _Watch:
             self._say("update", f"{name}: {movements(tally)}{few}, {_since(began)}")
             for path in paths or ():
                 # Read so soon after it was written, its times prove nothing yet.
-                self._pending.add_later(Change(name, path), began + RACY_NS / 1e9)
+                self._pending.add_later(FileChanged(name, path), began + RACY_NS / 1e9)
 
     def _finish(self) -> None:
         """Make what is made of notes that were read: vectors, and links that lead somewhere."""

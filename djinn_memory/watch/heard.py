@@ -12,7 +12,7 @@ ALL = ""
 """The path that stands for the whole vault."""
 
 
-class Change(Struct, frozen=True):
+class FileChanged(Struct, frozen=True):
     """A file or folder may have changed, appeared or gone."""
 
     vault: str | None
@@ -21,13 +21,13 @@ class Change(Struct, frozen=True):
     """Relative to the vault's root, or `ALL`."""
 
 
-class Dropped(Struct, frozen=True):
+class FileDropped(Struct, frozen=True):
     """A file of the inbox may be new."""
 
     path: str
 
 
-class Stop(Struct, frozen=True):
+class StopWatch(Struct, frozen=True):
     """The watch is to end."""
 
 
@@ -45,5 +45,5 @@ class Notice(Struct, frozen=True):
 
 Tell = Callable[[Notice], None]
 
-Heard: TypeAlias = "SimpleQueue[Change | Dropped | Notice | Stop]"
+Heard: TypeAlias = "SimpleQueue[FileChanged | FileDropped | Notice | StopWatch]"
 """Not a `Queue`: its lock is not to be taken in a signal handler."""

@@ -11,16 +11,16 @@ from queue import Empty, SimpleQueue
 
 import apsw
 
+from djinn_memory.documents.pool.pool import FileStarted
 from djinn_memory.documents.sources import Source, sources
-from djinn_memory.documents.workers import Started
-from djinn_memory.embedding.choice import Models
+from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.errors import DjinnError
-from djinn_memory.files import mark
-from djinn_memory.home import Home
-from djinn_memory.memories.ingest import ingest
-from djinn_memory.memories.wish import Outcome, Wish
+from djinn_memory.home.home import Home
+from djinn_memory.memories.library.ingest import ingest
+from djinn_memory.memories.library.requests import FileOutcome, IngestOptions
 from djinn_memory.models import silent
 from djinn_memory.store.state import State
+from djinn_memory.system.files import mark
 from djinn_memory.watch.heard import Heard, Notice
 
 SETTLE_SECONDS = 1.0
@@ -35,7 +35,7 @@ UNFINISHED = frozenset({".part", ".partial", ".crdownload", ".download", ".tmp",
 Mark = tuple[int, int, int]
 
 
-class Waiting:
+class UnsettledFiles:
     """Files that somebody may still be writing. Their own times prove nothing: clocks differ."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Inbox:
             self._thread.join(0.5)
 
     def _run(self) -> None:
-        waiting = Waiting()
+        waiting = UnsettledFiles()
         looked = 0.0
         while not self._ending.is_set():
             with suppress(Empty):
@@ -118,9 +118,9 @@ class Inbox:
         try:
             report = ingest(
                 state,
-                Models(self._home),
+                ModelRegistry(self._home),
                 [Source(Path(path), Path(path).name) for path in ready],
-                Wish(),
+                IngestOptions(),
                 self._home.agent(None),
                 embed=False,
                 tell=self._tell,
@@ -134,8 +134,8 @@ class Inbox:
         finally:
             state.close()
 
-    def _tell(self, event: Started | object) -> None:
-        if not isinstance(event, Outcome):
+    def _tell(self, event: FileStarted | object) -> None:
+        if not isinstance(event, FileOutcome):
             return
         if event.status == "failed":
             self._warn(event.file, event.why or "cannot be read")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from djinn_memory.watch.heard import ALL, Change
+from djinn_memory.watch.heard import ALL, FileChanged
 
 SLICE = 256
 """Paths looked at in one go: about a second's reading, so that later changes wait no longer."""
 
 
-class Pending:
+class PendingChanges:
     """Changes of some vaults, in the order in which they came; what comes twice counts once."""
 
     def __init__(self, vaults: Iterable[str]) -> None:
         self._paths: dict[str, dict[str, None]] = {name: {} for name in vaults}
-        self._later: dict[Change, float] = {}
+        self._later: dict[FileChanged, float] = {}
 
     def __bool__(self) -> bool:
         return any(self._paths.values())
@@ -25,13 +25,13 @@ class Pending:
         """Whether there is more than whole vaults to look at."""
         return any(path != ALL for paths in self._paths.values() for path in paths)
 
-    def add(self, change: Change) -> None:
+    def add(self, change: FileChanged) -> None:
         """Note a change; one of another vault does not count."""
         for name, paths in self._paths.items():
             if change.vault in (None, name):
                 paths[change.path] = None
 
-    def add_later(self, change: Change, due: float) -> None:
+    def add_later(self, change: FileChanged, due: float) -> None:
         """Note a change when its time has come."""
         self._later[change] = due
 

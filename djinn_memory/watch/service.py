@@ -12,16 +12,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from djinn_memory.config import own_variables
 from djinn_memory.errors import Refused, Unavailable
-from djinn_memory.files import write_atomic
-from djinn_memory.home import Home
+from djinn_memory.home.config import own_variables
+from djinn_memory.home.home import Home
 from djinn_memory.notes.slugs import slug
+from djinn_memory.system.files import write_atomic
 
 _MARK = "djinn watch"
 
 
-class Service(Struct, frozen=True):
+class InstalledService(Struct, frozen=True):
     """A service that was installed."""
 
     path: Path
@@ -32,7 +32,9 @@ class Service(Struct, frozen=True):
     """The command that ends it for good."""
 
 
-def install(home: Home, vaults: Sequence[str] = (), *, system: str = sys.platform) -> Service:
+def install(
+    home: Home, vaults: Sequence[str] = (), *, system: str = sys.platform
+) -> InstalledService:
     """Write the service that watches this home; what lay there of an earlier one is replaced.
 
     `Refused` when the file is somebody else's, `Unavailable` where there is no such system.
@@ -44,7 +46,7 @@ def install(home: Home, vaults: Sequence[str] = (), *, system: str = sys.platfor
         folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
         path = folder / "systemd" / "user" / f"{name}.service"
         text = _unit(home, command, own_variables()).encode()
-        service = Service(
+        service = InstalledService(
             path,
             f"systemctl --user daemon-reload && systemctl --user enable --now {name}",
             f"systemctl --user disable --now {name}",
@@ -54,7 +56,7 @@ def install(home: Home, vaults: Sequence[str] = (), *, system: str = sys.platfor
         path = Path.home() / "Library" / "LaunchAgents" / f"{label}.plist"
         text = _agent(home, label, command, own_variables())
         quoted = shlex.quote(str(path))
-        service = Service(
+        service = InstalledService(
             path,
             f"launchctl bootstrap gui/{_user()} {quoted}",
             f"launchctl bootout gui/{_user()} {quoted}",

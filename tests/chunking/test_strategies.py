@@ -17,7 +17,7 @@ from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.errors import UsageError
 from djinn_memory.models import Chunk, Strategy
 from djinn_memory.notes import pages as paging
-from djinn_memory.notes.markup import code_blocks
+from djinn_memory.notes.markdown.markup import code_blocks
 from djinn_memory.notes.pages import hide, mark
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)

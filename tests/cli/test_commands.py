@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
-from djinn_memory.joining import add_agent, add_vault
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import add_agent, add_vault
 from tests.conftest import Run
 from tests.indexing.vaults import fill, with_sample
 
@@ -28,7 +28,7 @@ from tests.indexing.vaults import fill, with_sample
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Home:
     """The sample memory, indexed; for tests that change nothing."""
-    from djinn_memory.joining import init
+    from djinn_memory.home.setup import init
 
     home, _ = init(tmp_path_factory.mktemp("cli") / "home", ("finn", "grace"))
     home.edit((("embedding", "provider"), "hashing"))

@@ -17,8 +17,8 @@ import pytest
 
 from djinn_memory.cli.completion import parse, script
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
-from djinn_memory.joining import add_vault, init
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import add_vault, init
 
 SHELLS = ("bash", "zsh", "fish")
 START = {

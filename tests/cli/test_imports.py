@@ -57,7 +57,7 @@ def test_help_loads_nothing_heavy(tmp_path: Path, command: str) -> None:
 
 
 def test_a_search_by_words_loads_no_model(tmp_path: Path) -> None:
-    from djinn_memory.joining import init
+    from djinn_memory.home.setup import init
 
     home, _ = init(tmp_path / "home")
     done = subprocess.run(

@@ -22,8 +22,8 @@ from djinn_memory.cli.app import app
 from djinn_memory.cli.schemas import outputs
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError
-from djinn_memory.home import Home
-from djinn_memory.joining import init
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import init
 from tests.conftest import Run
 from tests.indexing.vaults import fill
 

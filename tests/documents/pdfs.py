@@ -10,8 +10,8 @@ from pathlib import Path
 from fpdf import FPDF
 from PIL import Image
 
-from djinn_memory.documents.document import Document, Order, unheard
-from djinn_memory.documents.pdf import read_pdf
+from djinn_memory.documents.document import Document, ReadRequest, no_progress
+from djinn_memory.documents.pdf.reader import read_pdf
 
 SIZE = 11
 LEADING = 14
@@ -64,7 +64,7 @@ def picture(made: FPDF, folder: Path) -> None:
 
 
 def read(path: Path, password: str | None = None, ocr: str | None = None) -> Document:
-    return read_pdf(Order(path, path.name, password, ocr), unheard)
+    return read_pdf(ReadRequest(path, path.name, password, ocr), no_progress)
 
 
 def saved(made: FPDF, folder: Path, name: str = "made.pdf") -> Path:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from djinn_memory.documents.document import Document, Locked, Order, Tell, Unreadable
+from djinn_memory.documents.document import Document, Locked, ReadRequest, Tell, Unreadable
 
 CHILD_BOMB = """
 import time
@@ -24,7 +24,7 @@ while True:
 """
 
 
-def read(order: Order, tell: Tell) -> Document:
+def read(order: ReadRequest, tell: Tell) -> Document:
     word, _, rest = order.path.read_text().partition(" ")
     return TRICKS[word](order, tell, rest)
 
@@ -33,33 +33,33 @@ def document(*pages: str) -> Document:
     return Document("text/plain", pages, title=f"by {os.getpid()}")
 
 
-def good(order: Order, tell: Tell, rest: str) -> Document:
+def good(order: ReadRequest, tell: Tell, rest: str) -> Document:
     for page in range(3):
         tell(page + 1, 3)
     return document(rest)
 
 
-def asked(order: Order, tell: Tell, rest: str) -> Document:
+def asked(order: ReadRequest, tell: Tell, rest: str) -> Document:
     return document(str(order.path), order.name, order.password or "", str(order.ocr))
 
 
-def slow(order: Order, tell: Tell, rest: str) -> Document:
+def slow(order: ReadRequest, tell: Tell, rest: str) -> Document:
     time.sleep(float(rest))
     return document(rest)
 
 
-def hang(order: Order, tell: Tell, rest: str) -> Document:
+def hang(order: ReadRequest, tell: Tell, rest: str) -> Document:
     while True:
         time.sleep(0.01)
 
 
-def hang_in_c(order: Order, tell: Tell, rest: str) -> Document:
+def hang_in_c(order: ReadRequest, tell: Tell, rest: str) -> Document:
     """Backtrack for longer than the sun will shine, with the interpreter's lock held."""
     re.match(r"(a*)*b", "a" * 100)
     return document(rest)
 
 
-def hang_with_child(order: Order, tell: Tell, rest: str) -> Document:
+def hang_with_child(order: ReadRequest, tell: Tell, rest: str) -> Document:
     Path(rest).with_suffix(".part").write_text(
         str(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid)
     )
@@ -67,22 +67,22 @@ def hang_with_child(order: Order, tell: Tell, rest: str) -> Document:
     return hang(order, tell, rest)
 
 
-def bomb(order: Order, tell: Tell, rest: str) -> Document:
+def bomb(order: ReadRequest, tell: Tell, rest: str) -> Document:
     held = []
     while True:
         held.append(b"x" * 1_000_000)
 
 
-def bomb_at_once(order: Order, tell: Tell, rest: str) -> Document:
+def bomb_at_once(order: ReadRequest, tell: Tell, rest: str) -> Document:
     return document(str(len(bytearray(10**12))))
 
 
-def bomb_in_child(order: Order, tell: Tell, rest: str) -> Document:
+def bomb_in_child(order: ReadRequest, tell: Tell, rest: str) -> Document:
     subprocess.run([sys.executable, "-c", CHILD_BOMB], check=False)
     return document(rest)
 
 
-def hoard(order: Order, tell: Tell, rest: str) -> Document:
+def hoard(order: ReadRequest, tell: Tell, rest: str) -> Document:
     """Keep memory that should have been given back, as a library's cache does."""
     HOARD.append(b"x" * int(rest))
     return document("kept")
@@ -91,49 +91,49 @@ def hoard(order: Order, tell: Tell, rest: str) -> Document:
 HOARD: list[bytes] = []
 
 
-def leave(order: Order, tell: Tell, rest: str) -> Document:
+def leave(order: ReadRequest, tell: Tell, rest: str) -> Document:
     os._exit(int(rest))
 
 
-def leave_a_child(order: Order, tell: Tell, rest: str) -> Document:
+def leave_a_child(order: ReadRequest, tell: Tell, rest: str) -> Document:
     """End, while a copy of this process keeps its end of the pipe open."""
     if os.fork() == 0:
         time.sleep(600)
     os._exit(4)
 
 
-def segfault(order: Order, tell: Tell, rest: str) -> Document:
+def segfault(order: ReadRequest, tell: Tell, rest: str) -> Document:
     ctypes.string_at(0)
     return document(rest)
 
 
-def die(order: Order, tell: Tell, rest: str) -> Document:
+def die(order: ReadRequest, tell: Tell, rest: str) -> Document:
     os.kill(os.getpid(), getattr(signal, rest))
     time.sleep(60)
     return document(rest)
 
 
-def fail(order: Order, tell: Tell, rest: str) -> Document:
+def fail(order: ReadRequest, tell: Tell, rest: str) -> Document:
     raise ValueError("no \x1b[31mtable\nand a second line")
 
 
-def fail_silently(order: Order, tell: Tell, rest: str) -> Document:
+def fail_silently(order: ReadRequest, tell: Tell, rest: str) -> Document:
     raise ValueError
 
 
-def quit_python(order: Order, tell: Tell, rest: str) -> Document:
+def quit_python(order: ReadRequest, tell: Tell, rest: str) -> Document:
     sys.exit(3)
 
 
-def locked(order: Order, tell: Tell, rest: str) -> Document:
+def locked(order: ReadRequest, tell: Tell, rest: str) -> Document:
     raise Locked("wants a password; give it with --password")
 
 
-def unreadable(order: Order, tell: Tell, rest: str) -> Document:
+def unreadable(order: ReadRequest, tell: Tell, rest: str) -> Document:
     raise Unreadable("is no PDF; convert it first")
 
 
-def nothing(order: Order, tell: Tell, rest: str) -> Document:
+def nothing(order: ReadRequest, tell: Tell, rest: str) -> Document:
     return None  # type: ignore[return-value]
 
 
@@ -157,57 +157,57 @@ def say(line: bytes) -> None:
             continue
 
 
-def garble(order: Order, tell: Tell, rest: str) -> Document:
+def garble(order: ReadRequest, tell: Tell, rest: str) -> Document:
     say(b"\x80\x04\x95garbage\n")
     time.sleep(60)
     return document(rest)
 
 
-def lie(order: Order, tell: Tell, rest: str) -> Document:
+def lie(order: ReadRequest, tell: Tell, rest: str) -> Document:
     say(b'{"type":"gave","document":{"content_type":1,"pages":"none"}}\n')
     time.sleep(60)
     return document(rest)
 
 
-def start_again(order: Order, tell: Tell, rest: str) -> Document:
+def start_again(order: ReadRequest, tell: Tell, rest: str) -> Document:
     say(b'{"type":"broken","why":"so there"}\n')
     time.sleep(60)
     return document(rest)
 
 
-def flood(order: Order, tell: Tell, rest: str) -> Document:
+def flood(order: ReadRequest, tell: Tell, rest: str) -> Document:
     while True:
         say(b"x" * 1_000_000)
 
 
-def fall_silent(order: Order, tell: Tell, rest: str) -> Document:
+def fall_silent(order: ReadRequest, tell: Tell, rest: str) -> Document:
     os.closerange(3, 64)
     time.sleep(60)
     return document(rest)
 
 
-def huge(order: Order, tell: Tell, rest: str) -> Document:
+def huge(order: ReadRequest, tell: Tell, rest: str) -> Document:
     return document(*["é word " * 100_000] * int(rest))
 
 
-def surrogates(order: Order, tell: Tell, rest: str) -> Document:
+def surrogates(order: ReadRequest, tell: Tell, rest: str) -> Document:
     return document("a\udc80b", "\ud83d\ude00")
 
 
-def many_pages(order: Order, tell: Tell, rest: str) -> Document:
+def many_pages(order: ReadRequest, tell: Tell, rest: str) -> Document:
     for page in range(200_000):
         tell(page, 200_000)
     return document(rest)
 
 
-def limits(order: Order, tell: Tell, rest: str) -> Document:
+def limits(order: ReadRequest, tell: Tell, rest: str) -> Document:
     import resource
 
     kinds = (resource.RLIMIT_CPU, resource.RLIMIT_CORE, resource.RLIMIT_AS)
     return document(*(str(resource.getrlimit(kind)[0]) for kind in kinds))
 
 
-def noise(order: Order, tell: Tell, rest: str) -> Document:
+def noise(order: ReadRequest, tell: Tell, rest: str) -> Document:
     print("printed", flush=True)
     print("printed", file=sys.stderr, flush=True)
     os.write(1, b"written\n")
@@ -216,7 +216,7 @@ def noise(order: Order, tell: Tell, rest: str) -> Document:
     return document(str(sys.stdin.read()) if sys.stdin else "")
 
 
-Trick = Callable[[Order, Tell, str], Document]
+Trick = Callable[[ReadRequest, Tell, str], Document]
 TRICKS: dict[str, Trick] = {
     name: trick for name, trick in globals().items() if callable(trick) and name.islower()
 }

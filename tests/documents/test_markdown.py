@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from djinn_memory.documents.markdown import escape, fenced, table
-from djinn_memory.notes.headings import headings
-from djinn_memory.notes.markup import code_blocks, mask
+from djinn_memory.notes.markdown.headings import headings
+from djinn_memory.notes.markdown.markup import code_blocks, mask
+from djinn_memory.notes.markdown.plain_text import plain
 from djinn_memory.notes.note import parse
-from djinn_memory.notes.plain import plain
 
 PIECES = st.sampled_from(
     [*"[]()!|<>#*_~=`-^%$ \n\t\\:ax1.+/'\"{}&;é字", "[[", "]]", "<!--", "-->", "```", "~~~", "%%",

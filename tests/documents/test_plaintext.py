@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from djinn_memory.documents.document import Document, Order, Unreadable, unheard
+from djinn_memory.documents.document import Document, ReadRequest, Unreadable, no_progress
 from djinn_memory.documents.note import body
 from djinn_memory.documents.read import read
 from djinn_memory.notes.frontmatter import compose
-from djinn_memory.notes.markup import code_blocks
+from djinn_memory.notes.markdown.markup import code_blocks
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.pages import pages
 
@@ -18,7 +18,7 @@ CP1252 = "not UTF-8 (byte {}); read as Windows-1252, save it as UTF-8"
 def document(folder: Path, data: bytes, name: str = "a.txt") -> Document:
     path = folder / "data"
     path.write_bytes(data)
-    return read(Order(path, name), unheard)
+    return read(ReadRequest(path, name), no_progress)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_text_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
         file.write(b"text" * 3000)
         file.truncate(60_000_000)
     with pytest.raises(Unreadable, match=r"^has 60,000,000 bytes of text, too much for a note"):
-        read(Order(path, "a.txt"), unheard)
+        read(ReadRequest(path, "a.txt"), no_progress)
 
 
 def test_a_large_text_takes_seconds(tmp_path: Path) -> None:

@@ -3,14 +3,14 @@ from pathlib import Path
 import pytest
 from fpdf import FPDF
 
-from djinn_memory.documents.document import Document, Order, Unreadable, unheard
+from djinn_memory.documents.document import Document, ReadRequest, Unreadable, no_progress
 from djinn_memory.documents.read import read
 
 
 def document(folder: Path, data: bytes, name: str) -> Document:
     path = folder / "data"
     path.write_bytes(data)
-    return read(Order(path, name), unheard)
+    return read(ReadRequest(path, name), no_progress)
 
 
 def pdf(*pages: str) -> bytes:
@@ -51,10 +51,10 @@ def test_progress_is_told(tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_bytes(b"one\ftwo\fthree")
     told: list[tuple[int, int | None]] = []
-    read(Order(path, "a.txt"), lambda done, total: told.append((done, total)))
+    read(ReadRequest(path, "a.txt"), lambda done, total: told.append((done, total)))
     assert told[-1] == (3, 3)
 
 
 def test_what_is_gone_is_the_systems_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        read(Order(tmp_path / "gone", "gone.txt"), unheard)
+        read(ReadRequest(tmp_path / "gone", "gone.txt"), no_progress)

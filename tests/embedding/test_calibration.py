@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from djinn_memory.embedding.calibration import RELATED, STEEPEST, UNRELATED, calibrate, pairs
 from djinn_memory.embedding.local import LocalEmbedder
-from djinn_memory.settings import EmbeddingConfig
+from djinn_memory.home.settings import EmbeddingConfig
 
 
 class Narrow:

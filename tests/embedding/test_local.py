@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from djinn_memory.embedding import export, graph
+from djinn_memory.embedding import export, onnx_files
 from djinn_memory.embedding.local import LocalEmbedder, open_session, open_tokenizer, run
 from djinn_memory.errors import Unavailable
+from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.models import silent
-from djinn_memory.settings import EmbeddingConfig
 
 FIRST_USE = """
 import sys
@@ -73,7 +73,7 @@ def test_meaning_is_found_without_shared_words() -> None:
 
 
 def test_built_in_sentences_are_a_few_hundred_and_of_all_lengths() -> None:
-    texts = graph.sentences()
+    texts = onnx_files.sentences()
     assert len(set(texts)) >= 300
     assert min(map(len, texts)) < 15
     assert max(map(len, texts)) > 400

@@ -18,21 +18,13 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.embedding import embedder
 from djinn_memory.embedding.remote import HASTY_TRIES, RemoteEmbedder
 from djinn_memory.errors import ConfigError, Unavailable
-from djinn_memory.home import Home
-from djinn_memory.net import TRIES
-from djinn_memory.settings import EmbeddingConfig
+from djinn_memory.home.home import Home
+from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.store.sqlite import load_vectors
+from djinn_memory.system.http_client import TRIES
 from tests.conftest import Run
 from tests.indexing.vaults import fill
-from tests.servers import (
-    BROKEN,
-    BROKEN_VECTORS,
-    KEY,
-    ModelServer,
-    free_port,
-    serving,
-    without_key,
-)
+from tests.servers import BROKEN, BROKEN_VECTORS, KEY, ModelServer, free_port, serving, without_key
 
 pytestmark = pytest.mark.usefixtures("keys")
 

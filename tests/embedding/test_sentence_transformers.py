@@ -11,12 +11,12 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding import embedder
-from djinn_memory.embedding.graph import sentences
 from djinn_memory.embedding.local import LocalEmbedder
-from djinn_memory.embedding.original import encode, load
+from djinn_memory.embedding.onnx_files import sentences
+from djinn_memory.embedding.torch_model import encode, load
 from djinn_memory.errors import ConfigError, Unavailable
-from djinn_memory.home import Home
-from djinn_memory.settings import EmbeddingConfig
+from djinn_memory.home.home import Home
+from djinn_memory.home.settings import EmbeddingConfig
 from tests.conftest import Run
 from tests.embedding.tiny import tiny_model
 from tests.indexing.vaults import fill

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.links import Link, parse_links
 from djinn_memory.search.query import Query, parse
-from djinn_memory.yamltext import load, scalar
+from djinn_memory.system.yaml_edit import load, scalar
 from tests.fuzz import checks, pieces
 
 EXAMPLES = pytest.mark.parametrize("examples", [100, pytest.param(10_000, marks=pytest.mark.soak)])

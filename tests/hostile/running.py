@@ -20,7 +20,7 @@ from unittest.mock import patch
 from msgspec import Struct
 
 from djinn_memory.cli.app import main
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 
 MEMORY = 700_000_000
 """Bytes that a run may have in memory at its peak."""

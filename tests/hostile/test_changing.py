@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from tests.hostile.running import started
 from tests.indexing.content import content
 from tests.indexing.vaults import fill

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from djinn_memory.home import Home
-from djinn_memory.joining import init
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import init
 from tests.fuzz.checks import swiftly
 from tests.hostile.kinds import KINDS, Kind
 from tests.hostile.running import MEMORY, Done, called, picture, started

@@ -11,13 +11,13 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding.local import LocalEmbedder
-from djinn_memory.embedding.recipe import cooked, named_model, recipe
+from djinn_memory.embedding.spec import cooked, named_model, recipe
 from djinn_memory.errors import Refused, Unavailable, UsageError
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
+from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.models import Problem
 from djinn_memory.search import ask
-from djinn_memory.settings import EmbeddingConfig
 from djinn_memory.store.index import vectors
 from tests.conftest import Run
 from tests.indexing.content import content

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import add_vault, remove_vault
 from djinn_memory.indexing import indexer
 from djinn_memory.indexing.embed import _texts
-from djinn_memory.joining import add_vault, remove_vault
-from djinn_memory.store.embeddings import text_hash
 from djinn_memory.store.index import meta, open_index
+from djinn_memory.store.vector_cache import text_hash
 from tests.indexing.content import content
 from tests.indexing.vaults import fill, settle, with_sample
 

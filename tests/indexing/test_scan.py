@@ -1,23 +1,23 @@
 import pytest
 
 from djinn_memory.indexing.scan import RACY_NS, changes, seen_again
-from djinn_memory.notes.walk import FileStat, Listing
-from djinn_memory.store.index.memories import Known
+from djinn_memory.notes.vault.walk import FileStat, VaultListing
+from djinn_memory.store.index.memories import IndexedFile
 
 
-def known(*paths: str) -> dict[str, Known]:
+def known(*paths: str) -> dict[str, IndexedFile]:
     return {
-        path: Known(number, FileStat(path, 1, 1, 1, 1), 10**18, b"", None)
+        path: IndexedFile(number, FileStat(path, 1, 1, 1, 1), 10**18, b"", None)
         for number, path in enumerate(paths)
     }
 
 
 def test_notes_of_a_folder_that_cannot_be_read_are_not_gone() -> None:
     before = known("a.md", "x/b.md", "xy.md", "x/in/c.md", "y/d.md")
-    assert changes(before, Listing([], unseen=["x/"])).gone == ("a.md", "xy.md", "y/d.md")
-    assert changes(before, Listing([], unseen=["x/", ""])).gone == ()
-    assert changes(before, Listing([], complete=False)).gone == ()
-    assert changes(before, Listing([])).gone == tuple(before)
+    assert changes(before, VaultListing([], unseen=["x/"])).gone == ("a.md", "xy.md", "y/d.md")
+    assert changes(before, VaultListing([], unseen=["x/", ""])).gone == ()
+    assert changes(before, VaultListing([], complete=False)).gone == ()
+    assert changes(before, VaultListing([])).gone == tuple(before)
 
 
 NOW = 10**18
@@ -28,10 +28,10 @@ NOW = 10**18
 def test_a_second_look_proves_that_a_file_is_the_same(written: int, later: int) -> None:
     """However its times, or the clock between the looks, are wrong."""
     file = FileStat("a.md", 1, written, 1, 1)
-    before = Known(1, file, NOW, b"", None)
-    assert changes({"a.md": before}, Listing([file])).racy == (file,)
-    soon = Known(1, file, seen_again(before, file, NOW + RACY_NS), b"", None)
-    assert changes({"a.md": soon}, Listing([file])).racy == (file,)
-    after = Known(1, file, seen_again(soon, file, NOW + later), b"", None)
+    before = IndexedFile(1, file, NOW, b"", None)
+    assert changes({"a.md": before}, VaultListing([file])).racy == (file,)
+    soon = IndexedFile(1, file, seen_again(before, file, NOW + RACY_NS), b"", None)
+    assert changes({"a.md": soon}, VaultListing([file])).racy == (file,)
+    after = IndexedFile(1, file, seen_again(soon, file, NOW + later), b"", None)
     assert 0 < after.seen_ns < 2**63
-    assert changes({"a.md": after}, Listing([file])) == changes({}, Listing([]))
+    assert changes({"a.md": after}, VaultListing([file])) == changes({}, VaultListing([]))

@@ -7,8 +7,8 @@ import shutil
 import time
 from pathlib import Path
 
-from djinn_memory.home import Home
-from djinn_memory.joining import add_agent
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import add_agent
 
 _WORDS = [
     "harbour", "tide", "ledger", "anchor", "signal", "bread", "winter", "garden", "kettle",

@@ -18,10 +18,10 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
-from djinn_memory.config import model_cache
-from djinn_memory.home import Home
+from djinn_memory.home.config import model_cache
+from djinn_memory.home.home import Home
 from djinn_memory.mcp.calls import Calls
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.server import server
 from djinn_memory.mcp.tools import TOOLS
 
@@ -36,7 +36,7 @@ def asked(
     said: list[str] = []
 
     async def run() -> T:
-        context = Context(home, agent, **options)
+        context = ClientContext(home, agent, **options)
         calls = Calls(context, said.append)
         try:
             async with Client(server(context, calls)) as client:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from djinn_memory.home import Home
-from djinn_memory.joining import init
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import init
 
 
 @pytest.fixture

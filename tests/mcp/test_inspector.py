@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.mcp.tools import TOOLS
 from tests.mcp.clients import command, environment
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.joining import add_vault, init
+from djinn_memory.home.setup import add_vault, init
 from djinn_memory.mcp.tools import TOOLS
 from tests.mcp.clients import asked, text
 from tests.mcp.test_wording import COMMAND_LINE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mcp import Client, MCPError
 
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.mcp import resources
 from tests.mcp.clients import asked
 

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client, MCPError
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.mcp.tools import TOOLS
 from djinn_memory.store.ledger import Event
 from tests.mcp.clients import asked, call, refused, text

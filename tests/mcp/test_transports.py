@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from mcp import Client, MCPError
 
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.mcp.tools import TOOLS
 from tests.conftest import Run
 from tests.mcp.clients import (

@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.mcp.tools import TOOLS
 from djinn_memory.mcp.wording import in_arguments
 from tests.mcp.clients import asked, call, refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp import Client
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from tests.mcp.clients import asked, call, refused
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError, NotFound
-from djinn_memory.home import Home
-from djinn_memory.joining import add_vault, init
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import add_vault, init
 from djinn_memory.models import Filters
 from tests.conftest import Run
 from tests.indexing.vaults import with_sample

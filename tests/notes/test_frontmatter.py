@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from djinn_memory.errors import Refused
+from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.frontmatter import edit, read
-from djinn_memory.notes.text import decode
-from djinn_memory.yamltext import scalar
+from djinn_memory.system.yaml_edit import scalar
 from tests.fuzz.checks import swiftly
 
 

@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from djinn_memory.notes.link_resolution import LinkTarget, Resolver
 from djinn_memory.notes.links import Link, parse_links
-from djinn_memory.notes.resolve import Resolver, Target
 
 FRONT_MATTER = re.compile(r"---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
 
@@ -178,7 +178,7 @@ def test_real_vaults(
     root = data_dir / "vaults" / vault
     notes = {path.relative_to(root).as_posix(): path for path in sorted(root.rglob("*.md"))}
     resolver = Resolver(
-        Target(key, vault, name, None, path.stem, ())
+        LinkTarget(key, vault, name, None, path.stem, ())
         for key, (name, path) in enumerate(notes.items())
     )
     found: list[tuple[Link, bool]] = []

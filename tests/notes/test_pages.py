@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.notes.pages import Page, defang, hide, mark, pages
+from djinn_memory.notes.pages import MarkedPage, defang, hide, mark, pages
 
 LINES = st.lists(
     st.sampled_from(["*Page 1* ^p1", "*Page 12* ^p12", "*Page 1* ^p2", "\\*Page 1* ^p1", "\n", "\r",
@@ -21,7 +21,7 @@ def texts(text: str, body: int = 0) -> list[tuple[int, str]]:
 def test_pages_by_their_marks() -> None:
     assert mark(12) == "*Page 12* ^p12"
     text = f"---\n---\nlead\n\n{mark(1)}\n\none\n\n{mark(3)}\n{mark(2)}\ntwo"
-    assert pages(text, 8) == [Page(1, 27, 33), Page(3, 46, 46), Page(2, 59, 62)]
+    assert pages(text, 8) == [MarkedPage(1, 27, 33), MarkedPage(3, 46, 46), MarkedPage(2, 59, 62)]
     assert texts(text, 8) == [(1, "\none\n\n"), (3, ""), (2, "two")]
     assert pages("no mark", 0) == []
     assert texts(mark(9_999_999)) == [(9_999_999, "")]

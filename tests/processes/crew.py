@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.notes import frontmatter
-from djinn_memory.yamltext import load
+from djinn_memory.system.yaml_edit import load
 from tests.processes.commands import HANG, scary, start
 
 

@@ -13,13 +13,13 @@ from typing import Any
 import apsw
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
-from djinn_memory.memories.filed import said
+from djinn_memory.home.home import Home
+from djinn_memory.memories.library.catalog import said
 from djinn_memory.notes import frontmatter
 from djinn_memory.store import index as schemas
 from djinn_memory.store.ledger import Ledger
 from djinn_memory.store.sqlite import load_vectors
-from djinn_memory.yamltext import load
+from djinn_memory.system.yaml_edit import load
 from tests.processes.commands import HANG, scary, start
 from tests.servers import ModelServer
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.joining import init
+from djinn_memory.home.setup import init
 from tests.indexing.vaults import fill
 from tests.processes.commands import HANG, start, strays
 from tests.processes.site import (
@@ -35,7 +35,7 @@ from tests.processes.site import (
     revise,
     setting,
     whole,
-)  # fmt: skip
+)
 from tests.servers import ModelServer
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="has no limits")

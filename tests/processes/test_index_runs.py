@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from tests.indexing.content import content
 from tests.indexing.vaults import fill
 from tests.processes.commands import HANG, fresh, holding, start

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.files import held
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
+from djinn_memory.system.files import held
 from tests.indexing.vaults import fill
 from tests.processes.commands import HANG, end, family, outlived, start, strays
 from tests.processes.site import (

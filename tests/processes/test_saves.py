@@ -14,11 +14,11 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Changed, Refused
-from djinn_memory.files import replace
-from djinn_memory.home import Home
-from djinn_memory.memories.wish import Wish
-from djinn_memory.yamltext import load
-from tests.memories.papers import fields, put
+from djinn_memory.home.home import Home
+from djinn_memory.memories.library.requests import IngestOptions
+from djinn_memory.system.files import replace
+from djinn_memory.system.yaml_edit import load
+from tests.memories.library.papers import fields, put
 
 
 @pytest.fixture
@@ -78,9 +78,9 @@ def test_cutting_anew_keeps_what_an_editor_saves(home: Home, me: Path, tmp_path:
     with scribe.busy():
         for number in rounds(scribe, 15):
             with suppress(Refused):
-                djinn.documents.reprocess("a.txt", Wish(chunk_size=150 + number % 50))
+                djinn.documents.reprocess("a.txt", IngestOptions(chunk_size=150 + number % 50))
             with scribe.still:
-                djinn.documents.reprocess("a.txt", Wish(chunk_size=200 + number % 50))
+                djinn.documents.reprocess("a.txt", IngestOptions(chunk_size=200 + number % 50))
                 assert fields(me / "a.md")["chunk_size"] == str(200 + number % 50)
     assert set(scribe.saved) <= set((me / "a.md").read_text().splitlines())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from tests.indexing.vaults import fill
 from tests.processes import crew
 from tests.processes.commands import strays

@@ -13,14 +13,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from djinn_memory import files
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Busy
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.models import Progress
 from djinn_memory.store import state as states
 from djinn_memory.store.index import open_index
 from djinn_memory.store.sqlite import transaction
+from djinn_memory.system import files
 from tests.indexing.vaults import fill
 from tests.processes.commands import HANG, holding, scary, start
 from tests.servers import ModelServer
@@ -158,7 +158,7 @@ def test_ctrl_c_ends_the_waiting(home: Home) -> None:
 def test_a_lock_that_others_take_in_turn_is_waited_for(home: Home) -> None:
     """Eight that each hold it for a moment: none waits for one that stands still."""
     code = (
-        "import sys, time; from pathlib import Path; from djinn_memory.files import lock\n"
+        "import sys, time; from pathlib import Path; from djinn_memory.system.files import lock\n"
         "with lock(Path(sys.argv[1]), timeout=2.5):\n    time.sleep(0.4)"
     )
     path = str(home.state / "home.lock")

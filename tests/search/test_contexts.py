@@ -9,8 +9,8 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, OutsideVault
-from djinn_memory.home import Home
-from djinn_memory.joining import describe
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import describe
 from tests.conftest import Run
 
 

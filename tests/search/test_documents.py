@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.models import Filters, Mode, Strategy
 from djinn_memory.search.snippet import answering, excerpt
-from tests.memories.papers import WORDS, pdf, put, sentences
+from tests.memories.library.papers import WORDS, pdf, put, sentences
 
 ANY = st.text(st.sampled_from("ab kettle*_[]()|`#>\n-é日"), max_size=900)
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
-from djinn_memory.home import Home
-from djinn_memory.joining import init
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import init
 from djinn_memory.models import PLANES, Filters, Hit, Mode, SearchResult
 from tests.indexing.vaults import fill
 

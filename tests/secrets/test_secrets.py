@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from djinn_memory.errors import ConfigError, Refused
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
+from djinn_memory.home.settings import SecretsConfig
 from djinn_memory.secrets import find, guard, mask
-from djinn_memory.settings import SecretsConfig
 from tests.conftest import Run
 from tests.secrets.shapes import BELOW, PASS, SECRETS
 
@@ -129,7 +129,7 @@ def test_a_pattern_sees_name_and_value() -> None:
 
 
 def test_a_bad_pattern_is_named() -> None:
-    from djinn_memory.config import validate
+    from djinn_memory.home.config import validate
 
     with pytest.raises(ConfigError, match=r"here: secrets\.allow\[1\]: \(a is no regular"):
         validate({"secrets": {"allow": ["fine", "(a"]}}, "here")

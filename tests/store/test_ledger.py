@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, Unavailable
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.store import busy, sqlite
 from djinn_memory.store.ledger import Event, Ledger, uuid7
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.store.index import matrix, vectors
 from tests.indexing.vaults import fill
 

@@ -11,12 +11,12 @@ import apsw
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
-from djinn_memory.store import embeddings, ledger
+from djinn_memory.home.home import Home
 from djinn_memory.store import index as index_store
-from djinn_memory.store.embeddings import EmbeddingCache
+from djinn_memory.store import ledger, vector_cache
 from djinn_memory.store.ledger import Event, Ledger
 from djinn_memory.store.sqlite import Schema, fault
+from djinn_memory.store.vector_cache import EmbeddingCache
 from tests.conftest import Run
 from tests.indexing.content import content
 from tests.indexing.vaults import fill
@@ -24,7 +24,7 @@ from tests.store.older import older
 
 NOTES = 40
 INDEXES = range(1, index_store.SCHEMA.newest)
-CACHES = range(1, embeddings.SCHEMA.newest)
+CACHES = range(1, vector_cache.SCHEMA.newest)
 LEDGERS = range(1, ledger.SCHEMA.newest)
 
 
@@ -56,7 +56,7 @@ def version_of(path: Path) -> int:
 def test_every_script_is_a_version_that_is_tested() -> None:
     for schema, tested in (
         (index_store.SCHEMA, INDEXES),
-        (embeddings.SCHEMA, CACHES),
+        (vector_cache.SCHEMA, CACHES),
         (ledger.SCHEMA, LEDGERS),
     ):
         assert sorted(schema.numbered) == [*tested, schema.newest]
@@ -88,7 +88,7 @@ def test_an_index_of_each_version(whole: Home, version: int, maker: str) -> None
 
 @pytest.mark.parametrize("version", CACHES)
 def test_a_cache_of_each_version(whole: Home, version: int) -> None:
-    age(whole.embeddings_path, embeddings.SCHEMA, version)
+    age(whole.embeddings_path, vector_cache.SCHEMA, version)
     for leftover in whole.state.glob("index.db*"):
         leftover.unlink()
     report = Djinn(whole).index()
@@ -96,8 +96,8 @@ def test_a_cache_of_each_version(whole: Home, version: int) -> None:
     cache = EmbeddingCache(whole.embeddings_path)
     assert cache.known("hashing-128-1")
     cache.close()
-    assert fault(whole.embeddings_path, embeddings.SCHEMA, thorough=True) is None
-    assert version_of(whole.embeddings_path) == embeddings.SCHEMA.newest
+    assert fault(whole.embeddings_path, vector_cache.SCHEMA, thorough=True) is None
+    assert version_of(whole.embeddings_path) == vector_cache.SCHEMA.newest
 
 
 @pytest.mark.parametrize("version", LEDGERS)
@@ -158,7 +158,7 @@ def test_a_kill_at_any_statement_leaves_a_whole_version(whole: Home, tmp_path: P
 def test_many_migrate_at_once(whole: Home) -> None:
     expected = content(whole.index_path)
     age(whole.index_path, index_store.SCHEMA, 1)
-    age(whole.embeddings_path, embeddings.SCHEMA, 1)
+    age(whole.embeddings_path, vector_cache.SCHEMA, 1)
     command = [sys.executable, "-m", "djinn_memory", "--home", str(whole.root)]
     runs = [
         subprocess.Popen(

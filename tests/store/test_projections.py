@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from djinn_memory.scoring import Record, score
-from djinn_memory.settings import ScoringConfig
+from djinn_memory.scoring import Record, ScoringConfig, score
 from djinn_memory.store.ledger import SCHEMA, Event, Ledger, reading
 from djinn_memory.store.ledger.projections import TABLES
 from djinn_memory.store.salvage import recover

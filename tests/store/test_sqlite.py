@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.store.sqlite import (
-    Broken,
-    Foreign,
+    DamagedDatabase,
+    ForeignDatabase,
     Schema,
     connect,
     fault,
@@ -101,7 +101,7 @@ def test_what_is_no_database_is_broken(tmp_path: Path, schema: Schema) -> None:
     place = tmp_path / "x.db"
     place.write_bytes(b"these are not the pages you are looking for" * 100)
     assert fault(place, schema)
-    with pytest.raises(Broken):
+    with pytest.raises(DamagedDatabase):
         connect(place, schema)
 
 
@@ -173,7 +173,7 @@ def test_nothing_is_written_into_what_is_not_ours(
     other.close()
     before = place.read_bytes()
     for write in (True, False):
-        with pytest.raises(Foreign, match="not of djinn's making"):
+        with pytest.raises(ForeignDatabase, match="not of djinn's making"):
             connect(place, schema, write=write)
     assert fault(place, schema) == "is not of djinn's making"
     assert place.read_bytes() == before
@@ -186,7 +186,7 @@ def test_nothing_is_written_into_what_is_not_ours(
 def test_what_only_begins_like_a_database(tmp_path: Path, schema: Schema, data: bytes) -> None:
     place = tmp_path / "x.db"
     place.write_bytes(data)
-    with pytest.raises(Broken):
+    with pytest.raises(DamagedDatabase):
         connect(place, schema)
     assert fault(place, schema)
     assert place.read_bytes() == data

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from djinn_memory.notes.languages import LATIN
-from djinn_memory.search.words_leg import MAX_TERMS, MAX_TIMES, compose, phrase
+from djinn_memory.languages.detection import LATIN
+from djinn_memory.search.legs.words import MAX_TERMS, MAX_TIMES, compose, phrase
 from djinn_memory.store.index import words
 
 

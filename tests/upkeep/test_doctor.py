@@ -16,17 +16,17 @@ from pathlib import Path
 import apsw
 import pytest
 
-from djinn_memory.disks import synced
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding.local import LocalEmbedder
-from djinn_memory.home import Home
-from djinn_memory.settings import EmbeddingConfig
+from djinn_memory.home.home import Home
+from djinn_memory.home.settings import EmbeddingConfig
+from djinn_memory.home.watcher import claim
 from djinn_memory.store.index import open_index
 from djinn_memory.store.ledger import Event, Ledger
-from djinn_memory.store.watcher import claim
+from djinn_memory.system.disks import synced
 from djinn_memory.upkeep import databases
 from djinn_memory.upkeep.doctor import CHECKS, Diagnosis, examine
-from djinn_memory.upkeep.findings import Finding, Sign, error, ok
+from djinn_memory.upkeep.findings import Check, DoctorFinding, error, ok
 from tests.conftest import Run
 from tests.hostile.running import started
 from tests.indexing.content import content
@@ -57,7 +57,7 @@ def look(home: Home, *, fix: bool = False) -> Diagnosis:
         djinn.close()
 
 
-def bad(found: Diagnosis) -> list[Finding]:
+def bad(found: Diagnosis) -> list[DoctorFinding]:
     """What is not well, without what is so on any machine that runs tests."""
     passed = ("every user of this machine can read", "GB free", "MB free")
     return [
@@ -70,7 +70,7 @@ def bad(found: Diagnosis) -> list[Finding]:
     ]
 
 
-def only(found: Diagnosis) -> Finding:
+def only(found: Diagnosis) -> DoctorFinding:
     [one] = bad(found)
     return one
 
@@ -449,7 +449,7 @@ def test_what_is_wrong_at_a_second_look_only_is_told(
 ) -> None:
     looks: list[object] = []
 
-    def in_motion(case: object) -> Iterator[Sign]:
+    def in_motion(case: object) -> Iterator[Check]:
         looks.append(case)
         yield error("disk", "half made") if len(looks) == 1 else ok("disk", "made")
 

@@ -11,10 +11,10 @@ from queue import SimpleQueue
 import apsw
 import pytest
 
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from djinn_memory.store.sqlite import peek
 from djinn_memory.watch.follow import follow
-from djinn_memory.watch.heard import Heard, Notice, Stop
+from djinn_memory.watch.heard import Heard, Notice, StopWatch
 
 BOUND = 30.0
 """Seconds after which something is taken to happen never."""
@@ -41,7 +41,7 @@ class Watching:
             self.error = error
 
     def stop(self) -> None:
-        self.heard.put(Stop())
+        self.heard.put(StopWatch())
         self._thread.join(BOUND)
         assert not self._thread.is_alive()
 

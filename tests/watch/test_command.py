@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from djinn_memory.home import Home
+from djinn_memory.home.home import Home
 from tests.conftest import Run
 from tests.indexing.content import content
 from tests.indexing.vaults import fill

@@ -14,10 +14,10 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Busy
-from djinn_memory.home import Home
-from djinn_memory.joining import add_vault
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import add_vault
 from djinn_memory.store.sqlite import peek
-from djinn_memory.watch.heard import ALL, Change
+from djinn_memory.watch.heard import ALL, FileChanged
 from tests.indexing.content import content
 from tests.indexing.vaults import fill, settle
 from tests.processes.commands import fresh
@@ -188,7 +188,7 @@ def test_events_that_are_lost_are_made_up_for(watching: Watching, shared: Path) 
     settle()
     (shared / "a.md").write_text("kettle")
     # What watchdog's log says of an overflow becomes this.
-    watching.heard.put(Change(None, ALL))
+    watching.heard.put(FileChanged(None, ALL))
     watching.until(lambda: watching.has("a.md", "kettle"))
 
 
@@ -259,7 +259,7 @@ def test_a_broken_note_is_told_once(watching: Watching, shared: Path) -> None:
 
 
 def test_while_another_process_reads_it_waits(home: Home, watching: Watching, shared: Path) -> None:
-    from djinn_memory.files import lock
+    from djinn_memory.system.files import lock
 
     with lock(home.state / "index.lock"):
         (shared / "a.md").write_text("kettle")

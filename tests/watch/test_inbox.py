@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from djinn_memory.config import edit_user
 from djinn_memory.djinn import Djinn
-from djinn_memory.home import Home
-from djinn_memory.watch.inbox import Waiting
-from tests.memories.papers import pdf
+from djinn_memory.home.config import edit_user
+from djinn_memory.home.home import Home
+from djinn_memory.watch.inbox import UnsettledFiles
+from tests.memories.library.papers import pdf
 from tests.watch.conftest import Watching, watched
 
 
@@ -52,7 +52,7 @@ def test_files_become_documents_and_stay_where_they_are(
 
 def test_a_file_is_taken_when_it_looked_the_same_for_a_while(tmp_path: Path) -> None:
     """Whatever the clock that gave it its time says."""
-    path, waiting = tmp_path / "a.txt", Waiting()
+    path, waiting = tmp_path / "a.txt", UnsettledFiles()
     for year in (1980, 2400):
         path.write_text("a")
         os.utime(path, (0, (year - 1970) * 31_557_600))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.watch.heard import ALL, Change
-from djinn_memory.watch.pending import SLICE, Pending
+from djinn_memory.watch.heard import ALL, FileChanged
+from djinn_memory.watch.pending import SLICE, PendingChanges
 
 CHANGES = st.lists(
     st.builds(
-        Change,
+        FileChanged,
         st.sampled_from(["a", "b", "other", None]),
         st.sampled_from([ALL, "x.md", "y.md", "z"]) | st.text(max_size=3),
     ),
@@ -18,7 +18,7 @@ CHANGES = st.lists(
 )
 
 
-def taken(pending: Pending) -> list[tuple[str, list[str] | None]]:
+def taken(pending: PendingChanges) -> list[tuple[str, list[str] | None]]:
     found = []
     while (one := pending.take()) is not None:
         found.append(one)
@@ -26,8 +26,8 @@ def taken(pending: Pending) -> list[tuple[str, list[str] | None]]:
 
 
 @given(CHANGES)
-def test_all_that_was_noted_is_looked_at_once(changes: list[Change]) -> None:
-    pending = Pending(["a", "b"])
+def test_all_that_was_noted_is_looked_at_once(changes: list[FileChanged]) -> None:
+    pending = PendingChanges(["a", "b"])
     for change in changes:
         pending.add(change)
     looked = [(name, path) for name, paths in taken(pending) for path in (paths or [ALL])]
@@ -38,8 +38,8 @@ def test_all_that_was_noted_is_looked_at_once(changes: list[Change]) -> None:
 
 
 @given(CHANGES)
-def test_single_paths_come_before_whole_vaults(changes: list[Change]) -> None:
-    pending = Pending(["a", "b"])
+def test_single_paths_come_before_whole_vaults(changes: list[FileChanged]) -> None:
+    pending = PendingChanges(["a", "b"])
     for change in changes:
         pending.add(change)
     assert pending.single == any(one.path != ALL and one.vault != "other" for one in changes)
@@ -48,19 +48,19 @@ def test_single_paths_come_before_whole_vaults(changes: list[Change]) -> None:
 
 
 def test_a_great_many_are_looked_at_in_slices_in_their_order() -> None:
-    pending = Pending(["a"])
+    pending = PendingChanges(["a"])
     paths = [f"{number}.md" for number in range(2 * SLICE + 1)]
     for path in paths:
-        pending.add(Change("a", path))
+        pending.add(FileChanged("a", path))
     slices = [one or [] for _, one in taken(pending)]
     assert [len(one) for one in slices] == [SLICE, SLICE, 1]
     assert [path for one in slices for path in one] == paths
 
 
 def test_what_is_for_later_waits_for_its_time() -> None:
-    pending = Pending(["a"])
-    pending.add_later(Change("a", "x.md"), 5.0)
-    pending.add_later(Change("a", "x.md"), 7.0)
+    pending = PendingChanges(["a"])
+    pending.add_later(FileChanged("a", "x.md"), 5.0)
+    pending.add_later(FileChanged("a", "x.md"), 7.0)
     pending.ripen(6.0)
     assert not pending
     pending.ripen(7.0)

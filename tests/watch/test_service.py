@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.errors import Refused, Unavailable
-from djinn_memory.home import Home
-from djinn_memory.joining import init
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import init
 from djinn_memory.watch.service import install
 
 

@@ -20,10 +20,10 @@ def add(
     json: options.Json = False,
 ) -> None:
     """Give another agent a personal vault."""
-    from djinn_memory import joining
+    from djinn_memory.home import setup
 
     home = options.open_djinn(ctx).home
-    made = joining.add_agent(home, name)
+    made = setup.add_agent(home, name)
     if json:
         from djinn_memory.cli.schemas.agent import AgentAdd
 

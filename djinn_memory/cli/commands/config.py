@@ -22,7 +22,7 @@ Key = Annotated[
 @app.command(epilog="Example: `djinn config show`")
 def show(ctx: typer.Context, json: options.Json = False) -> None:
     """Show all settings as they hold now, defaults and overrides included."""
-    from djinn_memory import config
+    from djinn_memory.home import config
 
     djinn = options.open_djinn(ctx)
     if json:
@@ -40,7 +40,7 @@ def show(ctx: typer.Context, json: options.Json = False) -> None:
 @app.command(epilog="Example: `djinn config get search.limit`")
 def get(ctx: typer.Context, key: Key, json: options.Json = False) -> None:
     """Show one setting, or one section."""
-    from djinn_memory import config
+    from djinn_memory.home import config
 
     value = config.value_at(options.open_djinn(ctx).home.config, key)
     if json:
@@ -60,7 +60,7 @@ def set_value(
     json: options.Json = False,
 ) -> None:
     """Change one setting; comments and order in config.yaml stay."""
-    from djinn_memory import config
+    from djinn_memory.home import config
 
     change = tuple(key.split(".")), config.parse_value(value)
     problems: list[Problem] = []
@@ -83,7 +83,7 @@ def set_value(
 @app.command(epilog="Example: `djinn config path`")
 def path(ctx: typer.Context, user: User = False, json: options.Json = False) -> None:
     """Show where the settings are."""
-    from djinn_memory import config
+    from djinn_memory.home import config
 
     place = config.user_path() if user else options.open_djinn(ctx).home.config_path
     if json:
@@ -95,6 +95,6 @@ def path(ctx: typer.Context, user: User = False, json: options.Json = False) -> 
 
 
 def _text(value: Any) -> str:
-    from djinn_memory.yamltext import scalar
+    from djinn_memory.system.yaml_edit import scalar
 
     return output.clean(value if isinstance(value, str) else scalar(value))

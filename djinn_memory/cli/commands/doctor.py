@@ -8,11 +8,11 @@ import typer
 
 from djinn_memory.cli import options, output
 from djinn_memory.cli.output import clean, dim, say
-from djinn_memory.wording import count
+from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.upkeep.doctor import Diagnosis
-    from djinn_memory.upkeep.findings import Finding
+    from djinn_memory.upkeep.findings import DoctorFinding
 
 _COLOURS = {"ok": "green", "hint": "blue", "warning": "yellow", "error": "red"}
 
@@ -67,7 +67,7 @@ def _show(found: Diagnosis) -> None:
     say(f"{', '.join(counts)}{more}" if counts else "all is well")
 
 
-def _below(one: Finding) -> list[str]:
+def _below(one: DoctorFinding) -> list[str]:
     if one.fixed is not None:
         return [one.fixed]
     return [one.remedy] if one.remedy else []

@@ -16,10 +16,10 @@ from djinn_memory.cli.commands.ingest import (
 )
 from djinn_memory.cli.output import clean, dim, say, talk
 from djinn_memory.cli.parsing import App
-from djinn_memory.wording import count
+from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.filed import DocumentEntry
+    from djinn_memory.memories.library.catalog import DocumentEntry
 
 WIDEST = 50
 """Characters of a file's name in a list: one long name would push all columns out of sight."""
@@ -151,9 +151,9 @@ def reprocess(
     json: options.Json = False,
 ) -> None:
     """Cut a document anew; its text stays as it is in the note, with what you changed there."""
-    from djinn_memory.memories.wish import Wish
+    from djinn_memory.memories.library.requests import IngestOptions
 
-    wish = Wish(
+    wish = IngestOptions(
         strategy=chosen_strategy(strategy),
         chunk_size=chunk_size,
         chunk_overlap=chunk_overlap,

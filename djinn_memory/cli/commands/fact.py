@@ -11,14 +11,14 @@ import typer
 from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.parsing import App
-from djinn_memory.wording import count
+from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from djinn_memory.djinn import Djinn
-    from djinn_memory.memories.facts import Stated
-    from djinn_memory.memories.known_facts import Fact
+    from djinn_memory.memories.facts.queries import Fact
+    from djinn_memory.memories.facts.verbs import FactChange
 
 WIDEST = 60
 """Characters of a value in a list."""
@@ -26,7 +26,7 @@ WIDEST = 60
 app = App(help="What is known under a category and a key.", no_args_is_help=True)
 
 
-class Sort(StrEnum):
+class FactSortOption(StrEnum):
     """By what a list is in order."""
 
     category = "category"
@@ -35,7 +35,7 @@ class Sort(StrEnum):
     confidence = "confidence"
 
 
-class Order(StrEnum):
+class FactOrderOption(StrEnum):
     """Which end comes first."""
 
     asc = "asc"
@@ -116,7 +116,7 @@ def set_fact(
     _told(djinn, done, json)
 
 
-def _told(djinn: Djinn, done: Stated, json: bool) -> None:
+def _told(djinn: Djinn, done: FactChange, json: bool) -> None:
     problems = [*djinn.problems, *done.problems]
     if json:
         from djinn_memory.cli.schemas.fact import FactSet
@@ -169,9 +169,11 @@ def list_facts(
         str | None,
         typer.Option("--search", metavar="TEXT", help="Only with this in category, key or value."),
     ] = None,
-    sort: Annotated[Sort, typer.Option("--sort", help="By what.")] = Sort.category,
+    sort: Annotated[
+        FactSortOption, typer.Option("--sort", help="By what.")
+    ] = FactSortOption.category,
     order: Annotated[
-        Order | None,
+        FactOrderOption | None,
         typer.Option("--order", help="Names go up and others down if not given.",
                      show_default=False),
     ] = None,

@@ -10,11 +10,11 @@ import typer
 
 from djinn_memory.cli import options, output, parsing
 from djinn_memory.cli.output import say, talk
-from djinn_memory.wording import count
+from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.status import Status
     from djinn_memory.models import IndexReport
+    from djinn_memory.upkeep.status import HomeStatus
 
 
 def register(app: typer.Typer) -> None:
@@ -45,11 +45,11 @@ def init(
 
     Run it again to complete a home or to add agents; it changes nothing that is there.
     """
-    from djinn_memory import joining
-    from djinn_memory.config import home_from_environment
+    from djinn_memory.home import setup
+    from djinn_memory.home.config import home_from_environment
 
     place = folder or ctx.obj or home_from_environment() or Path.home() / "djinn"
-    home, made = joining.init(Path(place), tuple(agents or ()))
+    home, made = setup.init(Path(place), tuple(agents or ()))
     if json:
         from djinn_memory.cli.schemas.home import Init
 
@@ -155,11 +155,11 @@ def status(ctx: typer.Context, json: options.Json = False) -> None:
     if json:
         from msgspec.structs import asdict
 
-        from djinn_memory.cli.schemas.home import CountedVault, Status
+        from djinn_memory.cli.schemas.home import CountedVault
         from djinn_memory.cli.schemas.vault import shown
 
         vaults = [shown(vault, CountedVault, notes=notes) for vault, notes in found.vaults]
-        output.as_json(Status(**{**asdict(found), "vaults": vaults}))
+        output.as_json(HomeStatus(**{**asdict(found), "vaults": vaults}))
         return
     say(f"home      {output.clean(str(found.home))}")
     say(f"agents    {', '.join(found.agents)}")
@@ -188,7 +188,7 @@ def status(ctx: typer.Context, json: options.Json = False) -> None:
     output.problems(found.problems)
 
 
-def _say_embedding(found: Status) -> None:
+def _say_embedding(found: HomeStatus) -> None:
     model = f" {output.clean(found.model)}" if found.model else ""
     answers = f", {found.identity}{'' if found.current else ' answers'}" if found.identity else ""
     say(f"embedding {found.provider}{model}{answers}")

@@ -11,11 +11,11 @@ import typer
 from djinn_memory.cli import candidates, options, output, parsing
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.models import DocumentType, Strategy
-from djinn_memory.wording import count
+from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.documents.sources import Source
-    from djinn_memory.memories.wish import Outcome, Wish
+    from djinn_memory.memories.library.requests import FileOutcome, IngestOptions
 
 PIPE = Path("-")
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -106,7 +106,7 @@ def ingest(
     """
     from tempfile import TemporaryDirectory
 
-    from djinn_memory.cli.files import FileLines
+    from djinn_memory.cli.ingest_progress import FileLines
     from djinn_memory.documents.sources import sources
 
     if title is not None and (len(paths) != 1 or paths[0].is_dir()):
@@ -155,13 +155,13 @@ def _wish(
     password: str | None,
     ocr: bool,
     allow_secret: bool,
-) -> Wish:
-    from djinn_memory.memories.wish import Wish
+) -> IngestOptions:
+    from djinn_memory.memories.library.requests import IngestOptions
 
     kind = next((one for one in DOCUMENT_TYPES if one == document_type), None)
     if document_type is not None and kind is None:
         _usage(f"--doc-type {document_type}: no such type; allowed: {', '.join(DOCUMENT_TYPES)}")
-    return Wish(
+    return IngestOptions(
         vault=vault,
         title=" ".join(title.split()) or None if title else None,
         document_type=kind,
@@ -203,7 +203,7 @@ def _piped(folder: Path, title: str | None) -> Source:
     return Source(place, title or "piped text", lasting=False)
 
 
-def _line(outcome: Outcome) -> None:
+def _line(outcome: FileOutcome) -> None:
     """What became of a file, in a line."""
     name = clean(outcome.file if outcome.status == "failed" else outcome.filename)
     if outcome.status == "failed":

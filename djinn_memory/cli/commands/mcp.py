@@ -51,11 +51,11 @@ def mcp(
     if find_spec("mcp") is None:
         raise Unavailable("the package mcp is missing; install djinn-memory again")
     _end_by_signal()
-    from djinn_memory.mcp.context import Context
+    from djinn_memory.mcp.context import ClientContext
 
-    context = Context(djinn.home, agent, read_only=read_only)
+    context = ClientContext(djinn.home, agent, read_only=read_only)
     if http:
-        from djinn_memory.config import secret
+        from djinn_memory.home.config import secret
         from djinn_memory.mcp import http as over_http
 
         over_http.serve(context, port, secret("DJINN_MCP_TOKEN"))

@@ -10,15 +10,15 @@ import typer
 from djinn_memory.cli import candidates, options, output, render
 from djinn_memory.cli.output import say, talk
 from djinn_memory.cli.parsing import App
-from djinn_memory.wording import count
+from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.catalogue import Entry
+    from djinn_memory.memories.catalog.catalog import MemoryEntry
 
 app = App(help="Find, read and manage what is remembered.", no_args_is_help=True)
 
 
-class Mode(StrEnum):
+class ModeOption(StrEnum):
     """Which legs answer."""
 
     hybrid = "hybrid"
@@ -26,7 +26,7 @@ class Mode(StrEnum):
     meaning = "meaning"
 
 
-class Expand(StrEnum):
+class ExpandOption(StrEnum):
     """What widens the question."""
 
     none = "none"
@@ -34,7 +34,7 @@ class Expand(StrEnum):
     llm = "llm"
 
 
-class Format(StrEnum):
+class FormatOption(StrEnum):
     """How hits are printed."""
 
     table = "table"
@@ -76,7 +76,8 @@ def search(
     where: options.Where = None,
     expired: options.Expired = False,
     mode: Annotated[
-        Mode | None, typer.Option("--mode", help="Both legs, or one of them.", show_default=False)
+        ModeOption | None,
+        typer.Option("--mode", help="Both legs, or one of them.", show_default=False),
     ] = None,
     rerank: Annotated[
         bool | None,
@@ -87,7 +88,7 @@ def search(
         ),
     ] = None,
     expand: Annotated[
-        Expand | None,
+        ExpandOption | None,
         typer.Option(
             "--expand",
             help="Widen the question by words of the best notes, or by the model of llm.",
@@ -102,7 +103,9 @@ def search(
         ),
     ] = False,
     json: options.Json = False,
-    form: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.table,
+    form: Annotated[
+        FormatOption, typer.Option("--format", help="How to print.")
+    ] = FormatOption.table,
 ) -> None:
     """Search by words and by meaning, across all vaults that the agent sees.
 
@@ -126,7 +129,7 @@ def search(
         render.search_json(result)
         return
     getattr(render, f"search_{form.value}")(result, explain)
-    render.search_talk(result, quiet=form is Format.table, explain=explain)
+    render.search_talk(result, quiet=form is FormatOption.table, explain=explain)
 
 
 @app.command(
@@ -283,6 +286,6 @@ def stats(
             say(f"{label:7} {output.clean(listed)}")
 
 
-def _confirmed(entry: Entry, yes: bool) -> bool:
+def _confirmed(entry: MemoryEntry, yes: bool) -> bool:
     about = f"{entry.title}  ({entry.vault}/{entry.path})"
     return options.confirmed("Move it to the trash?", yes, about=about, doing="delete")

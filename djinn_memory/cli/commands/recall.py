@@ -59,7 +59,7 @@ def recall(
     A search, moved by what you used and rated before and by what notes say of themselves. It is
     written down, so that `djinn rate last` knows what was shown.
     """
-    from djinn_memory.cli import recalled
+    from djinn_memory.cli import recall_text
 
     asked = options.filters(
         vaults=vaults, types=types, tags=tags, planes=planes, since=since, until=until, where=where
@@ -68,9 +68,9 @@ def recall(
         " ".join(query), asked, agent=agent, profile=profile, limit=limit, budget=budget
     )
     if json:
-        recalled.as_json(found)
+        recall_text.as_json(found)
     else:
-        recalled.as_text(found, explain=explain)
+        recall_text.as_text(found, explain=explain)
 
 
 def rate(
@@ -106,7 +106,7 @@ def rate(
     What you do not name is not judged. Three ratings are needed before bad ones count, and a
     rating given again for the same recall corrects the one before.
     """
-    from djinn_memory.memories.rating import items
+    from djinn_memory.memories.recall.rating import items
 
     djinn = options.open_djinn(ctx)
     done = djinn.rate(

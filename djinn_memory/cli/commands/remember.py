@@ -12,7 +12,7 @@ from djinn_memory.cli.output import say, talk
 from djinn_memory.errors import UsageError
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.remember import Remembered
+    from djinn_memory.memories.writing.remember import RememberResult
 
 
 def register(app: typer.Typer) -> None:
@@ -143,7 +143,7 @@ def remember(
     output.ended(done.problems)
 
 
-def _remarks(done: Remembered, existing: str, text: str) -> Iterator[str]:
+def _remarks(done: RememberResult, existing: str, text: str) -> Iterator[str]:
     if done.action == "created" and existing in ("append", "revise"):
         yield f"there was no note {done.title!r} yet, so this is a new one"
     elif done.action == "created" and not text:

@@ -9,7 +9,7 @@ import typer
 from djinn_memory.cli import candidates, options, output
 from djinn_memory.cli.output import clean, dim, say, talk
 from djinn_memory.cli.parsing import App
-from djinn_memory.wording import count
+from djinn_memory.system.plural import count
 
 app = App(help="What use and ratings say of memories.", no_args_is_help=True)
 

@@ -11,7 +11,7 @@ from djinn_memory.cli.output import clean_lines, say
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
-    from djinn_memory.memories.remember import Remembered
+    from djinn_memory.memories.writing.remember import RememberResult
 
 Session = Annotated[
     str | None,
@@ -66,7 +66,7 @@ def wake(
 
         output.as_json(Wake(**asdict(found) | {"problems": told}))
         return
-    from djinn_memory.memories.bundle import markdown
+    from djinn_memory.memories.sessions.context_markdown import markdown
 
     output.problems(told)
     say(clean_lines(markdown(found)).rstrip())
@@ -154,10 +154,10 @@ def sleep(
     output.ended(done.problems)
 
 
-def _told(djinn: Djinn, done: Remembered) -> list[object]:
+def _told(djinn: Djinn, done: RememberResult) -> list[object]:
     return [*djinn.problems, *done.problems]
 
 
-def _written(djinn: Djinn, done: Remembered) -> None:
+def _written(djinn: Djinn, done: RememberResult) -> None:
     output.problems([*djinn.problems, *done.problems])
     say(f"{done.id}  {done.vault}/{done.path}")

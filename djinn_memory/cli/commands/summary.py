@@ -13,7 +13,7 @@ from djinn_memory.cli.parsing import App
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
-    from djinn_memory.memories.summary import Written
+    from djinn_memory.memories.sessions.summary import SummaryChange
 
 app = App(help="The narrative summary that `djinn wake` puts first.", no_args_is_help=True)
 
@@ -71,7 +71,7 @@ def build(
     _told(djinn, done, json)
 
 
-def _told(djinn: Djinn, done: Written, json: bool) -> None:
+def _told(djinn: Djinn, done: SummaryChange, json: bool) -> None:
     problems = [*djinn.problems, *done.problems]
     if json:
         from djinn_memory.cli.schemas.summary import SummarySet

@@ -47,16 +47,16 @@ def add(
     json: options.Json = False,
 ) -> None:
     """Join a folder of notes; it stays where it is and is searched by default."""
-    from djinn_memory import joining
-    from djinn_memory.files import expand
-    from djinn_memory.notes.guess import guess
+    from djinn_memory.home import setup
+    from djinn_memory.notes.dialects.guess import guess
+    from djinn_memory.system.files import expand
 
     home = options.open_djinn(ctx).home
     given, guessed = _dialect(dialect), None
     if given is None:
         given, guessed = guess(expand(path))
-    vault = joining.add_vault(home, name, path, read_only=read_only, agent=agent, dialect=given)
-    outer = joining.taken_from(home, vault)
+    vault = setup.add_vault(home, name, path, read_only=read_only, agent=agent, dialect=given)
+    outer = setup.taken_from(home, vault)
     why = f"lies in vault {outer.name}; only {agent} sees that folder from now on" if outer else ""
     problems = [Problem(name, why)] if why else []
     if json:
@@ -129,9 +129,9 @@ def describe(
 
     A hit carries the sentence of the innermost described folder. Without a text, show it.
     """
-    from djinn_memory import joining
+    from djinn_memory.home import setup
 
-    where, said = joining.describe(options.open_djinn(ctx).home, place, text)
+    where, said = setup.describe(options.open_djinn(ctx).home, place, text)
     if json:
         from djinn_memory.cli.schemas.vault import VaultDescribe
 
@@ -149,9 +149,9 @@ def remove(
     json: options.Json = False,
 ) -> None:
     """Take a vault off the list. Its files are not touched."""
-    from djinn_memory import joining
+    from djinn_memory.home import setup
 
-    vault = joining.remove_vault(options.open_djinn(ctx).home, name)
+    vault = setup.remove_vault(options.open_djinn(ctx).home, name)
     if json:
         from djinn_memory.cli.schemas.vault import VaultRemove, shown
 

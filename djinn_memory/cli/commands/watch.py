@@ -90,7 +90,7 @@ def _stop_by_signal(heard: Heard) -> None:
     import signal
     import threading
 
-    from djinn_memory.watch.heard import Stop
+    from djinn_memory.watch.heard import StopWatch
 
     def end() -> None:
         from djinn_memory.watch.inbox import end_children
@@ -100,7 +100,7 @@ def _stop_by_signal(heard: Heard) -> None:
         os._exit(0)
 
     def stop(*_: object) -> None:
-        heard.put(Stop())
+        heard.put(StopWatch())
         late = threading.Timer(STOP_SECONDS, end)
         late.daemon = True
         late.start()

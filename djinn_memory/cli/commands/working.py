@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from djinn_memory.cli import candidates, held, options, output
+from djinn_memory.cli import candidates, options, output, working_text
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.parsing import App
-from djinn_memory.wording import count
+from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
-    from djinn_memory.memories.tasks import Step
+    from djinn_memory.memories.working.tasks import TaskStep
 
 app = App(
     help="Values that an agent holds for minutes, and the context of its tasks.",
@@ -22,7 +22,7 @@ app = App(
 )
 
 
-class Status(StrEnum):
+class StepStatusOption(StrEnum):
     """How a step goes."""
 
     pending = "pending"
@@ -32,7 +32,7 @@ class Status(StrEnum):
     cancelled = "cancelled"
 
 
-class Type(StrEnum):
+class ValueTypeOption(StrEnum):
     """What a value is."""
 
     task_context = "task_context"
@@ -91,13 +91,14 @@ def set_value(
         typer.Option("--short", help="A short-term entry, for an hour; used three times, "
                      "`djinn maintain` makes a note of it."),
     ] = False,
-    kind: Annotated[Type | None, typer.Option("--type", help="What it is.", show_default=False)]
-    = None,
+    kind: Annotated[
+        ValueTypeOption | None, typer.Option("--type", help="What it is.", show_default=False)
+    ] = None,
     append: Annotated[
         bool, typer.Option("--append", help="Add it to the list there, which keeps the last 50.")
     ] = False,
     status: Annotated[
-        Status | None,
+        StepStatusOption | None,
         typer.Option("--status", help="Add a step to the task, or say how it goes.",
                      show_default=False),
     ] = None,
@@ -142,9 +143,9 @@ def set_value(
         output.as_json(WorkingSet(done.now, done.replaced, djinn.problems))
         return
     output.problems(djinn.problems)
-    say(f"{clean(key)}  {held.where(done.now)}, until {done.now.expires}")
+    say(f"{clean(key)}  {working_text.where(done.now)}, until {done.now.expires}")
     if done.replaced:
-        talk(f"it replaces: {held.preview(done.replaced.value)}")
+        talk(f"it replaces: {working_text.preview(done.replaced.value)}")
 
 
 @app.command(
@@ -176,7 +177,7 @@ def get(
             output.as_json(WorkingTask(**asdict(found), problems=djinn.problems))
         else:
             output.problems(djinn.problems)
-            held.show_task(found)
+            working_text.show_task(found)
         return
     value = djinn.working.get(key, agent=agent, session=session, task=task, giver=giver)
     if json:
@@ -190,7 +191,7 @@ def get(
     if value.also_from:
         others = " and ".join(clean(one) for one in value.also_from)
         talk(f"{others} handed over another; --from shows it")
-    say(output.clean_lines(held.text(value.value, indent=True)))
+    say(output.clean_lines(working_text.text(value.value, indent=True)))
 
 
 @app.command(
@@ -220,7 +221,10 @@ def list_values(
     if not values:
         talk("nothing is held there")
     output.columns(
-        [[one.key, held.where(one), one.expires, held.preview(one.value)] for one in values],
+        [
+            [one.key, working_text.where(one), one.expires, working_text.preview(one.value)]
+            for one in values
+        ],
         head=("key", "of", "expires", "value"),
     )
 
@@ -291,7 +295,7 @@ def share(
 
 
 def _given(value: str | None, is_json: bool) -> object:
-    from djinn_memory.memories.values import from_json
+    from djinn_memory.memories.working.values import from_json
 
     if value is None:
         return None
@@ -302,7 +306,7 @@ def _given(value: str | None, is_json: bool) -> object:
     return from_json(text) if is_json else text
 
 
-def _told_step(djinn: Djinn, task: str, step: Step, json: bool) -> None:
+def _told_step(djinn: Djinn, task: str, step: TaskStep, json: bool) -> None:
     if json:
         from msgspec.structs import asdict
 

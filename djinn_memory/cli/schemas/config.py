@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from djinn_memory.home.settings import Config
 from djinn_memory.models import Problem
-from djinn_memory.settings import Config
 
 
 class ConfigShow(Struct, tag="djinn.config.show/1", tag_field="schema", forbid_unknown_fields=True):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from djinn_memory.memories.filed import DocumentEntry
-from djinn_memory.memories.wish import IngestReport
+from djinn_memory.memories.library.catalog import DocumentEntry
+from djinn_memory.memories.library.requests import IngestReport
 from djinn_memory.models import Problem
 
 

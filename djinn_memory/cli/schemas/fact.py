@@ -7,13 +7,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from djinn_memory.memories.facts import Found, Page, Stated
-from djinn_memory.memories.known_facts import Fact
+from djinn_memory.memories.facts.queries import Fact
+from djinn_memory.memories.facts.verbs import FactChange, FactHit, FactPage
 from djinn_memory.models import Problem
 
 
 class FactSet(
-    Stated, frozen=True, tag="djinn.fact.set/1", tag_field="schema", forbid_unknown_fields=True
+    FactChange, frozen=True, tag="djinn.fact.set/1", tag_field="schema", forbid_unknown_fields=True
 ):
     """What became of a fact that was set, or verified."""
 
@@ -27,7 +27,7 @@ class FactGet(
 
 
 class FactList(
-    Page, frozen=True, tag="djinn.fact.list/1", tag_field="schema", forbid_unknown_fields=True
+    FactPage, frozen=True, tag="djinn.fact.list/1", tag_field="schema", forbid_unknown_fields=True
 ):
     """A page of facts."""
 
@@ -39,7 +39,7 @@ class FactSearch(Struct, tag="djinn.fact.search/1", tag_field="schema", forbid_u
 
     query: str
     """What was asked."""
-    facts: Sequence[Found]
+    facts: Sequence[FactHit]
     """The nearest in meaning first."""
     problems: Sequence[Problem] = ()
 

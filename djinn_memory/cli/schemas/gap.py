@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from djinn_memory.memories.gaps import Group, Suggestion
+from djinn_memory.memories.recall.gaps import GapGroup, GapSuggestion
 from djinn_memory.models import Problem
 from djinn_memory.store.ledger.reading import Gap
 
@@ -14,7 +14,7 @@ from djinn_memory.store.ledger.reading import Gap
 class GapList(Struct, tag="djinn.gap.list/1", tag_field="schema", forbid_unknown_fields=True):
     """What an agent looked for in vain."""
 
-    groups: Sequence[Group]
+    groups: Sequence[GapGroup]
     """Gaps about one thing are one group; the oldest first."""
     problems: Sequence[Problem] = ()
 
@@ -38,6 +38,6 @@ class GapClose(Struct, tag="djinn.gap.close/1", tag_field="schema", forbid_unkno
 class GapSuggest(Struct, tag="djinn.gap.suggest/1", tag_field="schema", forbid_unknown_fields=True):
     """Notes that may answer open gaps."""
 
-    suggestions: Sequence[Suggestion]
+    suggestions: Sequence[GapSuggestion]
     """One for each gap that a note written since may answer."""
     problems: Sequence[Problem] = ()

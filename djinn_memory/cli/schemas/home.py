@@ -8,9 +8,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from djinn_memory.cli.schemas.vault import Vault
-from djinn_memory.memories import status
+from djinn_memory.home.trust import Endpoint
 from djinn_memory.models import IndexReport, Problem
-from djinn_memory.trust import Endpoint
+from djinn_memory.upkeep import status
 
 
 class Init(Struct, tag="djinn.init/1", tag_field="schema", forbid_unknown_fields=True):
@@ -49,7 +49,11 @@ class CountedVault(Vault):
 
 
 class Status(
-    status.Status, frozen=True, tag="djinn.status/1", tag_field="schema", forbid_unknown_fields=True
+    status.HomeStatus,
+    frozen=True,
+    tag="djinn.status/1",
+    tag_field="schema",
+    forbid_unknown_fields=True,
 ):
     """A home at a glance."""
 

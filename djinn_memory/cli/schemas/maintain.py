@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from djinn_memory.upkeep.maintain import Maintained
+from djinn_memory.upkeep.maintain import MaintenanceReport
 
 
 class Maintain(
-    Maintained, frozen=True, tag="djinn.maintain/1", tag_field="schema", forbid_unknown_fields=True
+    MaintenanceReport,
+    frozen=True,
+    tag="djinn.maintain/1",
+    tag_field="schema",
+    forbid_unknown_fields=True,
 ):
     """What a run of upkeep did."""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from djinn_memory.memories.catalogue import LinkEnd, Stats
-from djinn_memory.memories.purge import Purged
+from djinn_memory.memories.catalog.catalog import CatalogStats, LinkEnd
 from djinn_memory.models import Memory, Problem, SearchResult
+from djinn_memory.upkeep.purge import PurgeReport
 
 
 class Search(
@@ -58,7 +58,11 @@ class MemoryDelete(
 
 
 class MemoryPurge(
-    Purged, frozen=True, tag="djinn.memory.purge/1", tag_field="schema", forbid_unknown_fields=True
+    PurgeReport,
+    frozen=True,
+    tag="djinn.memory.purge/1",
+    tag_field="schema",
+    forbid_unknown_fields=True,
 ):
     """A memory that was removed for good."""
 
@@ -67,7 +71,11 @@ class MemoryPurge(
 
 
 class MemoryStats(
-    Stats, frozen=True, tag="djinn.memory.stats/1", tag_field="schema", forbid_unknown_fields=True
+    CatalogStats,
+    frozen=True,
+    tag="djinn.memory.stats/1",
+    tag_field="schema",
+    forbid_unknown_fields=True,
 ):
     """How much there is in the vaults that the agent sees."""
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from djinn_memory.memories.remember import Remembered
+from djinn_memory.memories.writing.remember import RememberResult
 
 
 class Remember(
-    Remembered, frozen=True, tag="djinn.remember/1", tag_field="schema", forbid_unknown_fields=True
+    RememberResult,
+    frozen=True,
+    tag="djinn.remember/1",
+    tag_field="schema",
+    forbid_unknown_fields=True,
 ):
     """What was written."""

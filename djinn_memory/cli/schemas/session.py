@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from djinn_memory.memories.remember import Remembered
-from djinn_memory.memories.wake import Awake
+from djinn_memory.memories.sessions.wake import WakeContext
+from djinn_memory.memories.writing.remember import RememberResult
 
 
-class Wake(Awake, frozen=True, tag="djinn.wake/1", tag_field="schema", forbid_unknown_fields=True):
+class Wake(
+    WakeContext, frozen=True, tag="djinn.wake/1", tag_field="schema", forbid_unknown_fields=True
+):
     """The context to start with."""
 
 
 class Checkpoint(
-    Remembered,
+    RememberResult,
     frozen=True,
     tag="djinn.checkpoint/1",
     tag_field="schema",
@@ -21,6 +23,6 @@ class Checkpoint(
 
 
 class Sleep(
-    Remembered, frozen=True, tag="djinn.sleep/1", tag_field="schema", forbid_unknown_fields=True
+    RememberResult, frozen=True, tag="djinn.sleep/1", tag_field="schema", forbid_unknown_fields=True
 ):
     """The handoff that was written."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from djinn_memory.memories.summary import Summary, Written
+from djinn_memory.memories.sessions.summary import NarrativeSummary, SummaryChange
 from djinn_memory.models import Problem
 
 
 class SummaryShow(
-    Summary, frozen=True, tag="djinn.summary.show/1", tag_field="schema", forbid_unknown_fields=True
+    NarrativeSummary,
+    frozen=True,
+    tag="djinn.summary.show/1",
+    tag_field="schema",
+    forbid_unknown_fields=True,
 ):
     """The summary."""
 
@@ -17,6 +21,10 @@ class SummaryShow(
 
 
 class SummarySet(
-    Written, frozen=True, tag="djinn.summary.set/1", tag_field="schema", forbid_unknown_fields=True
+    SummaryChange,
+    frozen=True,
+    tag="djinn.summary.set/1",
+    tag_field="schema",
+    forbid_unknown_fields=True,
 ):
     """What became of a summary that was set or built."""

@@ -6,23 +6,23 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from djinn_memory.memories import tasks
-from djinn_memory.memories.values import Got, Value
+from djinn_memory.memories.working import tasks
+from djinn_memory.memories.working.values import WorkingLookup, WorkingValue
 from djinn_memory.models import Problem
 
 
 class WorkingSet(Struct, tag="djinn.working.set/1", tag_field="schema", forbid_unknown_fields=True):
     """A value that is kept now."""
 
-    value: Value
+    value: WorkingValue
     """As it is kept."""
-    replaced: Value | None
+    replaced: WorkingValue | None
     """What was under the key before; null for nothing, or when it was appended to."""
     problems: Sequence[Problem] = ()
 
 
 class WorkingStep(
-    tasks.Step, frozen=True, tag="djinn.working.step/1", tag_field="schema",
+    tasks.TaskStep, frozen=True, tag="djinn.working.step/1", tag_field="schema",
     forbid_unknown_fields=True,
 ):  # fmt: skip
     """A step of a task that was added or changed."""
@@ -31,7 +31,11 @@ class WorkingStep(
 
 
 class WorkingGet(
-    Got, frozen=True, tag="djinn.working.get/1", tag_field="schema", forbid_unknown_fields=True
+    WorkingLookup,
+    frozen=True,
+    tag="djinn.working.get/1",
+    tag_field="schema",
+    forbid_unknown_fields=True,
 ):
     """A value, whose use was counted."""
 
@@ -52,7 +56,7 @@ class WorkingList(
 ):
     """What is held."""
 
-    values: Sequence[Value]
+    values: Sequence[WorkingValue]
     """In the order in which they were made; a task's steps are among them."""
     problems: Sequence[Problem] = ()
 
@@ -72,7 +76,7 @@ class WorkingClear(
 ):
     """What was forgotten."""
 
-    cleared: Sequence[Value]
+    cleared: Sequence[WorkingValue]
     """What it was; nothing after a no to the question."""
     problems: Sequence[Problem] = ()
 
@@ -82,8 +86,8 @@ class WorkingShare(
 ):
     """A value that another agent has now."""
 
-    value: Value
+    value: WorkingValue
     """The other agent's copy."""
-    replaced: Value | None
+    replaced: WorkingValue | None
     """The copy that was handed over under this key before."""
     problems: Sequence[Problem] = ()

@@ -9,17 +9,17 @@ from msgspec import Meta, Struct
 
 from djinn_memory.errors import UsageError
 from djinn_memory.mcp.answers import told
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.tool import Tool
-from djinn_memory.memories import known_facts
-from djinn_memory.memories.facts import Sort
+from djinn_memory.memories.facts import queries
+from djinn_memory.memories.facts.verbs import Sort
 from djinn_memory.models import Problem
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Short = Annotated[str, Meta(max_length=500)]
 
 
-class Fact(Struct, forbid_unknown_fields=True):
+class FactArguments(Struct, forbid_unknown_fields=True):
     """Keep and look up single values: one value for a category and a key, with its history.
 
     Use it for what is asked for by name and changes by being replaced: a person's birthday, the
@@ -71,10 +71,10 @@ class Fact(Struct, forbid_unknown_fields=True):
     page: Annotated[int, Meta(ge=1, le=100_000, description="Of a list, from 1.")] = 1
 
 
-class Known(Struct):
+class FactAnswer(Struct):
     """Facts."""
 
-    facts: Sequence[known_facts.Fact]
+    facts: Sequence[queries.Fact]
     done: str = ""
     """What was done, on a line."""
     total: int | None = None
@@ -82,7 +82,7 @@ class Known(Struct):
     problems: Sequence[Problem] = ()
 
 
-def fact(context: Context, asked: Fact) -> Known:
+def fact(context: ClientContext, asked: FactArguments) -> FactAnswer:
     """As `djinn fact`."""
     djinn = context.djinn
     facts, own = djinn.facts, context.agent
@@ -102,10 +102,10 @@ def fact(context: Context, asked: Fact) -> Known:
                 context=asked.context,
             )
             was = f"; it was {stated.before!r}" if stated.before is not None else ""
-            answer = Known([stated.fact], f"{stated.action}{was}")
+            answer = FactAnswer([stated.fact], f"{stated.action}{was}")
             problems = stated.problems
         case "get":
-            answer = Known([facts.get(asked.category, _need(asked, "key"), agent=own)])
+            answer = FactAnswer([facts.get(asked.category, _need(asked, "key"), agent=own)])
         case "list":
             page = facts.list(
                 agent=own,
@@ -117,22 +117,22 @@ def fact(context: Context, asked: Fact) -> Known:
                 page=asked.page,
             )
             done = f"page {page.page} of {page.pages}" if page.pages > 1 else ""
-            answer = Known(page.facts, done, page.total)
+            answer = FactAnswer(page.facts, done, page.total)
         case "search":
             query = _need(asked, "query")
             found = facts.search(query, agent=own, limit=asked.limit, problems=problems)
-            answer = Known([one.fact for one in found])
+            answer = FactAnswer([one.fact for one in found])
         case "forget":
             gone, _ = facts.forget(_need(asked, "key"), category=asked.category, agent=own)
-            answer = Known([gone], "moved to the trash")
+            answer = FactAnswer([gone], "moved to the trash")
         case "verify":
             stated = facts.verify(_need(asked, "key"), category=asked.category, agent=own)
-            answer, problems = Known([stated.fact], "noted that it holds"), stated.problems
+            answer, problems = FactAnswer([stated.fact], "noted that it holds"), stated.problems
     answer.problems = list(dict.fromkeys([*djinn.problems, *problems]))
     return answer
 
 
-def fact_text(known: Known) -> str:
+def fact_text(known: FactAnswer) -> str:
     """A line for each."""
     lines = [f"({known.done})"] if known.done else []
     for one in known.facts:
@@ -152,8 +152,8 @@ def fact_text(known: Known) -> str:
 TOOL = Tool(
     "fact",
     "Facts",
-    Fact,
-    Known,
+    FactArguments,
+    FactAnswer,
     fact,
     fact_text,
     writes=frozenset({"set", "forget", "verify"}),
@@ -161,7 +161,7 @@ TOOL = Tool(
 )
 
 
-def _need(asked: Fact, name: str) -> Any:
+def _need(asked: FactArguments, name: str) -> Any:
     value = getattr(asked, name)
     if value is None:
         raise UsageError(f"fact: {asked.action} needs a {name}")

@@ -9,11 +9,11 @@ from msgspec import Meta, Struct
 
 from djinn_memory.errors import UsageError
 from djinn_memory.mcp.answers import told
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.tool import Tool
-from djinn_memory.memories.gaps import Group, Suggestion
-from djinn_memory.memories.rating import Rated
-from djinn_memory.memories.scores import Scored
+from djinn_memory.memories.recall.gaps import GapGroup, GapSuggestion
+from djinn_memory.memories.recall.rating import RatingResult
+from djinn_memory.memories.recall.scores import MemoryScore
 from djinn_memory.models import Problem
 from djinn_memory.store.ledger.reading import Gap as Missing
 
@@ -22,7 +22,7 @@ Items = Annotated[list[Item], Meta(max_length=100)]
 Sentence = Annotated[str, Meta(min_length=1, max_length=2000)]
 
 
-class Rate(Struct, forbid_unknown_fields=True):
+class RateArguments(Struct, forbid_unknown_fields=True):
     """Say which recalled memories helped, so that the next recall knows.
 
     Use it after you worked with what `recall` gave: by rank, useful and not useful; name only what
@@ -43,7 +43,7 @@ class Rate(Struct, forbid_unknown_fields=True):
     gap_query: Annotated[Sentence | None, Meta(description="What you asked for it.")] = None
 
 
-def rate(context: Context, asked: Rate) -> Rated:
+def rate(context: ClientContext, asked: RateArguments) -> RatingResult:
     """As `djinn rate`."""
     ranks = any(isinstance(one, int) for one in (*asked.useful, *asked.not_useful))
     return context.djinn.rate(
@@ -57,7 +57,7 @@ def rate(context: Context, asked: Rate) -> Rated:
     )
 
 
-def rate_text(rated: Rated) -> str:
+def rate_text(rated: RatingResult) -> str:
     """A line for each."""
     lines = [
         f"- {'useful' if one.useful else 'not useful'}: {one.title} [{one.memory}]"
@@ -67,7 +67,7 @@ def rate_text(rated: Rated) -> str:
     return "\n".join(["Thank you.", *lines])
 
 
-class Score(Struct, forbid_unknown_fields=True):
+class ScoreArguments(Struct, forbid_unknown_fields=True):
     """Show how use and ratings have moved memories up or down in `recall`, with every number.
 
     Use it when a recall put something first or last that surprises you, or to see which memories
@@ -86,24 +86,24 @@ class Score(Struct, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=200, description="How many at most.")] = 20
 
 
-class Scores(Struct):
+class ScoreAnswer(Struct):
     """Memories with what is behind their places."""
 
-    memories: Sequence[Scored]
+    memories: Sequence[MemoryScore]
     more: int
     """Those beyond the limit."""
     problems: Sequence[Problem] = ()
 
 
-def score(context: Context, asked: Score) -> Scores:
+def score(context: ClientContext, asked: ScoreArguments) -> ScoreAnswer:
     """As `djinn score show`."""
     djinn = context.djinn
     found = djinn.score(asked.name, agent=context.agent)
     shown = found[: asked.limit]
-    return Scores(shown, len(found) - len(shown), list(djinn.problems))
+    return ScoreAnswer(shown, len(found) - len(shown), list(djinn.problems))
 
 
-def score_text(scores: Scores) -> str:
+def score_text(scores: ScoreAnswer) -> str:
     """A line for each."""
     lines = [
         f"- {one.title} [{one.vault}:{one.path}]: {one.score.adaptive:.3f}, x"
@@ -116,7 +116,7 @@ def score_text(scores: Scores) -> str:
     return "\n".join([*lines, *told(scores.problems)])
 
 
-class Gap(Struct, forbid_unknown_fields=True):
+class GapArguments(Struct, forbid_unknown_fields=True):
     """Keep account of what you looked for in vain, until a note answers it.
 
     Use it when the memory should have known something and did not: report (description, query).
@@ -139,19 +139,19 @@ class Gap(Struct, forbid_unknown_fields=True):
     ] = None
 
 
-class Gaps(Struct):
+class GapAnswer(Struct):
     """Gaps, as far as the action concerns them."""
 
     reported: str | None = None
     """The id of a gap that was told of."""
-    groups: Sequence[Group] = ()
+    groups: Sequence[GapGroup] = ()
     """Open gaps, those about one thing together."""
     closed: Missing | None = None
-    suggestions: Sequence[Suggestion] = ()
+    suggestions: Sequence[GapSuggestion] = ()
     problems: Sequence[Problem] = ()
 
 
-def gap(context: Context, asked: Gap) -> Gaps:
+def gap(context: ClientContext, asked: GapArguments) -> GapAnswer:
     """As `djinn gap`."""
     djinn, own = context.djinn, context.agent
     match asked.action:
@@ -159,20 +159,20 @@ def gap(context: Context, asked: Gap) -> Gaps:
             if asked.description is None:
                 raise UsageError("gap: report needs a description")
             made = djinn.gaps.report(asked.description, query=asked.query, agent=own)
-            answer = Gaps(reported=made)
+            answer = GapAnswer(reported=made)
         case "list":
-            answer = Gaps(groups=djinn.gaps.list(agent=own))
+            answer = GapAnswer(groups=djinn.gaps.list(agent=own))
         case "close":
             if asked.gap is None:
                 raise UsageError("gap: close needs the id of a gap")
-            answer = Gaps(closed=djinn.gaps.close(asked.gap, by=asked.by, agent=own))
+            answer = GapAnswer(closed=djinn.gaps.close(asked.gap, by=asked.by, agent=own))
         case "suggest":
-            answer = Gaps(suggestions=djinn.gaps.suggest(agent=own))
+            answer = GapAnswer(suggestions=djinn.gaps.suggest(agent=own))
     answer.problems = list(djinn.problems)
     return answer
 
 
-def gap_text(answer: Gaps) -> str:
+def gap_text(answer: GapAnswer) -> str:
     """A line for each."""
     lines = [f"Reported as {answer.reported}."] if answer.reported else []
     lines += [f"Closed: {answer.closed.description}"] if answer.closed else []
@@ -188,7 +188,9 @@ def gap_text(answer: Gaps) -> str:
 _NOTES = frozenset({"report", "close"})
 
 TOOLS = (
-    Tool("rate", "Rate what was recalled", Rate, Rated, rate, rate_text, writes=True),
-    Tool("score", "Why a memory ranks as it does", Score, Scores, score, score_text),
-    Tool("gap", "What was missing", Gap, Gaps, gap, gap_text, writes=_NOTES),
+    Tool(
+        "rate", "Rate what was recalled", RateArguments, RatingResult, rate, rate_text, writes=True
+    ),
+    Tool("score", "Why a memory ranks as it does", ScoreArguments, ScoreAnswer, score, score_text),
+    Tool("gap", "What was missing", GapArguments, GapAnswer, gap, gap_text, writes=_NOTES),
 )

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.mcp.answers import Place, headline, place, told, uri
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.answers import MemoryPlace, headline, place, told, uri
+from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults, filters
 from djinn_memory.mcp.tool import Tool
-from djinn_memory.memories.catalogue import LinkEnd
+from djinn_memory.memories.catalog.catalog import LinkEnd
 from djinn_memory.models import Hit, Problem
 
 Name = Annotated[
@@ -26,7 +26,7 @@ PAGE = 20_000
 """Characters of a note that are read at once unless more are asked for: about 5,000 tokens."""
 
 
-class Search(Struct, forbid_unknown_fields=True):
+class SearchArguments(Struct, forbid_unknown_fields=True):
     """Find passages in all notes and documents, by words and by meaning.
 
     Use it to look something up: where a note says this, what a document says, whether something
@@ -57,7 +57,7 @@ class Search(Struct, forbid_unknown_fields=True):
     ] = "hybrid"
 
 
-class Passage(Place):
+class Passage(MemoryPlace):
     """A part of a note that answers."""
 
     rank: int
@@ -68,7 +68,7 @@ class Passage(Place):
     text: str = ""
 
 
-class Found(Struct):
+class SearchAnswer(Struct):
     """The passages, the best first."""
 
     passages: list[Passage]
@@ -78,7 +78,7 @@ class Found(Struct):
     problems: Sequence[Problem] = ()
 
 
-def search(context: Context, asked: Search) -> Found:
+def search(context: ClientContext, asked: SearchArguments) -> SearchAnswer:
     """As `djinn memory search`."""
     result = context.djinn.search(
         asked.query,
@@ -88,10 +88,10 @@ def search(context: Context, asked: Search) -> Found:
         limit=asked.limit,
     )
     passages = [_passage(hit) for hit in result.hits]
-    return Found(passages, result.confident, result.suggestions, result.problems)
+    return SearchAnswer(passages, result.confident, result.suggestions, result.problems)
 
 
-def search_text(found: Found) -> str:
+def search_text(found: SearchAnswer) -> str:
     """The passages, numbered."""
     parts = []
     if not found.passages:
@@ -109,7 +109,7 @@ def search_text(found: Found) -> str:
     return "\n\n".join([*parts, *told(found.problems)])
 
 
-class Read(Struct, forbid_unknown_fields=True):
+class ReadArguments(Struct, forbid_unknown_fields=True):
     """Read a whole note or document, named by id, path or title.
 
     Use it when `search`, `recall`, `list` or `neighbours` named a note and its full text matters.
@@ -125,7 +125,7 @@ class Read(Struct, forbid_unknown_fields=True):
     ] = PAGE
 
 
-class Note(Place):
+class ReadAnswer(MemoryPlace):
     """A note, or a part of one."""
 
     uri: str
@@ -136,7 +136,7 @@ class Note(Place):
     problems: Sequence[Problem] = ()
 
 
-def read(context: Context, asked: Read) -> Note:
+def read(context: ClientContext, asked: ReadArguments) -> ReadAnswer:
     """As `djinn memory show`."""
     djinn = context.djinn
     detail, text = djinn.show(asked.name, agent=context.agent)
@@ -149,7 +149,7 @@ def read(context: Context, asked: Read) -> Note:
             break
         last, size = last + 1, size + len(line)
     part = "".join(lines[first - 1 : last])[: asked.max_characters]
-    return Note(
+    return ReadAnswer(
         id=entry.id,
         type=entry.type,
         title=entry.title,
@@ -166,7 +166,7 @@ def read(context: Context, asked: Read) -> Note:
     )
 
 
-def read_text(note: Note) -> str:
+def read_text(note: ReadAnswer) -> str:
     """Where it is, and what it says."""
     head = f"{headline(note)}\n{note.vault}/{note.path}"
     rest = []
@@ -177,7 +177,7 @@ def read_text(note: Note) -> str:
     return "\n\n".join([head, note.text, *rest, *told(note.problems)])
 
 
-class Neighbours(Struct, forbid_unknown_fields=True):
+class NeighboursArguments(Struct, forbid_unknown_fields=True):
     """Show what a note links to and what links to it.
 
     Use it to follow a thread from a note that matters: the project a decision belongs to, what
@@ -200,20 +200,20 @@ class Neighbour(Struct):
     field: str | None = None
 
 
-class Around(Struct):
+class NeighboursAnswer(Struct):
     """A note and its links."""
 
-    note: Place
+    note: MemoryPlace
     links: list[Neighbour]
     backlinks: list[Neighbour]
     problems: Sequence[Problem] = ()
 
 
-def neighbours(context: Context, asked: Neighbours) -> Around:
+def neighbours(context: ClientContext, asked: NeighboursArguments) -> NeighboursAnswer:
     """As the links of `djinn memory show`."""
     djinn = context.djinn
     detail = djinn.neighbours(asked.name, agent=context.agent)
-    return Around(
+    return NeighboursAnswer(
         place(detail.entry),
         [_neighbour(one) for one in detail.links],
         [_neighbour(one) for one in detail.backlinks],
@@ -221,7 +221,7 @@ def neighbours(context: Context, asked: Neighbours) -> Around:
     )
 
 
-def neighbours_text(around: Around) -> str:
+def neighbours_text(around: NeighboursAnswer) -> str:
     """Both ways, a line each."""
     parts = [headline(around.note)]
     for label, ends in (("Links to", around.links), ("Linked from", around.backlinks)):
@@ -233,7 +233,7 @@ def neighbours_text(around: Around) -> str:
     return "\n\n".join([*parts, *told(around.problems)])
 
 
-class List(Struct, forbid_unknown_fields=True):
+class ListArguments(Struct, forbid_unknown_fields=True):
     """List memories, newest first, without a question.
 
     Use it to see what there is lately, of a type, or under a tag. Not for finding something by
@@ -249,32 +249,39 @@ class List(Struct, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=200, description="How many at most.")] = 50
 
 
-class Listed(Struct):
+class ListAnswer(Struct):
     """Memories, the newest first."""
 
-    memories: list[Place]
+    memories: list[MemoryPlace]
     problems: Sequence[Problem] = ()
 
 
-def listed(context: Context, asked: List) -> Listed:
+def listed(context: ClientContext, asked: ListArguments) -> ListAnswer:
     """As `djinn memory list`."""
     djinn = context.djinn
     chosen = filters(asked.types, asked.tags, asked.vaults, asked.since, asked.until)
     entries = djinn.entries(chosen, agent=context.agent, limit=asked.limit)
-    return Listed([place(one) for one in entries], list(djinn.problems))
+    return ListAnswer([place(one) for one in entries], list(djinn.problems))
 
 
-def listed_text(answer: Listed) -> str:
+def listed_text(answer: ListAnswer) -> str:
     """A line for each."""
     lines = [f"- {headline(one)}" for one in answer.memories] or ["Nothing found."]
     return "\n".join([*lines, *told(answer.problems)])
 
 
 TOOLS = (
-    Tool("search", "Search the memory", Search, Found, search, search_text),
-    Tool("read", "Read a note", Read, Note, read, read_text),
-    Tool("neighbours", "Links of a note", Neighbours, Around, neighbours, neighbours_text),
-    Tool("list", "List memories", List, Listed, listed, listed_text),
+    Tool("search", "Search the memory", SearchArguments, SearchAnswer, search, search_text),
+    Tool("read", "Read a note", ReadArguments, ReadAnswer, read, read_text),
+    Tool(
+        "neighbours",
+        "Links of a note",
+        NeighboursArguments,
+        NeighboursAnswer,
+        neighbours,
+        neighbours_text,
+    ),
+    Tool("list", "List memories", ListArguments, ListAnswer, listed, listed_text),
 )
 
 

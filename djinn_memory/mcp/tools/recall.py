@@ -7,16 +7,16 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from djinn_memory.mcp.answers import Place, headline, told
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.answers import MemoryPlace, headline, told
+from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults, filters
 from djinn_memory.mcp.tool import Tool
-from djinn_memory.memories.recall import Recollection
+from djinn_memory.memories.recall.recall import RecalledMemory
 from djinn_memory.models import Problem
-from djinn_memory.wording import count
+from djinn_memory.system.plural import count
 
 
-class Recall(Struct, forbid_unknown_fields=True):
+class RecallArguments(Struct, forbid_unknown_fields=True):
     """Recall whole memories that help with what you are about to do, best first.
 
     Use it before you begin a piece of work, decide something or answer from memory. What proved
@@ -56,7 +56,7 @@ class Recall(Struct, forbid_unknown_fields=True):
     until: Until = ""
 
 
-class Memory(Place):
+class RecallAnswerMemory(MemoryPlace):
     """A whole memory."""
 
     rank: int
@@ -68,13 +68,13 @@ class Memory(Place):
     """Whether the text was cut at the budget: `read` gives all of it."""
 
 
-class Memories(Struct):
+class RecallAnswer(Struct):
     """What was recalled, the best first."""
 
     request_id: str | None
     """What `rate` takes; null where this recall could not be logged."""
     profile: str
-    memories: list[Memory]
+    memories: list[RecallAnswerMemory]
     confident: bool
     """False when nothing found is likely to be what was asked for."""
     more: int
@@ -83,7 +83,7 @@ class Memories(Struct):
     problems: Sequence[Problem] = ()
 
 
-def recall(context: Context, asked: Recall) -> Memories:
+def recall(context: ClientContext, asked: RecallArguments) -> RecallAnswer:
     """As `djinn recall`."""
     found = context.djinn.recall(
         asked.query,
@@ -94,7 +94,7 @@ def recall(context: Context, asked: Recall) -> Memories:
         budget=asked.budget,
         session=context.session,
     )
-    return Memories(
+    return RecallAnswer(
         found.request_id,
         found.profile,
         [_memory(one) for one in found.memories],
@@ -105,7 +105,7 @@ def recall(context: Context, asked: Recall) -> Memories:
     )
 
 
-def recall_text(found: Memories) -> str:
+def recall_text(found: RecallAnswer) -> str:
     """The memories, numbered as `rate` takes them."""
     parts = []
     if not found.memories:
@@ -126,8 +126,8 @@ def recall_text(found: Memories) -> str:
     return "\n\n".join([*parts, *told(found.problems)])
 
 
-def _memory(one: Recollection) -> Memory:
-    return Memory(
+def _memory(one: RecalledMemory) -> RecallAnswerMemory:
+    return RecallAnswerMemory(
         id=one.id,
         type=one.type,
         title=one.title,
@@ -143,7 +143,7 @@ def _memory(one: Recollection) -> Memory:
     )
 
 
-def _why(one: Recollection) -> str:
+def _why(one: RecalledMemory) -> str:
     said = (
         [f"{count(one.age, 'day')} old"]
         if one.age > 0
@@ -155,4 +155,4 @@ def _why(one: Recollection) -> str:
     return ", ".join(said)
 
 
-TOOL = Tool("recall", "Recall memories", Recall, Memories, recall, recall_text)
+TOOL = Tool("recall", "Recall memories", RecallArguments, RecallAnswer, recall, recall_text)

@@ -7,15 +7,15 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from djinn_memory.mcp.answers import told
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.tool import Tool
-from djinn_memory.memories.remember import Remembered
+from djinn_memory.memories.writing.remember import RememberResult
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Line = Annotated[str, Meta(max_length=500)]
 
 
-class Remember(Struct, forbid_unknown_fields=True):
+class RememberArguments(Struct, forbid_unknown_fields=True):
     """Write one memory, as a note that outlives this conversation.
 
     Use it at once when something is settled that will matter in another session: a decision and
@@ -85,7 +85,7 @@ class Remember(Struct, forbid_unknown_fields=True):
     ] = False
 
 
-def remember(context: Context, asked: Remember) -> Remembered:
+def remember(context: ClientContext, asked: RememberArguments) -> RememberResult:
     """As `djinn remember`."""
     return context.djinn.remember(
         asked.type,
@@ -107,7 +107,7 @@ def remember(context: Context, asked: Remember) -> Remembered:
     )
 
 
-def remember_text(done: Remembered) -> str:
+def remember_text(done: RememberResult) -> str:
     """What was written, and how it is found."""
     parts = [f"{done.action.capitalize()} {done.type} {done.title!r} [{done.id}]"]
     parts.append(f"{done.vault}/{done.path}")
@@ -119,5 +119,11 @@ def remember_text(done: Remembered) -> str:
 
 
 TOOL = Tool(
-    "remember", "Remember something", Remember, Remembered, remember, remember_text, writes=True
+    "remember",
+    "Remember something",
+    RememberArguments,
+    RememberResult,
+    remember,
+    remember_text,
+    writes=True,
 )

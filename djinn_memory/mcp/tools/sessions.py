@@ -8,19 +8,19 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from djinn_memory.mcp.answers import told
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools.remember import remember_text
 from djinn_memory.mcp.wording import in_arguments
-from djinn_memory.memories.bundle import markdown
-from djinn_memory.memories.remember import Remembered
-from djinn_memory.memories.wake import MIN_BUDGET, Awake
+from djinn_memory.memories.sessions.context_markdown import markdown
+from djinn_memory.memories.sessions.wake import MIN_BUDGET, WakeContext
+from djinn_memory.memories.writing.remember import RememberResult
 
 Text = Annotated[str, Meta(max_length=20_000)]
 Points = Annotated[list[Text], Meta(max_length=100)]
 
 
-class Wake(Struct, forbid_unknown_fields=True):
+class WakeArguments(Struct, forbid_unknown_fields=True):
     """Begin a session: who you are, where the last one stopped, what is due, what holds.
 
     Use it once, first of all, with the task if you know it. If the session before was never ended,
@@ -37,7 +37,7 @@ class Wake(Struct, forbid_unknown_fields=True):
     ] = 2000
 
 
-def wake(context: Context, asked: Wake) -> Awake:
+def wake(context: ClientContext, asked: WakeArguments) -> WakeContext:
     """As `djinn wake`."""
     djinn = context.djinn
     awake = djinn.wake(agent=context.agent, task=asked.task, budget=asked.budget)
@@ -46,12 +46,12 @@ def wake(context: Context, asked: Wake) -> Awake:
     return replace(awake, suggestions=said)
 
 
-def wake_text(awake: Awake) -> str:
+def wake_text(awake: WakeContext) -> str:
     """The context as Markdown."""
     return "\n\n".join([markdown(awake), *told(awake.problems)])
 
 
-class Checkpoint(Struct, forbid_unknown_fields=True):
+class CheckpointArguments(Struct, forbid_unknown_fields=True):
     """Write down where the work stands, so that it is not lost if this session breaks off.
 
     Use it at a good stopping point of long work, or before something risky. Not for knowledge that
@@ -67,7 +67,7 @@ class Checkpoint(Struct, forbid_unknown_fields=True):
     decisions: Annotated[Points, Meta(description="What was decided since the last one.")] = []
 
 
-def checkpoint(context: Context, asked: Checkpoint) -> Remembered:
+def checkpoint(context: ClientContext, asked: CheckpointArguments) -> RememberResult:
     """As `djinn checkpoint`."""
     return context.djinn.checkpoint(
         asked.text,
@@ -78,7 +78,7 @@ def checkpoint(context: Context, asked: Checkpoint) -> Remembered:
     )
 
 
-class Sleep(Struct, forbid_unknown_fields=True):
+class SleepArguments(Struct, forbid_unknown_fields=True):
     """End the session with a handoff note, with which the next `wake` begins.
 
     Use it once, when the work of this session is done or breaks off. First `remember` what should
@@ -94,7 +94,7 @@ class Sleep(Struct, forbid_unknown_fields=True):
     blocked: Annotated[Points, Meta(description="What waits for something, and for what.")] = []
 
 
-def sleep(context: Context, asked: Sleep) -> Remembered:
+def sleep(context: ClientContext, asked: SleepArguments) -> RememberResult:
     """As `djinn sleep`."""
     done = context.djinn.sleep(
         asked.summary,
@@ -107,13 +107,15 @@ def sleep(context: Context, asked: Sleep) -> Remembered:
     return done
 
 
-WAKE = Tool("wake", "Begin a session", Wake, Awake, wake, wake_text)
+WAKE = Tool("wake", "Begin a session", WakeArguments, WakeContext, wake, wake_text)
 
 TOOLS = (
     WAKE,
     Tool(
-        "checkpoint", "Mark where work stands", Checkpoint, Remembered, checkpoint, remember_text,
-        writes=True,
+        "checkpoint", "Mark where work stands", CheckpointArguments, RememberResult, checkpoint,
+        remember_text, writes=True,
     ),
-    Tool("sleep", "End a session", Sleep, Remembered, sleep, remember_text, writes=True),
+    Tool(
+        "sleep", "End a session", SleepArguments, RememberResult, sleep, remember_text, writes=True
+    ),
 )  # fmt: skip

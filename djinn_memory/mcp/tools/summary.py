@@ -8,13 +8,13 @@ from msgspec import Meta, Struct
 
 from djinn_memory.errors import UsageError
 from djinn_memory.mcp.answers import told
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.tool import Tool
-from djinn_memory.memories import summary as summaries
+from djinn_memory.memories.sessions import summary as summaries
 from djinn_memory.models import Problem
 
 
-class Summary(Struct, forbid_unknown_fields=True):
+class SummaryArguments(Struct, forbid_unknown_fields=True):
     """Show or write the summary of who you work for and on what, which `wake` puts first.
 
     Use it when a session showed that the summary is wrong or old: show it, then set (text) the
@@ -35,10 +35,10 @@ class Summary(Struct, forbid_unknown_fields=True):
     ] = False
 
 
-class Told(Struct):
+class SummaryAnswer(Struct):
     """The summary as it is now."""
 
-    summary: summaries.Summary
+    summary: summaries.NarrativeSummary
     done: str = ""
     """What became of it: created, revised, unchanged."""
     previous: str | None = None
@@ -46,12 +46,12 @@ class Told(Struct):
     problems: list[Problem] = []
 
 
-def summary(context: Context, asked: Summary) -> Told:
+def summary(context: ClientContext, asked: SummaryArguments) -> SummaryAnswer:
     """As `djinn summary`."""
     djinn = context.djinn
     verb, own = djinn.summary, context.agent
     if asked.action == "show":
-        return Told(verb.show(agent=own), problems=list(djinn.problems))
+        return SummaryAnswer(verb.show(agent=own), problems=list(djinn.problems))
     if asked.action == "build":
         made = verb.build(agent=own, force=asked.force)
     elif asked.text is None:
@@ -59,10 +59,10 @@ def summary(context: Context, asked: Summary) -> Told:
     else:
         made = verb.set(asked.text, agent=own)
     problems = list(dict.fromkeys([*djinn.problems, *made.problems]))
-    return Told(made.summary, made.action, made.previous, problems)
+    return SummaryAnswer(made.summary, made.action, made.previous, problems)
 
 
-def summary_text(answer: Told) -> str:
+def summary_text(answer: SummaryAnswer) -> str:
     """What it says, and where."""
     one = answer.summary
     done = f"{answer.done}: " if answer.done else ""
@@ -74,8 +74,8 @@ def summary_text(answer: Told) -> str:
 TOOL = Tool(
     "summary",
     "The summary",
-    Summary,
-    Told,
+    SummaryArguments,
+    SummaryAnswer,
     summary,
     summary_text,
     writes=frozenset({"set", "build"}),

@@ -9,19 +9,19 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from djinn_memory.errors import UsageError
+from djinn_memory.home.settings import LONGEST_TTL
 from djinn_memory.mcp.answers import told
-from djinn_memory.mcp.context import Context
+from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.tool import Tool
-from djinn_memory.memories.tasks import Status, Step, Task, TaskEntry
-from djinn_memory.memories.values import Type, Value
+from djinn_memory.memories.working.tasks import Status, Task, TaskEntry, TaskStep
+from djinn_memory.memories.working.values import Type, WorkingValue
 from djinn_memory.models import Problem
-from djinn_memory.settings import LONGEST_TTL
-from djinn_memory.wording import count
+from djinn_memory.system.plural import count
 
 Key = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class Working(Struct, forbid_unknown_fields=True, rename={"giver": "from"}):
+class WorkingArguments(Struct, forbid_unknown_fields=True, rename={"giver": "from"}):
     """Hold a value for minutes, for this session or for a task; it is not a memory.
 
     Use it for what is needed again soon and then never: an intermediate result, where you are in a
@@ -65,19 +65,19 @@ class Working(Struct, forbid_unknown_fields=True, rename={"giver": "from"}):
     to: Annotated[Key | None, Meta(description="The agent to hand a value to.")] = None
 
 
-class Held(Struct):
+class WorkingAnswer(Struct):
     """What is held now, or was until it was cleared."""
 
-    values: Sequence[Value] = ()
+    values: Sequence[WorkingValue] = ()
     tasks: Sequence[TaskEntry] = ()
     task: Task | None = None
-    step: Step | None = None
+    step: TaskStep | None = None
     done: str = ""
     """What was done, on a line."""
     problems: Sequence[Problem] = ()
 
 
-def working(context: Context, asked: Working) -> Held:
+def working(context: ClientContext, asked: WorkingArguments) -> WorkingAnswer:
     """As `djinn working`."""
     djinn = context.djinn
     verb = djinn.working
@@ -92,37 +92,39 @@ def working(context: Context, asked: Working) -> Held:
                 _key(asked), asked.value, ttl=asked.ttl, short=asked.short, type=asked.type,
                 append=asked.append, **place,
             )  # fmt: skip
-            held = Held([made.now], done=f"kept until {made.now.expires}")
+            held = WorkingAnswer([made.now], done=f"kept until {made.now.expires}")
         case "get":
             found = verb.get(_key(asked), **there)
             others = " and ".join(found.also_from)
-            held = Held([found], done=f"{others} handed over another, see `from`" if others else "")
+            held = WorkingAnswer(
+                [found], done=f"{others} handed over another, see `from`" if others else ""
+            )
         case "list":
-            held = Held(verb.list(**own, every=True) if asked.all else verb.list(**place))
+            held = WorkingAnswer(verb.list(**own, every=True) if asked.all else verb.list(**place))
         case "clear":
             gone = verb.clear(asked.key, **there)
-            held = Held(gone, done=f"cleared {len(gone)}")
+            held = WorkingAnswer(gone, done=f"cleared {len(gone)}")
         case "share":
             if asked.to is None:
                 raise UsageError("working: share needs `to`, the agent who gets a copy")
             given = verb.share(_key(asked), asked.to, ttl=asked.ttl, **place)
-            held = Held([given.now], done=f"handed to {asked.to}")
+            held = WorkingAnswer([given.now], done=f"handed to {asked.to}")
         case "tasks":
-            held = Held(tasks=verb.tasks(**own))
+            held = WorkingAnswer(tasks=verb.tasks(**own))
         case "step":
             status = asked.status or "pending"
             step = verb.step(
                 _task(asked), _key(asked), status, asked.value, after=asked.after, ttl=asked.ttl,
                 **own,
             )  # fmt: skip
-            held = Held(step=step, done=f"{step.title} is {step.status}")
+            held = WorkingAnswer(step=step, done=f"{step.title} is {step.status}")
         case "resume":
-            held = Held(task=verb.resume(_task(asked), **own))
+            held = WorkingAnswer(task=verb.resume(_task(asked), **own))
     held.problems = list(djinn.problems)
     return held
 
 
-def working_text(held: Held) -> str:
+def working_text(held: WorkingAnswer) -> str:
     """A line for each thing."""
     lines = [held.done] if held.done else []
     lines += [_value(one) for one in held.values]
@@ -142,8 +144,8 @@ def working_text(held: Held) -> str:
 TOOL = Tool(
     "working",
     "Working memory",
-    Working,
-    Held,
+    WorkingArguments,
+    WorkingAnswer,
     working,
     working_text,
     writes=frozenset({"set", "clear", "share", "step"}),
@@ -151,19 +153,19 @@ TOOL = Tool(
 )
 
 
-def _key(asked: Working) -> str:
+def _key(asked: WorkingArguments) -> str:
     if asked.key is None:
         raise UsageError(f"working: {asked.action} needs a key")
     return asked.key
 
 
-def _task(asked: Working) -> str:
+def _task(asked: WorkingArguments) -> str:
     if asked.task is None:
         raise UsageError(f"working: {asked.action} needs a task")
     return asked.task
 
 
-def _value(one: Value) -> str:
+def _value(one: WorkingValue) -> str:
     given = f", from {one.given_by}" if one.given_by else ""
     return f"- {one.key} = {_json(one.value)} (until {one.expires}{given})"
 

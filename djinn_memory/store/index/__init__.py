@@ -11,7 +11,7 @@ import apsw
 from djinn_memory.store import sqlite
 from djinn_memory.store.index import vectors
 from djinn_memory.store.sqlite import Schema, connect, load_vectors
-from djinn_memory.wording import count
+from djinn_memory.system.plural import count
 
 SCHEMA = Schema(
     Path(__file__).parent / "schema",

@@ -12,8 +12,8 @@ from djinn_memory.store.index import meta
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vault
+    from djinn_memory.notes.link_resolution import LinkTarget
     from djinn_memory.notes.note import Note
-    from djinn_memory.notes.resolve import Target
 
 
 def put(connection: apsw.Connection, note_id: int, note: Note) -> None:
@@ -55,9 +55,9 @@ def settled(connection: apsw.Connection) -> str | None:
     return None if value == "unsettled" else value
 
 
-def targets(connection: apsw.Connection, vaults: Sequence[Vault]) -> list[Target]:
+def targets(connection: apsw.Connection, vaults: Sequence[Vault]) -> list[LinkTarget]:
     """Every note of `vaults` under all that it is called."""
-    from djinn_memory.notes.resolve import Target
+    from djinn_memory.notes.link_resolution import LinkTarget
 
     names = {vault.id: vault.name for vault in vaults}
     aliases: dict[int, list[str]] = {}
@@ -69,7 +69,7 @@ def targets(connection: apsw.Connection, vaults: Sequence[Vault]) -> list[Target
     for note_id, block in connection.execute("select note_id, uuid from block"):
         blocks.setdefault(note_id, []).append(block)
     return [
-        Target(
+        LinkTarget(
             key, names[uuid], path, uid, title,
             tuple(aliases.get(key, ())), tuple(blocks.get(key, ())),
         )
@@ -92,12 +92,12 @@ def resolve(
     `attachments` are (vault, path) of files that are no notes; a link to one is resolved without
     a note. `mark` stands for them in `settled`.
     """
-    from djinn_memory.notes.resolve import Resolver, Target
+    from djinn_memory.notes.link_resolution import LinkTarget, Resolver
 
     known = targets(connection, vaults)
     # Attachments have negative keys: they are targets, but no row of the index.
     known += [
-        Target(-1 - number, vault, path, None, None, ())
+        LinkTarget(-1 - number, vault, path, None, None, ())
         for number, (vault, path) in enumerate(attachments)
     ]
     resolver = Resolver(

@@ -24,7 +24,7 @@ MAX_BYTES = 64_000_000
 """Of all vectors together; more are left on the disk, where `vec0` looks for them."""
 
 
-class Held(Struct):
+class VectorMatrix(Struct):
     """The vectors of one table, as they were at one state of the database."""
 
     table: str
@@ -36,7 +36,7 @@ class Held(Struct):
     """By window: its vector."""
 
 
-_HELD: WeakKeyDictionary[apsw.Connection, Held | None] = WeakKeyDictionary()
+_HELD: WeakKeyDictionary[apsw.Connection, VectorMatrix | None] = WeakKeyDictionary()
 
 
 def hold(connection: apsw.Connection) -> None:
@@ -79,7 +79,7 @@ def of_windows(
     return {one: held.rows[one].tobytes() for one in windows if one in held.rows}
 
 
-def _held(connection: apsw.Connection, table: str, dimensions: int) -> Held | None:
+def _held(connection: apsw.Connection, table: str, dimensions: int) -> VectorMatrix | None:
     if connection not in _HELD:
         return None
     # Only who reads learns of another state; inside a transaction it is what that sees.
@@ -92,7 +92,9 @@ def _held(connection: apsw.Connection, table: str, dimensions: int) -> Held | No
     return held
 
 
-def _read(connection: apsw.Connection, table: str, dimensions: int, state: int) -> Held | None:
+def _read(
+    connection: apsw.Connection, table: str, dimensions: int, state: int
+) -> VectorMatrix | None:
     """All vectors, read where `vec0` keeps them: it gives them one by one."""
     import numpy as np
 
@@ -116,4 +118,4 @@ def _read(connection: apsw.Connection, table: str, dimensions: int, state: int) 
         for windows, vectors in vaults.values()
         for window, vector in zip(windows.tolist(), vectors, strict=True)
     }
-    return Held(table, state, vaults, known)
+    return VectorMatrix(table, state, vaults, known)

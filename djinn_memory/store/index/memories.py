@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from djinn_memory.models import Chunk, Vault, plane_of
 from djinn_memory.notes.slugs import fold
-from djinn_memory.notes.walk import FileStat
+from djinn_memory.notes.vault.walk import FileStat
 from djinn_memory.store.index import links, vectors, words
 from djinn_memory.store.sqlite import rows
 
@@ -25,7 +25,7 @@ MAX_NAMES = 2_000
 others its first chunk is."""
 
 
-class Known(Struct, frozen=True):
+class IndexedFile(Struct, frozen=True):
     """A note's file as the index remembers it."""
 
     note_id: int
@@ -44,15 +44,15 @@ class Window(Struct, frozen=True):
     length: int
 
 
-class Names(Struct, frozen=True):
+class SearchNames(Struct, frozen=True):
     """What a note is called beside its title, as each of its chunks is found by it."""
 
     aliases: str
     tags: str
 
-    def shortened(self) -> Names:
+    def shortened(self) -> SearchNames:
         """The first of them: 100,000 tags in all chunks of a note would be its square."""
-        return Names(*(text[:MAX_NAMES] for text in (self.aliases, self.tags)))
+        return SearchNames(*(text[:MAX_NAMES] for text in (self.aliases, self.tags)))
 
 
 def vault_id(connection: apsw.Connection, vault: Vault) -> int:
@@ -89,7 +89,7 @@ def vault_ids(connection: apsw.Connection, vaults: Sequence[Vault]) -> dict[int,
 
 def known(
     connection: apsw.Connection, vault: int, only: Collection[str] | None = None
-) -> dict[str, Known]:
+) -> dict[str, IndexedFile]:
     """Every note of a vault that is in the index, by path; or those at or below paths `only`."""
     sql = (
         "select path, id, size, mtime_ns, ctime_ns, inode, seen_ns, hash, problem "
@@ -108,7 +108,7 @@ def known(
             (json.dumps(list(only)), vault, vault),
         )
     return {
-        path: Known(key, FileStat(path, size, mtime, ctime, inode), seen, digest, problem)
+        path: IndexedFile(key, FileStat(path, size, mtime, ctime, inode), seen, digest, problem)
         for path, key, size, mtime, ctime, inode, seen, digest, problem in found
     }
 
@@ -127,7 +127,7 @@ def put(
     The note keeps its number, so that links to it stay. Words are findable at once; windows wait
     for their vectors.
     """
-    from djinn_memory.notes.languages import ENGLISH, detect, detect_part
+    from djinn_memory.languages.detection import ENGLISH, detect, detect_part
 
     stat = (file.size, file.mtime_ns, file.ctime_ns, file.inode, seen_ns, digest, note.problem)
     note_id: int | None = connection.execute(
@@ -149,7 +149,7 @@ def put(
     assert note_id is not None
     memory_id = _put_memory(connection, note_id, file, note)
     language = detect(note.text[note.body :])
-    names = Names(" \n".join(note.aliases), " ".join(note.tags))
+    names = SearchNames(" \n".join(note.aliases), " ".join(note.tags))
     for ordinal, (chunk, windows) in enumerate(chunks):
         own = detect_part(note.text[chunk.start : chunk.end], language)
         spoken = None if own == ENGLISH else own
@@ -278,7 +278,7 @@ def _put_chunk(
     ordinal: int,
     path: str,
     note: Note,
-    names: Names,
+    names: SearchNames,
     chunk: Chunk,
     windows: Sequence[Window],
     language: str | None,

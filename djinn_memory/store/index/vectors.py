@@ -21,7 +21,7 @@ MAX_NEIGHBOURS = 4096
 """The most that vec0 gives for one query."""
 
 
-class Space(Struct, frozen=True):
+class VectorSpace(Struct, frozen=True):
     """The vectors of one model."""
 
     number: int
@@ -42,17 +42,17 @@ class Space(Struct, frozen=True):
         return "embedded" if self.serving else "coming"
 
 
-def serving(connection: apsw.Connection) -> Space | None:
+def serving(connection: apsw.Connection) -> VectorSpace | None:
     """The space that answers; None while nothing was embedded."""
     return _space(connection, 1)
 
 
-def coming(connection: apsw.Connection) -> Space | None:
+def coming(connection: apsw.Connection) -> VectorSpace | None:
     """The space that is being filled to take over."""
     return _space(connection, 0)
 
 
-def _space(connection: apsw.Connection, serves: int) -> Space | None:
+def _space(connection: apsw.Connection, serves: int) -> VectorSpace | None:
     # An index that was cloned may hold a text as id, which becomes a part of SQL.
     for number, identity, dimensions, recipe, scale, shift in connection.execute(
         "select cast(id as integer), identity, dimensions, recipe, scale, shift from space "
@@ -60,7 +60,7 @@ def _space(connection: apsw.Connection, serves: int) -> Space | None:
         (serves,),
     ):
         calibration = Calibration(scale, shift)
-        return Space(number, identity, dimensions, recipe, calibration, bool(serves))
+        return VectorSpace(number, identity, dimensions, recipe, calibration, bool(serves))
     return None
 
 
@@ -70,7 +70,7 @@ def begin(
     dimensions: int,
     recipe: str,
     calibration: Calibration,
-) -> Space:
+) -> VectorSpace:
     """Make an empty space: it serves when none does, else it is the one that comes.
 
     What was coming before is dropped.
@@ -83,7 +83,7 @@ def begin(
         "values (?, ?, ?, ?, ?, ?) returning id",
         (identity, dimensions, recipe, calibration.scale, calibration.shift, serves),
     ).get
-    space = Space(number, identity, dimensions, recipe, calibration, serves)
+    space = VectorSpace(number, identity, dimensions, recipe, calibration, serves)
     connection.execute(
         f"create virtual table {space._table} using vec0("
         "window_id integer primary key, vault_id integer partition key, "
@@ -93,7 +93,7 @@ def begin(
     return space
 
 
-def keep_recipe(connection: apsw.Connection, space: Space, recipe: str) -> Space:
+def keep_recipe(connection: apsw.Connection, space: VectorSpace, recipe: str) -> VectorSpace:
     """`space` with the settings that make its embedder now, such as another address."""
     if space.recipe == recipe:
         return space
@@ -101,14 +101,14 @@ def keep_recipe(connection: apsw.Connection, space: Space, recipe: str) -> Space
     return replace(space, recipe=recipe)
 
 
-def drop(connection: apsw.Connection, space: Space) -> None:
+def drop(connection: apsw.Connection, space: VectorSpace) -> None:
     """Forget a space; its vectors stay in the cache."""
     connection.execute(f"drop table {space._table}")
     connection.execute(f"update window set {space._mark} = 0 where {space._mark}")
     connection.execute("delete from space where id = ?", (space.number,))
 
 
-def take_over(connection: apsw.Connection, space: Space) -> Space:
+def take_over(connection: apsw.Connection, space: VectorSpace) -> VectorSpace:
     """Let the space that was coming answer, and drop the one that did."""
     if before := serving(connection):
         drop(connection, before)
@@ -119,7 +119,9 @@ def take_over(connection: apsw.Connection, space: Space) -> Space:
     return found
 
 
-def add(connection: apsw.Connection, space: Space, vectors: Iterable[tuple[int, bytes]]) -> None:
+def add(
+    connection: apsw.Connection, space: VectorSpace, vectors: Iterable[tuple[int, bytes]]
+) -> None:
     """Store the vectors of (window id, float32 bytes); a window that is gone is passed over."""
     for window_id, vector in vectors:
         vault_id = connection.execute(
@@ -143,7 +145,7 @@ def remove(connection: apsw.Connection, window_ids: Sequence[int]) -> None:
         )
 
 
-def waiting(connection: apsw.Connection, space: Space) -> list[tuple[int, bytes, int]]:
+def waiting(connection: apsw.Connection, space: VectorSpace) -> list[tuple[int, bytes, int]]:
     """The windows that have no vector in a space: id, text hash, tokens."""
     found = rows(connection, f"select id, hash, length from window where not {space._mark}")
     return [(key, digest, length) for key, digest, length in found]
@@ -170,7 +172,7 @@ def pending(connection: apsw.Connection, vault_ids: Iterable[int]) -> int:
 
 def nearest(
     connection: apsw.Connection,
-    space: Space,
+    space: VectorSpace,
     query: bytes,
     vault_id: int,
     limit: int,
@@ -203,7 +205,7 @@ def nearest(
 
 
 def of_chunks(
-    connection: apsw.Connection, space: Space, chunk_ids: Sequence[int]
+    connection: apsw.Connection, space: VectorSpace, chunk_ids: Sequence[int]
 ) -> list[tuple[int, int, bytes]]:
     """Every vector of the given chunks in a space: (chunk id, window id, float32 bytes)."""
     windows = dict(
@@ -218,7 +220,7 @@ def of_chunks(
 
 
 def of_windows(
-    connection: apsw.Connection, space: Space, window_ids: Sequence[int]
+    connection: apsw.Connection, space: VectorSpace, window_ids: Sequence[int]
 ) -> dict[int, bytes]:
     """The vectors of windows in a space, float32 bytes, of those that have one.
 

@@ -36,7 +36,7 @@ def prepare(text: str, language: str | None = None) -> str:
     if text.isascii() and not language:
         return text
     # An English query never pays for what the other languages need.
-    from djinn_memory.notes import scripts
+    from djinn_memory.languages import scripts
 
     text = scripts.cut(scripts.fold(text))
     return _stemmed(text, language) if language else text
@@ -48,7 +48,7 @@ def forms(word: str, languages: Sequence[str]) -> tuple[str, ...]:
 
 
 def _stemmed(text: str, language: str) -> str:
-    from djinn_memory.notes.languages import stemmed
+    from djinn_memory.languages.detection import stemmed
 
     return stemmed(text, language)
 

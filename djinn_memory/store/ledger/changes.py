@@ -18,28 +18,28 @@ from djinn_memory.store.ledger.events import Event
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
 
-class Change(NamedTuple):
+class Statement(NamedTuple):
     """A statement and its values."""
 
     sql: str
     values: tuple[object, ...]
 
 
-class Pair(NamedTuple):
+class ScoreKey(NamedTuple):
     """Whose score of what an event moves."""
 
     agent: str
     memory: str
 
 
-class Effect(NamedTuple):
+class EventEffect(NamedTuple):
     """What an event changes: rows, in order, and whose score of what."""
 
-    changes: Sequence[Change] = ()
-    pair: Pair | None = None
+    changes: Sequence[Statement] = ()
+    pair: ScoreKey | None = None
 
 
-class Happened(NamedTuple):
+class StoredEvent(NamedTuple):
     """An event as it stands in the ledger."""
 
     id: str
@@ -62,7 +62,7 @@ class _Shown(Struct):
     score: float | None = None
 
 
-class Retrieved(_By):
+class MemoryRetrieved(_By):
     """`memory.retrieved`, of a request: what one recall put before the agent."""
 
     query: str = ""
@@ -70,13 +70,13 @@ class Retrieved(_By):
     memories: list[_Shown] = []
 
 
-class Opened(_By):
+class MemoryOpened(_By):
     """`memory.opened`, of a memory: it was read in full."""
 
     hash: str | None = None
 
 
-class Rated(_By, kw_only=True):
+class MemoryRated(_By, kw_only=True):
     """`memory.rated`, of a memory: in the answer to a `request`, or by itself."""
 
     useful: bool
@@ -85,20 +85,20 @@ class Rated(_By, kw_only=True):
     hash: str | None = None
 
 
-class Reported(_By):
+class GapReported(_By):
     """`gap.reported`, of a gap: what the agent looked for in vain."""
 
     description: str = ""
     query: str | None = None
 
 
-class Closed(Struct):
+class GapClosed(Struct):
     """`gap.closed`, of a gap: by hand, or by a memory that answers it."""
 
     by: str | None = None
 
 
-class Called(Struct):
+class ToolCalled(Struct):
     """`tool.called`, of a tool: what a client asked of the server."""
 
     agent: str | None = None
@@ -111,21 +111,21 @@ class Called(Struct):
 Rows = Iterator[tuple[str, tuple[object, ...]]]
 
 
-def effect(one: Happened) -> Effect:
+def effect(one: StoredEvent) -> EventEffect:
     """What an event changes."""
     data = _data(one)
     if data is None:
-        return Effect()
+        return EventEffect()
     rule = _RULES[type(data)]
     pair = None
-    if isinstance(data, Opened | Rated):
-        pair = Pair(_text(data.agent), _text(one.event.subject))
-    return Effect(
-        [Change(sql, tuple(map(_bound, values))) for sql, values in rule(one, data)], pair
+    if isinstance(data, MemoryOpened | MemoryRated):
+        pair = ScoreKey(_text(data.agent), _text(one.event.subject))
+    return EventEffect(
+        [Statement(sql, tuple(map(_bound, values))) for sql, values in rule(one, data)], pair
     )
 
 
-def _data(one: Happened) -> Any:
+def _data(one: StoredEvent) -> Any:
     kind = _KINDS.get(one.event.kind)
     try:
         if kind is None or datetime.fromisoformat(one.at).tzinfo is None:
@@ -136,7 +136,7 @@ def _data(one: Happened) -> Any:
         return None
 
 
-def _retrieved(one: Happened, data: Retrieved) -> Rows:
+def _retrieved(one: StoredEvent, data: MemoryRetrieved) -> Rows:
     for shown in data.memories:
         yield _RETRIEVED, (
             f"{one.id}/{shown.rank:04}", one.event.subject, data.agent, data.session, data.run,
@@ -146,13 +146,13 @@ def _retrieved(one: Happened, data: Retrieved) -> Rows:
         yield from _seen(shown.memory, shown.hash)
 
 
-def _opened(one: Happened, data: Opened) -> Rows:
+def _opened(one: StoredEvent, data: MemoryOpened) -> Rows:
     yield _USE, (one.id, data.agent, data.session, one.event.subject, one.at)
     yield _USED_LAST, (data.agent, one.event.subject)
     yield from _seen(one.event.subject, data.hash)
 
 
-def _rated(one: Happened, data: Rated) -> Rows:
+def _rated(one: StoredEvent, data: MemoryRated) -> Rows:
     yield _VALUATION, (
         one.id, data.request, data.agent, data.session, data.run, one.event.subject, data.title,
         data.useful, one.at,
@@ -162,17 +162,17 @@ def _rated(one: Happened, data: Rated) -> Rows:
     yield from _seen(one.event.subject, data.hash)
 
 
-def _reported(one: Happened, data: Reported) -> Rows:
+def _reported(one: StoredEvent, data: GapReported) -> Rows:
     yield _GAP, (
         one.event.subject, data.agent, data.session, data.description, data.query, one.at,
     )  # fmt: skip
 
 
-def _closed(one: Happened, data: Closed) -> Rows:
+def _closed(one: StoredEvent, data: GapClosed) -> Rows:
     yield _CLOSE, (data.by, one.at, one.event.subject)
 
 
-def _called(one: Happened, data: Called) -> Rows:
+def _called(one: StoredEvent, data: ToolCalled) -> Rows:
     yield _CALL, (
         one.id, one.event.subject, data.agent, data.session, json.dumps(data.arguments),
         data.outcome, data.milliseconds, one.at,
@@ -232,20 +232,20 @@ _CALL = (
 )
 
 _KINDS: dict[str, type[Struct]] = {
-    "memory.retrieved": Retrieved,
-    "memory.opened": Opened,
-    "memory.rated": Rated,
-    "gap.reported": Reported,
-    "gap.closed": Closed,
-    "tool.called": Called,
+    "memory.retrieved": MemoryRetrieved,
+    "memory.opened": MemoryOpened,
+    "memory.rated": MemoryRated,
+    "gap.reported": GapReported,
+    "gap.closed": GapClosed,
+    "tool.called": ToolCalled,
 }
-_RULES: dict[type[Struct], Callable[[Happened, Any], Rows]] = {
-    Retrieved: _retrieved,
-    Opened: _opened,
-    Rated: _rated,
-    Reported: _reported,
-    Closed: _closed,
-    Called: _called,
+_RULES: dict[type[Struct], Callable[[StoredEvent, Any], Rows]] = {
+    MemoryRetrieved: _retrieved,
+    MemoryOpened: _opened,
+    MemoryRated: _rated,
+    GapReported: _reported,
+    GapClosed: _closed,
+    ToolCalled: _called,
 }
 PROJECTED = tuple(_KINDS)
 """The kinds of events that change a table."""

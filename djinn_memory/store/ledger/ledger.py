@@ -11,15 +11,15 @@ from pathlib import Path
 import apsw
 
 from djinn_memory.errors import Refused, Unavailable
-from djinn_memory.files import lock, place
-from djinn_memory.settings import ScoringConfig
+from djinn_memory.scoring import ScoringConfig
 from djinn_memory.store.erasing import erase
 from djinn_memory.store.ledger import projections
-from djinn_memory.store.ledger.changes import Happened
+from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.events import Event, now, uuid7
 from djinn_memory.store.ledger.projections import parsed
 from djinn_memory.store.ledger.redaction import phrases, redacted
-from djinn_memory.store.sqlite import Broken, Row, Schema, connect, rows, transaction
+from djinn_memory.store.sqlite import DamagedDatabase, Row, Schema, connect, rows, transaction
+from djinn_memory.system.files import lock, place
 
 SCHEMA = Schema(
     Path(__file__).parent / "schema",
@@ -63,7 +63,7 @@ class Ledger:
                 for one in events:
                     last, at = uuid7(after=last), now()
                     values.append((last, at, one.kind, one.subject, json.dumps(one.data)))
-                    happened.append(Happened(last, at, one))
+                    happened.append(StoredEvent(last, at, one))
                 self._connection.executemany(
                     "insert into event (id, at, kind, subject, data) values (?, ?, ?, ?, ?)", values
                 )
@@ -139,8 +139,8 @@ class Ledger:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except (Broken, apsw.NotADBError, apsw.CorruptError, apsw.SQLError):
-            # Not `Broken`: what no note tells is not set aside like what can be made anew.
+        except (DamagedDatabase, apsw.NotADBError, apsw.CorruptError, apsw.SQLError):
+            # Not `DamagedDatabase`: what no note tells is not set aside like what can be made anew.
             raise Unavailable(
                 f"{self._path} is damaged, and holds what no note tells; run `djinn doctor --fix`"
             ) from None

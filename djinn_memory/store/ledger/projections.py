@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import apsw
 import msgspec
 
-from djinn_memory.scoring import Record, score
-from djinn_memory.settings import ScoringConfig
-from djinn_memory.store.ledger.changes import PROJECTED, Happened, Pair, effect
+from djinn_memory.scoring import Record, ScoringConfig, score
+from djinn_memory.store.ledger.changes import PROJECTED, ScoreKey, StoredEvent, effect
 from djinn_memory.store.ledger.events import Event
 from djinn_memory.store.sqlite import rows
 
@@ -24,10 +23,10 @@ TABLES = (
 
 
 def project(
-    connection: apsw.Connection, happened: Iterable[Happened], config: ScoringConfig
+    connection: apsw.Connection, happened: Iterable[StoredEvent], config: ScoringConfig
 ) -> None:
     """Change the tables as these events want it; in the transaction that writes the events."""
-    moved: dict[Pair, str] = {}
+    moved: dict[ScoreKey, str] = {}
     for one in happened:
         found = effect(one)
         for sql, values in found.changes:
@@ -52,7 +51,7 @@ def renew(connection: apsw.Connection, config: ScoringConfig) -> None:
         rebuild(connection, config)
         return
     pairs = rows(connection, "select agent_id, memory_id, updated_at from memory_scores")
-    _score(connection, {Pair(agent, memory): at for agent, memory, at in pairs}, config)
+    _score(connection, {ScoreKey(agent, memory): at for agent, memory, at in pairs}, config)
     _mark(connection, config)
 
 
@@ -64,14 +63,16 @@ def rebuild(connection: apsw.Connection, config: ScoringConfig) -> None:
     _mark(connection, config)
 
 
-def _all(connection: apsw.Connection) -> Iterator[Happened]:
+def _all(connection: apsw.Connection) -> Iterator[StoredEvent]:
     sql = "select id, at, kind, subject, data from event where kind in (select value from "
     found = connection.execute(f"{sql} json_each(?)) order by id", (json.dumps(PROJECTED),))
     for key, at, kind, subject, text in found:
-        yield Happened(key, at, Event(kind, subject, parsed(text)))
+        yield StoredEvent(key, at, Event(kind, subject, parsed(text)))
 
 
-def _score(connection: apsw.Connection, moved: Mapping[Pair, str], config: ScoringConfig) -> None:
+def _score(
+    connection: apsw.Connection, moved: Mapping[ScoreKey, str], config: ScoringConfig
+) -> None:
     for pair, at in moved.items():
         one = _record(connection, pair)
         rate = one.useful / one.valuations if one.valuations else None
@@ -86,7 +87,7 @@ def _score(connection: apsw.Connection, moved: Mapping[Pair, str], config: Scori
         )  # fmt: skip
 
 
-def _record(connection: apsw.Connection, pair: Pair) -> Record:
+def _record(connection: apsw.Connection, pair: ScoreKey) -> Record:
     """What the events say of a memory, a useful rating being a use."""
     values = (pair.memory, pair.agent)
     [(opened, last_opened)] = rows(

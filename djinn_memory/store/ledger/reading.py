@@ -17,7 +17,7 @@ from djinn_memory.store.ledger.projections import parsed
 from djinn_memory.store.sqlite import peek, rows
 
 
-class Shown(Struct, frozen=True):
+class ShownMemory(Struct, frozen=True):
     """A memory as a recall put it before an agent."""
 
     request: str
@@ -31,7 +31,7 @@ class Shown(Struct, frozen=True):
     at: str
 
 
-class Asked(Struct, frozen=True):
+class QuestionRating(Struct, frozen=True):
     """A rating of what a question brought up."""
 
     useful: bool
@@ -59,7 +59,7 @@ class Gap(Struct, frozen=True):
     """When it was closed."""
 
 
-class Call(Struct, frozen=True):
+class LoggedCall(Struct, frozen=True):
     """A call of a tool of the server."""
 
     tool: str
@@ -84,9 +84,9 @@ def records(ledger: Ledger, memories: Sequence[str]) -> dict[str, dict[str, Reco
     return found
 
 
-def ratings(ledger: Ledger, memories: Sequence[str]) -> dict[str, dict[str, list[Asked]]]:
+def ratings(ledger: Ledger, memories: Sequence[str]) -> dict[str, dict[str, list[QuestionRating]]]:
     """By memory and agent: the ratings of `memories` that were given to questions."""
-    found: dict[str, dict[str, list[Asked]]] = {}
+    found: dict[str, dict[str, list[QuestionRating]]] = {}
     for memory, agent, useful, question in ledger.rows(
         "select memory_id, agent_id, useful, (select query from memory_retrieval_log as asked "
         "where asked.request_id = memory_valuations.request_id limit 1) as question "
@@ -94,7 +94,9 @@ def ratings(ledger: Ledger, memories: Sequence[str]) -> dict[str, dict[str, list
         "and question is not null",
         (json.dumps(list(memories)),),
     ):
-        found.setdefault(memory, {}).setdefault(agent, []).append(Asked(bool(useful), question))
+        found.setdefault(memory, {}).setdefault(agent, []).append(
+            QuestionRating(bool(useful), question)
+        )
     return found
 
 
@@ -144,7 +146,7 @@ def last_request(ledger: Ledger, agent: str, session: str | None = None) -> str 
     return found[0][0] if found else None
 
 
-def shown(ledger: Ledger, request: str, agent: str) -> list[Shown]:
+def shown(ledger: Ledger, request: str, agent: str) -> list[ShownMemory]:
     """What a recall of an agent put before it, by rank; nothing for a request of another's."""
     found = ledger.rows(
         "select request_id, memory_id, memory_title, rank, raw_score, blended_score, used, "
@@ -152,7 +154,7 @@ def shown(ledger: Ledger, request: str, agent: str) -> list[Shown]:
         (request, agent),
     )
     return [
-        Shown(key, memory, title, rank, raw, score, bool(used), at)
+        ShownMemory(key, memory, title, rank, raw, score, bool(used), at)
         for key, memory, title, rank, raw, score, used, at in found
     ]
 
@@ -178,14 +180,14 @@ def open_gaps(path: Path, agent: str) -> list[str]:
         return []
 
 
-def calls(ledger: Ledger, limit: int = 100) -> list[Call]:
+def calls(ledger: Ledger, limit: int = 100) -> list[LoggedCall]:
     """The last calls of tools, the newest first."""
     found = ledger.rows(
         "select tool, agent, session, arguments, outcome, milliseconds, created_at "
         "from tool_calls order by id desc limit ?",
         (limit,),
     )
-    return [Call(*row) for row in found]
+    return [LoggedCall(*row) for row in found]
 
 
 def session_events(

@@ -1,0 +1,1 @@
+"""The readers of Office files, EPUB and HTML."""

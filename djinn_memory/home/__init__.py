@@ -1,0 +1,1 @@
+"""A home: its settings, vaults, agents, trust and access."""

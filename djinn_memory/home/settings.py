@@ -1,0 +1,266 @@
+"""What settings there are: the model of `config.yaml`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, convert, field
+
+from djinn_memory.models import Dialect, Expand, Mode, Strategy
+from djinn_memory.scoring import Days, Factor, ScoringConfig
+
+NAME = r"^[^\W_][\w.-]{0,63}\Z"
+"""Names of vaults and agents: they become folder names and command line words."""
+
+Name = Annotated[str, Meta(pattern=NAME, description="a name of letters, digits, '.', '-' and '_'")]
+Url = Annotated[
+    str,
+    Meta(
+        pattern=r"^https?://[^\s@]+\Z",
+        description="http://host:port or https://host, without a password (that is key_env's)",
+    ),
+]
+Variable = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}\Z",
+        description="the name of an environment variable, never a key itself",
+    ),
+]
+
+Redis = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?:rediss?://(?:[^\s@:/?#%]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^\s@:/?#%\[\]]+)"
+        r"(?::\d{1,5})?(?:/\d{1,5})?"
+        r"|unix:///[^\s@?#%]+(?:\?db=\d{1,5})?)\Z",
+        description="redis://host:port/db, rediss:// or unix:///path, without a password "
+        "(that is working.key_env's)",
+    ),
+]
+"""No other options may stand in it: one of them turns the check of certificates off."""
+
+Languages = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z_]{3,20}(?:\+[A-Za-z_]{3,20})*\Z",
+        description="names that tesseract knows, such as deu+eng",
+    ),
+]
+
+
+LONGEST_TTL = 30 * 86_400
+"""Seconds; what should last longer is a note."""
+
+
+class VaultConfig(Struct, forbid_unknown_fields=True, rename={"agent": "for"}):
+    """One folder of notes."""
+
+    path: str
+    id: str | None = None
+    agent: Name | None = None
+    read_only: bool = False
+    dialect: Dialect = "obsidian"
+    contexts: dict[str, str] = field(default_factory=dict)
+
+
+Provider = Literal["auto", "local", "sentence-transformers", "ollama", "openai", "hashing", "none"]
+FOREIGN: tuple[Provider, ...] = ("sentence-transformers", "ollama", "openai")
+"""The providers of models that are not djinn's own: a model is named, and trust is needed."""
+
+
+class EmbeddingConfig(Struct, forbid_unknown_fields=True):
+    """How texts become vectors."""
+
+    provider: Provider = "auto"
+    model: str | None = None
+    url: Url | None = None
+    key_env: Variable | None = None
+    dimensions: Annotated[int, Meta(ge=1, le=8192)] | None = None
+    query_prompt: str | None = None
+    document_prompt: str | None = None
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 30.0
+    threads: Annotated[int, Meta(ge=0, le=256)] = 0
+    batch: Annotated[int, Meta(ge=1, le=1024)] = 32
+
+
+class LlmConfig(Struct, forbid_unknown_fields=True):
+    """A chat model that may be asked for help; none is asked while `model` is not set."""
+
+    provider: Literal["openai", "anthropic"] = "openai"
+    model: str | None = None
+    url: Url | None = None
+    key_env: Variable | None = None
+    timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 5.0
+
+
+class SearchConfig(Struct, forbid_unknown_fields=True):
+    """What a search does unless its options say otherwise."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 10
+    mode: Mode = "hybrid"
+    per_note: Annotated[int, Meta(ge=1, le=100)] = 2
+    per_document: Annotated[int, Meta(ge=1, le=100)] = 5
+    sweep_ms: Annotated[int, Meta(ge=0, le=10_000)] = 50
+    sweep_notes: Annotated[int, Meta(ge=0, le=1000)] = 20
+    rerank: str | None = None
+    rerank_ms: Annotated[int, Meta(ge=1, le=600_000)] = 2000
+    expand: Expand = "none"
+    excerpt: Annotated[int, Meta(ge=0, le=100_000)] = 800
+
+
+class DocumentsConfig(Struct, forbid_unknown_fields=True):
+    """How files become documents."""
+
+    strategy: Strategy = "adaptive"
+    model_context: str = "default"
+    model_contexts: dict[str, Annotated[int, Meta(ge=1)]] = field(default_factory=dict)
+    keep_originals: Literal["copy", "link", "no"] = "copy"
+    ocr_languages: Languages = "eng"
+    timeout: Annotated[float, Meta(ge=1, le=86_400)] = 120.0
+    memory: Annotated[int, Meta(ge=100, le=1_000_000)] = 1000
+    workers: Annotated[int, Meta(ge=0, le=64)] = 0
+
+
+class WatchConfig(Struct, forbid_unknown_fields=True):
+    """How `djinn watch` follows the vaults."""
+
+    debounce_ms: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    reconcile_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 300.0
+    poll: Literal["auto", "always"] = "auto"
+    poll_seconds: Annotated[float, Meta(ge=0.1, le=3600)] = 3.0
+
+
+class WorkingConfig(Struct, forbid_unknown_fields=True):
+    """How long working memory keeps what it is given."""
+
+    key_env: Variable | None = None
+    ttl: Annotated[int, Meta(ge=1, le=LONGEST_TTL)] = 300
+    short_ttl: Annotated[int, Meta(ge=1, le=LONGEST_TTL)] = 3600
+    task_ttl: Annotated[int, Meta(ge=1, le=LONGEST_TTL)] = 604_800
+    history: Annotated[int, Meta(ge=1, le=10_000)] = 50
+
+
+class SecretsConfig(Struct, forbid_unknown_fields=True):
+    """What may be written although it looks like a secret."""
+
+    allow: list[str] = field(default_factory=list)
+
+
+Cosine = Annotated[float, Meta(ge=-1, le=1)]
+
+
+class Thresholds(Struct, forbid_unknown_fields=True):
+    """Cosines from which on texts count as alike, on the scale of the packaged MiniLM."""
+
+    duplicate: Cosine = 0.92
+    fact: Cosine = 0.3
+    gap: Cosine = 0.5
+
+
+class ThresholdsConfig(Thresholds, forbid_unknown_fields=True):
+    """The same for all models, but for those named in `models` by their identity."""
+
+    models: dict[str, Thresholds] = field(default_factory=dict)
+
+
+class ProfileConfig(Struct, forbid_unknown_fields=True):
+    """What a recall is after; a profile that says nothing recalls what a search finds."""
+
+    types: dict[str, Factor] = field(default_factory=dict)
+    others: Factor = 1.0
+    status: dict[str, Factor] = field(default_factory=dict)
+    recency_weight: Factor = 0.0
+    recency_half_life_days: Days = 30.0
+    since_days: Days | None = None
+    lasting: list[str] = field(default_factory=list)
+    pull: list[str] = field(default_factory=list)
+    newest: Annotated[int, Meta(ge=0, le=100)] = 0
+    hops: Annotated[int, Meta(ge=0, le=3)] = 0
+    hop_weight: Annotated[float, Meta(ge=0, le=1)] = 0.6
+    words: list[str] = field(default_factory=list)
+
+
+PROFILES: dict[str, dict[str, Any]] = {
+    "default": {"status": {"superseded": 0.0}},
+    "planning": {
+        "types": {"decision": 1.4, "plan": 1.4, "commitment": 1.3, "project": 1.3},
+        "status": {"superseded": 0.0, "done": 0.0, "closed": 0.0},
+        "pull": ["decision", "plan", "commitment", "project"],
+        "hops": 1,
+        "words": [
+            "plan", "plans", "planning", "roadmap", "priority", "priorities", "milestone",
+            "deadline", "decide", "decided", "decision", "decisions", "commitment", "commitments",
+        ],
+    },
+    "incident": {
+        "types": {"lesson": 1.5, "error": 1.5, "incident": 1.5, "outcome": 1.2},
+        "status": {"superseded": 0.0},
+        "recency_weight": 0.5,
+        "recency_half_life_days": 7.0,
+        "pull": ["lesson", "error", "incident"],
+        "words": [
+            "error", "errors", "fails", "failed", "failing", "failure", "crash", "crashed",
+            "crashes", "broken", "bug", "incident", "outage", "exception", "traceback", "timeout",
+        ],
+    },
+    "handoff": {
+        "types": {"handoff": 1.6, "checkpoint": 1.4, "commitment": 1.3},
+        "status": {"superseded": 0.0, "done": 0.0, "closed": 0.0},
+        "recency_weight": 2.0,
+        "recency_half_life_days": 3.0,
+        "since_days": 14.0,
+        "lasting": ["commitment"],
+        "pull": ["handoff", "checkpoint", "commitment"],
+        "newest": 3,
+        "words": [
+            "handoff", "hand over", "left off", "leave off", "resume", "continue", "last session",
+            "yesterday", "blocked", "where were we",
+        ],
+    },
+}  # fmt: skip
+"""The profiles that there are without the settings: a key of theirs that the settings say replaces
+that key alone."""
+
+
+class RecallConfig(Struct, forbid_unknown_fields=True):
+    """What a recall does unless its options say otherwise."""
+
+    profile: str = "default"
+    limit: Annotated[int, Meta(ge=1, le=100)] = 8
+    budget: Annotated[int, Meta(ge=50, le=1_000_000)] = 2000
+    profiles: dict[Name, ProfileConfig] = field(
+        default_factory=lambda: convert(PROFILES, dict[str, ProfileConfig])
+    )
+
+
+class Config(Struct, forbid_unknown_fields=True):
+    """Everything that `config.yaml` may say."""
+
+    agents: Annotated[list[Name], Meta(min_length=1)] = field(default_factory=lambda: ["me"])
+    vaults: dict[Name, VaultConfig] = field(default_factory=dict)
+    state_dir: str = ".djinn"
+    inbox: str | None = None
+    working_memory: Redis | None = None
+    exclude: list[str] = field(default_factory=list)
+    embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+    documents: DocumentsConfig = field(default_factory=DocumentsConfig)
+    llm: LlmConfig = field(default_factory=LlmConfig)
+    watch: WatchConfig = field(default_factory=WatchConfig)
+    working: WorkingConfig = field(default_factory=WorkingConfig)
+    secrets: SecretsConfig = field(default_factory=SecretsConfig)
+    thresholds: ThresholdsConfig = field(default_factory=ThresholdsConfig)
+
+    scoring: ScoringConfig = field(default_factory=ScoringConfig)
+    recall: RecallConfig = field(default_factory=RecallConfig)
+
+
+HOME_ONLY = ("agents", "vaults", "state_dir")
+"""What one home has and another has not."""
+
+RECIPE = (
+    "provider", "model", "url", "key_env", "dimensions", "query_prompt", "document_prompt",
+)  # fmt: skip
+"""The settings that say which model makes a vector; the others say how fast."""

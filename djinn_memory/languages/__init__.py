@@ -1,0 +1,1 @@
+"""Languages: detection, stems, stop words, and scripts without spaces."""

@@ -1,0 +1,1 @@
+"""What is remembered: list, show, count, resolve a name."""

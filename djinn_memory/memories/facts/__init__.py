@@ -1,0 +1,1 @@
+"""Facts: a value under a category and a key."""

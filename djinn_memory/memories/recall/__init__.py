@@ -1,0 +1,1 @@
+"""Recall, its rescoring, ratings, scores and gaps."""

@@ -1,0 +1,204 @@
+"""Gaps: what an agent looked for in vain, and the notes that answer it later."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
+
+from djinn_memory.errors import DjinnError, NotFound, UsageError
+from djinn_memory.home.settings import SecretsConfig
+from djinn_memory.memories.catalog.catalog import MemoryEntry, find
+from djinn_memory.memories.catalog.identity import ledger_names
+from djinn_memory.memories.recall import session_log
+from djinn_memory.models import Calibration, Embedder, Filters, Problem
+from djinn_memory.notes.ids import crockford
+from djinn_memory.runtime import Namespace
+from djinn_memory.search.ask import SearchOptions, ask
+from djinn_memory.search.query import plain
+from djinn_memory.secrets import guard, mask
+from djinn_memory.store.index import vectors
+from djinn_memory.store.index.memories import vault_ids
+from djinn_memory.store.ledger import Event, reading
+from djinn_memory.store.ledger.reading import Gap
+from djinn_memory.store.recovery import recovers
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
+
+LOOKED_AT = 5
+"""Hits of a gap's search that may answer it."""
+
+LONGEST = 2_000
+"""Characters of a description: a gap is a sentence or two."""
+
+
+class GapGroup(Struct, frozen=True):
+    """Gaps about the same thing."""
+
+    gaps: tuple[Gap, ...]
+    """The oldest first."""
+
+
+class GapSuggestion(Struct, frozen=True):
+    """A note that may answer a gap."""
+
+    gap: Gap
+    """The gap."""
+    memory: str
+    """The id of the note, else its vault and path."""
+    title: str
+    """Its title."""
+    vault: str
+    """The vault it is in."""
+    path: str
+    """Its file there."""
+    likeness: float
+    """The cosine of the gap and of what the note says, on the scale of the packaged model."""
+    closed: bool
+    """Whether the gap was closed by it."""
+
+
+Groups: TypeAlias = list[GapGroup]
+Suggestions: TypeAlias = list[GapSuggestion]
+
+
+def reported(
+    settings: SecretsConfig, agent: str, session: str | None, description: str, query: str | None
+) -> Event:
+    """The event that tells of a gap; its subject is the gap's id.
+
+    `Refused` where what was missing is told with a secret; in the query that stands masked.
+    """
+    text = " ".join(description.split())
+    if not text or len(text) > LONGEST:
+        raise UsageError(f"say what was missing in 1 to {LONGEST:,} characters")
+    guard(text, what="the gap", settings=settings, option=False)
+    query = mask(query) if query else query
+    data = {"agent": agent, "session": session, "description": text, "query": query}
+    return Event("gap.reported", f"gap_{crockford(50)}", data)
+
+
+class Gaps(Namespace):
+    """What the agents of a home looked for in vain; each sees its own."""
+
+    def report(
+        self, description: str, *, query: str | None = None, agent: str | None = None
+    ) -> str:
+        """Tell of a gap; returns its id."""
+        chosen = self._state.home.agent(agent)
+        secrets = self._state.home.config.secrets
+        session = session_log.current(self._state, chosen)
+        event = reported(secrets, chosen, session, description, query)
+        self._state.ledger.append([event])
+        return event.subject
+
+    def list(self, *, agent: str | None = None, closed: bool = False) -> Groups:
+        """The open gaps of an agent, or with `closed` all, those about one thing together."""
+        found = self._gaps(agent, None if closed else "open")
+        return [GapGroup(tuple(some)) for some in self._grouped(found)]
+
+    @recovers
+    def close(self, gap: str, *, by: str | None = None, agent: str | None = None) -> Gap:
+        """Close an open gap, for good; `by` names the memory that answers it."""
+        there = {one.id: one for one in self._gaps(agent, "open")}
+        if gap not in there:
+            raise NotFound(f"no open gap {gap!r}; `djinn gap list` shows them")
+        answer = self._memory(by, agent) if by else None
+        self._state.ledger.append([Event("gap.closed", gap, {"by": answer})])
+        return next(one for one in self._gaps(agent, None) if one.id == gap)
+
+    @recovers
+    def suggest(self, *, agent: str | None = None, close: bool = False) -> Suggestions:
+        """Open gaps that a note written since may answer; with `close` those are closed by it.
+
+        The likeness is of meaning, so without a model there are none.
+        """
+        chosen = self._state.home.agent(agent)
+        made = []
+        for gap in self._gaps(agent, "open"):
+            found = self._answer(gap, chosen, close)
+            made += [found] if found else []
+        if close:
+            events = [Event("gap.closed", one.gap.id, {"by": one.memory}) for one in made]
+            self._state.ledger.append(events)
+        return made
+
+    def _answer(self, gap: Gap, agent: str, close: bool) -> GapSuggestion | None:
+        text = gap.description if not gap.query else f"{gap.description}\n{gap.query}"
+        how = SearchOptions(mode="meaning", limit=LOOKED_AT)
+        found = ask(self._state, self._models, plain(text), Filters(), agent, how)
+        for hit in found.hits:
+            meaning = hit.legs.get("meaning")
+            written = hit.created or hit.updated or ""
+            # A note that only says its day may be of before or after.
+            since = gap.created if "T" in written else gap.created[:10]
+            if meaning is None or meaning.part < self._threshold or written < since:
+                continue
+            vaults = self._state.home.scope(agent, (hit.vault,))
+            entry = find(self._state.index, f"{hit.vault}:{hit.path}", vaults)
+            memory = self._reference(entry)
+            likeness = round(meaning.part, 4)
+            return GapSuggestion(gap, memory, hit.title, hit.vault, hit.path, likeness, close)
+        return None
+
+    def _gaps(self, agent: str | None, status: str | None) -> Sequence[Gap]:
+        chosen = self._state.home.agent(agent)
+        ledger = self._state.ledger_if_any
+        return reading.gaps(ledger, chosen, status) if ledger else ()
+
+    def _memory(self, name: str, agent: str | None) -> str:
+        vaults = self._state.home.scope(self._state.home.agent(agent))
+        return self._reference(find(self._state.index, name, vaults))
+
+    def _reference(self, entry: MemoryEntry) -> str:
+        numbered = vault_ids(self._state.index, self._state.home.vaults)
+        return ledger_names(self._state.index, [entry.note_id], numbered)[entry.note_id].memory
+
+    def _grouped(self, found: Sequence[Gap]) -> Sequence[Sequence[Gap]]:
+        """Each gap beside the first that is like it, else a group of its own."""
+        made = self._vectors(found)
+        limit = self._raw if made is not None else 0.0
+        groups: list[tuple[int, builtins.list[Gap]]] = []
+        for at, one in enumerate(found):
+            for first, some in groups:
+                same = one.description.casefold() == some[0].description.casefold()
+                if same or (made is not None and float(made[at] @ made[first]) >= limit):
+                    some.append(one)
+                    break
+            else:
+                groups.append((at, [one]))
+        return [some for _, some in groups]
+
+    def _vectors(self, found: Sequence[Gap]) -> Vectors | None:
+        """A vector for each description; None where no model makes one at once."""
+        embedder = self._embedder
+        if embedder is None or len(found) < 2:
+            return None
+        try:
+            return embedder.embed([one.description for one in found])
+        except DjinnError as error:
+            why = f"{error}; gaps are grouped by their words only"
+            self._state.problems.append(Problem("embedding", why))
+            return None
+
+    @property
+    def _embedder(self) -> Embedder | None:
+        made = self._models.embedder
+        return made if made and made.ready else None
+
+    @property
+    def _threshold(self) -> float:
+        settings = self._state.home.config.thresholds
+        space = vectors.serving(self._state.index)
+        return settings.models.get(space.identity if space else "", settings).gap
+
+    @property
+    def _raw(self) -> float:
+        """The threshold as the model measures it."""
+        space = vectors.serving(self._state.index)
+        scale = space.calibration if space else Calibration()
+        # A model whose cosines say nothing groups nothing.
+        return (self._threshold - scale.shift) / scale.scale if scale.scale else 2.0

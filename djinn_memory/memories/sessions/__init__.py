@@ -1,0 +1,1 @@
+"""Sessions: wake, its context, and the narrative summary."""

@@ -1,0 +1,1 @@
+"""Working memory: values that expire, and tasks."""

@@ -1,0 +1,1 @@
+"""New memories: drafts, duplicates, versions, and the writer of notes."""

@@ -1,0 +1,1 @@
+"""The dialects of Markdown: Obsidian, Foam, Dendron, Logseq and plain."""

@@ -1,0 +1,189 @@
+"""What each dialect of Markdown writes its own way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+
+from djinn_memory.models import Dialect
+from djinn_memory.notes import links
+from djinn_memory.notes.dates import iso_date, moment
+from djinn_memory.notes.dialects import logseq
+from djinn_memory.notes.frontmatter import FrontMatter
+from djinn_memory.notes.links import LinkSyntax
+
+Span = tuple[int, int]
+
+_TAG_START = r"(?<![^\s(,;])(?<!\]\()#"
+_TAG_CHARACTER = r"[\w/-]|[^\x00-\x7f\s\u2010-\u206f\u3000-\u303f]"
+_TAG = re.compile(rf"{_TAG_START}((?:{_TAG_CHARACTER})++)")
+"""A tag begins a word and is not a number alone: that is how people write of an issue or a year."""
+
+_DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
+
+
+def _day(name: str) -> str | None:
+    found = _DAY.search(name)
+    return iso_date(found[1]) if found else None
+
+
+def _none(_: str) -> tuple[()]:
+    return ()
+
+
+@dataclass(frozen=True)
+class DialectRules:
+    """How the notes of a dialect are read; the defaults are Obsidian's.
+
+    `prose` is `mask` of a note's body: what is found in it keeps its offsets.
+    """
+
+    syntax: LinkSyntax = links.OBSIDIAN
+    tag: re.Pattern[str] = _TAG
+    """Finds a tag's name as its only group."""
+    front: Callable[[str, FrontMatter], FrontMatter] = lambda text, front: front
+    """Adds what the text says of itself behind the front matter."""
+    hidden: Callable[[str], Iterable[Span]] = _none
+    """What in `prose` is no prose: it has no links, and is neither embedded nor searched."""
+    unread: re.Pattern[str] | None = None
+    """Finds what in `prose` may be a link, or half of one, but says nothing to a reader."""
+    blocks: Callable[[FrontMatter, str], Iterable[str]] = lambda front, prose: ()
+    """The UUIDs of the note's blocks."""
+    title: Callable[[str], str] = lambda name: ""
+    """The title that a file's name gives; empty where a heading may say it better."""
+    day: Callable[[str], str | None] = _day
+    """The day in a file's name."""
+    journals: bool = False
+    """Whether that day is what the note is about, whenever it was created."""
+    moment: Callable[[str], str | None] = iso_date
+    """Reads a date of the front matter."""
+    created: tuple[str, ...] = ("created", "uploaded_at")
+    updated: tuple[str, ...] = ("updated", "modified", "processed_at")
+    names: Callable[[str], Iterable[str]] = _none
+    """What the note at a path is called, before any other way to find it."""
+    parts: Callable[[str], Iterable[str]] = _none
+    """What it may be called where nothing else is."""
+    address: Callable[[str], tuple[str | None, str]] = lambda target: (None, target)
+    """A link's target as the vault that it names, and the rest."""
+    renames: bool = False
+    """Whether notes have `names` or `parts`."""
+    outline: bool = False
+    """Whether a page is a list, whose items are its sections."""
+    folders: frozenset[str] = frozenset()
+    """Folders at the vault's root that hold no notes."""
+
+
+# --- Foam ---
+
+_DEFINITION = re.compile(r" {0,3}\[(?!\^)[^\]\n]+\]:[ \t]+(?![a-z][a-z0-9+.-]*:)\S[^\n]*", re.I)
+_GENERATED = re.compile(
+    r"(?m)^\[//begin\]:[^\n]*\n(?:(?!\[//)[^\n]*\n)*+\[//end\]:[^\n]*$", re.IGNORECASE
+)
+
+
+def definitions(prose: str) -> Iterator[Span]:
+    """The link definitions that Foam keeps at the end of a note; newer ones have no marks."""
+    tail = end = len(prose)
+    while end > 0:
+        start = prose.rfind("\n", 0, end - 1) + 1
+        line = prose[start:end].rstrip()
+        if line and not _DEFINITION.fullmatch(line):
+            break
+        tail, end = (start if line else tail), start
+    for match in _GENERATED.finditer(prose, 0, tail):
+        yield match.span()
+    if tail < len(prose):
+        yield tail, len(prose)
+
+
+# --- Dendron ---
+
+_DOTTED_DAY = re.compile(r"(?<!\d)(\d{4})\.(\d{2})\.(\d{2})(?!\d)")
+_EPOCH = re.compile(r"[0-9]{12,14}")
+_SHOWN_ELSEWHERE = re.compile(r"(?<=[^\[\]|\n])\\?\|[^\[\]|\n]*(?=\]\])")
+"""The target of `[[shown|target]]`: to every reader of Markdown but Dendron it is what is shown."""
+_CROSS_VAULT = re.compile(r"dendron://([^/]+)/(.+)", re.DOTALL)
+
+
+def _epoch_date(text: str) -> str | None:
+    """A date, or milliseconds since 1970."""
+    if not _EPOCH.fullmatch(text.strip()):
+        return iso_date(text)
+    try:
+        return moment(datetime.fromtimestamp(int(text) // 1000, UTC))
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _dendron_day(name: str) -> str | None:
+    found = _DOTTED_DAY.search(name)
+    return iso_date("-".join(found.groups())) if found else _day(name)
+
+
+def _last_part(name: str) -> str:
+    found = _DOTTED_DAY.search(name)
+    return "-".join(found.groups()) if found and found.end() == len(name) else name.split(".")[-1]
+
+
+def _dendron_parts(path: str) -> tuple[str, ...]:
+    name = PurePosixPath(path).stem
+    return (name.rpartition(".")[2],) if "." in name else ()
+
+
+def _dendron_address(target: str) -> tuple[str | None, str]:
+    found = _CROSS_VAULT.fullmatch(target)
+    return (found[1], found[2]) if found else (None, target)
+
+
+# --- Logseq ---
+
+_LOGSEQ_TAG = re.compile(
+    rf"{_TAG_START}(?:\[\[)?((?:(?<=\[)[^\[\]\n]+(?=\]\])|(?<!\[)(?:{_TAG_CHARACTER})++))"
+)
+
+
+def _logseq_day(name: str) -> str | None:
+    return logseq.day_of(name) or _day(name)
+
+
+# --- all of them ---
+
+RULES: dict[Dialect, DialectRules] = {
+    "obsidian": DialectRules(),
+    "foam": DialectRules(hidden=definitions),
+    "dendron": DialectRules(
+        syntax=links.DENDRON,
+        unread=_SHOWN_ELSEWHERE,
+        tag=re.compile(rf"{_TAG_START}((?:{_TAG_CHARACTER}|\.(?=\w))++)"),
+        title=_last_part,
+        day=_dendron_day,
+        moment=_epoch_date,
+        journals=True,
+        parts=_dendron_parts,
+        address=_dendron_address,
+        renames=True,
+    ),
+    "logseq": DialectRules(
+        syntax=links.LOGSEQ,
+        tag=_LOGSEQ_TAG,
+        front=logseq.page_properties,
+        hidden=logseq.machinery,
+        unread=logseq.BLOCK_REFERENCE,
+        blocks=logseq.block_ids,
+        title=logseq.page_name,
+        day=_logseq_day,
+        moment=_epoch_date,
+        created=("created", "created-at"),
+        updated=("updated", "modified", "updated-at", "last-modified-at"),
+        names=logseq.names,
+        journals=True,
+        parts=logseq.parts,
+        renames=True,
+        outline=True,
+        folders=frozenset({"logseq"}),
+    ),
+    "markdown": DialectRules(syntax=links.MARKDOWN),
+}

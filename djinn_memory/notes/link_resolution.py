@@ -1,0 +1,218 @@
+"""Finds the note that a link means, by the table in `spec/links.md`."""
+
+import posixpath
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from djinn_memory.models import Dialect
+from djinn_memory.notes.dialects.rules import RULES, DialectRules
+from djinn_memory.notes.links import Kind
+from djinn_memory.notes.slugs import fold, slug
+
+How = Literal["self", "path", "suffix", "name", "id", "title", "alias", "slug", "part", "block"]
+
+
+@dataclass(frozen=True)
+class LinkTarget:
+    """A file that a link can mean; `path` is POSIX, from the vault's root, with extension.
+
+    An attachment has no title, and is found by its path and name only.
+    """
+
+    key: int
+    vault: str
+    path: str
+    id: str | None
+    title: str | None
+    aliases: tuple[str, ...]
+    blocks: tuple[str, ...] = ()
+    """UUIDs of the Logseq blocks that stand in it."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """The target's key and how it was found, both None when nothing was.
+
+    `ambiguous` holds the sorted keys of all candidates when there were several.
+    """
+
+    key: int | None
+    how: How | None
+    ambiguous: tuple[int, ...] = ()
+
+
+class Resolver:
+    """Resolves links among the targets of a home.
+
+    `reserved` gives the agent of each vault that is one agent's alone: only links from that
+    agent's vaults enter it, and they look in the open vaults first. `dialects` are those of the
+    vaults that are not in Obsidian's: a link is read by its own vault's, a note has the names
+    that its vault's gives it.
+    """
+
+    def __init__(
+        self,
+        targets: Iterable[LinkTarget],
+        *,
+        shared: str = "shared",
+        reserved: Mapping[str, str] | None = None,
+        dialects: Mapping[str, Dialect] | None = None,
+    ) -> None:
+        by_vault: defaultdict[str, list[LinkTarget]] = defaultdict(list)
+        for target in targets:
+            by_vault[target.vault].append(target)
+        self._dialects = dialects or {}
+        self._vaults = {
+            name: _Vault(members, self._rules(name)) for name, members in by_vault.items()
+        }
+        self._reserved = reserved or {}
+        # None is everybody. `sorted` is stable: after the shared vault the others stay in the
+        # order first seen.
+        self._of: defaultdict[str | None, list[str]] = defaultdict(list)
+        for name in sorted(by_vault, key=shared.__ne__):
+            self._of[self._reserved.get(name)].append(name)
+
+    def resolve(
+        self,
+        target: str,
+        *,
+        source_vault: str,
+        source_path: str,
+        kind: Kind = "wiki",
+    ) -> Resolution:
+        """Resolve a target as `parse_links` gives it, linked from the note at `source_path`."""
+        if not target.strip():
+            return self._itself(source_vault, source_path)
+        rules = self._rules(source_vault)
+        place, written = rules.address(target)
+        wanted = _name(written)
+        for inside in (fold(place), None) if place else (None,):
+            for name in self._seen_from(source_vault):
+                if name not in self._vaults:
+                    continue
+                folder = _folder(source_path) if name == source_vault else None
+                for how, found in self._vaults[name].find(wanted, folder, kind, rules):
+                    candidates = [target for target in found if _lies_in(target, inside)]
+                    if candidates:
+                        return _choose(how, candidates, folder)
+        return Resolution(None, None)
+
+    def _rules(self, vault: str) -> DialectRules:
+        return RULES[self._dialects.get(vault, "obsidian")]
+
+    def _seen_from(self, vault: str) -> Iterable[str]:
+        agent = self._reserved.get(vault)
+        return dict.fromkeys([vault, *self._of.get(None, ()), *self._of.get(agent, ())])
+
+    def _itself(self, vault: str, path: str) -> Resolution:
+        here = self._vaults[vault].paths.get(_name(path), []) if vault in self._vaults else []
+        key = next((target.key for target in here if target.path == path), None)
+        return Resolution(key, None if key is None else "self")
+
+
+class _Vault:
+    """What one vault's targets are called; each list has the shortest path first."""
+
+    def __init__(self, targets: list[LinkTarget], rules: DialectRules) -> None:
+        targets.sort(key=lambda target: (len(target.path), target.path))
+        self.paths = _Index()
+        self._endings = _Index()
+        self._ids = _Index()
+        self._titles = _Index()
+        self._aliases = _Index()
+        self._names = _Index()
+        self._parts = _Index()
+        self._blocks = _Index()
+        self._notes: list[LinkTarget] = []
+        for target in targets:
+            path = _name(target.path)
+            self.paths[path].append(target)
+            for ending in _endings(path):
+                self._endings[ending].append(target)
+            if target.id:
+                self._ids[_name(target.id)].append(target)
+            if target.title is not None:
+                self._titles[_name(target.title)].append(target)
+                self._notes.append(target)
+                for name in {_name(name) for name in rules.names(target.path)}:
+                    self._names[name].append(target)
+                for name in {_name(name) for name in rules.parts(target.path)}:
+                    self._parts[name].append(target)
+            for block in target.blocks:
+                self._blocks[block].append(target)
+            for alias in {_name(alias) for alias in target.aliases}:
+                self._aliases[alias].append(target)
+
+    @cached_property
+    def _slugs(self) -> "_Index":
+        slugs = _Index()
+        for note in self._notes:
+            for name in {slug(posixpath.basename(_name(note.path))), slug(note.title or "")}:
+                slugs[name].append(note)
+        return slugs
+
+    def find(
+        self, wanted: str, folder: str | None, kind: Kind, rules: DialectRules
+    ) -> Iterator[tuple[How, list[LinkTarget]]]:
+        """Yield, step by step, what is called `wanted`; `folder` is None from another vault."""
+        if kind == "block":
+            yield "block", self._blocks.get(wanted, [])
+            return
+        if kind == "wiki" and rules.renames:
+            yield "name", self._names.get(wanted, [])
+        dotted = not {".", ".."}.isdisjoint(wanted.split("/"))
+        if folder is not None and (dotted or kind == "markdown"):
+            yield "path", self._at(posixpath.join(folder, wanted))
+        if folder is not None or not dotted:
+            yield "path", self._at(wanted)
+        if dotted or wanted.startswith("/"):
+            return
+        yield "suffix" if "/" in wanted else "name", self._endings.get(wanted, [])
+        if kind == "wiki":
+            yield "id", self._ids.get(wanted, [])
+            yield "title", self._titles.get(wanted, [])
+            yield "alias", self._aliases.get(wanted, [])
+            yield "slug", self._slugs.get(slug(wanted), [])
+            if rules.renames:
+                yield "part", self._parts.get(wanted, [])
+
+    def _at(self, path: str) -> list[LinkTarget]:
+        # Without its first slash a path that climbs out of the vault keeps its "..", and so
+        # matches no file; with it, `normpath` would drop the "..".
+        return self.paths.get(posixpath.normpath(path.lstrip("/")), [])
+
+
+class _Index(defaultdict[str, list[LinkTarget]]):
+    def __init__(self) -> None:
+        super().__init__(list)
+
+
+def _name(written: str) -> str:
+    return fold(written.strip()).removesuffix(".md")
+
+
+def _lies_in(target: LinkTarget, place: str | None) -> bool:
+    """Whether a target is in the vault or below the folder of that name; None is everywhere."""
+    return place is None or place in (fold(target.vault), *_folder(target.path).split("/"))
+
+
+def _folder(path: str) -> str:
+    return posixpath.dirname(fold(path))
+
+
+def _endings(path: str) -> Iterator[str]:
+    yield path
+    while slash := path.find("/") + 1:
+        path = path[slash:]
+        yield path
+
+
+def _choose(how: How, candidates: list[LinkTarget], folder: str | None) -> Resolution:
+    if len(candidates) == 1:
+        return Resolution(candidates[0].key, how)
+    beside = (target for target in candidates if _folder(target.path) == folder)
+    keys = tuple(sorted(target.key for target in candidates))
+    return Resolution(next(beside, candidates[0]).key, how, keys)

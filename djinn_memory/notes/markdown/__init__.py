@@ -1,0 +1,1 @@
+"""The text of a note: markup, headings, body."""

@@ -1,0 +1,36 @@
+"""A note's text below its front matter: read, and changed with no byte above it."""
+
+from __future__ import annotations
+
+from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.frontmatter import block_end, opened
+from djinn_memory.system.yaml_edit import line_end
+
+
+def text_of(data: bytes) -> str:
+    """The text of a note's file below its front matter."""
+    text = decode(data)[0]
+    return text[block_end(text) :]
+
+
+def append(data: bytes, text: str) -> bytes:
+    """The note's bytes with a paragraph more; `Refused` for what is not UTF-8."""
+    bom, encoding, before = opened(data)
+    newline = line_end(before)
+    gap = newline * 2 if before[block_end(before) :].strip() else ""
+    after = f"{before.rstrip()}{gap or newline}{_lines(text, newline)}"
+    return bom + after.encode(encoding)
+
+
+def replace(data: bytes, text: str) -> bytes:
+    """The note's bytes with another text; `Refused` for what is not UTF-8."""
+    bom, encoding, before = opened(data)
+    newline = line_end(before)
+    head = before[: block_end(before)]
+    # Front matter may be all of a file, without a line end behind it.
+    head += newline if head and head[-1] not in "\r\n" else ""
+    return bom + f"{head}{_lines(text, newline)}".encode(encoding)
+
+
+def _lines(text: str, newline: str) -> str:
+    return newline.join([*text.rstrip().split("\n"), ""])

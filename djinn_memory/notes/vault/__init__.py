@@ -1,0 +1,1 @@
+"""A vault on disk: its files, listed, read and changed."""

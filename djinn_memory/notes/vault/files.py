@@ -1,0 +1,58 @@
+"""The notes of a vault on disk: read, changed and moved away, never outside it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+from djinn_memory.errors import NotFound, Refused
+from djinn_memory.models import Vault
+from djinn_memory.notes.vault.walk import MAX_BYTES
+from djinn_memory.system.files import inside, revise
+
+TRASH = ".trash"
+
+_AT_ONCE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""To open a FIFO would else wait for a writer for ever."""
+
+
+def read(vault: Vault, path: str) -> bytes:
+    """The bytes of a note; a path or link that leads out of the vault is `OutsideVault`."""
+    target = inside(vault.root, path)
+    descriptor = os.open(target, _AT_ONCE)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise Refused(f"{vault.name}/{path} is no file")
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(MAX_BYTES)
+
+
+def edit(vault: Vault, path: str, change: Callable[[bytes], bytes]) -> None:
+    """Write what `change` makes of a note's bytes; see `files.revise`."""
+    read(vault, path)
+    revise(inside(vault.root, path), change)
+
+
+def trash(vault: Vault, path: str) -> Path:
+    """Move a note to the vault's `.trash/`, under a free name; returns where it lies now."""
+    if vault.read_only:
+        raise Refused(f"vault {vault.name} is read-only; delete the file yourself")
+    source = vault.root.resolve() / path
+    inside(vault.root, Path(path).parent)
+    if not source.is_symlink() and not source.is_file():
+        raise NotFound(f"{vault.name}/{path} is gone already; `djinn index` notices that")
+    folder = inside(vault.root, Path(TRASH, path).parent)
+    folder.mkdir(parents=True, exist_ok=True)
+    name = PurePosixPath(path)
+    target, number = folder / name.name, 2
+    while target.exists() or target.is_symlink():
+        target, number = folder / f"{name.stem}-{number}{name.suffix}", number + 1
+    source.rename(target)
+    return target
+
+
+def trashed(path: str) -> bool:
+    """Whether a path leads into a vault's trash."""
+    return path.startswith(f"{TRASH}/")

@@ -1,0 +1,1 @@
+"""The legs of a search: each proposes candidates and scores given ones."""

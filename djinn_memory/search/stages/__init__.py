@@ -1,0 +1,1 @@
+"""The optional stages of a search."""

@@ -1,0 +1,270 @@
+"""YAML that people wrote: read leniently, changed by splicing so that every other byte stays."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+_PLAIN = re.compile(r"[^\W\d_][\w ./+-]*", re.ASCII)
+_WORDS_WITH_MEANING = {"true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"}
+
+_Text: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_Typed: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_DEEPEST = 100
+"""Levels of nesting that are read. libyaml recurses in C: at 50,000 it ends the process."""
+
+
+class UnspliceableYaml(ValueError):
+    """The text has a shape in which one value cannot be changed by itself."""
+
+
+def load(text: str, *, typed: bool = True) -> Any:
+    """The value of a YAML text; `typed=False` leaves every scalar the text that it is.
+
+    Raises `yaml.YAMLError`; with types also `ValueError`, for dates and numbers that are none.
+    """
+    _check_depth(text)
+    return _loaded(text, _Typed if typed else _Text)
+
+
+def _loaded(text: str, loader: Any = _Text) -> Any:
+    try:
+        return yaml.load(text, Loader=loader)
+    except RecursionError:
+        raise yaml.YAMLError("it nests too deep") from None
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    # The events come without recursion, and a short text cannot nest deep.
+    for event in yaml.parse(text, Loader=_Text) if len(text) > _DEEPEST * 10 else ():
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise yaml.YAMLError("it nests too deep")
+
+
+def scalar(value: object) -> str:
+    """`value` as one line of YAML that reads back as itself."""
+    if isinstance(value, str):
+        plain = (
+            _PLAIN.fullmatch(value)
+            and value == value.strip()
+            and value.lower() not in _WORDS_WITH_MEANING
+        )
+        return value if plain else _dump(value, default_style='"')
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(scalar(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{scalar(k)}: {scalar(v)}" for k, v in value.items()) + "}"
+    return _dump(value)
+
+
+def _dump(value: object, **style: Any) -> str:
+    text: str = yaml.safe_dump(value, allow_unicode=True, width=math.inf, **style)
+    return text.removesuffix("...\n").rstrip("\n")
+
+
+def set_value(text: str, keys: Sequence[str], value: object, *, newline: str | None = None) -> str:
+    """`text` with the value at the path `keys` set; comments, order and spacing are kept.
+
+    Missing levels are added in block style at the end of the deepest one that exists. `newline` is
+    for a text that has no line end to show its own. Raises `yaml.YAMLError` for text that is no
+    YAML, `UnspliceableYaml` where a level is not a mapping or the result would read otherwise.
+    """
+    newline = newline or line_end(text)
+    changed = _set(text, keys, value, newline)
+    _check(text, changed, keys, [load(scalar(value), typed=False)])
+    return changed
+
+
+def extend_value(text: str, keys: Sequence[str], value: Sequence[object]) -> str:
+    """`text` with the list at `keys`, whose items `value` begins with, made into `value`.
+
+    Where each item has its line the new ones get theirs, indented like them. Else as `set_value`.
+    """
+    node = _compose(text)
+    for key in keys:
+        found = _entry(node, key)
+        node = found[1] if found else None
+    if not isinstance(node, yaml.SequenceNode) or not node.value:
+        raise UnspliceableYaml(f"{'.'.join(keys)} is no list to add to")
+    items = [scalar(item) for item in value[len(node.value) :]]
+    at = _end(text, node.value[-1])
+    if node.flow_style:
+        changed = text[:at] + "".join(f", {item}" for item in items) + text[at:]
+    else:
+        line = text[_line_start(text, at) : _line_stop(text, at)]
+        newline = line_end(line if line.endswith(("\n", "\r")) else text)
+        lines = newline.join(f"{' ' * node.start_mark.column}- {item}" for item in items)
+        at = _line_stop(text, at)
+        changed = _join(text[:at], lines, newline) + text[at:]
+    _check(text, changed, keys, [load(scalar(value), typed=False)])
+    return changed
+
+
+def remove_value(text: str, keys: Sequence[str]) -> str:
+    """`text` without the lines of the entry at `keys`; unchanged when there is none.
+
+    A mapping that loses its last entry is left empty: its key, and what comments stand there.
+    """
+    node, flow = _compose(text), False
+    for depth, key in enumerate(keys):
+        found = _entry(node, key)
+        if found is None:
+            return text
+        flow = flow or node.flow_style
+        if depth < len(keys) - 1:
+            node = found[1]
+            continue
+        if flow:
+            raise UnspliceableYaml(
+                f"{'.'.join(keys)} stands in a {{...}} on one line; write a line for each key"
+            )
+        start = _line_start(text, found[0].start_mark.index)
+        changed = text[:start] + text[_line_stop(text, _span(text, found)[1]) :]
+        _check(text, changed, keys, [])
+        return changed
+    return text
+
+
+def line_end(text: str) -> str:
+    """The line end that `text` uses; `\\n` when it has none."""
+    return next((end for end in ("\r\n", "\n", "\r") if end in text), "\n")
+
+
+def _compose(text: str) -> Any:
+    """The nodes of a text, with their places in it."""
+    _check_depth(text)
+    # libyaml does not count a byte order mark.
+    text = "\n" + text[1:] if text.startswith("\ufeff") else text
+    try:
+        return yaml.compose(text, Loader=_Typed)
+    except RecursionError:
+        raise yaml.YAMLError("it nests too deep") from None
+
+
+def _entry(node: Any, key: str) -> Any:
+    """The pair of `key` in a mapping: the last, which is the one that counts where it is twice."""
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    return next((pair for pair in reversed(pairs) if pair[0].value == key), None)
+
+
+def _check(before: str, after: str, keys: Sequence[str], value: list[Any]) -> None:
+    """Read `after`: it must differ from `before` in the entry at `keys` alone.
+
+    Anchors, explicit keys and keys written twice are too many shapes to foresee one by one.
+    """
+    try:
+        # `before` was composed, so neither nests deep.
+        same = (_loaded(after) or "") == _with(_loaded(before), keys, value)
+    except yaml.YAMLError:
+        same = False
+    if not same:
+        raise UnspliceableYaml(f"{'.'.join(keys)} cannot be changed by itself; edit the file")
+
+
+def _with(data: Any, keys: Sequence[str], value: list[Any]) -> Any:
+    """`data` with the one value in `value` at `keys`, or without the entry when there is none."""
+    result = dict(data) if isinstance(data, dict) else {}
+    inner = [_with(result.get(keys[0]), keys[1:], value)] if len(keys) > 1 else value
+    if inner:
+        result[keys[0]] = inner[0]
+    else:
+        result.pop(keys[0], None)
+    # An empty section and one that is not filled in read the same to djinn.
+    return result or ""
+
+
+def _set(text: str, keys: Sequence[str], value: object, newline: str) -> str:
+    node, flow = _compose(text), False
+    if node is None:
+        return _join(text, _block(keys, value, 0, newline), newline)
+    for depth, key in enumerate(keys):
+        if not isinstance(node, yaml.MappingNode):
+            raise UnspliceableYaml(f"{'.'.join(keys[:depth]) or 'the text'} is no section")
+        found = _entry(node, key)
+        if found is None:
+            return _insert(text, node, keys[depth:], value, newline, flow=flow)
+        flow = flow or bool(node.flow_style)
+        start, end = _span(text, found)
+        if depth == len(keys) - 1:
+            return text[:start] + " " + scalar(value) + text[end:]
+        node = found[1]
+        if node.tag == "tag:yaml.org,2002:null" and not flow:
+            block = _block(keys[depth + 1 :], value, found[0].start_mark.column + 2, newline)
+            stop = _line_stop(text, end)
+            return _join(text[:start] + text[end:stop], block, newline) + text[stop:]
+    raise UnspliceableYaml("no key was named")
+
+
+def _insert(
+    text: str, node: Any, keys: Sequence[str], value: object, newline: str, *, flow: bool
+) -> str:
+    """Add an entry to a mapping; `flow` says that a `{...}` holds it."""
+    if not node.flow_style:
+        key, last = node.value[-1]
+        indent = key.start_mark.column
+        at = _line_stop(text, _span(text, (key, last))[1]) if indent else len(text)
+        return _join(text[:at], _block(keys, value, indent, newline), newline) + text[at:]
+    start, end = node.start_mark.index, node.end_mark.index
+    if node.value or flow:
+        for key in reversed(keys[1:]):
+            value = {key: value}
+        comma, at = (", ", _end(text, node.value[-1][1])) if node.value else ("", start + 1)
+        return f"{text[:at]}{comma}{scalar(keys[0])}: {scalar(value)}{text[at:]}"
+    line = text[_line_start(text, start) : start]
+    indent = len(line) - len(line.lstrip()) + 2 if line.strip() else 0
+    block = _block(keys, value, indent, newline)
+    return text[:start].rstrip(" ") + (newline if line.strip() else "") + block + text[end:]
+
+
+def _span(text: str, pair: Any) -> tuple[int, int]:
+    """From behind the key's colon to the end of the value, without what follows it."""
+    key, value = pair
+    behind = _after_colon(text, key)
+    return behind, max(behind, _end(text, value))
+
+
+def _after_colon(text: str, key: Any) -> int:
+    at = text.find(":", key.end_mark.index)
+    if at < 0:
+        raise UnspliceableYaml(f"line {key.start_mark.line + 1} has a key without a colon")
+    return at + 1
+
+
+def _end(text: str, node: Any) -> int:
+    """Where `node` ends: a block collection's own mark lies past the comments behind it."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _span(text, last)[1] if isinstance(last, tuple) else _end(text, last)
+    end: int = node.end_mark.index
+    if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
+        while end > node.start_mark.index and text[end - 1] in "\r\n":
+            end -= 1
+    return end
+
+
+def _line_start(text: str, at: int) -> int:
+    return text.rfind(line_end(text)[-1], 0, at) + 1
+
+
+def _line_stop(text: str, at: int) -> int:
+    """Behind the line end that follows `at`."""
+    return text.find(line_end(text)[-1], at) + 1 or len(text)
+
+
+def _block(keys: Sequence[str], value: object, indent: int, newline: str) -> str:
+    lines = [" " * (indent + 2 * depth) + scalar(key) + ":" for depth, key in enumerate(keys)]
+    return newline.join(lines) + " " + scalar(value)
+
+
+def _join(text: str, block: str, newline: str) -> str:
+    if text and not text.endswith(("\n", "\r")):
+        text += newline
+    return text + block + newline

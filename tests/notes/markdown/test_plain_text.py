@@ -1,0 +1,54 @@
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from djinn_memory.notes.markdown.plain_text import inline, plain
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[[a]] [[a|b]] [[a#c|d]] ![[e]] [[a\\|b]]", "a b d e b"),
+        ("[a](b) [a](<b c>) [a](b(c)d) [a](b \"t\") ![a](b)", "a a a a a"),
+        ("**a** _b_ *c* ~~d~~ ==e== `f` snake_case 2*3", "a b c d e f snake_case 2*3"),
+        ("a <!-- b\nc --> d %%e%% f", "a d f"),
+        ("<!-- a <!-- b --> c", "<!-- a c"),
+        ("<b>a</b> 1 < 2 > 1", "a 1 < 2 > 1"),
+        ("## a\n> [!note] b\n>> c\n", "a b c"),
+        ("```py\na\n```", "a"),
+        ("a ^block-1\nb", "a b"),
+        ("| a | b |\n|---|:-:|\n| c | d |", "| a | b | | c | d |"),
+        ("a\n---\nb\n- - c", "a b - - c"),
+        ("[ref]: http://x\na", "a"),
+        ("[([x]: y", "[([x]: y"),
+        ("a\\_b \\[[c]] \\#d \\<e>", "a_b [[c]] #d <e>"),
+        ("| a\\|b | [[c\\|d]] |", "| a|b | d |"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_what_a_reader_sees(text: str, shown: str) -> None:
+    assert inline(text) == shown
+
+
+MARKS = st.sampled_from([*"[]()!|<>#*_~=`-^% \n\\:ax", "[[", "]]", "<!--", "-->", "```",
+                         "data:a;base64,", "\u2028"])  # fmt: skip
+
+
+@given(st.lists(MARKS).map("".join) | st.text())
+def test_plain_is_never_longer(text: str) -> None:
+    assert len(plain(text)) <= len(text)
+    assert "\n" not in inline(text)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["[", "![", "[[", "[[a|", "[a](", "](", "[a](()", "<!--", "%%", "<a", " ", "a ", "-", "- ",
+     "|-", "|", "--x", "^a", " ^a", ">", "> ", "*", "_a", "`", "data:", "#", "\n", "[x]:", "[x] "]
+)  # fmt: skip
+@pytest.mark.parametrize("tail", ["", "x", "x\n"])
+def test_hostile_text_takes_linear_time(unit: str, tail: str) -> None:
+    began = time.process_time()
+    plain(unit * (200_000 // len(unit)) + tail)
+    assert time.process_time() - began < 1  # measured 0.1 s at most

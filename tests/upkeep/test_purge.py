@@ -1,0 +1,185 @@
+"""What is purged is in no byte of the home any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import NotFound, Refused, UsageError
+from djinn_memory.home.home import Home
+from djinn_memory.store.ledger import Event
+
+WORDS = ("quorblefizz", "zanthrumple", "Wibblewick")
+TEXT = f"The {WORDS[0]} of the harbour is {WORDS[1]}, which nobody else may know."
+
+
+def holders(home: Home, *words: str) -> list[str]:
+    """Files of the home whose bytes hold one of the words."""
+    return [
+        path.relative_to(home.root).as_posix()
+        for path in sorted(home.root.rglob("*"))
+        if path.is_file() and any(w.lower().encode() in path.read_bytes().lower() for w in words)
+    ]
+
+
+def test_nothing_of_a_purged_memory_is_left(home: Home, djinn: Djinn) -> None:
+    for number in range(30):
+        djinn.remember("lesson", f"Lesson {number}", f"Ropes and knots {number}.", force=True)
+    made = djinn.remember("lesson", "Wibblewick", TEXT)
+    djinn.remember("lesson", "Wibblewick", TEXT.replace("harbour", "mole"), existing="revise")
+    # Deleted once already, and written anew.
+    note = home.root / "vaults" / "me" / made.path
+    djinn.delete(djinn.find(made.id or ""))
+    note.write_bytes(next((home.root / "vaults/me/.trash").rglob("wibblewick.md")).read_bytes())
+    djinn.index()
+    data = {
+        "agent": "me",
+        "query": f"what is {WORDS[1]}",
+        "memories": [
+            {"memory": made.id, "rank": 1, "title": "Wibblewick", "raw": 1.0, "score": 1.0}
+        ],
+    }
+    djinn._state.ledger.append([
+        Event("memory.retrieved", "request", data),
+        Event("tool.called", "remember", {"agent": "me", "arguments": {"text": TEXT}}),
+        Event("memory.rated", made.id or "", {"agent": "me", "useful": True, "title": "Other"}),
+    ])  # fmt: skip
+    djinn.working.set("notes", f"remember: {TEXT}")
+    djinn.working.set("other", "kettle")
+    assert len(djinn.search(WORDS[0]).hits) == 1
+    other = Djinn(home)
+    assert other.search("knots").hits
+    would = djinn.purge("Wibblewick", dry_run=True)
+    assert len(would.files) == 3 and len(holders(home, *WORDS)) >= 5
+    done = djinn.purge("Wibblewick", seen=would)
+    assert (done.files, done.problems, done.events) == (would.files, [], 2)
+    assert done.vectors >= 1 and done.values == 1
+    assert [one.key for one in djinn.working.list()] == ["other"]
+    # The query of the request is the searcher's own, and held no line of the note.
+    left = holders(home, *WORDS)
+    assert set(left) <= {".djinn/ledger.db"}
+    assert holders(home, WORDS[0], "wibblewick") == []
+    assert djinn.search(WORDS[0], mode="words").hits == ()
+    assert len(djinn.search("knots", limit=50).hits) == 30
+    with pytest.raises(NotFound):
+        djinn.purge("Wibblewick")
+    scores = djinn._state.ledger.rows("select memory_title, memory_id from memory_retrieval_log")
+    assert scores == [("(purged)", made.id)]
+    djinn._state.ledger.rebuild()
+    assert scores == djinn._state.ledger.rows(
+        "select memory_title, memory_id from memory_retrieval_log"
+    )
+    assert djinn._state.faults and not list(djinn._state.faults())
+
+
+def test_versions_of_one_second_go_too(home: Home, djinn: Djinn) -> None:
+    for word in ("one", "two", "three", "four"):
+        djinn.remember("lesson", "Wib", f"{WORDS[0]} {word}", existing="revise", force=True)
+    # As a kill leaves it between the two writings of a revision.
+    history = home.root / "vaults/me/lessons/history"
+    (history / "torn.md").write_bytes(next(history.iterdir()).read_bytes().replace(b"two", b"six"))
+    djinn.index()
+    assert len(djinn.purge("Wib").files) == 5
+    assert holders(home, WORDS[0]) == []
+
+
+def test_what_a_fact_said_goes_from_what_clients_asked(home: Home, djinn: Djinn) -> None:
+    for value in ("zanth", "quorble"):
+        djinn.facts.set("dig", "site", value, source="Wibblewick said")
+    told: list[dict[str, object]] = [
+        {"value": "zanth", "source": "Wibblewick said"}, {"value": {"quorble": 1}},
+        {"by": "quorble"},
+    ]  # fmt: skip
+    djinn._state.ledger.append(
+        Event("tool.called", "fact", {"agent": "me", "arguments": one}) for one in told
+    )
+    djinn.working.set("site", {"agent": "quorble"})
+    made = djinn.facts.get("dig", "site")
+    done = djinn.purge(made.id or "")
+    assert (done.events, done.values) == (3, 1)
+    assert holders(home, "zanth", "quorble", "Wibblewick") == []
+    djinn._state.ledger.rebuild()
+
+
+def test_a_vector_that_another_note_shares_stays(home: Home, djinn: Djinn) -> None:
+    shared = home.root / "vaults" / "shared"
+    for name in ("a", "b"):
+        (shared / f"{name}.md").write_text("# Kettle\n\nThe kettle boils.\n")
+    (shared / "c.md").write_text("# Lantern\n\nThe lantern burns.\n")
+    djinn.index()
+    assert djinn.purge("shared:a.md").vectors == 0
+    assert djinn.purge("shared:c.md").vectors == 1
+    assert [hit.path for hit in djinn.search("kettle").hits] == ["b.md"]
+
+
+def test_what_is_in_the_trash_is_purged_by_name(home: Home, djinn: Djinn) -> None:
+    for text in ("first", "second"):
+        made = djinn.remember("lesson", "Gone", f"It was {text}: {WORDS[0]}.", force=True)
+        djinn.delete(djinn.find(made.path))
+    with pytest.raises(UsageError, match="could be any of: mem_"):
+        djinn.purge("Gone")
+    assert djinn.purge(made.id or "").files == (".trash/lessons/gone-2.md",)
+    # A note without an id, and one of another name that looks like its copy.
+    me = home.root / "vaults" / "me"
+    for name, text in (("plain.md", "# Plain\n\nOne."), ("plain-2.md", "# Plain two\n\nTwo.")):
+        (me / name).write_text(text)
+        djinn.delete(djinn.find(name))
+    assert djinn.purge("plain.md").files == (".trash/plain.md",)
+    assert (me / ".trash" / "plain-2.md").exists()
+    assert not djinn.purge("gone").problems
+    assert holders(home, WORDS[0]) == []
+
+
+def test_a_document_goes_with_its_original_and_versions(
+    home: Home, djinn: Djinn, tmp_path: Path
+) -> None:
+    from djinn_memory.documents.sources import sources
+    from djinn_memory.memories.library.requests import IngestOptions, no_password
+
+    file = tmp_path / "paper.txt"
+    for text in (f"First, {WORDS[0]}.", f"Then, {WORDS[1]}."):
+        file.write_text(text)
+        djinn.documents.ingest(
+            sources([file])[0], IngestOptions(), tell=lambda _: None, ask=no_password
+        )
+    done = djinn.purge("paper.txt")
+    assert len(done.files) == 4 and not done.problems
+    assert holders(home, *WORDS) == []
+
+
+def test_a_read_only_vault_and_a_change_meanwhile_are_refused(
+    home: Home, djinn: Djinn, tmp_path: Path
+) -> None:
+    made = djinn.remember("lesson", "Held", "Held text.")
+    would = djinn.purge("Held", dry_run=True)
+    djinn.remember("lesson", "Held", "Another text.", existing="revise")
+    with pytest.raises(Refused, match="other files by now"):
+        djinn.purge("Held", seen=would)
+    home.edit((("vaults", "me", "read_only"), True))
+    with pytest.raises(Refused, match="read-only"):
+        Djinn(home).purge("Held")
+    assert (home.root / "vaults" / "me" / made.path).exists()
+
+
+def test_versions_go_with_what_is_deleted_and_with_what_is_purged_from_the_trash(
+    home: Home, djinn: Djinn
+) -> None:
+    first = djinn.remember("lesson", "Dia", "Quorble one.")
+    djinn.remember("lesson", "Dia", "Quorble two.", existing="revise")
+    djinn.remember("lesson", "Dia", "Quorble three.", existing="revise")
+    djinn.delete(djinn.find(first.id or ""))
+    assert djinn.search("quorble", mode="words").hits == ()
+    assert len(list((home.root / "vaults/me/.trash/lessons/history").iterdir())) == 2
+    done = djinn.purge("Dia")
+    assert len(done.files) == 3
+    assert holders(home, "quorble", "Quorble") == []
+
+
+def test_a_value_with_a_word_of_the_title_stays(home: Home, djinn: Djinn) -> None:
+    djinn.remember("plan", "planning", "Quorble in the morning, then tea.")
+    djinn.working.set("trip", "the planning of the trip")
+    djinn.working.set("copy", "note: Quorble in the morning, then tea.")
+    assert djinn.purge("planning").values == 1
+    assert [one.key for one in djinn.working.list()] == ["trip"]
