@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from djinn_memory.models import Filters, Problem
-from djinn_memory.runtime import Runtime
+from djinn_memory.runtime import Namespace
 from djinn_memory.store.recovery import recovers
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.writing.remember import RememberResult
 
 
-class AgentVerbs(Runtime):
+class AgentVerbs(Namespace):
     """The verbs of an agent, over one home."""
 
     @recovers
@@ -59,13 +59,13 @@ class AgentVerbs(Runtime):
         from djinn_memory.memories.writing.drafts import NewMemory
         from djinn_memory.memories.writing.remember import remember
 
-        name = self.home.agent(agent)
-        vault = self.home.shared if shared else self.home.personal(name)
+        name = self.runtime.home.agent(agent)
+        vault = self.runtime.home.shared if shared else self.runtime.home.personal(name)
         wish = NewMemory(
             type, title, text, tags, links, importance, confidence, source, expires, due,
             supersedes, fields or {}, existing, force, allow_secret,
         )  # fmt: skip
-        return remember(self._state, self.models, vault, self.home.scope(name), wish)
+        return remember(self._state, self._models, vault, self.runtime.home.scope(name), wish)
 
     @recovers
     def recall(
@@ -89,8 +89,8 @@ class AgentVerbs(Runtime):
         from djinn_memory.memories.recall.recall import RecallOptions, recall
 
         wish = RecallOptions(profile, limit, budget, session, source=source)
-        chosen = self.home.agent(agent)
-        return recall(self._state, self.models, query, filters or Filters(), chosen, wish)
+        chosen = self.runtime.home.agent(agent)
+        return recall(self._state, self._models, query, filters or Filters(), chosen, wish)
 
     @recovers
     def rate(
@@ -114,9 +114,9 @@ class AgentVerbs(Runtime):
         from djinn_memory.memories.recall.rating import RatingRequest, rate
 
         def named(name: str) -> MemoryEntry:
-            return find(self._index, name, self._fresh_scope(chosen, Filters()))
+            return find(self.runtime.connection, name, self._scope(chosen, Filters()))
 
-        chosen = self.home.agent(agent)
+        chosen = self.runtime.home.agent(agent)
         wish = RatingRequest(target, useful, not_useful, gap, gap_query, session)
         return rate(self._state, named, chosen, wish)
 
@@ -129,40 +129,42 @@ class AgentVerbs(Runtime):
         from djinn_memory.memories.catalog.catalog import entry_of, find
         from djinn_memory.memories.recall.scores import rated, scored
 
-        chosen = self.home.agent(agent)
-        vaults = self._fresh_scope(chosen, Filters())
+        chosen = self.runtime.home.agent(agent)
+        vaults = self._scope(chosen, Filters())
         if name is not None:
-            return scored(self._state, [find(self._index, name, vaults)], chosen)
+            return scored(self._state, [find(self.runtime.connection, name, vaults)], chosen)
         notes = rated(self._state, vaults, chosen)
-        return scored(self._state, [entry_of(self._index, one, vaults) for one in notes], chosen)
+        return scored(
+            self._state, [entry_of(self.runtime.connection, one, vaults) for one in notes], chosen
+        )
 
     @cached_property
     def gaps(self) -> Gaps:
         """What agents looked for in vain."""
         from djinn_memory.memories.recall.gaps import Gaps
 
-        return Gaps(self)
+        return Gaps(self.runtime)
 
     @cached_property
     def facts(self) -> Facts:
         """What is known under a category and a key."""
         from djinn_memory.memories.facts.verbs import Facts
 
-        return Facts(self)
+        return Facts(self.runtime)
 
     @cached_property
     def summary(self) -> Summaries:
         """What is told first when an agent wakes."""
         from djinn_memory.memories.sessions.summary import Summaries
 
-        return Summaries(self)
+        return Summaries(self.runtime)
 
     @cached_property
     def working(self) -> WorkingMemory:
         """Values that expire, and tasks."""
         from djinn_memory.memories.working.verbs import WorkingMemory
 
-        return WorkingMemory(self)
+        return WorkingMemory(self.runtime)
 
     @recovers
     def wake(
@@ -183,12 +185,12 @@ class AgentVerbs(Runtime):
         from djinn_memory.memories.sessions.context_markdown import fit_to_budget
         from djinn_memory.memories.sessions.wake import wake
 
-        name = self.home.agent(agent)
+        name = self.runtime.home.agent(agent)
         if not task:
             # What the task recalls looks around by itself.
-            self._fresh_scope(name, Filters())
+            self._scope(name, Filters())
         awake = wake(
-            self._state, self.models, name, task=task, budget=budget, session=session,
+            self._state, self._models, name, task=task, budget=budget, session=session,
             now=datetime.now(UTC),
         )  # fmt: skip
         return fit_to_budget(awake, budget)
@@ -236,8 +238,8 @@ class AgentVerbs(Runtime):
         from djinn_memory.memories.recall.session_log import mark
 
         return mark(
-            self._state, self.models, self.home.agent(agent), kind, text, parts, session=session,
-            allow_secret=allow_secret, now=datetime.now(UTC),
+            self._state, self._models, self.runtime.home.agent(agent), kind, text, parts,
+            session=session, allow_secret=allow_secret, now=datetime.now(UTC),
         )  # fmt: skip
 
     def audit(self, call: ToolCall) -> Problem | None:

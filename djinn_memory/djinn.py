@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from djinn_memory.agent_verbs import AgentVerbs
 from djinn_memory.errors import Changed, DjinnError
-from djinn_memory.home import home as homes
+from djinn_memory.home.home import Home, discover
 from djinn_memory.models import (
     Expand,
     Filters,
     IndexReport,
     Mode,
+    Problem,
     ProgressCallback,
     SearchResult,
     Vault,
     silent,
 )
+from djinn_memory.runtime import Runtime, utc_now
 from djinn_memory.store.recovery import recovers, recovers_index, store_errors
 
 if TYPE_CHECKING:
+    from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.memories.catalog.catalog import CatalogStats, Known, MemoryDetail, MemoryEntry
     from djinn_memory.memories.library.verbs import Documents
     from djinn_memory.upkeep.doctor import Diagnosis
@@ -34,19 +38,61 @@ if TYPE_CHECKING:
 
 
 class Djinn(AgentVerbs):
-    """One home and all that can be done with it."""
+    """One home and everything that can be done with it.
+
+    Use it as a context manager, or call `close` when done.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        progress: ProgressCallback = silent,
+        *,
+        resident: bool = False,
+        read_only: bool = False,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        """See `Runtime` for the flags; `clock` returns the current time in UTC."""
+        super().__init__(
+            Runtime(home, progress, resident=resident, read_only=read_only, clock=clock)
+        )
+
+    def __enter__(self) -> Djinn:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def home(self) -> Home:
+        """The home that is open."""
+        return self.runtime.home
+
+    @property
+    def models(self) -> ModelRegistry:
+        """The embedder and the reranker of the home."""
+        return self.runtime.models
+
+    @property
+    def problems(self) -> list[Problem]:
+        """Problems found beside the answers. Search and index results carry their own as well."""
+        return self.runtime.problems
+
+    def close(self) -> None:
+        """Release the files of the home; the next call opens them again."""
+        self.runtime.close()
 
     @classmethod
     def open(cls, place: str | Path | None = None, progress: ProgressCallback = silent) -> Djinn:
         """The home at `place`, or the one that `home.discover` finds."""
-        return cls(homes.discover(place), progress)
+        return cls(discover(place), progress)
 
     @cached_property
     def documents(self) -> Documents:
         """Files that became notes."""
         from djinn_memory.memories.library.verbs import Documents
 
-        return Documents(self)
+        return Documents(self.runtime)
 
     @recovers_index
     def index(self, vaults: Sequence[str] = (), *, rebuild: bool = False) -> IndexReport:
@@ -59,11 +105,11 @@ class Djinn(AgentVerbs):
 
         return index(
             self._state,
-            self.models,
+            self._models,
             self.home.named(vaults),
             whole=not vaults,
             rebuild=rebuild,
-            progress=self._progress,
+            progress=self.runtime.progress,
         )
 
     def watch(self, vaults: Sequence[str], tell: Tell, heard: Heard) -> None:
@@ -77,7 +123,7 @@ class Djinn(AgentVerbs):
 
         See `embedding.choice.Models.use`.
         """
-        self.models.use(text)
+        self._models.use(text)
 
     @recovers
     def search(
@@ -105,7 +151,7 @@ class Djinn(AgentVerbs):
 
         how = SearchOptions(mode, limit, rerank, expand, expired=expired)
         chosen = self.home.agent(agent)
-        return ask(self._state, self.models, text, filters or Filters(), chosen, how)
+        return ask(self._state, self._models, text, filters or Filters(), chosen, how)
 
     @recovers
     def entries(
@@ -128,11 +174,11 @@ class Djinn(AgentVerbs):
         from djinn_memory.store.sqlite import snapshot
 
         filters = filters or Filters()
-        vaults = self._fresh_scope(agent, filters)
-        with snapshot(self._index):
+        vaults = self._scope(agent, filters)
+        with snapshot(self.runtime.connection):
             if not expired:
-                filters = valid(self._index, filters, datetime.now(UTC))
-            return entries(self._index, filters, vaults, limit, skip)
+                filters = valid(self.runtime.connection, filters, datetime.now(UTC))
+            return entries(self.runtime.connection, filters, vaults, limit, skip)
 
     @recovers
     def show(self, name: str, *, agent: str | None = None) -> tuple[MemoryDetail, str]:
@@ -146,12 +192,14 @@ class Djinn(AgentVerbs):
         from djinn_memory.notes.vault import files as disk
         from djinn_memory.store.sqlite import snapshot
 
-        vaults = self._fresh_scope(agent, Filters())
-        with snapshot(self._index):
-            found = detail(self._index, find(self._index, name, vaults), vaults)
+        vaults = self._scope(agent, Filters())
+        with snapshot(self.runtime.connection):
+            found = detail(
+                self.runtime.connection, find(self.runtime.connection, name, vaults), vaults
+            )
         vault = next(vault for vault in vaults if vault.name == found.entry.vault)
         text = decode(disk.read(vault, found.entry.path))[0]
-        self.problems += opened(self._state, found.entry, self.home.agent(agent))
+        self.problems.extend(opened(self._state, found.entry, self.home.agent(agent)))
         return found, text
 
     @recovers
@@ -160,9 +208,11 @@ class Djinn(AgentVerbs):
         from djinn_memory.memories.catalog.catalog import detail, find
         from djinn_memory.store.sqlite import snapshot
 
-        vaults = self._fresh_scope(agent, Filters())
-        with snapshot(self._index):
-            return detail(self._index, find(self._index, name, vaults), vaults)
+        vaults = self._scope(agent, Filters())
+        with snapshot(self.runtime.connection):
+            return detail(
+                self.runtime.connection, find(self.runtime.connection, name, vaults), vaults
+            )
 
     @recovers
     def find(self, name: str, *, agent: str | None = None) -> MemoryEntry:
@@ -171,7 +221,7 @@ class Djinn(AgentVerbs):
 
         from djinn_memory.memories.catalog.catalog import find
 
-        found = find(self._index, name, self._fresh_scope(agent, Filters()))
+        found = find(self.runtime.connection, name, self._scope(agent, Filters()))
         return replace(found, digest=self._digest(found))
 
     @recovers
@@ -211,7 +261,7 @@ class Djinn(AgentVerbs):
         """
         from djinn_memory.upkeep.purge import purge
 
-        vaults = self._fresh_scope(agent, Filters())
+        vaults = self._scope(agent, Filters())
         return purge(self._state, vaults, name, dry_run=dry_run, seen=seen)
 
     def _trash(self, vault: Vault, entry: MemoryEntry) -> Path:
@@ -221,7 +271,7 @@ class Djinn(AgentVerbs):
             from djinn_memory.memories.library.catalog import filed, remove
 
             # With its original and its earlier versions.
-            for one in filed(self._index, [vault]):
+            for one in filed(self.runtime.connection, [vault]):
                 if one.path == entry.path:
                     return remove(one)[0]
         return disk.trash(vault, entry.path)
@@ -245,16 +295,16 @@ class Djinn(AgentVerbs):
         from djinn_memory.store.sqlite import snapshot
 
         filters = filters or Filters()
-        vaults = self._fresh_scope(agent, filters)
-        with snapshot(self._index):
-            return stats(self._index, filters, vaults)
+        vaults = self._scope(agent, filters)
+        with snapshot(self.runtime.connection):
+            return stats(self.runtime.connection, filters, vaults)
 
     @recovers
     def status(self) -> HomeStatus:
         """The state of the home; reads only, and makes nothing that is not there."""
         from djinn_memory.upkeep.status import status
 
-        index = self._index if self.home.index_path.exists() else None
+        index = self.runtime.connection if self.home.index_path.exists() else None
         return status(self.home, index, self.problems)
 
     @recovers
@@ -267,13 +317,13 @@ class Djinn(AgentVerbs):
         """
         from djinn_memory.upkeep.maintain import maintain
 
-        return maintain(self._state, self.models, only, dry_run=dry_run)
+        return maintain(self._state, self._models, only, dry_run=dry_run)
 
     def doctor(self, *, fix: bool = False) -> Diagnosis:
         """Look at everything the home needs; with `fix` mend what is safe. See `upkeep.doctor`."""
         from djinn_memory.upkeep.doctor import examine
 
-        return examine(self.home, fix=fix, progress=self._progress)
+        return examine(self.home, fix=fix, progress=self.runtime.progress)
 
     def known(self, what: Known, *, agent: str | None = None) -> list[str]:
         """The tags, types, titles or the like that `agent` sees in the index as it stands.

@@ -1,12 +1,15 @@
-"""A home's parts, each opened when it is first needed."""
+"""An opened home: its databases, models and clock, and the namespaces of verbs over it."""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cached_property, update_wrapper
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from djinn_memory.home.home import Home
 from djinn_memory.models import Filters, Problem, ProgressCallback, Vault, silent
+from djinn_memory.store.recovery import recovers
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -15,9 +18,18 @@ if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.store.state import State
 
+P = ParamSpec("P")
+Q = TypeVar("Q")
+R = TypeVar("R")
+
+
+def utc_now() -> datetime:
+    """The clock of every home that is not given another one."""
+    return datetime.now(UTC)
+
 
 class Runtime:
-    """One home, opened. Cheap to make: files, models and databases open on first use."""
+    """One opened home. Creating it is cheap: files, models and databases open on first use."""
 
     def __init__(
         self,
@@ -26,73 +38,144 @@ class Runtime:
         *,
         resident: bool = False,
         read_only: bool = False,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        """`resident` is for a process that answers many questions; see `State` for both."""
+        """`resident` suits a process that answers many questions; see `State` for both flags."""
         self.home = home
-        self._progress = progress
-        self._how = {"resident": resident, "read_only": read_only}
+        self.progress = progress
+        self.now = clock
+        self._flags = {"resident": resident, "read_only": read_only}
 
     @cached_property
     def problems(self) -> list[Problem]:
-        """What went wrong beside the answers; a search and an index run report their own too."""
+        """Problems found beside the answers. Search and index results carry their own as well."""
         path = str(self.home.config_path)
-        found = [
-            Problem(path, f"not trusted with {one}; run `djinn trust`")
-            for one in self.home.untrusted
+        problems = [
+            Problem(path, f"not trusted with {endpoint}; run `djinn trust`")
+            for endpoint in self.home.untrusted
         ]
         if self.home.relaxes:
             why = "secrets.allow counts from your own settings only: `djinn config set --user`"
-            found.append(Problem(path, why))
-        return found
+            problems.append(Problem(path, why))
+        return problems
 
     @cached_property
     def models(self) -> ModelRegistry:
-        """What embeds and what reranks."""
+        """The embedder and the reranker of this home."""
         from djinn_memory.embedding.registry import ModelRegistry
 
-        return ModelRegistry(self.home, self._progress)
+        return ModelRegistry(self.home, self.progress)
 
     @cached_property
-    def _state(self) -> State:
+    def state(self) -> State:
+        """The databases and locks of this home."""
         from djinn_memory.store.state import State
 
-        return State(self.home, self.problems, **self._how)
+        return State(self.home, self.problems, **self._flags)
 
     @property
-    def _index(self) -> apsw.Connection:
-        return self._state.index
+    def connection(self) -> apsw.Connection:
+        """The connection to the index."""
+        return self.state.index
 
     def close(self) -> None:
         """Release the files of the home; the next call opens them again."""
-        # Where the settings are broken there is nothing to be closed, and asking would raise.
-        if "_state" in self.__dict__:
-            self._state.close()
+        # With broken settings nothing was opened, and asking for the state would raise.
+        if "state" in self.__dict__:
+            self.state.close()
 
-    def _remake(self) -> None:
+    def rebuild_index(self) -> None:
+        """Build the index again from the notes, with every vector that the cache still holds."""
         from djinn_memory.indexing.refresh import rebuild_index
 
-        rebuild_index(self._state, self.models, self._progress)
+        rebuild_index(self.state, self.models, self.progress)
 
-    def _fresh_scope(self, agent: str | None, filters: Filters) -> tuple[Vault, ...]:
+    def fresh_scope(self, agent: str | None, filters: Filters | None = None) -> tuple[Vault, ...]:
+        """Index what changed, within the limits of a sweep; returns the vaults `agent` sees."""
         from djinn_memory.indexing.refresh import resolve_pending_links, sweep
 
-        vaults = self.home.scope(self.home.agent(agent), filters.vaults)
-        pending, found = sweep(self._state, vaults)
+        vaults = self.home.scope(self.home.agent(agent), filters.vaults if filters else ())
+        pending, problems = sweep(self.state, vaults)
         if pending:
             why = f"{count(pending, 'changed note')} not read yet; run `djinn index`"
-            found = [*found, Problem("index", why)]
-        # A command that looks twice meets the same twice.
-        self.problems += [one for one in found if one not in self.problems]
-        resolve_pending_links(self._state)
+            problems = [*problems, Problem("index", why)]
+        # A command that sweeps twice would report the same problem twice.
+        self.problems += [problem for problem in problems if problem not in self.problems]
+        resolve_pending_links(self.state)
         return vaults
 
 
 class Namespace:
-    """The verbs of one noun, such as `djinn.facts`, over a home that was opened."""
+    """The verbs of one noun, such as `djinn.facts`, over an opened home."""
 
-    def __init__(self, home: Runtime) -> None:
-        self._state = home._state
-        self._models = home.models
-        self._scope = home._fresh_scope
-        self._remake = home._remake
-        self._progress = home._progress
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+
+    @property
+    def _state(self) -> State:
+        return self.runtime.state
+
+    @property
+    def _models(self) -> ModelRegistry:
+        return self.runtime.models
+
+    def _scope(self, agent: str | None, filters: Filters | None = None) -> tuple[Vault, ...]:
+        return self.runtime.fresh_scope(agent, filters)
+
+    def _remake(self) -> None:
+        self.runtime.rebuild_index()
+
+
+class BoundOperation(Generic[P, Q, R]):
+    """An operation of one opened home: call it with its request, or with the request's fields."""
+
+    def __init__(self, namespace: Any, operation: OperationMethod[P, Q, R]) -> None:
+        self._namespace = namespace
+        self._operation = operation
+        update_wrapper(cast(Any, self), operation.method)
+
+    @overload
+    def __call__(self, request: Q, /) -> R: ...
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
+        """Run the operation."""
+        operation = self._operation
+        if len(args) == 1 and not kwargs and isinstance(args[0], operation.request):
+            return operation.run(self._namespace, args[0])
+        return operation.run(self._namespace, operation.request(*args, **kwargs))
+
+
+class OperationMethod(Generic[P, Q, R]):
+    """A method that takes one request struct and returns one answer struct."""
+
+    def __init__(
+        self, method: Callable[[Any, Q], R], request: Any, run: Callable[[Any, Q], R]
+    ) -> None:
+        self.method = method
+        self.request = request
+        """The request's type; its fields are the keywords that Python callers pass."""
+        self.run = run
+        update_wrapper(cast(Any, self), method)
+
+    @overload
+    def __get__(self, namespace: None, owner: type) -> OperationMethod[P, Q, R]: ...
+    @overload
+    def __get__(self, namespace: object, owner: type) -> BoundOperation[P, Q, R]: ...
+    def __get__(self, namespace: object | None, owner: type) -> Any:
+        return self if namespace is None else BoundOperation(namespace, self)
+
+
+def operation(
+    request: Callable[P, Q], *, recover: bool = True
+) -> Callable[[Callable[[Any, Q], R]], OperationMethod[P, Q, R]]:
+    """Make a method of a namespace an operation; `request` is the type of its request.
+
+    A damaged index met on the way is set aside, built again, and the operation repeated, unless
+    `recover` is False. `djinn_memory.operations` lists every operation with its flags.
+    """
+
+    def declare(method: Callable[[Any, Q], R]) -> OperationMethod[P, Q, R]:
+        return OperationMethod(method, request, recovers(method) if recover else method)
+
+    return declare

@@ -18,7 +18,7 @@ from djinn_memory.models import silent
 
 FIRST_USE = """
 import sys
-from djinn_memory.settings import EmbeddingConfig
+from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.embedding.local import LocalEmbedder
 said = []
 embedder = LocalEmbedder(EmbeddingConfig(), lambda progress: said.append(progress.note))

@@ -57,7 +57,7 @@ def to_server(home: Home, server: ModelServer) -> Djinn:
 
 
 def spaces(djinn: Djinn) -> tuple[str | None, str | None]:
-    found = vectors.serving(djinn._index), vectors.coming(djinn._index)
+    found = vectors.serving(djinn.runtime.connection), vectors.coming(djinn.runtime.connection)
     one, two = (space.identity.split("-")[0] if space else None for space in found)
     return one, two
 
@@ -128,10 +128,13 @@ def test_notes_that_change_half_way_are_whole_in_both(
     Djinn(filled).index()
     found = Djinn(filled)
     assert found.stats().pending == 0
-    counted = found._index.execute("select count(*) from window").get
-    space = vectors.serving(found._index)
+    counted = found.runtime.connection.execute("select count(*) from window").get
+    space = vectors.serving(found.runtime.connection)
     assert space
-    assert found._index.execute(f"select count(*) from vectors_{space.number}").get == counted
+    assert (
+        found.runtime.connection.execute(f"select count(*) from vectors_{space.number}").get
+        == counted
+    )
 
 
 def half_way(home: Home, server: ModelServer, batches: int) -> subprocess.Popen[str]:
@@ -167,7 +170,7 @@ def test_a_kill_costs_only_the_batch(filled: Home, server: ModelServer) -> None:
     left = Djinn(filled)
     assert spaces(left) == ("hashing", "ollama")
     assert left.search("kettle").mode == "hybrid"
-    made = left._index.execute("select count(*) from window where coming").get
+    made = left.runtime.connection.execute("select count(*) from window where coming").get
     assert made >= 20
     report = left.index()
     assert report.embedded <= report.windows - made
@@ -298,7 +301,7 @@ def test_a_search_brings_no_model_back_that_was_left(
 ) -> None:
     """The new vectors take over while an older search is still to embed a changed note."""
     late = Djinn(filled)
-    space = vectors.serving(late._index)
+    space = vectors.serving(late.runtime.connection)
     old = late.models.embedder
     assert space and old
     to_server(filled, server).index()
@@ -332,7 +335,9 @@ def test_words_answer_for_a_model_that_cannot_be_read(
     filled: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     djinn = Djinn(filled)
-    djinn._index.execute("update space set recipe = ?", ('{"provider": "of tomorrow"}',))
+    djinn.runtime.connection.execute(
+        "update space set recipe = ?", ('{"provider": "of tomorrow"}',)
+    )
     djinn.use_model("local")
     monkeypatch.setenv("DJINN_CACHE", str(tmp_path / "cache"))
     place = LocalEmbedder(EmbeddingConfig())._place

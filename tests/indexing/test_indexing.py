@@ -64,11 +64,11 @@ def test_notes_too_fresh_to_trust_their_times_are_read_once_more(
 def test_the_same_bytes_with_a_new_time_are_read_but_not_parsed(djinn: Djinn, shared: Path) -> None:
     fill(shared, 3)
     djinn.index()
-    before = djinn._index.execute("select id from memory").fetchall()
+    before = djinn.runtime.connection.execute("select id from memory").fetchall()
     os.utime(shared / "note-00001.md", (1_000_000_000, 1_000_000_000))
     report = djinn.index()
     assert (report.added, report.changed, report.moved, report.embedded) == (0, 0, 0, 0)
-    assert djinn._index.execute("select id from memory").fetchall() == before
+    assert djinn.runtime.connection.execute("select id from memory").fetchall() == before
 
 
 def test_an_edit_that_keeps_size_and_mtime_is_seen(djinn: Djinn, shared: Path) -> None:
@@ -102,18 +102,22 @@ def test_text_that_is_known_is_never_embedded_again(
     report = djinn.index(rebuild=change == "rebuild")
     assert report.embedded == 0
     assert report.moved == (change in ("rename", "move"))
-    assert djinn._index.execute("select count(*) from window where not embedded").get == 0
+    assert (
+        djinn.runtime.connection.execute("select count(*) from window where not embedded").get == 0
+    )
 
 
 def test_a_moved_note_is_the_same_note(djinn: Djinn, shared: Path) -> None:
     (shared / "a.md").write_text("# Kettle\n\ntext")
     (shared / "b.md").write_text("see [[Kettle]]")
     djinn.index()
-    number = djinn._index.execute("select id from note where path = 'a.md'").get
+    number = djinn.runtime.connection.execute("select id from note where path = 'a.md'").get
     (shared / "a.md").rename(shared / "z.md")
     djinn.index()
-    assert djinn._index.execute("select id from note where path = 'z.md'").get == number
-    assert djinn._index.execute("select count(*) from link where target_note_id = ?", (number,)).get
+    assert djinn.runtime.connection.execute("select id from note where path = 'z.md'").get == number
+    assert djinn.runtime.connection.execute(
+        "select count(*) from link where target_note_id = ?", (number,)
+    ).get
 
 
 def test_deleting_the_index_costs_nothing_but_reading(home: Home, sample: Path) -> None:
@@ -170,12 +174,14 @@ def test_changes_leave_what_a_fresh_index_holds(home: Home, shared: Path) -> Non
 def test_words_answer_before_vectors_are_made(home: Home, shared: Path) -> None:
     fill(shared, 4)
     djinn = Djinn(home)
-    indexer.update(djinn._index, home.vaults)
+    indexer.update(djinn.runtime.connection, home.vaults)
     result = Djinn(home).search("kettle", mode="words")
     assert result.hits
     hybrid = Djinn(home).search("kettle")
     assert hybrid.hits
-    assert hybrid.unembedded == djinn._index.execute("select count(*) from window").get > 0
+    assert (
+        hybrid.unembedded == djinn.runtime.connection.execute("select count(*) from window").get > 0
+    )
     assert any("djinn index" in problem.why for problem in hybrid.problems)
 
 
@@ -234,7 +240,7 @@ def test_an_index_of_another_version_is_made_anew_by_an_index_run_only(
 ) -> None:
     fill(shared, 30)
     djinn.index()
-    meta.put(djinn._index, "maker", "chunks 0, words 0")
+    meta.put(djinn.runtime.connection, "maker", "chunks 0, words 0")
     (shared / "new.md").write_text("a kettle")
     assert djinn.search("kettle").pending == 0
     report = djinn.index()
@@ -257,8 +263,8 @@ def test_a_changed_provider_is_named_with_its_remedy_and_words_answer(
     fill(shared, 3)
     djinn = Djinn(home)
     djinn.index()
-    with djinn._index:
-        djinn._index.execute("update space set identity = 'another-model-1'")
+    with djinn.runtime.connection:
+        djinn.runtime.connection.execute("update space set identity = 'another-model-1'")
     result = Djinn(home).search("kettle")
     assert result.hits
     [problem] = result.problems
@@ -276,7 +282,7 @@ def test_a_thousand_windows_with_one_text_are_embedded_once(djinn: Djinn, shared
         (shared / f"{number}" / "same.md").write_text("the same words everywhere")
     report = djinn.index()
     assert (report.embedded, report.windows) == (1, 40)
-    assert djinn._index.execute("select count(*) from vectors_1").get == 40
+    assert djinn.runtime.connection.execute("select count(*) from vectors_1").get == 40
 
 
 def test_absurd_times_are_a_note_like_any_other(djinn: Djinn, shared: Path) -> None:

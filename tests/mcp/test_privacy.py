@@ -52,7 +52,7 @@ class Split:
         recalled = djinn.recall("kettle quokkaquery", **grace)
         djinn.rate("last", useful=[1], gap="who is quokkagap", **grace)
         djinn.checkpoint("digging for quokkahandoff", **grace)
-        gap = djinn.gaps.report("where is quokkagap", **grace)
+        gap = djinn.gaps.report("where is quokkagap", **grace).gap_id
         (self.home.root / "vaults" / "shared" / "a.md").write_text("# Shared note\n\nkettle\n")
         djinn.remember("lesson", "Mine", "kettle", agent="finn")
         names = [

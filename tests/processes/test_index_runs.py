@@ -67,7 +67,9 @@ def test_after_a_kill_the_next_run_goes_on(
     process.kill()
     process.communicate()
     server.go_on()
-    vectors = Djinn(served)._index.execute("select count(*) from window where embedded").get
+    vectors = (
+        Djinn(served).runtime.connection.execute("select count(*) from window where embedded").get
+    )
     report = Djinn(served).index()
     assert report.added == 0
     assert 8 * batches <= vectors < report.windows

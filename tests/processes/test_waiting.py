@@ -28,7 +28,7 @@ from tests.servers import ModelServer
 WORKS = """
 import sys, time
 from pathlib import Path
-from djinn_memory.files import lock
+from djinn_memory.system.files import lock
 from djinn_memory.store.index import meta, open_index
 from djinn_memory.store.sqlite import transaction
 state, what, seconds, pause = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
@@ -63,7 +63,7 @@ def working(home: Home, what: str, seconds: float, pause: float) -> Iterator[int
 BEATS = """
 import sys
 from pathlib import Path
-from djinn_memory.files import lock
+from djinn_memory.system.files import lock
 from djinn_memory.store.index import meta, open_index
 from djinn_memory.store.sqlite import transaction
 index = open_index(Path(sys.argv[1]) / "index.db")
@@ -226,8 +226,10 @@ def test_short_writes_get_in_between_long_ones(home: Home) -> None:
     with working(home, "other.lock", HANG, 0.5):
         for number in range(8):
             began = time.monotonic()
-            with transaction(djinn._index):
-                djinn._index.execute("insert or replace into meta values ('test', ?)", (number,))
+            with transaction(djinn.runtime.connection):
+                djinn.runtime.connection.execute(
+                    "insert or replace into meta values ('test', ?)", (number,)
+                )
             assert time.monotonic() - began < 10
 
 
@@ -249,7 +251,7 @@ OPENS = """
 import sys, time
 from pathlib import Path
 from djinn_memory.store.index import open_index
-from djinn_memory.store.embeddings import EmbeddingCache
+from djinn_memory.store.vector_cache import EmbeddingCache
 from djinn_memory.store.ledger import Event, Ledger
 folder = Path(sys.argv[1])
 sys.stdin.readline()

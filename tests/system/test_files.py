@@ -19,7 +19,7 @@ from djinn_memory.system.files import create, held, holder, inside, lock, replac
 HOLD = """
 import sys
 from pathlib import Path
-from djinn_memory.files import lock
+from djinn_memory.system.files import lock
 with lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -22,7 +22,7 @@ def list_gaps(
 ) -> None:
     """List open gaps, those about one thing together."""
     djinn = options.open_djinn(ctx)
-    groups = djinn.gaps.list(agent=agent, closed=closed)
+    groups = djinn.gaps.list(agent=agent, closed=closed).groups
     if json:
         from djinn_memory.cli.schemas.gap import GapList
 
@@ -54,7 +54,7 @@ def report(
 ) -> None:
     """Tell of a gap, without rating a recall."""
     djinn = options.open_djinn(ctx)
-    made = djinn.gaps.report(description, query=query, agent=agent)
+    made = djinn.gaps.report(description, query=query, agent=agent).gap_id
     if json:
         from djinn_memory.cli.schemas.gap import GapReport
 
@@ -80,7 +80,7 @@ def close(
 ) -> None:  # fmt: skip
     """Close a gap: a note answers it, or it does not matter any more."""
     djinn = options.open_djinn(ctx)
-    closed = djinn.gaps.close(gap, by=by, agent=agent)
+    closed = djinn.gaps.close(gap, by=by, agent=agent).gap
     if json:
         from djinn_memory.cli.schemas.gap import GapClose
 
@@ -101,7 +101,7 @@ def suggest(
 ) -> None:
     """Look for notes written since a gap was told of that may answer it, by meaning."""
     djinn = options.open_djinn(ctx)
-    found = djinn.gaps.suggest(agent=agent, close=accept)
+    found = djinn.gaps.suggest(agent=agent, close=accept).suggestions
     if json:
         from djinn_memory.cli.schemas.gap import GapSuggest
 

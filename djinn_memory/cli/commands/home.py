@@ -155,11 +155,11 @@ def status(ctx: typer.Context, json: options.Json = False) -> None:
     if json:
         from msgspec.structs import asdict
 
-        from djinn_memory.cli.schemas.home import CountedVault
+        from djinn_memory.cli.schemas.home import CountedVault, Status
         from djinn_memory.cli.schemas.vault import shown
 
         vaults = [shown(vault, CountedVault, notes=notes) for vault, notes in found.vaults]
-        output.as_json(HomeStatus(**{**asdict(found), "vaults": vaults}))
+        output.as_json(Status(**{**asdict(found), "vaults": vaults}))
         return
     say(f"home      {output.clean(str(found.home))}")
     say(f"agents    {', '.join(found.agents)}")

@@ -158,16 +158,16 @@ def gap(context: ClientContext, asked: GapArguments) -> GapAnswer:
         case "report":
             if asked.description is None:
                 raise UsageError("gap: report needs a description")
-            made = djinn.gaps.report(asked.description, query=asked.query, agent=own)
+            made = djinn.gaps.report(asked.description, query=asked.query, agent=own).gap_id
             answer = GapAnswer(reported=made)
         case "list":
-            answer = GapAnswer(groups=djinn.gaps.list(agent=own))
+            answer = GapAnswer(groups=djinn.gaps.list(agent=own).groups)
         case "close":
             if asked.gap is None:
                 raise UsageError("gap: close needs the id of a gap")
-            answer = GapAnswer(closed=djinn.gaps.close(asked.gap, by=asked.by, agent=own))
+            answer = GapAnswer(closed=djinn.gaps.close(asked.gap, by=asked.by, agent=own).gap)
         case "suggest":
-            answer = GapAnswer(suggestions=djinn.gaps.suggest(agent=own))
+            answer = GapAnswer(suggestions=djinn.gaps.suggest(agent=own).suggestions)
     answer.problems = list(djinn.problems)
     return answer
 

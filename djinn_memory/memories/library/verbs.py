@@ -72,7 +72,7 @@ class Documents(Namespace):
         chosen = self._state.home.agent(agent)
         return ingest(
             self._state, self._models, sources, wish, chosen,
-            missing=missing, tell=tell, ask=ask, progress=self._progress,
+            missing=missing, tell=tell, ask=ask, progress=self.runtime.progress,
         )  # fmt: skip
 
     @recovers
@@ -172,7 +172,9 @@ class Documents(Namespace):
         with self._state.vault_lock(found.vault):
             disk.edit(found.vault, found.path, cut)
         paths = {f"{found.vault.name}/{found.path}"}
-        embedded, problems = index(self._state, self._models, found.vault, paths, self._progress)
+        embedded, problems = index(
+            self._state, self._models, found.vault, paths, self.runtime.progress
+        )
         return ReprocessReport(self._entry(self._at(found)), embedded, tuple(problems))
 
     def _at(self, document: StoredDocument) -> StoredDocument:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from djinn_memory.errors import DjinnError, NotFound, UsageError
 from djinn_memory.home.settings import SecretsConfig
@@ -15,7 +14,7 @@ from djinn_memory.memories.catalog.identity import ledger_names
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Calibration, Embedder, Filters, Problem
 from djinn_memory.notes.ids import crockford
-from djinn_memory.runtime import Namespace
+from djinn_memory.runtime import Namespace, operation
 from djinn_memory.search.ask import SearchOptions, ask
 from djinn_memory.search.query import plain
 from djinn_memory.secrets import guard, mask
@@ -23,7 +22,6 @@ from djinn_memory.store.index import vectors
 from djinn_memory.store.index.memories import vault_ids
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.store.ledger.reading import Gap
-from djinn_memory.store.recovery import recovers
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -61,8 +59,70 @@ class GapSuggestion(Struct, frozen=True):
     """Whether the gap was closed by it."""
 
 
-Groups: TypeAlias = list[GapGroup]
-Suggestions: TypeAlias = list[GapSuggestion]
+Description = Annotated[
+    str, Meta(description="What was missing, in a sentence that stands by itself.")
+]
+AgentName = Annotated[str | None, Meta(description="Whose memory; the default agent if not given.")]
+
+
+class ReportGap(Struct, frozen=True):
+    """Report something that the memory should have known."""
+
+    description: Description
+    query: Annotated[str | None, Meta(description="What you asked.")] = None
+    agent: AgentName = None
+
+
+class ListGaps(Struct, frozen=True):
+    """List open gaps, those about one thing together."""
+
+    closed: Annotated[bool, Meta(description="Include closed gaps.")] = False
+    agent: AgentName = None
+
+
+class CloseGap(Struct, frozen=True):
+    """Close an open gap for good."""
+
+    gap: Annotated[str, Meta(description="The gap's id, as `gap list` shows it.")]
+    by: Annotated[
+        str | None, Meta(description="The note that answers it, by id, path or title.")
+    ] = None
+    agent: AgentName = None
+
+
+class SuggestAnswers(Struct, frozen=True):
+    """Find notes written since a gap was reported that may answer it, by meaning."""
+
+    close: Annotated[bool, Meta(description="Close each gap by the note found.")] = False
+    agent: AgentName = None
+
+
+class ReportedGap(Struct, frozen=True):
+    """A gap that was reported."""
+
+    gap_id: str
+    """The id that `djinn gap close` takes."""
+
+
+class GapGroups(Struct, frozen=True):
+    """What an agent looked for in vain."""
+
+    groups: tuple[GapGroup, ...]
+    """Gaps about one thing are one group; the oldest come first."""
+
+
+class ClosedGap(Struct, frozen=True):
+    """A gap that was closed."""
+
+    gap: Gap
+    """The gap as it is now."""
+
+
+class GapSuggestions(Struct, frozen=True):
+    """Notes that may answer open gaps."""
+
+    suggestions: tuple[GapSuggestion, ...]
+    """One for each gap that a later note may answer."""
 
 
 def reported(
@@ -84,47 +144,56 @@ def reported(
 class Gaps(Namespace):
     """What the agents of a home looked for in vain; each sees its own."""
 
-    def report(
-        self, description: str, *, query: str | None = None, agent: str | None = None
-    ) -> str:
-        """Tell of a gap; returns its id."""
-        chosen = self._state.home.agent(agent)
-        secrets = self._state.home.config.secrets
-        session = session_log.current(self._state, chosen)
-        event = reported(secrets, chosen, session, description, query)
-        self._state.ledger.append([event])
-        return event.subject
+    @operation(ReportGap, recover=False)
+    def report(self, request: ReportGap) -> ReportedGap:
+        """Report a gap.
 
-    def list(self, *, agent: str | None = None, closed: bool = False) -> Groups:
-        """The open gaps of an agent, or with `closed` all, those about one thing together."""
-        found = self._gaps(agent, None if closed else "open")
-        return [GapGroup(tuple(some)) for some in self._grouped(found)]
-
-    @recovers
-    def close(self, gap: str, *, by: str | None = None, agent: str | None = None) -> Gap:
-        """Close an open gap, for good; `by` names the memory that answers it."""
-        there = {one.id: one for one in self._gaps(agent, "open")}
-        if gap not in there:
-            raise NotFound(f"no open gap {gap!r}; `djinn gap list` shows them")
-        answer = self._memory(by, agent) if by else None
-        self._state.ledger.append([Event("gap.closed", gap, {"by": answer})])
-        return next(one for one in self._gaps(agent, None) if one.id == gap)
-
-    @recovers
-    def suggest(self, *, agent: str | None = None, close: bool = False) -> Suggestions:
-        """Open gaps that a note written since may answer; with `close` those are closed by it.
-
-        The likeness is of meaning, so without a model there are none.
+        Raises `Refused` when the description holds a secret; a secret in the query is masked.
         """
-        chosen = self._state.home.agent(agent)
-        made = []
-        for gap in self._gaps(agent, "open"):
-            found = self._answer(gap, chosen, close)
-            made += [found] if found else []
-        if close:
-            events = [Event("gap.closed", one.gap.id, {"by": one.memory}) for one in made]
+        agent = self.runtime.home.agent(request.agent)
+        event = reported(
+            self.runtime.home.config.secrets,
+            agent,
+            session_log.current(self._state, agent),
+            request.description,
+            request.query,
+        )
+        self._state.ledger.append([event])
+        return ReportedGap(event.subject)
+
+    @operation(ListGaps, recover=False)
+    def list(self, request: ListGaps) -> GapGroups:
+        """List the open gaps of an agent, or with `closed` all of them, grouped by meaning."""
+        gaps = self._gaps(request.agent, None if request.closed else "open")
+        return GapGroups(tuple(GapGroup(tuple(group)) for group in self._grouped(gaps)))
+
+    @operation(CloseGap)
+    def close(self, request: CloseGap) -> ClosedGap:
+        """Close an open gap for good; `by` names the memory that answers it."""
+        gaps = {gap.id: gap for gap in self._gaps(request.agent, "open")}
+        if request.gap not in gaps:
+            raise NotFound(f"no open gap {request.gap!r}; `djinn gap list` shows them")
+        answer = self._memory(request.by, request.agent) if request.by else None
+        self._state.ledger.append([Event("gap.closed", request.gap, {"by": answer})])
+        gaps = {gap.id: gap for gap in self._gaps(request.agent, None)}
+        return ClosedGap(gaps[request.gap])
+
+    @operation(SuggestAnswers)
+    def suggest(self, request: SuggestAnswers) -> GapSuggestions:
+        """Suggest notes, written since, that may answer open gaps; with `close` close those.
+
+        The comparison is by meaning, so without a model there are no suggestions.
+        """
+        agent = self.runtime.home.agent(request.agent)
+        suggestions = [
+            suggestion
+            for gap in self._gaps(agent, "open")
+            if (suggestion := self._answer(gap, agent, request.close))
+        ]
+        if request.close:
+            events = [Event("gap.closed", each.gap.id, {"by": each.memory}) for each in suggestions]
             self._state.ledger.append(events)
-        return made
+        return GapSuggestions(tuple(suggestions))
 
     def _answer(self, gap: Gap, agent: str, close: bool) -> GapSuggestion | None:
         text = gap.description if not gap.query else f"{gap.description}\n{gap.query}"
@@ -161,7 +230,7 @@ class Gaps(Namespace):
         """Each gap beside the first that is like it, else a group of its own."""
         made = self._vectors(found)
         limit = self._raw if made is not None else 0.0
-        groups: list[tuple[int, builtins.list[Gap]]] = []
+        groups: list[tuple[int, list[Gap]]] = []
         for at, one in enumerate(found):
             for first, some in groups:
                 same = one.description.casefold() == some[0].description.casefold()

@@ -49,7 +49,7 @@ def shares(path: Path) -> tuple[float, float]:
 def test_text_is_as_good_as_the_bars(pdf_dir: Path) -> None:
     good = [path for path in listed(pdf_dir, "good") if path.name != JAPANESE]
     words, trigrams = zip(*map(shares, good), strict=True)
-    assert len(good) == 7
+    assert len(good) >= 7
     assert mean(words) >= 0.98
     assert mean(trigrams) >= 0.90
     assert shares(pdf_dir / ARABIC)[0] >= 0.90

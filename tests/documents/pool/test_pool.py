@@ -287,15 +287,15 @@ def test_the_system_limits_a_worker_too(make: Make) -> None:
 CALLER = """
 import signal, sys
 from pathlib import Path
-from djinn_memory.documents.document import Order
-from djinn_memory.documents.process import Limits
-from djinn_memory.documents.workers import read_all
+from djinn_memory.documents.document import ReadRequest
+from djinn_memory.documents.pool.process import WorkerLimits
+from djinn_memory.documents.pool.pool import read_all
 
 # Who starts these tests in the background of a shell ignores it, and so would this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 print("started", flush=True)
-orders = [Order(Path(name), name) for name in sys.argv[1:]]
-events = read_all(orders, Limits(20, 150, 2), "tests.documents.readers:read")
+orders = [ReadRequest(Path(name), name) for name in sys.argv[1:]]
+events = read_all(orders, WorkerLimits(20, 150, 2), "tests.documents.readers:read")
 for event in events:
     print(type(event).__name__, flush=True)
     {then}

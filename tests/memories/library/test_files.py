@@ -179,17 +179,17 @@ def test_nothing_is_left_where_a_folder_is_in_the_way(
 FULL = """
 import resource, sys, signal
 from pathlib import Path
-from djinn_memory.documents import shelf
+from djinn_memory.memories.library import files
 from djinn_memory.models import Vault
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), -1))
-where = shelf.Place("documents/a.md", "documents/a.pdf")
+where = files.DocumentPlace("documents/a.md", "documents/a.pdf")
 try:
     root = Path(sys.argv[1])
     note = root / where.note
     was = note.read_bytes() if note.exists() else None
     vault = Vault("v", root, "id")
-    shelf.put(vault, where, b"n" * 5000, Path(sys.argv[2]), "copy", was=was)
+    files.put(vault, where, b"n" * 5000, Path(sys.argv[2]), "copy", was=was)
 except OSError as error:
     sys.exit(f"full: {error.errno}")
 """

@@ -150,19 +150,19 @@ def test_a_note_that_gets_an_id_keeps_what_was_said_of_it(kettles: Djinn, shared
 
 def test_gaps_about_one_thing_are_together(kettles: Djinn, home: Home) -> None:
     add_agent(home, "grace")
-    first = kettles.gaps.report("no word on tide tables", query="tides")
+    first = kettles.gaps.report("no word on tide tables", query="tides").gap_id
     kettles.gaps.report("who owns the shed")
     kettles.gaps.report("No word on tide  tables")
     kettles.gaps.report("grace's own", agent="grace")
-    groups = kettles.gaps.list()
+    groups = kettles.gaps.list().groups
     assert [[gap.description for gap in group.gaps] for group in groups] == [
         ["no word on tide tables", "No word on tide tables"], ["who owns the shed"],
     ]  # fmt: skip
-    closed = kettles.gaps.close(first, by="A")
+    closed = kettles.gaps.close(first, by="A").gap
     assert (closed.status, closed.closed_by) == ("closed", ID)
-    assert sum(len(group.gaps) for group in kettles.gaps.list()) == 2
-    assert sum(len(group.gaps) for group in kettles.gaps.list(closed=True)) == 3
-    for gone in (first, "gap_x", kettles.gaps.list(agent="grace")[0].gaps[0].id):
+    assert sum(len(group.gaps) for group in kettles.gaps.list().groups) == 2
+    assert sum(len(group.gaps) for group in kettles.gaps.list(closed=True).groups) == 3
+    for gone in (first, "gap_x", kettles.gaps.list(agent="grace").groups[0].gaps[0].id):
         with pytest.raises(NotFound, match="no open gap"):
             kettles.gaps.close(gone)
     for empty in ("", " ", "x" * 3000):
@@ -173,7 +173,7 @@ def test_gaps_about_one_thing_are_together(kettles: Djinn, home: Home) -> None:
 def test_a_gap_is_told_of_with_a_rating_and_its_question(kettles: Djinn) -> None:
     kettles.recall("kettle water")
     done = kettles.rate("last", gap="nothing on tea")
-    [group] = kettles.gaps.list()
+    [group] = kettles.gaps.list().groups
     assert (group.gaps[0].id, group.gaps[0].query) == (done.gap_id, "kettle water")
     assert done.judged == ()
 
@@ -181,17 +181,17 @@ def test_a_gap_is_told_of_with_a_rating_and_its_question(kettles: Djinn) -> None
 def test_a_later_note_is_suggested_for_a_gap(kettles: Djinn, shared: Path) -> None:
     note(shared, "old.md", "---\ncreated: 2020-01-01\n---\n# Tea\n\nno word on brewing green tea\n")
     kettles.index()
-    gap = kettles.gaps.report("no word on brewing green tea")
-    assert kettles.gaps.suggest() == []
+    gap = kettles.gaps.report("no word on brewing green tea").gap_id
+    assert kettles.gaps.suggest().suggestions == ()
     note(
         shared, "new.md", "---\ncreated: 2999-01-01\n---\n# Brew\n\nno word on brewing green tea\n"
     )
     kettles.index()
-    [found] = kettles.gaps.suggest()
+    [found] = kettles.gaps.suggest().suggestions
     assert (found.gap.id, found.title, found.closed) == (gap, "Brew", False)
-    assert [one.closed for one in kettles.gaps.suggest(close=True)] == [True]
-    assert kettles.gaps.list() == []
-    [group] = kettles.gaps.list(closed=True)
+    assert [one.closed for one in kettles.gaps.suggest(close=True).suggestions] == [True]
+    assert kettles.gaps.list().groups == ()
+    [group] = kettles.gaps.list(closed=True).groups
     assert group.gaps[0].closed_by == found.memory
 
 

@@ -1,0 +1,68 @@
+"""The list of operations: every verb that a front end can offer, by name.
+
+An operation is a method of `Djinn` or of one of its namespaces. It takes one request struct and
+returns one answer struct. Front ends and schemas are made from this list; listing it imports no
+operation.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from djinn_memory.djinn import Djinn
+    from djinn_memory.runtime import OperationMethod
+
+
+class Operation(Struct, frozen=True):
+    """One operation and its flags."""
+
+    name: str
+    """The attribute path on `Djinn`, such as `gaps.close`."""
+    path: str
+    """The import path of the method: `package.module:Class.method`."""
+    writes: bool = False
+    """Whether it writes into the memory."""
+    removes: bool = False
+    """Whether it can take away what was remembered."""
+    rights: Literal["agent", "person"] = "agent"
+    """Who may ask for it: `person` keeps it off servers that agents talk to."""
+
+    def load(self) -> OperationMethod[..., Any, Any]:
+        """Import the method."""
+        module, _, attribute = self.path.partition(":")
+        method: OperationMethod[..., Any, Any] = attrgetter(attribute)(import_module(module))
+        return method
+
+    @property
+    def request(self) -> type[Struct]:
+        """The type of the request."""
+        kind: type[Struct] = self.load().request
+        return kind
+
+    @property
+    def answer(self) -> type[Struct]:
+        """The type of the answer."""
+        kind: type[Struct] = get_type_hints(self.load().method)["return"]
+        return kind
+
+    def run(self, djinn: Djinn, request: Struct) -> Any:
+        """Run it on an opened home; the answer is of type `answer`."""
+        return attrgetter(self.name)(djinn)(request)
+
+
+_GAPS = "djinn_memory.memories.recall.gaps:Gaps"
+
+OPERATIONS: dict[str, Operation] = {
+    operation.name: operation
+    for operation in (
+        Operation("gaps.report", f"{_GAPS}.report", writes=True),
+        Operation("gaps.list", f"{_GAPS}.list"),
+        Operation("gaps.close", f"{_GAPS}.close", writes=True),
+        Operation("gaps.suggest", f"{_GAPS}.suggest"),
+    )
+}

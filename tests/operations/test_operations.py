@@ -1,0 +1,52 @@
+"""The list of operations: every entry loads, and says what it takes and gives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from msgspec import Struct
+from msgspec.json import schema
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import NotFound
+from djinn_memory.memories.recall.gaps import CloseGap, ReportGap
+from djinn_memory.operations import OPERATIONS
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_has_a_request_and_an_answer(name: str) -> None:
+    operation = OPERATIONS[name]
+    assert operation.name == name
+    assert issubclass(operation.request, Struct)
+    assert issubclass(operation.answer, Struct)
+    assert operation.load().method.__doc__
+    for kind in (operation.request, operation.answer):
+        assert schema(kind)["$ref"]
+
+
+def test_the_list_imports_no_operation() -> None:
+    code = (
+        "import sys; import djinn_memory.operations; "
+        "print(*(name for name in sys.modules if name.startswith('djinn_memory')))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert loaded == ["djinn_memory", "djinn_memory.operations"]
+
+
+def test_a_request_and_its_fields_mean_the_same(djinn: Djinn) -> None:
+    by_request = djinn.gaps.report(ReportGap("who owns the shed"))
+    by_fields = djinn.gaps.report("no word on tides", query="tides")
+    by_name = OPERATIONS["gaps.report"].run(djinn, ReportGap("nothing on tea"))
+    assert len({by_request.gap_id, by_fields.gap_id, by_name.gap_id}) == 3
+    assert djinn.gaps.close(CloseGap(by_fields.gap_id)).gap.query == "tides"
+    with pytest.raises(NotFound):
+        djinn.gaps.close(gap=by_fields.gap_id)
+
+
+def test_a_wrong_keyword_is_a_type_error(djinn: Djinn) -> None:
+    with pytest.raises(TypeError):
+        djinn.gaps.report("x", nonsense=True)  # type: ignore[call-overload]
