@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 if TYPE_CHECKING:
     import numpy as np
@@ -186,48 +186,48 @@ class LegScore(Struct, frozen=True):
     """Its share of the shown score."""
 
 
-class Memory(Struct, frozen=True):
-    """What is remembered, as a list shows it."""
+class MemoryRef(Struct, frozen=True, kw_only=True):
+    """The identity of a memory. Every record about a memory extends this one."""
 
     id: str | None
     """`mem_` and 16 characters, which never change; null for a note that has none."""
+    vault: str
+    """The name of the vault it is in."""
+    path: str
+    """Its file, relative to the folder of the vault, with `/` on every system."""
+    block: str | UnsetType = UNSET
+    """The block id of a section of a journal; absent for a memory that is a whole note."""
+
+    @property
+    def place(self) -> tuple[str, str, str | UnsetType]:
+        """Vault, path and block, which tell memories of one home apart."""
+        return self.vault, self.path, self.block
+
+
+class Memory(MemoryRef, frozen=True, kw_only=True):
+    """A memory, as a list shows it."""
+
     type: str | None
     """Such as `decision`; null for a plain note."""
     plane: str | None
     """The plane of the type: `semantic`, `episodic`, `knowledge` or `documents`."""
     title: str
     """From the front matter, else the first heading, else the name of the file."""
-    vault: str
-    """The name of the vault it is in."""
-    path: str
-    """Its file, relative to the folder of the vault, with `/` on every system."""
     tags: tuple[str, ...]
-    """Without `#`, in order of the alphabet; `a/b` is below `a`."""
+    """Without `#`, in alphabetical order; `a/b` is below `a`."""
     created: str | None
     """When it was written, as ISO 8601: a day, or a time in UTC."""
     updated: str | None
-    """When it was changed last, as ISO 8601."""
+    """When it was last changed, as ISO 8601."""
     date: str
-    """What the note is about, else when it was written: what `--since` and `--until` compare."""
+    """The day the note is about, else when it was written; `--since` and `--until` compare it."""
 
 
-class Hit(Struct, frozen=True):
+class Hit(Memory, frozen=True, kw_only=True):
     """A chunk that answers, with its memory, its place and its score."""
 
     rank: int
     """Its place in the list, from 1."""
-    id: str | None
-    """`mem_` and 16 characters, which never change; null for a note that has none."""
-    type: str | None
-    """Such as `decision`; null for a plain note."""
-    plane: str | None
-    """The plane of the type: `semantic`, `episodic`, `knowledge` or `documents`."""
-    title: str
-    """The title of the memory."""
-    vault: str
-    """The name of the vault it is in."""
-    path: str
-    """Its file, relative to the folder of the vault, with `/` on every system."""
     lines: tuple[int, int]
     """The first and the last line of the chunk in its file, from 1."""
     page_number: int | None
@@ -248,24 +248,16 @@ class Hit(Struct, frozen=True):
     """Spans of matched words in `snippet`: from this character up to before that one."""
     excerpt: str
     """The text around what answers best, for a prompt: at most `search.excerpt` characters."""
-    tags: tuple[str, ...]
-    """Without `#`, in order of the alphabet; `a/b` is below `a`."""
-    created: str | None
-    """When it was written, as ISO 8601: a day, or a time in UTC."""
-    updated: str | None
-    """When it was changed last, as ISO 8601."""
-    date: str
-    """What the note is about, else when it was written: what `--since` and `--until` compare."""
     score: float
     """0 to 1, with the same meaning in every vault and for every query."""
     legs: dict[str, LegScore] = field(default_factory=dict)
-    """By `words` or `meaning`: the legs that had a say; none for a search by filters only."""
+    """Scores by leg, such as `words` and `meaning`; empty for a search by filters only."""
     context: str | None = None
     """What the user said of the folder it is in, by `djinn vault describe`."""
     feedback: float = 0.0
     """What likeness to the best notes added to the legs' parts."""
     before: int | None = None
-    """Its rank before a cross-encoder read it; None where none did."""
+    """Its rank before a cross-encoder read it; null where none did."""
 
 
 class SearchStep(Struct, frozen=True):

@@ -19,7 +19,7 @@ from djinn_memory.store.index.memories import vault_ids
 from djinn_memory.store.sqlite import Row, rows
 
 
-class MemoryEntry(Memory, frozen=True):
+class MemoryEntry(Memory, frozen=True, kw_only=True):
     """A memory, and where the index keeps it."""
 
     note_id: int
@@ -222,8 +222,8 @@ def stats(connection: apsw.Connection, filters: Filters, vaults: Sequence[Vault]
 def _entry(connection: apsw.Connection, row: Row, vaults: dict[int, Vault]) -> MemoryEntry:
     note, uid, kind, plane, title, vault, path, created, updated, date, memory = row
     return MemoryEntry(
-        uid, kind, plane, title, vaults[vault].name, path,
-        tags(connection, memory), created, updated, date, note,
+        id=uid, type=kind, plane=plane, title=title, vault=vaults[vault].name, path=path,
+        tags=tags(connection, memory), created=created, updated=updated, date=date, note_id=note,
     )  # fmt: skip
 
 
