@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import typer
-from msgspec import convert
 from msgspec.structs import asdict
 
 from djinn_memory.cli import output
@@ -117,7 +116,7 @@ def search_talk(result: SearchResult, *, quiet: bool, explain: bool = False) -> 
 
 def memory(entry: MemoryEntry) -> Memory:
     """A memory of a list, for JSON."""
-    return convert(entry, Memory, from_attributes=True)
+    return Memory(**{name: getattr(entry, name) for name in Memory.__struct_fields__})
 
 
 def show(detail: MemoryDetail, text: str) -> None:
