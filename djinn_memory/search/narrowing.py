@@ -1,0 +1,85 @@
+"""The fields that narrow a request to some memories, declared once for all requests."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from djinn_memory.errors import UsageError
+from djinn_memory.models import PLANES, Filters
+
+AgentName = Annotated[str | None, Meta(description="Whose memory; the default agent if not given.")]
+
+_Names = Annotated[tuple[Annotated[str, Meta(max_length=200)], ...], Meta(max_length=20)]
+
+
+class Narrowing(Struct, frozen=True, kw_only=True):
+    """Which memories a request is about; a field that is left out does not restrict."""
+
+    agent: AgentName = None
+    vaults: Annotated[
+        _Names, Meta(description="Only these vaults, such as `shared`; all that the agent sees.")
+    ] = ()
+    types: Annotated[
+        _Names, Meta(description="Only memories of one of these types, such as `decision`.")
+    ] = ()
+    tags: Annotated[
+        _Names, Meta(description="Only memories with all of these tags, or with tags below them.")
+    ] = ()
+    planes: Annotated[
+        _Names, Meta(description=f"Only memories of one of these planes: {', '.join(PLANES)}.")
+    ] = ()
+    paths: Annotated[
+        _Names, Meta(description="Only memories with one of these texts in their path.")
+    ] = ()
+    since: Annotated[
+        Annotated[str, Meta(max_length=40)] | None,
+        Meta(description="From this day on: 2026-03-01, 2026-03, 30d, yesterday."),
+    ] = None
+    until: Annotated[
+        Annotated[str, Meta(max_length=40)] | None,
+        Meta(description="Up to this day, which is included."),
+    ] = None
+    where: Annotated[
+        tuple[Annotated[str, Meta(max_length=1000)], ...],
+        Meta(
+            max_length=20,
+            description="Only memories whose front matter has these values, such as status=active.",
+        ),
+    ] = ()
+
+    def filters(self, now: datetime) -> Filters:
+        """The fields as filters; `now` is what `30d` and `yesterday` are relative to."""
+        for plane in self.planes:
+            if plane not in PLANES:
+                raise UsageError(f"plane {plane}: no such plane; allowed: {', '.join(PLANES)}")
+        return Filters(
+            vaults=tuple(self.vaults),
+            types=tuple(self.types),
+            tags=tuple(self.tags),
+            planes=tuple(self.planes),
+            paths=tuple(self.paths),
+            since=_day("since", self.since, now),
+            until=_day("until", self.until, now),
+            where=tuple(_pair(text) for text in self.where),
+        )
+
+
+def _day(field: str, text: str | None, now: datetime) -> str | None:
+    if not text:
+        return None
+    from djinn_memory.notes.dates import spoken_date
+
+    day = spoken_date(text, now.astimezone())
+    if day is None:
+        raise UsageError(f"{field} {text}: no date; write 2026-03-01, 2026-03, 30d or yesterday")
+    return day
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise UsageError(f"where {text}: write it as KEY=VALUE, such as status=active")
+    return key.strip(), value.strip()
