@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -18,12 +19,18 @@ from djinn_memory.home.setup import init
 from tests.servers import KEY, ModelServer, serving
 
 # A busy machine is no failure: what takes how long is measured in `benchmarks/`.
-# In CI always the same examples, so that what passes once passes again; others wherever we work.
-settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
-settings.load_profile("untimed")
+settings.register_profile("untimed", deadline=None)
+# In CI the same examples each time, so that what passes once passes again.
+settings.register_profile("repeatable", deadline=None, derandomize=True)
 
 HERE = Path(__file__).resolve().parent
 Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the examples of property tests: a soak tries fresh ones wherever it runs."""
+    soaks = config.option.markexpr == "soak"
+    settings.load_profile("repeatable" if "CI" in os.environ and not soaks else "untimed")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -59,12 +66,21 @@ def sample() -> Path:
     return HERE.parent / "vaults"
 
 
+@pytest.fixture(scope="session")
+def home_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home as `djinn init` makes it, with hashing as its provider; made once, then copied."""
+    root = tmp_path_factory.mktemp("template")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJINN_CONFIG_DIR", str(root / "user"))
+        home, _ = init(root / "home")
+        home.edit((("embedding", "provider"), "hashing"))
+    return home.root
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(tmp_path: Path, home_template: Path) -> Home:
     """An empty home whose vectors come from hashing: equal everywhere, made at once."""
-    made, _ = init(tmp_path / "home")
-    made.edit((("embedding", "provider"), "hashing"))
-    return made
+    return Home(Path(shutil.copytree(home_template, tmp_path / "home", symlinks=True)))
 
 
 @pytest.fixture

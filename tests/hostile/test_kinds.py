@@ -17,8 +17,8 @@ from tests.hostile.running import MEMORY, Done, called, picture, started
 SHORT = 0.005
 """Of the largest size: enough for what is not linear to take minutes."""
 
-SIZES = pytest.mark.parametrize("size", [SHORT, pytest.param(1.0, marks=pytest.mark.soak)])
-TOGETHER = pytest.mark.parametrize("size", [0.0005, pytest.param(1.0, marks=pytest.mark.soak)])
+SIZES = pytest.mark.parametrize("size", [SHORT, 1.0])
+TOGETHER = pytest.mark.parametrize("size", [0.0005, 1.0])
 """Each kind's own test has seen to what size does."""
 
 
@@ -51,6 +51,7 @@ def test_there_are_enough_kinds() -> None:
     assert len({kind.name for kind in KINDS}) == len(KINDS) >= 80
 
 
+@pytest.mark.soak
 @SIZES
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_kind(kind: Kind, size: float, place: Path) -> None:
@@ -87,6 +88,7 @@ def looked_at(home: Home) -> None:
         assert shown["path"] == memory["path"]
 
 
+@pytest.mark.soak
 @TOGETHER
 def test_all_kinds_together(size: float, place: Path) -> None:
     home, shared = made(place)

@@ -169,6 +169,7 @@ def step_by_step(site: Site, kind: Kind, stride: int) -> None:
     assert strays(site.home) == []
 
 
+@pytest.mark.soak
 def test_a_kill_before_some_steps_on_the_disk(site: Site) -> None:
     for kind in (ingest, reprocess, delete, remove, remember, revise):
         step_by_step(site, kind, 29)
