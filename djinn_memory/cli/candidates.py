@@ -123,9 +123,9 @@ def types(ctx: typer.Context) -> list[str]:
 
 def fact_sources(ctx: typer.Context) -> list[str]:
     """The sources of facts for which it is known how sure they are."""
-    from djinn_memory.memories.facts.writer import SURE
+    from djinn_memory.memories.facts.requests import CONFIDENCES
 
-    return list(SURE)
+    return list(CONFIDENCES)
 
 
 def _models(djinn: Djinn, line: CompletionLine) -> Iterable[str]:

@@ -55,11 +55,18 @@ class Operation(Struct, frozen=True):
         return attrgetter(self.name)(djinn)(request)
 
 
+_FACTS = "djinn_memory.memories.facts.verbs:Facts"
 _GAPS = "djinn_memory.memories.recall.gaps:Gaps"
 
 OPERATIONS: dict[str, Operation] = {
     operation.name: operation
     for operation in (
+        Operation("facts.set", f"{_FACTS}.set", writes=True),
+        Operation("facts.get", f"{_FACTS}.get"),
+        Operation("facts.list", f"{_FACTS}.list"),
+        Operation("facts.search", f"{_FACTS}.search"),
+        Operation("facts.forget", f"{_FACTS}.forget", writes=True, removes=True),
+        Operation("facts.verify", f"{_FACTS}.verify", writes=True),
         Operation("gaps.report", f"{_GAPS}.report", writes=True),
         Operation("gaps.list", f"{_GAPS}.list"),
         Operation("gaps.close", f"{_GAPS}.close", writes=True),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from djinn_memory.errors import UsageError
-from djinn_memory.memories.facts.writer import expired, mark
+from djinn_memory.memories.facts.writer import mark_expired, unmarked_expired
 from djinn_memory.memories.working.promotion import earned, promote
 from djinn_memory.models import Problem
 from djinn_memory.store.state import State
@@ -84,8 +84,9 @@ def _expire(
     state: State, models: ModelRegistry, dry_run: bool
 ) -> tuple[list[JobReport], list[Problem]]:
     """Facts that have expired say so."""
-    found = expired(state, state.home.vaults, datetime.now(UTC))
-    done = found if dry_run else mark(state, models, found)
+    now = datetime.now(UTC)
+    found = unmarked_expired(state, state.home.vaults, now)
+    done = found if dry_run else mark_expired(state, models, found, now)
     verb = "is to be marked" if dry_run else "is marked"
     return [
         JobReport("expire", f"{one.category}/{one.key} {verb} as expired", one.vault.name, one.path)

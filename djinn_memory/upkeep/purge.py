@@ -16,7 +16,8 @@ from djinn_memory.errors import DjinnError, NotFound, Refused, Unavailable, Usag
 from djinn_memory.indexing.indexer import cut, resolve_links
 from djinn_memory.memories.catalog.catalog import MemoryEntry, find
 from djinn_memory.memories.facts.note_format import history_of, value_of
-from djinn_memory.memories.facts.writer import FACT, SURE
+from djinn_memory.memories.facts.requests import CONFIDENCES
+from djinn_memory.memories.facts.writer import FACT
 from djinn_memory.memories.library import catalog as documents
 from djinn_memory.memories.library.catalog import head, history, original_path
 from djinn_memory.memories.writing.versions import versions
@@ -261,7 +262,7 @@ def _said(note: Note) -> Iterator[str]:
     yield from (note.title, text)
     fields = dict(note.fields)
     yield fields.get("source_context", "")
-    if (source := fields.get("source", "")) not in SURE:
+    if (source := fields.get("source", "")) not in CONFIDENCES:
         yield source
     if note.type == FACT:
         yield value_of(text)

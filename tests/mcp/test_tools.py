@@ -146,7 +146,7 @@ def test_rate_and_gaps(pair: Home) -> None:
 def test_facts(pair: Home) -> None:
     birthday = {"category": "ada", "key": "birthday"}
     then = datetime(2020, 1, 1, tzinfo=UTC)
-    Djinn(pair).facts.set("ada", "old", "v", agent="finn", expires="2020-01-02", now=then)
+    Djinn(pair, clock=lambda: then).facts.set("ada", "old", "v", agent="finn", expires="2020-01-02")
 
     async def work(client: Client) -> None:
         await call(client, "fact", action="set", **birthday, value="9 December")

@@ -121,7 +121,7 @@ def _told(djinn: Djinn, done: FactChange, json: bool) -> None:
     if json:
         from djinn_memory.cli.schemas.fact import FactSet
 
-        output.as_json(FactSet(done.action, done.fact, done.before, problems))
+        output.as_json(FactSet(done.action, done.fact, done.before, tuple(problems)))
     else:
         output.problems(problems)
         one = done.fact
@@ -216,8 +216,8 @@ def search(
     """Search facts by meaning, then by the text of category, key and value."""
     djinn = options.open_djinn(ctx)
     text = " ".join(query)
-    problems = djinn.problems
-    found = djinn.facts.search(text, agent=agent, limit=limit or 15, problems=problems)
+    hits = djinn.facts.search(text, agent=agent, limit=limit or 15)
+    found, problems = hits.facts, [*djinn.problems, *hits.problems]
     djinn.facts.mark_expired(agent=agent)
     if json:
         from djinn_memory.cli.schemas.fact import FactSearch
@@ -241,7 +241,8 @@ def forget(
     """Move a fact to its vault's `.trash/`; `djinn memory purge` removes one for good."""
     djinn = options.open_djinn(ctx)
     category, key = _name(named, key)
-    fact, place = djinn.facts.forget(key, category=category, agent=agent)
+    forgotten = djinn.facts.forget(key, category=category, agent=agent)
+    fact, place = forgotten.fact, forgotten.moved_to
     if json:
         from djinn_memory.cli.schemas.fact import FactForget
 

@@ -12,7 +12,7 @@ from djinn_memory.mcp.answers import told
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories.facts import queries
-from djinn_memory.memories.facts.verbs import Sort
+from djinn_memory.memories.facts.requests import SortKey
 from djinn_memory.models import Problem
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -62,7 +62,7 @@ class FactArguments(Struct, forbid_unknown_fields=True):
     ] = None
     contains: Annotated[Short | None, Meta(description="List only those with this text.")] = None
     sort: Annotated[
-        Sort, Meta(description="Of a list: by name, the latest first, or the surest first.")
+        SortKey, Meta(description="Of a list: by name, the latest first, or the surest first.")
     ] = "category"
     expired: Annotated[
         bool, Meta(description="List those too that have expired and hold no more.")
@@ -103,7 +103,7 @@ def fact(context: ClientContext, asked: FactArguments) -> FactAnswer:
             )
             was = f"; it was {stated.before!r}" if stated.before is not None else ""
             answer = FactAnswer([stated.fact], f"{stated.action}{was}")
-            problems = stated.problems
+            problems = [*stated.problems]
         case "get":
             answer = FactAnswer([facts.get(asked.category, _need(asked, "key"), agent=own)])
         case "list":
@@ -120,14 +120,16 @@ def fact(context: ClientContext, asked: FactArguments) -> FactAnswer:
             answer = FactAnswer(page.facts, done, page.total)
         case "search":
             query = _need(asked, "query")
-            found = facts.search(query, agent=own, limit=asked.limit, problems=problems)
-            answer = FactAnswer([one.fact for one in found])
+            hits = facts.search(query, agent=own, limit=asked.limit)
+            problems = [*hits.problems]
+            answer = FactAnswer([hit.fact for hit in hits.facts])
         case "forget":
-            gone, _ = facts.forget(_need(asked, "key"), category=asked.category, agent=own)
-            answer = FactAnswer([gone], "moved to the trash")
+            gone = facts.forget(_need(asked, "key"), category=asked.category, agent=own)
+            answer = FactAnswer([gone.fact], "moved to the trash")
         case "verify":
             stated = facts.verify(_need(asked, "key"), category=asked.category, agent=own)
-            answer, problems = FactAnswer([stated.fact], "noted that it holds"), stated.problems
+            problems = [*stated.problems]
+            answer = FactAnswer([stated.fact], "noted that it holds")
     answer.problems = list(dict.fromkeys([*djinn.problems, *problems]))
     return answer
 

@@ -1,4 +1,4 @@
-"""Reads facts: from their notes, and which of them are near a question in meaning."""
+"""Reads facts from their notes and from the index."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.facts.note_format import PastValue, history_of, value_of
-from djinn_memory.models import Problem, Vault
+from djinn_memory.models import MemoryRef, Problem, Vault
 from djinn_memory.notes.dates import iso_date, over
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.scoring import share_of
 from djinn_memory.search.legs.meaning import QuestionVector
-from djinn_memory.search.query import parse as asked
+from djinn_memory.search.query import parse as parse_query
 from djinn_memory.store.index import memories, vectors
 from djinn_memory.store.sqlite import rows
 from djinn_memory.store.state import State
@@ -30,45 +30,39 @@ NEIGHBOURS = 50
 """Nearest windows of each vault."""
 
 
-class Fact(Struct, frozen=True):
+class Fact(MemoryRef, frozen=True, kw_only=True):
     """What is known under a category and a key."""
 
-    id: str | None
-    """`mem_` and 16 characters; null for a note that has none."""
     category: str
-    """What it is about, such as a person's name."""
+    """What the fact is about, such as a person's name."""
     key: str
     """Which fact of the category."""
     value: str
     """What is known, exactly as it was set."""
     source: str | None
-    """Where it comes from: `user_explicit`, `tool_call`, `conversation` or another."""
+    """Where the value comes from: `user_explicit`, `tool_call`, `conversation` or another."""
     source_context: str | None
-    """What was said about that."""
+    """What was said about the source."""
     confidence: float | None
-    """How sure it is, from 0 to 1."""
+    """How certain the value is, from 0 to 1."""
     expires: str | None
-    """The day or time until which it holds."""
+    """The day or time until which the fact holds."""
     expired: bool
-    """Whether that is past: then no answer has it."""
+    """Whether that is past: an expired fact is in no answer unless it is asked for."""
     status: str | None
-    """`expired` once that was noticed; else what the note says."""
+    """`expired` once that was noted; else what the note says."""
     last_verified: str | None
-    """When it was said last that it holds."""
+    """When the fact was last confirmed."""
     created: str | None
-    """When it was set first."""
+    """When the fact was first set."""
     updated: str | None
-    """When it got the value that it has."""
-    vault: str
-    """The name of the vault it is in."""
-    path: str
-    """Its note, relative to the folder of the vault."""
+    """When the fact got its current value."""
     history: tuple[PastValue, ...] = ()
-    """The values before, the newest first."""
+    """Earlier values, the newest first."""
 
 
 class IndexedFact(Struct, frozen=True):
-    """A fact as the index knows it, without its value."""
+    """A fact as the index has it, without its value."""
 
     vault: Vault
     path: str
@@ -85,42 +79,44 @@ class IndexedFact(Struct, frozen=True):
         return self.vault.name, self.path
 
 
-def known(state: State, vaults: Sequence[Vault], now: datetime) -> list[IndexedFact]:
-    """The facts in these vaults, by category and key; not those that another took the place of."""
+def indexed_facts(state: State, vaults: Sequence[Vault], now: datetime) -> list[IndexedFact]:
+    """The facts in these vaults, by category and key, without those that were superseded."""
     numbered = memories.vault_ids(state.index, vaults)
     within = "note.vault_id in (select value from json_each(?)) and type = 'fact'"
-    wanted = (json.dumps(list(numbered)),)
-    fields: dict[int, dict[str, str]] = {}
+    bound = (json.dumps(list(numbered)),)
+    fields_of: dict[int, dict[str, str]] = {}
     for memory, key, value in rows(
         state.index,
         "select memory_id, key, value from field join memory on memory.id = memory_id "
         f"join note on note.id = note_id where {within} and key in "
         "('category', 'key', 'confidence', 'expires', 'status')",
-        wanted,
+        bound,
     ):
-        fields.setdefault(memory, {}).setdefault(key, value)
-    found = []
+        fields_of.setdefault(memory, {}).setdefault(key, value)
+    facts = []
     for memory, vault, path, title, updated in rows(
         state.index,
         "select memory.id, vault_id, path, title, updated from memory "
         f"join note on note.id = note_id where {within}",
-        wanted,
+        bound,
     ):
-        said = fields.get(memory, {})
-        if fold(said.get("status", "")) == "superseded":
+        fields = fields_of.get(memory, {})
+        status = fields.get("status")
+        if fold(status or "") == "superseded":
             continue
-        category, key = _named(said, title)
-        late = over(said.get("expires"), now)
-        sure = share_of(said.get("confidence", "")) or 0.0
-        status = said.get("status")
-        found.append(
-            IndexedFact(numbered[vault], path, category, key, updated or "", sure, late, status)
+        category, key = _name(fields, title)
+        expired = over(fields.get("expires"), now)
+        confidence = share_of(fields.get("confidence", "")) or 0.0
+        facts.append(
+            IndexedFact(
+                numbered[vault], path, category, key, updated or "", confidence, expired, status
+            )
         )
-    return sorted(found, key=lambda one: (fold(one.category), fold(one.key), one.place))
+    return sorted(facts, key=lambda fact: (fold(fact.category), fold(fact.key), fact.place))
 
 
 def texts(state: State) -> dict[tuple[str, str], str]:
-    """By UUID of the vault and path: what the index has of the text of each fact."""
+    """The indexed text of each fact, by UUID of its vault and path."""
     return {
         (vault, path): text
         for vault, path, text in rows(
@@ -132,11 +128,11 @@ def texts(state: State) -> dict[tuple[str, str], str]:
     }
 
 
-def read(vault: Vault, path: str, now: datetime) -> Fact:
-    """The fact that a note is; by its title where it does not say category and key."""
+def read_fact(vault: Vault, path: str, now: datetime) -> Fact:
+    """Read a fact from its note; a note without category and key is named by its title."""
     note = parse(path, disk.read(vault, path), vault.dialect)
     fields: dict[str, str] = dict(reversed(note.fields))
-    category, key = _named(fields, note.title)
+    category, key = _name(fields, note.title)
     body = note.text[note.body :]
     return Fact(
         id=note.id,
@@ -158,7 +154,7 @@ def read(vault: Vault, path: str, now: datetime) -> Fact:
     )
 
 
-def by_meaning(
+def facts_by_meaning(
     state: State,
     models: ModelRegistry,
     query: str,
@@ -168,9 +164,9 @@ def by_meaning(
     """Vault and path of the facts near a question, with their cosines, the nearest first.
 
     The cosines are on the scale of the packaged model; `thresholds.fact` says what is near. What
-    keeps the model from answering is added to `problems`. Filters alone have no meaning.
+    keeps the model from answering is added to `problems`. A query of filters has no meaning.
     """
-    question = asked(query)
+    question = parse_query(query)
     if not question.asks:
         return []
     space = vectors.serving(state.index)
@@ -197,27 +193,27 @@ def by_meaning(
             restrict=("memory.type = 'fact' and ordinal = 0", ()),
         )
     ]  # fmt: skip
-    held = vectors.of_windows(state.index, space, near)
+    vectors_of = vectors.of_windows(state.index, space, near)
     settings = state.home.config.thresholds
-    least = settings.models.get(space.identity, settings).fact
+    threshold = settings.models.get(space.identity, settings).fact
     best: dict[tuple[str, str], float] = {}
     for window, vault, path in rows(
         state.index,
         "select window.id, vault_id, path from window join chunk on chunk.id = chunk_id "
         "join memory on memory.id = memory_id join note on note.id = note_id "
         "where window.id in (select value from json_each(?))",
-        (json.dumps(list(held)),),
+        (json.dumps(list(vectors_of)),),
     ):
-        cosine = float(np.frombuffer(held[window], "<f4") @ np.asarray(vector, "<f4"))
+        cosine = float(np.frombuffer(vectors_of[window], "<f4") @ np.asarray(vector, "<f4"))
         score = round(space.calibration.scale * cosine + space.calibration.shift, 4)
         place = (numbered[vault].name, path)
-        if score >= least:
+        if score >= threshold:
             best[place] = max(score, best.get(place, score))
-    return sorted(best.items(), key=lambda one: (-one[1], one[0]))
+    return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def _named(fields: Mapping[str, str], title: str) -> tuple[str, str]:
-    """Category and key as the front matter has them, else as the title."""
+def _name(fields: Mapping[str, str], title: str) -> tuple[str, str]:
+    """Category and key: from the front matter, else from the title."""
     before, slash, after = title.partition("/")
     category = fields.get("category") or (before if slash else "")
     return category, fields.get("key") or (after if slash else title)

@@ -1,327 +1,326 @@
-"""Facts: a value under a category and a key, one note each, with the values before in it."""
+"""Facts: a value under a category and a key, each in a note that also keeps earlier values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import Literal, get_args
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, NotFound, UsageError
 from djinn_memory.indexing.refresh import remove_notes
-from djinn_memory.memories.facts.queries import Fact, IndexedFact, by_meaning, known, read, texts
-from djinn_memory.memories.facts.writer import FACT, Action, change, create, expired, mark, verified
+from djinn_memory.memories.facts.queries import (
+    Fact,
+    IndexedFact,
+    facts_by_meaning,
+    indexed_facts,
+    read_fact,
+    texts,
+)
+from djinn_memory.memories.facts.requests import (
+    ForgetFact,
+    GetFact,
+    ListFacts,
+    SearchFacts,
+    SetFact,
+    SortKey,
+    SortOrder,
+    VerifyFact,
+)
+from djinn_memory.memories.facts.writer import (
+    FACT,
+    Action,
+    change,
+    create,
+    mark_expired,
+    unmarked_expired,
+    verified,
+)
 from djinn_memory.memories.writing.arguments import between, day, one_of
 from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
-from djinn_memory.models import Filters, Problem
+from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.note import MAX_TITLE
 from djinn_memory.notes.slugs import fold, slug
 from djinn_memory.notes.type_folders import folder
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.runtime import Namespace
+from djinn_memory.runtime import Namespace, operation
 from djinn_memory.secrets import guard
-from djinn_memory.store.recovery import recovers
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-PAGE = 50
-
-Sort = Literal["category", "key", "updated", "confidence"]
-Order = Literal["asc", "desc"]
 
 
 class FactChange(Struct, frozen=True):
-    """What became of a fact that was set."""
+    """What setting or verifying a fact did."""
 
     action: Action
-    """`verified` where it was known already: then only that was noted."""
+    """`verified` when the fact already had the value: then only that was noted."""
     fact: Fact
-    """As it is now."""
+    """The fact as it is now."""
     before: str | None = None
     """The value that it had until now, which its history keeps; null if there was none."""
-    problems: list[Problem] = field(default_factory=list)
-    """What keeps it from being found at once."""
+    problems: tuple[Problem, ...] = ()
+    """What keeps the fact from being searchable at once."""
 
 
 class FactPage(Struct, frozen=True):
     """A page of a list of facts."""
 
     facts: tuple[Fact, ...]
-    """In the order that was asked for."""
+    """In the requested order."""
     total: int
-    """How many there are on all pages."""
+    """How many facts there are on all pages."""
     page: int
-    """Which page it is, from 1."""
+    """The number of this page, from 1."""
     pages: int
-    """How many there are."""
+    """How many pages there are."""
 
 
 class FactHit(Struct, frozen=True):
     """A fact that a search found."""
 
     fact: Fact
-    """It."""
+    """The fact."""
     how: Literal["meaning", "text"]
     """Whether its meaning is near, or the words stand in it."""
     score: float | None
-    """The cosine, on the scale of the packaged model; null for what was found by its words."""
+    """The cosine, on the scale of the packaged model; null for a fact found by its words."""
 
 
-Listed: TypeAlias = list[IndexedFact]
-Problems: TypeAlias = list[Problem]
+class FactHits(Struct, frozen=True):
+    """The facts that a search found."""
+
+    query: str
+    """The query as it was given."""
+    facts: tuple[FactHit, ...]
+    """The nearest in meaning first, then those in which the words stand."""
+    problems: tuple[Problem, ...] = ()
+    """What kept meaning from being searched."""
+
+
+class ForgottenFact(Struct, frozen=True):
+    """A fact that was moved to the trash."""
+
+    fact: Fact
+    """The fact as it was."""
+    moved_to: Path
+    """Where its note is now."""
 
 
 class Facts(Namespace):
     """The facts of a home."""
 
-    @recovers
-    def set(
-        self,
-        category: str,
-        key: str,
-        value: str,
-        *,
-        agent: str | None = None,
-        shared: bool = False,
-        source: str | None = None,
-        confidence: float | None = None,
-        expires: str | None = None,
-        context: str | None = None,
-        allow_secret: bool = False,
-        now: datetime | None = None,
-    ) -> FactChange:
-        """Set a fact in the vault of `agent`, or the `shared` one; its value before is kept.
+    @operation(SetFact)
+    def set(self, request: SetFact) -> FactChange:
+        """Set a fact in the vault of an agent, or in the shared one; earlier values are kept.
 
-        The value it has already is a matching statement: `last_verified` is noted, and what else
-        is given, but for a source that is less sure than the one it has. `Refused` for what looks
-        like a secret.
+        Setting the current value again confirms it: `last_verified` is updated, and so are the
+        other fields given, except for a source that is less certain than the current one.
+        Raises `Refused` for what looks like a secret.
         """
-        now = now or datetime.now(UTC)
-        home = self._state.home
-        category, key = _name("category", category), _name("key", key)
-        if not value.strip():
+        home, now = self._state.home, self.runtime.now()
+        category, key = _name("category", request.category), _name("key", request.key)
+        if not request.value.strip():
             raise UsageError(f"no value; `djinn fact forget {category}/{key}` removes a fact")
-        between("--confidence", confidence, 0, 1)
-        until = day("--expires", expires, now)
-        # The key says what the value is: `password` and `hunter2` stand apart in the note.
-        told = f"{category} {key}: {value}\n{context or ''}"
-        guard(told, what="the fact", settings=home.config.secrets, allow=allow_secret)
-        vault = home.shared if shared else home.personal(home.agent(agent))
-        self._scope(agent, Filters(vaults=(vault.name,)))
+        between("--confidence", request.confidence, 0, 1)
+        # The key says what the value is: in the note, `password` and `hunter2` stand apart.
+        text = f"{category} {key}: {request.value}\n{request.context or ''}"
+        guard(text, what="the fact", settings=home.config.secrets, allow=request.allow_secret)
+        vault = home.shared if request.shared else home.personal(home.agent(request.agent))
+        context = request.context and " ".join(request.context.split())
         given = {
-            "source": writable(source) if source else None,
-            "source_context": writable(" ".join(context.split())) if context else None,
-            "confidence": confidence,
-            "expires": until,
+            "source": writable(request.source) if request.source else None,
+            "source_context": writable(context) if context else None,
+            "confidence": request.confidence,
+            "expires": day("--expires", request.expires, now),
         }
-        with writing(self._state, self._models, vault, now=now, allow_secret=allow_secret) as pen:
-            there = self._there(pen, category, key)
+        self.runtime.fresh_scope(request.agent)
+        with self._writing(vault, allow_secret=request.allow_secret) as writer:
             action: Action
-            if there:
-                action, path, before = change(pen, there, value, given)
+            before = None
+            if path := self._path_of(writer, category, key):
+                action, before = change(writer, path, request.value, given)
             else:
-                action, path, before = "created", create(pen, category, key, value, given), None
-            # While nobody else can set it.
-            fact = read(vault, path, now)
-        return FactChange(action, fact, before, pen.problems)
+                action, path = "created", create(writer, category, key, request.value, given)
+            # Read before the vault is released, while nobody else can set the fact.
+            fact = read_fact(vault, path, now)
+        return FactChange(action, fact, before, tuple(writer.problems))
 
-    @recovers
-    def get(
-        self,
-        category: str | None,
-        key: str,
-        *,
-        agent: str | None = None,
-        expired: bool = False,
-        now: datetime | None = None,
-    ) -> Fact:
-        """The fact of that key; `UsageError` where several categories have it.
+    @operation(GetFact)
+    def get(self, request: GetFact) -> Fact:
+        """Get a fact; the agent's own comes before a shared one.
 
-        The agent's own comes before a shared one.
+        Raises `UsageError` when several categories have the key.
         """
-        return self._find(category, key, agent, now or datetime.now(UTC), expired)
+        return self._find(request.category, request.key, request.agent, expired=request.expired)
 
-    @recovers
-    def list(
-        self,
-        *,
-        agent: str | None = None,
-        category: str | None = None,
-        search: str | None = None,
-        sort: Sort = "category",
-        order: Order | None = None,
-        limit: int = PAGE,
-        page: int = 1,
-        expired: bool = False,
-        now: datetime | None = None,
-    ) -> FactPage:
-        """A page of the facts that `agent` sees, those with `search` in category, key or value."""
-        one_of("--sort", sort, get_args(Sort))
-        if order is not None:
-            one_of("--order", order, get_args(Order))
-        between("--limit", limit, 1)
-        between("--page", page, 1)
-        now = now or datetime.now(UTC)
-        found = self._known(agent, now, expired)
-        if category is not None:
-            found = [one for one in found if fold(one.category) == fold(category.strip())]
-        if search:
-            found = [one for one, _ in self._holding(found, search, now)]
-        descending = order == "desc" or (order is None and sort in ("updated", "confidence"))
-        if sort == "key":
-            found.sort(key=lambda one: fold(one.key), reverse=descending)
-        elif sort == "updated":
-            found.sort(key=lambda one: one.updated, reverse=descending)
-        elif sort == "confidence":
-            found.sort(key=lambda one: one.confidence, reverse=descending)
-        elif descending:
-            found.sort(key=lambda one: fold(one.category), reverse=True)
-        pages = max(1, -(-len(found) // limit))
-        shown = found[(page - 1) * limit : page * limit]
-        facts = (self._read(one, now) for one in shown)
-        return FactPage(tuple(one for one in facts if one), len(found), page, pages)
+    @operation(ListFacts)
+    def list(self, request: ListFacts) -> FactPage:
+        """List a page of the facts that an agent sees."""
+        one_of("--sort", request.sort, get_args(SortKey))
+        if request.order is not None:
+            one_of("--order", request.order, get_args(SortOrder))
+        between("--limit", request.limit, 1)
+        between("--page", request.page, 1)
+        facts = self._indexed(request.agent, request.expired)
+        if request.category is not None:
+            facts = _of_category(facts, request.category)
+        if request.search:
+            facts = [fact for fact, _ in self._containing(facts, request.search)]
+        facts = _in_order(facts, request.sort, request.order)
+        pages = max(1, -(-len(facts) // request.limit))
+        shown = facts[(request.page - 1) * request.limit : request.page * request.limit]
+        read = tuple(filter(None, map(self._read, shown)))
+        return FactPage(read, len(facts), request.page, pages)
 
-    @recovers
-    def search(
-        self,
-        query: str,
-        *,
-        agent: str | None = None,
-        limit: int = 15,
-        now: datetime | None = None,
-        problems: Problems | None = None,
-    ) -> Sequence[FactHit]:
-        """Facts near in meaning, the nearest first, then those in which the words stand.
-
-        What keeps meaning from being asked is added to `problems`.
-        """
-        if not query.strip():
+    @operation(SearchFacts)
+    def search(self, request: SearchFacts) -> FactHits:
+        """Search facts: the nearest in meaning first, then those in which the words stand."""
+        if not request.query.strip():
             raise UsageError('nothing to search for; try `djinn fact search "where she lives"`')
-        between("--limit", limit, 1)
-        now = now or datetime.now(UTC)
-        facts = self._known(agent, now, expired=False)
-        at = {one.place: one for one in facts}
-        vaults = self._state.home.scope(self._state.home.agent(agent))
-        told: Problems = [] if problems is None else problems
-        near = by_meaning(self._state, self._models, query, vaults, told)
-        scores = {place: score for place, score in near if place in at}
-        found = [
+        between("--limit", request.limit, 1)
+        vaults = self.runtime.fresh_scope(request.agent)
+        facts = [fact for fact in self._of_vaults(vaults) if not fact.expired]
+        by_place = {fact.place: fact for fact in facts}
+        problems: list[Problem] = []
+        near = facts_by_meaning(self._state, self._models, request.query, vaults, problems)
+        scores = {place: score for place, score in near if place in by_place}
+        hits = [
             FactHit(fact, "meaning", score)
-            for place, score in list(scores.items())[:limit]
-            if (fact := self._read(at[place], now))
+            for place, score in [*scores.items()][: request.limit]
+            if (fact := self._read(by_place[place]))
         ]
-        rest = [one for one in facts if one.place not in scores]
-        if len(found) < limit:
-            found += [FactHit(fact, "text", None) for _, fact in self._holding(rest, query, now)]
-        return found[:limit]
+        if len(hits) < request.limit:
+            rest = [fact for fact in facts if fact.place not in scores]
+            by_text = self._containing(rest, request.query)
+            hits += [FactHit(fact, "text", None) for _, fact in by_text]
+        return FactHits(request.query, tuple(hits[: request.limit]), tuple(problems))
 
-    @recovers
-    def forget(
-        self, key: str, *, category: str | None = None, agent: str | None = None
-    ) -> tuple[Fact, Path]:
-        """Move a fact to its vault's trash, history and all; returns where it lies now."""
-        fact = self._find(category, key, agent, datetime.now(UTC), expired=True)
+    @operation(ForgetFact)
+    def forget(self, request: ForgetFact) -> ForgottenFact:
+        """Move a fact to the trash of its vault, history included."""
+        fact = self._find(request.category, request.key, request.agent, expired=True)
         [vault] = self._state.home.named((fact.vault,))
         with self._state.vault_lock(vault):
             place = disk.trash(vault, fact.path)
         remove_notes(self._state, vault, [fact.path])
-        return fact, place
+        return ForgottenFact(fact, place)
 
-    @recovers
-    def verify(
-        self,
-        key: str,
-        *,
-        category: str | None = None,
-        agent: str | None = None,
-        now: datetime | None = None,
-    ) -> FactChange:
+    @operation(VerifyFact)
+    def verify(self, request: VerifyFact) -> FactChange:
         """Note that a fact still holds."""
-        now = now or datetime.now(UTC)
-        fact = self._find(category, key, agent, now, expired=True)
+        fact = self._find(request.category, request.key, request.agent, expired=True)
         [vault] = self._state.home.named((fact.vault,))
-        with writing(self._state, self._models, vault, now=now) as pen:
-            pen.rewrite(fact.path, lambda data: verified(data, pen.now, {}, revive=fact.expired))
-        return FactChange("verified", read(vault, fact.path, now), None, pen.problems)
+        with self._writing(vault) as writer:
+            writer.rewrite(
+                fact.path, lambda data: verified(data, writer.now, {}, revive=fact.expired)
+            )
+        fact = read_fact(vault, fact.path, writer.now)
+        return FactChange("verified", fact, None, tuple(writer.problems))
 
-    def mark_expired(self, *, agent: str | None = None, now: datetime | None = None) -> int:
-        """Say `status: expired` in the facts that have, where they can be written; how many."""
-        now = now or datetime.now(UTC)
-        late = expired(self._state, self._scope(agent, Filters()), now)
-        return len(mark(self._state, self._models, late))
+    def mark_expired(self, agent: str | None = None) -> int:
+        """Write `status: expired` into the facts that have expired; returns how many were marked.
 
-    def _known(self, agent: str | None, now: datetime, expired: bool) -> Listed:
-        found = known(self._state, self._scope(agent, Filters()), now)
-        return [one for one in found if expired or not one.expired]
+        Facts in vaults that djinn does not write to stay as they are.
+        """
+        vaults = self.runtime.fresh_scope(agent)
+        late = unmarked_expired(self._state, vaults, self.runtime.now())
+        return len(mark_expired(self._state, self._models, late, self.runtime.now()))
 
-    def _read(self, one: IndexedFact, now: datetime) -> Fact | None:
-        """What a fact's note says now; None for one that was deleted or broken meanwhile."""
+    def _writing(
+        self, vault: Vault, *, allow_secret: bool = False
+    ) -> AbstractContextManager[VaultWriter]:
+        now = self.runtime.now()
+        return writing(self._state, self._models, vault, now=now, allow_secret=allow_secret)
+
+    def _of_vaults(self, vaults: Sequence[Vault]) -> Sequence[IndexedFact]:
+        return indexed_facts(self._state, vaults, self.runtime.now())
+
+    def _indexed(self, agent: str | None, expired: bool) -> Sequence[IndexedFact]:
+        facts = self._of_vaults(self.runtime.fresh_scope(agent))
+        return [fact for fact in facts if expired or not fact.expired]
+
+    def _read(self, fact: IndexedFact) -> Fact | None:
+        """The fact as its note is now; None when the note was deleted or broken meanwhile."""
         with suppress(OSError, DjinnError):
-            return read(one.vault, one.path, now)
+            return read_fact(fact.vault, fact.path, self.runtime.now())
         return None
 
-    def _holding(
-        self, facts: Listed, text: str, now: datetime
+    def _containing(
+        self, facts: Sequence[IndexedFact], text: str
     ) -> Iterator[tuple[IndexedFact, Fact]]:
-        """The facts in whose category, key or value a text stands."""
-        wanted = _flat(text)
-        held = texts(self._state)
-        for one in facts:
-            said = f"{one.category}/{one.key}"
-            if wanted in _flat(said) or wanted in _flat(held.get((one.vault.id, one.path), "")):
-                fact = self._read(one, now)
-                if fact and any(wanted in _flat(it) for it in (said, one.key, fact.value)):
-                    yield one, fact
+        """The facts that have a text in category, key or value."""
+        needle = _flat(text)
+        indexed = texts(self._state)
+        for entry in facts:
+            name = f"{entry.category}/{entry.key}"
+            value = indexed.get((entry.vault.id, entry.path), "")
+            if needle not in _flat(name) and needle not in _flat(value):
+                continue
+            fact = self._read(entry)
+            if fact and any(needle in _flat(part) for part in (name, entry.key, fact.value)):
+                yield entry, fact
 
-    def _find(
-        self, category: str | None, key: str, agent: str | None, now: datetime, expired: bool
-    ) -> Fact:
-        facts = self._known(agent, now, expired)
-        found = [one for one in facts if fold(one.key) == fold(key.strip())]
-        if not found and category is None and "/" in key:
+    def _find(self, category: str | None, key: str, agent: str | None, *, expired: bool) -> Fact:
+        facts = self._indexed(agent, expired)
+        matches = [fact for fact in facts if fold(fact.key) == fold(key.strip())]
+        if not matches and category is None and "/" in key:
             category, _, key = key.partition("/")
-            found = [one for one in facts if fold(one.key) == fold(key.strip())]
+            matches = [fact for fact in facts if fold(fact.key) == fold(key.strip())]
         if category is not None:
-            found = [one for one in found if fold(one.category) == fold(category.strip())]
-        categories = {fold(one.category): one.category for one in found}
+            matches = _of_category(matches, category)
+        categories = {fold(fact.category): fact.category for fact in matches}
         if len(categories) > 1:
             raise UsageError(f"{key!r} is in {', '.join(categories.values())}; name the category")
         own = self._state.home.agent(agent)
-        found.sort(key=lambda one: one.vault.name != own)
-        fact = self._read(found[0], now) if found else None
-        if fact is None:
-            named = f"{category}/{key}" if category else key
-            raise NotFound(f"no fact {named!r}; `djinn fact list` shows those there are")
-        return fact
+        matches.sort(key=lambda fact: fact.vault.name != own)
+        if matches and (fact := self._read(matches[0])):
+            return fact
+        name = f"{category}/{key}" if category else key
+        raise NotFound(f"no fact {name!r}; `djinn fact list` shows those there are")
 
-    def _there(self, pen: VaultWriter, category: str, key: str) -> str | None:
-        """The path of the fact in the pen's vault."""
-        wanted = fold(category), fold(key)
-        for one in known(self._state, [pen.vault], pen.now):
-            if (fold(one.category), fold(one.key)) == wanted:
-                return one.path
-        # Written by another process just now, and not read yet.
+    def _path_of(self, writer: VaultWriter, category: str, key: str) -> str | None:
+        """The path of a fact in the vault of the writer; None when there is none yet."""
+        name = fold(category), fold(key)
+        for entry in self._of_vaults([writer.vault]):
+            if (fold(entry.category), fold(entry.key)) == name:
+                return entry.path
+        # Another process may have written it just now, so that it is not indexed yet.
         path = f"{folder(FACT)}/{slug(f'{category}/{key}')}.md"
         with suppress(OSError, DjinnError):
-            fact = read(pen.vault, path, pen.now)
-            if (fold(fact.category), fold(fact.key)) == wanted:
+            fact = read_fact(writer.vault, path, writer.now)
+            if (fold(fact.category), fold(fact.key)) == name:
                 return path
         return None
+
+
+def _of_category(facts: Sequence[IndexedFact], category: str) -> list[IndexedFact]:
+    return [fact for fact in facts if fold(fact.category) == fold(category.strip())]
+
+
+def _in_order(
+    facts: Sequence[IndexedFact], by: SortKey, order: SortOrder | None
+) -> Sequence[IndexedFact]:
+    """Sort facts that come by category and key; equals stay in that order."""
+
+    def key(fact: IndexedFact) -> str | float:
+        value: str | float = getattr(fact, by)
+        return fold(value) if by in ("category", "key") and isinstance(value, str) else value
+
+    descending = order == "desc" or (order is None and by in ("updated", "confidence"))
+    return sorted(facts, key=key, reverse=descending)
 
 
 def _flat(text: str) -> str:
     return fold(" ".join(text.split()))
 
 
-def _name(what: str, text: str) -> str:
+def _name(field: str, text: str) -> str:
     name = " ".join(writable(text).split())
     if not name or not any(map(str.isalnum, name)):
-        raise UsageError(f"a fact needs a {what} of at least a letter, such as person or city")
+        raise UsageError(f"a fact needs a {field} of at least a letter, such as person or city")
     if len(name) > MAX_TITLE // 3:
-        raise UsageError(f"the {what} has {len(name)} characters; {MAX_TITLE // 3} at most, please")
+        raise UsageError(
+            f"the {field} has {len(name)} characters; {MAX_TITLE // 3} at most, please"
+        )
     return name

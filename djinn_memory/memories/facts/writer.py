@@ -1,4 +1,4 @@
-"""Writes the notes of facts, and no byte of them that it need not."""
+"""Writes the notes of facts, and changes no byte of them needlessly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.home import is_own
 from djinn_memory.memories.facts.note_format import PastValue, value_of, with_value, written
-from djinn_memory.memories.facts.queries import Fact, IndexedFact, known, read
+from djinn_memory.memories.facts.queries import Fact, IndexedFact, indexed_facts, read_fact
+from djinn_memory.memories.facts.requests import CONFIDENCES, DEFAULT_SOURCE
 from djinn_memory.memories.writing.vault_writer import Draft, VaultWriter, writing
 from djinn_memory.models import Vault
 from djinn_memory.notes import frontmatter
@@ -23,96 +24,93 @@ if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
 
 FACT = "fact"
-SURE = {
-    "tool_call": 0.95,
-    "auto_discovery": 0.95,
-    "user_explicit": 0.90,
-    "conversation": 0.70,
-    "web": 0.50,
-    "guess": 0.30,
-}
-"""How sure a fact is by where it comes from, where nobody says."""
 
-UNSURE = 0.70
-"""The same for sources that are not listed."""
-
-SAID = "user_explicit"
-"""Where a fact comes from if nobody says."""
+DEFAULT_CONFIDENCE = 0.70
+"""How certain a fact from a source is that `CONFIDENCES` does not list."""
 
 Action = Literal["created", "changed", "verified"]
-Given: TypeAlias = Mapping[str, object]
-"""What is said of a fact beside its value: source, source_context, confidence, expires."""
+Fields: TypeAlias = Mapping[str, object]
+"""Front matter of a fact; as parameters: source, source_context, confidence and expires."""
 
 
-def create(pen: VaultWriter, category: str, key: str, value: str, given: Given) -> str:
-    fields = {"category": category, "key": key, **_sourced(given), "last_verified": moment(pen.now)}
-    return pen.create(Draft(FACT, f"{category}/{key}", written(value), fields))[1]
-
-
-def change(pen: VaultWriter, path: str, value: str, given: Given) -> tuple[Action, str, str | None]:
-    """Give a fact another value, or note that it has that one."""
-    data = disk.read(pen.vault, path)
-    note = parse(path, data, pen.vault.dialect)
-    fact = read(pen.vault, path, pen.now)
-    if value_of(note.text[note.body :]) == value:
-        said = {name: one for name, one in _stronger(given, fact).items() if one is not None}
-        revive = fact.expired
-        pen.rewrite(path, lambda data: verified(data, pen.now, said, revive=revive))
-        return "verified", path, None
+def create(writer: VaultWriter, category: str, key: str, value: str, given: Fields) -> str:
+    """Write the note of a new fact; returns its path."""
     fields = {
-        **_sourced(given),
-        "last_verified": moment(pen.now),
-        "updated": moment(pen.now),
+        "category": category,
+        "key": key,
+        **_with_source(given),
+        "last_verified": moment(writer.now),
+    }
+    return writer.create(Draft(FACT, f"{category}/{key}", written(value), fields))[1]
+
+
+def change(writer: VaultWriter, path: str, value: str, given: Fields) -> tuple[Action, str | None]:
+    """Give a fact a new value, or note that it has that value; returns the value before."""
+    data = disk.read(writer.vault, path)
+    note = parse(path, data, writer.vault.dialect)
+    fact = read_fact(writer.vault, path, writer.now)
+    now = moment(writer.now)
+    if value_of(note.text[note.body :]) == value:
+        stronger = {key: new for key, new in _stronger(given, fact).items() if new is not None}
+        writer.rewrite(path, lambda data: verified(data, writer.now, stronger, revive=fact.expired))
+        return "verified", None
+    fields = {
+        **_with_source(given),
+        "last_verified": now,
+        "updated": now,
         "status": None if fact.status == "expired" else fact.status,
     }
-    past = PastValue(moment(pen.now), fact.source, fact.confidence, fact.value)
-
-    pen.rewrite(path, lambda data: _with(with_value(data, value, past), fields))
-    return "changed", path, fact.value
-
-
-def _sourced(given: Given) -> Given:
-    """`given` with a source, and with how sure it is by that where nobody says."""
-    source, sure = str(given["source"] or SAID), given["confidence"]
-    sure = SURE.get(source, UNSURE) if sure is None else sure
-    return {**given, "source": source, "confidence": sure}
+    past = PastValue(now, fact.source, fact.confidence, fact.value)
+    writer.rewrite(path, lambda data: _edited(with_value(data, value, past), fields))
+    return "changed", fact.value
 
 
-def _stronger(given: Given, fact: Fact) -> Given:
-    """What counts of `given` where it says what `fact` does: a weaker source takes nothing away."""
+def _with_source(given: Fields) -> Fields:
+    """`given` with a source, and with the confidence of that source unless one is given."""
+    source, confidence = str(given["source"] or DEFAULT_SOURCE), given["confidence"]
+    if confidence is None:
+        confidence = CONFIDENCES.get(source, DEFAULT_CONFIDENCE)
+    return {**given, "source": source, "confidence": confidence}
+
+
+def _stronger(given: Fields, fact: Fact) -> Fields:
+    """The fields that count when a fact is confirmed: a weaker source takes nothing away."""
     if given["source"] is None:
         return given
-    by_source = SURE.get(str(given["source"]), UNSURE)
+    by_source = CONFIDENCES.get(str(given["source"]), DEFAULT_CONFIDENCE)
     weaker = given["confidence"] is None and by_source < (fact.confidence or 0)
-    return {"expires": given["expires"]} if weaker else _sourced(given)
+    return {"expires": given["expires"]} if weaker else _with_source(given)
 
 
-def verified(data: bytes, now: datetime, said: Given, *, revive: bool) -> bytes:
+def verified(data: bytes, now: datetime, fields: Fields, *, revive: bool) -> bytes:
+    """The bytes of a fact that was confirmed; with `revive` it no longer expires."""
     if revive:
-        # Who says it again says that it holds on.
-        data = _with(data, {"expires": None, "status": None})
-    return _with(data, {**said, "last_verified": moment(now)})
+        data = _edited(data, {"expires": None, "status": None})
+    return _edited(data, {**fields, "last_verified": moment(now)})
 
 
-def expired(state: State, vaults: Sequence[Vault], now: datetime) -> list[IndexedFact]:
-    """The facts that have expired and do not say so, in vaults that djinn writes to."""
-    found = known(state, [one for one in vaults if is_own(one) and not one.read_only], now)
-    return [one for one in found if one.expired and one.status != "expired"]
+def unmarked_expired(state: State, vaults: Sequence[Vault], now: datetime) -> list[IndexedFact]:
+    """The expired facts whose notes do not say so, in vaults that djinn writes to."""
+    writable = [vault for vault in vaults if is_own(vault) and not vault.read_only]
+    facts = indexed_facts(state, writable, now)
+    return [fact for fact in facts if fact.expired and fact.status != "expired"]
 
 
-def mark(state: State, models: ModelRegistry, late: Sequence[IndexedFact]) -> list[IndexedFact]:
-    """Let facts say that they have expired; returns those that could be written."""
-    done: list[IndexedFact] = []
-    for vault in dict.fromkeys(one.vault for one in late):
-        with suppress(DjinnError, OSError), writing(state, models, vault) as pen:
-            for one in late:
-                if one.vault == vault:
-                    pen.rewrite(one.path, lambda data: _with(data, {"status": "expired"}))
-                    done.append(one)
-    return done
+def mark_expired(
+    state: State, models: ModelRegistry, facts: Sequence[IndexedFact], now: datetime
+) -> list[IndexedFact]:
+    """Write `status: expired` into the notes of facts; returns those that could be written."""
+    marked: list[IndexedFact] = []
+    for vault in dict.fromkeys(fact.vault for fact in facts):
+        with suppress(DjinnError, OSError), writing(state, models, vault, now=now) as writer:
+            for fact in facts:
+                if fact.vault == vault:
+                    writer.rewrite(fact.path, lambda data: _edited(data, {"status": "expired"}))
+                    marked.append(fact)
+    return marked
 
 
-def _with(data: bytes, fields: Given) -> bytes:
+def _edited(data: bytes, fields: Fields) -> bytes:
     for key, value in fields.items():
         if value is None:
             data = frontmatter.remove(data, (key,))

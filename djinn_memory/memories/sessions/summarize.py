@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.memories.facts.queries import IndexedFact, read
+from djinn_memory.memories.facts.queries import IndexedFact, read_fact
 from djinn_memory.memories.sessions.standing import MemoryExcerpt, StandingMemories
 from djinn_memory.notes.slugs import fold
 from djinn_memory.system.plural import count
@@ -77,7 +77,7 @@ def _part(head: str, lines: Iterable[str]) -> str:
 
 def _fact(one: IndexedFact, now: datetime) -> str | None:
     with suppress(OSError, DjinnError):
-        fact = read(one.vault, one.path, now)
+        fact = read_fact(one.vault, one.path, now)
         doubt = " (unsure)" if fact.confidence is not None and fact.confidence < UNSURE else ""
         return f"{fact.key}: {_short(fact.value)}{doubt}"
     return None

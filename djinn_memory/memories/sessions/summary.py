@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, NotFound, Refused, UsageError
-from djinn_memory.memories.facts.queries import known
+from djinn_memory.memories.facts.queries import indexed_facts
 from djinn_memory.memories.sessions.standing import MemoryExcerpt, StandingMemories
 from djinn_memory.memories.sessions.summarize import summarize_by_model, told
 from djinn_memory.memories.writing.drafts import NewMemory
@@ -104,7 +104,7 @@ class Summaries(Namespace):
                 "in its place (it is kept), or change it with `djinn summary set`"
             )
         vaults = self._state.home.scope(chosen)
-        facts = [one for one in known(self._state, vaults, now) if not one.expired]
+        facts = [one for one in indexed_facts(self._state, vaults, now) if not one.expired]
         text = mask(told(facts, StandingMemories(self._state, chosen, now), now))
         if not text:
             raise NotFound("nothing to build a summary from; `djinn fact set` and `remember` first")

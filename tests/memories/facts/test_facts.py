@@ -24,6 +24,25 @@ def later(days: float) -> datetime:
     return NOW + timedelta(days=days)
 
 
+class Clock:
+    """A clock that a test sets; it shows the real time until then."""
+
+    time: datetime | None = None
+
+    def __call__(self) -> datetime:
+        return self.time or datetime.now(UTC)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def djinn(home: Home, clock: Clock) -> Djinn:
+    return Djinn(home, clock=clock)
+
+
 SAID = VALUE.filter(lambda text: bool(text.strip()))
 
 
@@ -31,20 +50,22 @@ SAID = VALUE.filter(lambda text: bool(text.strip()))
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_get_returns_what_set_wrote(djinn: Djinn, old: str, new: str) -> None:
-    djinn.facts.set("anna", "city", old, allow_secret=True, now=NOW)
-    assert djinn.facts.get("anna", "city", now=NOW).value == old
-    done = djinn.facts.set("anna", "city", new, allow_secret=True, now=NOW)
-    fact = djinn.facts.get("anna", "city", now=NOW)
+def test_get_returns_what_set_wrote(djinn: Djinn, clock: Clock, old: str, new: str) -> None:
+    clock.time = NOW
+    djinn.facts.set("anna", "city", old, allow_secret=True)
+    assert djinn.facts.get("anna", "city").value == old
+    done = djinn.facts.set("anna", "city", new, allow_secret=True)
+    fact = djinn.facts.get("anna", "city")
     assert fact == done.fact and fact.value == new
     assert (done.action, done.before) == (("changed", old) if new != old else ("verified", None))
     if new != old:
         assert fact.history[0].value == old
-    assert djinn.facts.list(now=NOW).total == 1
+    assert djinn.facts.list().total == 1
 
 
-def test_setting_again_keeps_all_else(home: Home, djinn: Djinn) -> None:
-    made = djinn.facts.set("Anna", "City", "Warsaw", context="She said so.", now=NOW).fact
+def test_setting_again_keeps_all_else(home: Home, djinn: Djinn, clock: Clock) -> None:
+    clock.time = NOW
+    made = djinn.facts.set("Anna", "City", "Warsaw", context="She said so.").fact
     assert (made.confidence, made.source, made.created) == (
         0.9, "user_explicit", "2026-03-04T10:00:00Z",
     )  # fmt: skip
@@ -52,7 +73,8 @@ def test_setting_again_keeps_all_else(home: Home, djinn: Djinn) -> None:
     assert note.name == "anna-city.md" and note.parent.name == "facts"
     mine = note.read_bytes().replace(b"---\nWarsaw", b"mood:   good # mine\n---\nWarsaw")
     note.write_bytes(mine + b"\n## Notes\n\nMine.\n")
-    done = djinn.facts.set(" anna ", "CITY", "Berlin", source="conversation", now=later(1))
+    clock.time = later(1)
+    done = djinn.facts.set(" anna ", "CITY", "Berlin", source="conversation")
     fact = done.fact
     assert (done.action, done.before, fact.id, fact.path) == (
         "changed", "Warsaw", made.id, made.path,
@@ -66,19 +88,21 @@ def test_setting_again_keeps_all_else(home: Home, djinn: Djinn) -> None:
         "mood:   good # mine\n---\nBerlin\n\n## Notes\n\nMine.\n\n## History\n\n- 2026-03-05"
         in text
     )
-    assert [(one.value, one.source, one.confidence) for one in fact.history] == [
+    assert [(past.value, past.source, past.confidence) for past in fact.history] == [
         ("Warsaw", "user_explicit", 0.9)
     ]
     # A matching statement.
     before = note.read_bytes()
-    same = djinn.facts.set("anna", "city", "Berlin", now=later(2))
+    clock.time = later(2)
+    same = djinn.facts.set("anna", "city", "Berlin")
     assert same.action == "verified"
     assert note.read_bytes() == before.replace(
         b"last_verified: 2026-03-05T10:00:00Z", b"last_verified: 2026-03-06T10:00:00Z"
     ) or note.read_bytes() == before.replace(
         b'last_verified: "2026-03-05T10:00:00Z"', b'last_verified: "2026-03-06T10:00:00Z"'
     )
-    assert djinn.facts.verify("city", now=later(3)).fact.last_verified == "2026-03-07T10:00:00Z"
+    clock.time = later(3)
+    assert djinn.facts.verify("city").fact.last_verified == "2026-03-07T10:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -104,12 +128,17 @@ def test_how_sure_a_source_is(djinn: Djinn, source: str, sure: float) -> None:
     ],
 )
 def test_the_same_said_again_is_as_sure_as_its_best_source(
-    djinn: Djinn, first: tuple[Any, ...], then: tuple[Any, ...], told: tuple[str, float]
+    djinn: Djinn,
+    clock: Clock,
+    first: tuple[Any, ...],
+    then: tuple[Any, ...],
+    told: tuple[str, float],
 ) -> None:
     for number, (source, *sure) in enumerate((first, then)):
+        clock.time = later(number)
         done = djinn.facts.set(
             "a", "b", "c", source=source, confidence=sure[0] if sure else None,
-            context=source, now=later(number),
+            context=source,
         )  # fmt: skip
     assert done.action == "verified"
     assert (done.fact.source, done.fact.confidence) == told
@@ -125,20 +154,22 @@ def test_a_share_of_a_hundred_is_one(home: Home, djinn: Djinn) -> None:
     fact = djinn.facts.get("a", "b")
     assert (fact.confidence, fact.history[0].confidence) == (0.8, 0.8)
     djinn.facts.set("a", "c", "surer", confidence=0.9)
-    assert [one.key for one in djinn.facts.list(sort="confidence").facts] == ["c", "b"]
+    assert [fact.key for fact in djinn.facts.list(sort="confidence").facts] == ["c", "b"]
 
 
-def test_expired_facts_leave_every_answer(home: Home, djinn: Djinn) -> None:
+def test_expired_facts_leave_every_answer(djinn: Djinn, clock: Clock) -> None:
+    clock.time = NOW - timedelta(days=100)
     for key, expires in (("desk", "2026-01-01"), ("bike", "2026-01-01T10:00:00Z"), ("boat", None)):
         value = f"borrowed from Mika, the {key}"
-        djinn.facts.set("loan", key, value, expires=expires, now=NOW - timedelta(days=100))
+        djinn.facts.set("loan", key, value, expires=expires)
+    clock.time = None
     facts = djinn.facts
-    assert [one.key for one in facts.list().facts] == ["boat"]
+    assert [fact.key for fact in facts.list().facts] == ["boat"]
     assert facts.list(expired=True).total == 3
-    assert [one.fact.key for one in facts.search("borrowed from Mika")] == ["boat"]
+    assert [fact.fact.key for fact in facts.search("borrowed from Mika").facts] == ["boat"]
     assert [hit.title for hit in djinn.search("borrowed Mika").hits] == ["loan/boat"]
-    assert [one.title for one in djinn.recall("borrowed Mika").memories] == ["loan/boat"]
-    assert [one.title for one in djinn.entries()] == ["loan/boat"]
+    assert [memory.title for memory in djinn.recall("borrowed Mika").memories] == ["loan/boat"]
+    assert [memory.title for memory in djinn.entries()] == ["loan/boat"]
     assert len(djinn.search("borrowed Mika", expired=True).hits) == 3
     assert len(djinn.entries(expired=True)) == 3
     with pytest.raises(NotFound):
@@ -150,9 +181,11 @@ def test_expired_facts_leave_every_answer(home: Home, djinn: Djinn) -> None:
     assert again.action == "verified" and not again.fact.expired and again.fact.status is None
     assert facts.list().total == 2
     # On its last day a fact holds.
-    held = facts.set("loan", "key", "x y", expires="2026-03-04", now=NOW).fact
-    assert not held.expired and facts.list(now=NOW).total == 3
-    assert facts.list(now=later(1)).total == 2
+    clock.time = NOW
+    held = facts.set("loan", "key", "x y", expires="2026-03-04").fact
+    assert not held.expired and facts.list().total == 3
+    clock.time = later(1)
+    assert facts.list().total == 2
 
 
 def test_no_list_marks_a_fact_in_a_vault_that_was_added(
@@ -168,14 +201,15 @@ def test_no_list_marks_a_fact_in_a_vault_that_was_added(
     assert note.read_text() == text
 
 
-def test_lists_page_sort_and_filter(djinn: Djinn) -> None:
+def test_lists_page_sort_and_filter(djinn: Djinn, clock: Clock) -> None:
     for number, (category, key, sure) in enumerate(
         [("b", "x", 0.2), ("a", "y", 0.9), ("B", "w", 0.5), ("c", "z", 0.7)]
     ):
-        djinn.facts.set(category, key, f"value {number}", confidence=sure, now=later(number))
+        clock.time = later(number)
+        djinn.facts.set(category, key, f"value {number}", confidence=sure)
 
     def keys(**how: object) -> str:
-        return "".join(one.key for one in djinn.facts.list(**how).facts)  # type: ignore[arg-type]
+        return "".join(fact.key for fact in djinn.facts.list(**how).facts)  # type: ignore[arg-type]
 
     assert keys() == "ywxz"
     assert keys(order="desc") == "zwxy"
@@ -200,10 +234,10 @@ def test_search_by_meaning_then_by_text(djinn: Djinn) -> None:
     djinn.facts.set("anna", "residence", "She lives in a lighthouse by the sea")
     djinn.facts.set("ben", "shoe size", "44 1/2")
     djinn.facts.set("carl", "job", "keeper of the lighthouse keys, all forty of them, since May")
-    found = djinn.facts.search("lives in a lighthouse")
-    assert (found[0].fact.category, found[0].how) == ("anna", "meaning")
-    assert found[0].score is not None and found[0].score >= 0.3
-    [text] = djinn.facts.search("hoe si")
+    nearest = djinn.facts.search("lives in a lighthouse").facts[0]
+    assert (nearest.fact.category, nearest.how) == ("anna", "meaning")
+    assert nearest.score is not None and nearest.score >= 0.3
+    [text] = djinn.facts.search("hoe si").facts
     assert (text.fact.category, text.how, text.score) == ("ben", "text", None)
     with pytest.raises(UsageError):
         djinn.facts.search("  ")
@@ -214,8 +248,8 @@ def test_search_by_meaning_then_by_text(djinn: Djinn) -> None:
 def test_filters_alone_have_no_meaning(djinn: Djinn, recwarn: pytest.WarningsRecorder) -> None:
     djinn.facts.set("anna", "label", "tag:x")
     djinn.facts.set("anna", "city", "Warsaw")
-    for query, found in (("tag:x", ["label"]), ("tag:nowhere", []), ("-Berlin", [])):
-        assert [one.fact.key for one in djinn.facts.search(query)] == found
+    for query, keys in (("tag:x", ["label"]), ("tag:nowhere", []), ("-Berlin", [])):
+        assert [hit.fact.key for hit in djinn.facts.search(query).facts] == keys
     assert not recwarn.list
 
 
@@ -228,8 +262,9 @@ def test_names_scopes_and_forgetting(home: Home, djinn: Djinn) -> None:
         djinn.facts.get(None, "city")
     assert djinn.facts.get(None, "anna/city").value == "Bergen"
     assert djinn.facts.get(None, "a/b").value == "slashed"
-    fact, place = djinn.facts.forget("city", category="ANNA")
-    assert fact.value == "Bergen" and ".trash" in place.parts and place.exists()
+    forgotten = djinn.facts.forget("city", category="ANNA")
+    assert forgotten.fact.value == "Bergen"
+    assert ".trash" in forgotten.moved_to.parts and forgotten.moved_to.exists()
     assert djinn.facts.get("anna", "city").value == "Oslo"
     assert djinn.facts.list().total == 3
     # Somebody's own note, by its title alone.
@@ -273,7 +308,10 @@ def test_what_another_process_wrote_just_now_is_not_written_twice(
     for number in range(3):
         (djinn, other)[number % 2].facts.set("anna", "city", f"Place {number}")
     assert len(list((home.root / "vaults" / "me" / "facts").glob("*.md"))) == 1
-    assert [one.value for one in djinn.facts.get("anna", "city").history] == ["Place 1", "Place 0"]
+    assert [fact.value for fact in djinn.facts.get("anna", "city").history] == [
+        "Place 1",
+        "Place 0",
+    ]
     text = (home.root / "vaults" / "me" / "facts" / "anna-city.md").read_text()
     assert frontmatter.read(text).fields["title"] == "anna/city"
 
@@ -287,9 +325,9 @@ def test_each_of_many_at_once_is_told_what_it_set(home: Home) -> None:
         djinn.close()
 
     crew = [threading.Thread(target=put, args=(f"v{number}",)) for number in range(6)]
-    for one in crew:
-        one.start()
-    for one in crew:
-        one.join()
+    for thread in crew:
+        thread.start()
+    for thread in crew:
+        thread.join()
     assert told == {value: value for value in told}
     assert len(told) == 6

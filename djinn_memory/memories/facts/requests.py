@@ -1,0 +1,122 @@
+"""What can be asked of facts; light, so that a front end can describe it at no cost."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from djinn_memory.search.narrowing import AgentName
+
+CONFIDENCES = {
+    "tool_call": 0.95,
+    "auto_discovery": 0.95,
+    "user_explicit": 0.90,
+    "conversation": 0.70,
+    "web": 0.50,
+    "guess": 0.30,
+}
+"""How certain a fact is by its source, unless a confidence is given."""
+
+DEFAULT_SOURCE = "user_explicit"
+"""The source of a fact that is set without one."""
+
+PAGE = 50
+"""Facts on a page of a list."""
+
+SortKey = Literal["category", "key", "updated", "confidence"]
+SortOrder = Literal["asc", "desc"]
+
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+_Short = Annotated[str, Meta(max_length=500)]
+_Category = Annotated[Name, Meta(description="What the fact is about, such as a person.")]
+_Key = Annotated[Name, Meta(description="Which fact of the category.")]
+_AnyCategory = Annotated[
+    Name | None, Meta(description="The category; not needed if only one category has the key.")
+]
+_Expired = Annotated[bool, Meta(description="Include facts that have expired.")]
+_Limit = Annotated[int, Meta(ge=1, le=1000, description="How many facts at most.")]
+
+
+class SetFact(Struct, frozen=True):
+    """Set a fact; the note keeps the value that the fact had before in its history.
+
+    Setting the value that the fact already has only confirms it: `last_verified` changes.
+    """
+
+    category: _Category
+    key: _Key
+    value: Annotated[str, Meta(description="What is known.")]
+    source: Annotated[
+        _Short | None,
+        Meta(
+            description=f"Where the value comes from: {', '.join(CONFIDENCES)}, or another name; "
+            f"{DEFAULT_SOURCE} if not given."
+        ),
+    ] = None
+    confidence: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(description="How certain it is, from 0 to 1; by the source if not given."),
+    ] = None
+    expires: Annotated[
+        _Short | None, Meta(description="Until when the fact holds: 30d, 2026-12-31.")
+    ] = None
+    context: Annotated[_Short | None, Meta(description="What was said about it, or where.")] = None
+    shared: Annotated[
+        bool, Meta(description="Write into the vault that all agents see, not into your own.")
+    ] = False
+    agent: AgentName = None
+    allow_secret: Annotated[
+        bool, Meta(description="Write the fact even if it looks like a key or a password.")
+    ] = False
+
+
+class GetFact(Struct, frozen=True):
+    """Get the value of a fact, exactly as it was set."""
+
+    category: _AnyCategory
+    key: _Key
+    expired: _Expired = False
+    agent: AgentName = None
+
+
+class ListFacts(Struct, frozen=True):
+    """List facts, a page at a time."""
+
+    category: Annotated[Name | None, Meta(description="Only facts of this category.")] = None
+    search: Annotated[
+        _Short | None, Meta(description="Only facts with this text in category, key or value.")
+    ] = None
+    sort: Annotated[SortKey, Meta(description="What to sort by.")] = "category"
+    order: Annotated[
+        SortOrder | None,
+        Meta(description="Ascending or descending; names ascend and others descend by default."),
+    ] = None
+    limit: _Limit = PAGE
+    page: Annotated[int, Meta(ge=1, le=100_000, description="Which page, from 1.")] = 1
+    expired: _Expired = False
+    agent: AgentName = None
+
+
+class SearchFacts(Struct, frozen=True):
+    """Search facts by meaning, then by the text of category, key and value."""
+
+    query: Annotated[str, Meta(max_length=2000, description="A question or words.")]
+    limit: _Limit = 15
+    agent: AgentName = None
+
+
+class ForgetFact(Struct, frozen=True):
+    """Move a fact to the trash of its vault, history included."""
+
+    key: _Key
+    category: _AnyCategory = None
+    agent: AgentName = None
+
+
+class VerifyFact(Struct, frozen=True):
+    """Confirm that a fact still holds; an expired fact holds again."""
+
+    key: _Key
+    category: _AnyCategory = None
+    agent: AgentName = None
