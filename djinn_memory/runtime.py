@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import cached_property, update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import apsw
 
     from djinn_memory.embedding.registry import ModelRegistry
+    from djinn_memory.store.index.sqlite_index import SqliteIndex
     from djinn_memory.store.state import State
 
 P = ParamSpec("P")
@@ -77,6 +79,10 @@ class Runtime:
     def connection(self) -> apsw.Connection:
         """The connection to the index."""
         return self.state.index
+
+    def index(self, vaults: Sequence[Vault]) -> AbstractContextManager[SqliteIndex]:
+        """The index of some vaults, as a context in which it stays as it is."""
+        return self.state.reading(vaults)
 
     def close(self) -> None:
         """Release the files of the home; the next call opens them again."""

@@ -301,7 +301,13 @@ def hasty(connection: apsw.Connection, seconds: float) -> Iterator[None]:
 
 @contextmanager
 def snapshot(connection: apsw.Connection) -> Iterator[None]:
-    """Every query inside sees the same state, whatever other processes commit meanwhile."""
+    """Every query inside sees the same state, whatever other processes commit meanwhile.
+
+    Inside a transaction or another snapshot it adds nothing.
+    """
+    if connection.in_transaction:
+        yield
+        return
     connection.execute("begin")
     try:
         yield

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -25,6 +25,7 @@ from djinn_memory.system.files import lock, place
 
 if TYPE_CHECKING:
     from djinn_memory.store.expiring import WorkingStore
+    from djinn_memory.store.index.sqlite_index import SqliteIndex
     from djinn_memory.store.ledger import Ledger
     from djinn_memory.store.vector_cache import EmbeddingCache
 
@@ -81,6 +82,14 @@ class State:
             except Unavailable:
                 # One of an older version answers nothing until it can be written.
                 raise error from None
+
+    @contextlib.contextmanager
+    def reading(self, vaults: Sequence[Vault]) -> Iterator[SqliteIndex]:
+        """The index of some vaults; all that is read inside is of one state of it."""
+        from djinn_memory.store.index.sqlite_index import SqliteIndex
+
+        with sqlite.snapshot(self.index):
+            yield SqliteIndex(self.index, vaults)
 
     @cached_property
     def cache(self) -> EmbeddingCache:

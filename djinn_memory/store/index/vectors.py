@@ -7,7 +7,8 @@ they fill a second one beside it, which takes over when it is whole.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 import apsw
 from msgspec import Struct
@@ -217,6 +218,35 @@ def of_chunks(
     )
     held = of_windows(connection, space, list(windows))
     return [(windows[window], window, vector) for window, vector in held.items()]
+
+
+class EmbeddedWindow(NamedTuple):
+    """A window with its vector in one space."""
+
+    window_id: int
+    chunk_id: int
+    span: tuple[int, int]
+    """In the chunk's text."""
+    vector: bytes
+    """float32."""
+
+
+def embedded_windows(
+    connection: apsw.Connection, space: VectorSpace, chunk_ids: Collection[int]
+) -> list[EmbeddedWindow]:
+    """The windows of some chunks that have a vector in a space, in their order."""
+    listed = rows(
+        connection,
+        f"select id, chunk_id, start, stop from window where {space._mark} "
+        "and chunk_id in (select value from json_each(?)) order by id",
+        (json.dumps(list(chunk_ids)),),
+    )
+    held = of_windows(connection, space, [key for key, *_ in listed])
+    return [
+        EmbeddedWindow(key, chunk, (start, stop), held[key])
+        for key, chunk, start, stop in listed
+        if key in held
+    ]
 
 
 def of_windows(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import cached_property
 from typing import Any
 
 import apsw
 
 from djinn_memory.store.index import meta
+from djinn_memory.store.index.records import ChunkRef, Phrase, WordMatch
 from djinn_memory.store.sqlite import rows
 
 VERSION = 3
@@ -93,6 +95,153 @@ def compact(connection: apsw.Connection) -> None:
     connection.execute("insert into words (words) values ('optimize')")
 
 
+class SqliteVocabulary:
+    """The words of an index; `search.backend.Vocabulary` says what each method does."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The languages, English aside, whose stemmers made words of this index."""
+        return languages(self._connection)
+
+    @cached_property
+    def total(self) -> int:
+        """How many chunks there are."""
+        return int(self._connection.execute("select count(*) from chunk").get or 0)
+
+    def split(self, text: str) -> list[str]:
+        """The words of `text` before FTS5 stems them."""
+        return _tokens(self._connection, "unicode61", _UNICODE61, prepare(text))
+
+    def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
+        """The terms under which the index may keep a word of `split`.
+
+        `spoken` are the languages it may be of; None stands for all languages of the index.
+        """
+        terms: dict[str, None] = {}
+        for form in dict.fromkeys(forms(word, self.languages if spoken is None else spoken)):
+            terms.update(dict.fromkeys(self.stemmed(form)))
+        return list(terms)
+
+    def stemmed(self, text: str) -> list[str]:
+        """The words of `text` as FTS5 stems them, which is as in English."""
+        return _tokens(self._connection, "porter", ["unicode61", *_UNICODE61], text)
+
+    def frequency(self, stem: str) -> int:
+        """In how many chunks a stemmed word stands."""
+        sql = "select doc from vocabulary where term = ?"
+        return int(self._connection.execute(sql, (stem,)).get or 0)
+
+    def compounds(self, stem: str) -> list[str]:
+        """Terms, English aside, that a marked stem begins or ends, or that do so to it.
+
+        `Müll` is in `Mülltonne`, `Torte` in `Kirschtorte`. The vocabulary is read whole.
+        """
+        bare = stem[:-1]
+        if len(bare) < COMPOUND_PART:
+            return []
+        listed = rows(
+            self._connection,
+            "select term from (select term, substr(term, 1, length(term) - 1) as bare "
+            "from vocabulary where substr(term, -1) = ?1 and length(term) > ?2) "
+            "where substr(bare, 1, length(?3)) = ?3 or substr(bare, -length(?3)) = ?3 "
+            "or substr(?3, 1, length(bare)) = bare or substr(?3, -length(bare)) = bare limit ?4",
+            (stem[-1], COMPOUND_PART, bare, MAX_COMPOUNDS),
+        )
+        return [term for (term,) in listed]
+
+    def near(self, stem: str, limit: int) -> list[str]:
+        """Terms with the first letter of a stem and about its length, at most `limit`."""
+        listed = rows(
+            self._connection,
+            "select term from vocabulary where term >= ? and term < ? "
+            "and length(term) between ? and ? limit ?",
+            (stem[0], chr(ord(stem[0]) + 1), len(stem) - 2, len(stem) + 2, limit),
+        )
+        return [term for (term,) in listed]
+
+
+def _tokens(connection: apsw.Connection, name: str, options: list[str], text: str) -> list[str]:
+    tokenizer = connection.fts5_tokenizer(name, options)
+    tokens: Any = tokenizer(
+        text.encode("utf-8", "replace"),
+        apsw.FTS5_TOKENIZE_DOCUMENT,
+        None,
+        include_offsets=False,
+        include_colocated=False,
+    )
+    # A combining accent by itself is a token of nothing.
+    return [token for token in tokens if token]
+
+
+def expression(match: WordMatch, *, prefixes: bool = True) -> str:
+    """Words to look for as FTS5 reads them.
+
+    With `prefixes` a lone character of a script cut into pairs begins a pair in the index.
+    """
+
+    def quoted(words: Phrase) -> str:
+        lone = prefixes and len(words) == 1 and len(words[0]) == 1 and _unspaced(words[0])
+        return f'"{" ".join(words)}"{"*" if lone else ""}'
+
+    terms = [" OR ".join(map(quoted, forms)) for forms in match.terms]
+    return " AND ".join(f"({term})" for term in terms) if match.every else " OR ".join(terms)
+
+
+def _unspaced(word: str) -> bool:
+    if word.isascii():
+        return False
+    from djinn_memory.languages import scripts
+
+    return scripts.unspaced(word)
+
+
+def ranked(
+    connection: apsw.Connection,
+    match: WordMatch,
+    where: str,
+    values: Sequence[object],
+    limit: int,
+    per_memory: int,
+) -> list[ChunkRef]:
+    """Chunks that match and satisfy `where` (over note, memory, chunk), best first by BM25.
+
+    No more than `per_memory` of one, so that a long memory cannot hide the others.
+    """
+    listed = rows(
+        connection,
+        "with matching as materialized ("
+        f"select words.rowid as id, -bm25(words, {_WEIGHTS}) as score, memory.id as memory_id "
+        "from words join chunk on chunk.id = words.rowid "
+        "join memory on memory.id = chunk.memory_id join note on note.id = memory.note_id "
+        f"where words match ? and {where}), "
+        "placed as (select id, memory_id, score, row_number() over "
+        "(partition by memory_id order by score desc, id) as place from matching) "
+        "select id, memory_id from placed where place <= ? order by score desc, id limit ?",
+        (expression(match), *values, per_memory, limit),
+    )
+    return [ChunkRef(chunk, memory) for chunk, memory in listed]
+
+
+def bm25(
+    connection: apsw.Connection, match: WordMatch, chunk_ids: Collection[int]
+) -> dict[int, float]:
+    """BM25 of those of `chunk_ids` that match."""
+    # The unary plus keeps the rowid out of the plan: else the match is run once for each id.
+    return dict(
+        connection.execute(
+            f"select rowid, -bm25(words, {_WEIGHTS}) from words where words match ? "
+            "and +rowid in (select value from json_each(?))",
+            (expression(match), json.dumps(list(chunk_ids))),
+        )
+    )
+
+
+# The functions below go when their last callers ask `SqliteIndex`.
+
+
 def split(connection: apsw.Connection, text: str) -> list[str]:
     """The words of `text` before FTS5 stems them."""
     return _tokens(connection, "unicode61", _UNICODE61, prepare(text))
@@ -109,19 +258,6 @@ def stems(connection: apsw.Connection, word: str, languages: Sequence[str]) -> l
 def stemmed(connection: apsw.Connection, text: str) -> list[str]:
     """The words of `text` as FTS5 stems them, which is as in English."""
     return _tokens(connection, "porter", ["unicode61", *_UNICODE61], text)
-
-
-def _tokens(connection: apsw.Connection, name: str, options: list[str], text: str) -> list[str]:
-    tokenizer = connection.fts5_tokenizer(name, options)
-    found: Any = tokenizer(
-        text.encode("utf-8", "replace"),
-        apsw.FTS5_TOKENIZE_DOCUMENT,
-        None,
-        include_offsets=False,
-        include_colocated=False,
-    )
-    # A combining accent by itself is a token of nothing.
-    return [token for token in found if token]
 
 
 def frequency(connection: apsw.Connection, stemmed: str) -> int:

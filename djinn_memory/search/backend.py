@@ -1,0 +1,153 @@
+"""What a search backend answers: `SqliteIndex` is the first, and any other serves as well.
+
+An index is opened for the vaults that a caller may see, and only reads. All that is asked of one
+opened index is answered from one state of it. Selections go in and records come out; no SQL and no
+connection crosses this line. `tests/search/conformance.py` checks an implementation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from djinn_memory.models import Vault
+from djinn_memory.store.index.records import (
+    ChunkRef,
+    IndexCounts,
+    IndexedChunk,
+    IndexedLink,
+    IndexedMemory,
+    Measurement,
+    MemorySize,
+    Order,
+    Selection,
+    TitledRef,
+    WordMatch,
+)
+from djinn_memory.store.index.vectors import VectorSpace
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
+
+
+class Vocabulary(Protocol):
+    """The words of an index."""
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages, English aside, by whose rules words were stemmed."""
+
+    @property
+    def total(self) -> int:
+        """How many chunks the index holds, in all vaults."""
+
+    def split(self, text: str) -> list[str]:
+        """The words of a text before they are stemmed."""
+
+    def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
+        """The terms under which the index may keep a word of `split`.
+
+        `spoken` are the languages it may be of; None stands for all languages of the index.
+        """
+
+    def stemmed(self, text: str) -> list[str]:
+        """The words of a text, each as its English stem."""
+
+    def frequency(self, stem: str) -> int:
+        """In how many chunks a stem stands."""
+
+    def compounds(self, stem: str) -> list[str]:
+        """Stems that a stem is part of, or that are parts of it, in languages with compounds."""
+
+    def near(self, stem: str, limit: int) -> list[str]:
+        """Stems with the same first letter and about the same length, at most `limit`."""
+
+
+class Index(Protocol):
+    """Reads memories, their words, their vectors and their links."""
+
+    @property
+    def vaults(self) -> tuple[Vault, ...]:
+        """The vaults that are read, of those that the index knows."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the index."""
+
+    @property
+    def space(self) -> VectorSpace | None:
+        """The vectors that answer; None while nothing is embedded."""
+
+    def words(
+        self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
+    ) -> list[ChunkRef]:
+        """Chunks that hold words, best first by BM25, with at most `per_memory` of a memory."""
+
+    def score_words(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
+        """BM25 of those of the chunks that hold any of the words."""
+
+    def nearest(
+        self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
+    ) -> list[ChunkRef]:
+        """The chunks of the `limit` windows nearest to a vector, from each vault.
+
+        More windows are taken until they belong to at least `memories` memories of the vault.
+        """
+
+    def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
+        """The exact cosine of those of the chunks that have a vector: that of their best window."""
+
+    def chunks(self, chunk_ids: Collection[int]) -> dict[int, IndexedChunk]:
+        """Chunks by their numbers."""
+
+    def chunks_of(
+        self, memory_ids: Collection[int], first: int | None = None
+    ) -> dict[int, list[IndexedChunk]]:
+        """The chunks of each memory in their order; with `first` only so many of each."""
+
+    def memories(
+        self,
+        selection: Selection = ...,
+        *,
+        order: Order = "newest",
+        limit: int | None = None,
+        skip: int = 0,
+        fields: Collection[str] | None = None,
+    ) -> Iterable[IndexedMemory]:
+        """Memories of a selection, read as they are asked for.
+
+        `fields` are the front matter keys to load; None loads all.
+        """
+
+    def lookup(
+        self, memory_ids: Collection[int], *, fields: Collection[str] | None = None
+    ) -> dict[int, IndexedMemory]:
+        """Memories by their numbers, without those in other vaults."""
+
+    def titles(self, selection: Selection = ...) -> Sequence[TitledRef]:
+        """Where each memory of a selection is, and its title, by path."""
+
+    def resolve(self, name: str) -> list[IndexedMemory]:
+        """The memories that a name could mean: one, none, or several that share the name.
+
+        A name is an id, a path, `vault/path`, `vault:path`, which is never ambiguous, or whatever
+        a link may say: a title, an alias, a file name.
+        """
+
+    def links(self, memory_ids: Collection[int]) -> Sequence[IndexedLink]:
+        """The links from and to some memories; none that leads into or out of a hidden vault."""
+
+    def counts(self, selection: Selection = ...) -> IndexCounts:
+        """How much a selection holds."""
+
+    def sizes(self, memory_ids: Collection[int]) -> dict[int, MemorySize]:
+        """How many chunks each memory has, and how many of its windows wait for a vector."""
+
+    def values(self, name: str, selection: Selection = ...) -> list[str]:
+        """All values of `tag`, `type`, `title` or a front matter field, in alphabetical order."""
+
+    def waiting(self) -> int:
+        """How many windows wait for a vector."""
+
+    def texts_with(self, stem: str, limit: int) -> list[str]:
+        """Titles and texts of some chunks with a word that begins with a stem."""
