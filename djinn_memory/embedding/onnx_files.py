@@ -13,7 +13,7 @@ from typing import Any
 
 from djinn_memory.embedding.local import open_session, runtime
 from djinn_memory.errors import Unavailable
-from djinn_memory.system.files import lock
+from djinn_memory.system.locks import lock
 
 
 def prepare(

@@ -21,8 +21,9 @@ from djinn_memory.home.settings import (
     VaultConfig,
 )
 from djinn_memory.scoring import ScoringConfig
-from djinn_memory.system.files import lock, write_atomic
+from djinn_memory.system.files import write_atomic
 from djinn_memory.system.interrupts import deferred
+from djinn_memory.system.locks import lock
 
 
 def load(path: Path | None, environment: Mapping[str, str] | None = None) -> Config:

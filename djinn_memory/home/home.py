@@ -16,7 +16,8 @@ from djinn_memory.home import trust
 from djinn_memory.home.settings import Config, EmbeddingConfig
 from djinn_memory.home.trust import Endpoint
 from djinn_memory.models import Vault
-from djinn_memory.system.files import expand, lock, revise
+from djinn_memory.system.files import expand, revise
+from djinn_memory.system.locks import lock
 
 SHARED = "shared"
 Change = tuple[tuple[str, ...], Any]

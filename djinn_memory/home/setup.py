@@ -10,7 +10,8 @@ from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
 from djinn_memory.home.home import SHARED, Change, Home
 from djinn_memory.home.settings import NAME
 from djinn_memory.models import Dialect, Vault
-from djinn_memory.system.files import create, expand, inside, lock, write_atomic
+from djinn_memory.system.files import create, expand, inside, write_atomic
+from djinn_memory.system.locks import lock
 
 _IGNORED = b"# Made again from the notes at any time; not worth a place in git.\n*\n"
 

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from djinn_memory.errors import ConfigError
 from djinn_memory.home import config as configuration
 from djinn_memory.home.settings import FOREIGN, RECIPE, Config, EmbeddingConfig
-from djinn_memory.system.files import lock, write_atomic
+from djinn_memory.system.files import write_atomic
+from djinn_memory.system.locks import lock
 
 
 class Endpoint(msgspec.Struct, frozen=True):

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from djinn_memory.errors import Busy
 from djinn_memory.home.home import Home
-from djinn_memory.system.files import held, holder, lock
+from djinn_memory.system.locks import is_locked, lock, lock_holder
 
 
 def watcher(home: Home) -> int | None:
     """The id of the process that follows this home now; None where there is none."""
     place = _place(home)
-    return holder(place) if held(place) else None
+    return lock_holder(place) if is_locked(place) else None
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def claim(home: Home) -> Iterator[None]:
             # Not at once: `watcher` holds it for a moment to see whether somebody does.
             stack.enter_context(lock(_place(home), timeout=0.3))
         except Busy:
-            other = holder(_place(home))
+            other = lock_holder(_place(home))
             raise Busy(
                 f"process {other or 'of another user'} watches {home.root} already; "
                 "there can be one for a home, so stop that one first"

@@ -9,7 +9,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.trust import trust_path
 from djinn_memory.memories.recall.audit import ToolCall
 from djinn_memory.models import Problem, ProgressCallback, silent
-from djinn_memory.system.files import mark
+from djinn_memory.system.files import file_version
 
 
 class ClientContext:
@@ -79,4 +79,4 @@ class ClientContext:
 
     def _look(self) -> list[object]:
         home = self._djinn.home
-        return [mark(path) for path in (home.config_path, user_path(), trust_path())]
+        return [file_version(path) for path in (home.config_path, user_path(), trust_path())]

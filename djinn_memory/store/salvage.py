@@ -19,7 +19,7 @@ from djinn_memory.store.ledger.projections import rebuild
 from djinn_memory.store.pages import records
 from djinn_memory.store.sqlite import connect, rows, transaction
 from djinn_memory.store.state import aside_name
-from djinn_memory.system.files import place, sync_folder
+from djinn_memory.system.files import file_id, sync_folder
 from djinn_memory.system.plural import count
 
 Row = tuple[str, str, str, str, str]
@@ -169,7 +169,7 @@ def _keep(path: Path) -> Path | None:
     if not path.exists():
         return None
     for kept in path.parent.glob(f"{path.name}.corrupt-*"):
-        if place(kept) == place(path):
+        if file_id(kept) == file_id(path):
             return kept
     aside = aside_name(path)
     if Path(f"{path}-wal").exists():

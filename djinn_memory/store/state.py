@@ -21,7 +21,8 @@ from djinn_memory.store import index, sqlite
 from djinn_memory.store.index import matrix
 from djinn_memory.store.sqlite import DamagedDatabase, DiskFull, explained
 from djinn_memory.system.change_watch import ChangeWatch
-from djinn_memory.system.files import lock, place
+from djinn_memory.system.files import file_id
+from djinn_memory.system.locks import lock
 
 if TYPE_CHECKING:
     from djinn_memory.store.expiring import WorkingStore
@@ -182,7 +183,7 @@ class State:
         """Let go of an index and a cache that were set aside meanwhile by another process."""
         for name, path in self._derived.items():
             before = self._lying.get(name)
-            if name in self.__dict__ and before and place(path) != before:
+            if name in self.__dict__ and before and file_id(path) != before:
                 self._close(name)
 
     def set_aside_damaged(self, *, index_too: bool = False) -> bool:
@@ -228,7 +229,7 @@ class State:
 
     def _opening(self, name: str, path: Path) -> Path:
         # Taken before it is opened: if it is replaced in between, it seems to be, and that is well.
-        self._lying[name] = place(path)
+        self._lying[name] = file_id(path)
         return path
 
     def _close(self, name: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.config import model_cache
 from djinn_memory.models import Embedder
-from djinn_memory.system.files import abandoned
+from djinn_memory.system.files import is_abandoned
 from djinn_memory.upkeep.findings import Check, CheckedHome, Mend, error, hint, ok, some, told
 
 PATIENCE = 5.0
@@ -63,7 +63,7 @@ def cache(case: CheckedHome) -> Iterator[Check]:
         what = f"{folder} cannot be written, so that no model can be prepared"
         yield error("models", what, "mend its permissions, or set DJINN_CACHE")
         return
-    left = [one for one in sorted((folder / "models").glob(".export-*")) if abandoned(one)]
+    left = [one for one in sorted((folder / "models").glob(".export-*")) if is_abandoned(one)]
     if left:
         what = f"{len(left)} exports were killed half-way: {some([one.name for one in left])}"
         yield hint("models", what, "run `djinn doctor --fix`", _removing(left))

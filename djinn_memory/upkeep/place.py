@@ -10,7 +10,8 @@ from pathlib import Path
 from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import watcher
 from djinn_memory.system.disks import network, open_to, synced
-from djinn_memory.system.files import abandoned, half_written, held
+from djinn_memory.system.files import is_abandoned, is_leftover
+from djinn_memory.system.locks import is_locked
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.findings import (
     Check,
@@ -129,7 +130,7 @@ def leftovers(case: CheckedHome) -> Iterator[Check]:
 
 
 def _locks(folder: Path) -> Iterator[Check]:
-    stale = [one for one in sorted((folder / "locks").glob("ingest-*.lock")) if not held(one)]
+    stale = [one for one in sorted((folder / "locks").glob("ingest-*.lock")) if not is_locked(one)]
     if stale:
         what = f"locks left by {count(len(stale), 'ended run')} of ingest"
         yield hint("leftovers", what, "run `djinn doctor --fix`", unlinking(stale))
@@ -137,8 +138,8 @@ def _locks(folder: Path) -> Iterator[Check]:
 
 def _scratch(home: Home) -> Iterator[Check]:
     folders = [one for one in (home.root, home.state) if one.is_dir()]
-    left = [one for folder in folders for one in folder.iterdir() if half_written(one)]
-    left += [one for one in home.state.glob("ledger.db.recovering*") if abandoned(one)]
+    left = [one for folder in folders for one in folder.iterdir() if is_leftover(one)]
+    left += [one for one in home.state.glob("ledger.db.recovering*") if is_abandoned(one)]
     if left:
         what = f"a killed process left {some([one.name for one in left])}"
         yield hint("leftovers", what, "run `djinn doctor --fix`", unlinking(left))

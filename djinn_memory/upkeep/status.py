@@ -17,7 +17,7 @@ from djinn_memory.memories.catalog.catalog import CatalogStats, stats
 from djinn_memory.models import Filters, Problem, Vault
 from djinn_memory.store.index import vectors
 from djinn_memory.store.sqlite import snapshot
-from djinn_memory.system.files import held
+from djinn_memory.system.locks import is_locked
 
 LOOK_SECONDS = 10
 """Spent at most on looking for changed notes: a person waits for this."""
@@ -96,7 +96,7 @@ def status(home: Home, index: apsw.Connection | None, problems: Sequence[Problem
         provider=home.config.embedding.provider,
         model=home.config.embedding.model,
         current=current,
-        indexing=held(home.state / "embed.lock"),
+        indexing=is_locked(home.state / "embed.lock"),
         watcher=watcher(home),
         identity=identity,
         coming=coming,

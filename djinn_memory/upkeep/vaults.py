@@ -11,7 +11,7 @@ from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.models import Vault
 from djinn_memory.notes.vault.walk import VaultListing, walk
 from djinn_memory.system.disks import network
-from djinn_memory.system.files import half_written
+from djinn_memory.system.files import is_leftover
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.findings import (
     Check,
@@ -91,7 +91,7 @@ def _look(vault: Vault, listing: VaultListing) -> tuple[list[Path], list[str], l
         for folder, inner, names in os.walk(vault.root)
         if _enter(inner)
         for name in names
-        if half_written(path := Path(folder, name))
+        if is_leftover(path := Path(folder, name))
     ]
     paths = [file.path for file in listing.files]
     conflicts = [path for path in paths if _CONFLICT.search(path.rpartition("/")[2])]

@@ -12,7 +12,7 @@ from watchdog.observers import Observer
 from watchdog.observers.api import ObservedWatch
 
 from djinn_memory.notes.vault.walk import hidden
-from djinn_memory.system.files import place
+from djinn_memory.system.files import file_id
 from djinn_memory.watch.heard import ALL, FileChanged, FileDropped, Heard, Notice
 
 _WANTED: list[type[events.FileSystemEvent]] = [
@@ -53,7 +53,7 @@ class NativeEvents:
 
     def _schedule(self, name: str, root: Path, handler: events.FileSystemEventHandler) -> None:
         self.forget(name)
-        mark = place(root)
+        mark = file_id(root)
         watch = self._observer.schedule(handler, str(root), recursive=True, event_filter=_WANTED)
         self._watches[name] = (watch, mark)
 
@@ -63,7 +63,7 @@ class NativeEvents:
             return False
         watch, mark = self._watches[name]
         running = {one.watch for one in self._observer.emitters.copy() if one.is_alive()}
-        return place(root) == mark and watch in running
+        return file_id(root) == mark and watch in running
 
     def forget(self, name: str) -> bool:
         """Tell no more of a folder; whether it was told of."""

@@ -17,7 +17,7 @@ from djinn_memory.indexing.indexer import movements, outdated
 from djinn_memory.indexing.scan import RACY_NS
 from djinn_memory.store.sqlite import DamagedDatabase
 from djinn_memory.store.state import State
-from djinn_memory.system.files import expand, mark, place
+from djinn_memory.system.files import expand, file_id, file_version
 from djinn_memory.watch import catchup
 from djinn_memory.watch.backoff import Backoff
 from djinn_memory.watch.folders import FollowedFolders
@@ -118,7 +118,7 @@ class _Watch:
         except (DamagedDatabase, apsw.Error) as error:
             if not self._set_aside(error):
                 raise
-        self._file = place(self._home.index_path)
+        self._file = file_id(self._home.index_path)
         few = len(self._vaults) <= 2
         vaults = ", ".join(self._vaults) if few else f"{len(self._vaults)} vaults"
         self._say("start", f"watching {vaults or 'no vault yet'}")
@@ -198,7 +198,7 @@ class _Watch:
             return
         self._looked = now
         self._look_at_settings()
-        if (file := place(self._home.index_path)) != self._file:
+        if (file := file_id(self._home.index_path)) != self._file:
             # Set aside or deleted: what is written into the one that is open is seen by nobody.
             self._file = file
             self._state.close()
@@ -242,7 +242,7 @@ class _Watch:
             self._warn(f"the settings of before still hold: {error}")
 
     def _marks(self) -> object:
-        return [mark(path) for path in (self._home.config_path, user_path())]
+        return [file_version(path) for path in (self._home.config_path, user_path())]
 
     def _work(self) -> None:
         if self._ended:

@@ -20,7 +20,7 @@ from djinn_memory.memories.library.ingest import ingest
 from djinn_memory.memories.library.requests import FileOutcome, IngestOptions
 from djinn_memory.models import silent
 from djinn_memory.store.state import State
-from djinn_memory.system.files import mark
+from djinn_memory.system.files import file_version
 from djinn_memory.watch.heard import Heard, Notice
 
 SETTLE_SECONDS = 1.0
@@ -157,6 +157,6 @@ def end_children() -> None:
 
 
 def _mark(path: str) -> Mark | None:
-    """As `files.mark`, of what may be read."""
-    found = mark(Path(path))
+    """As `file_version`, of what may be read."""
+    found = file_version(Path(path))
     return found if found and Path(path).is_file() else None

@@ -104,7 +104,7 @@ def outlived(processes: list[psutil.Process]) -> list[psutil.Process]:
 def holding(path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds a lock and does nothing; it lets go when its stdin closes."""
     code = (
-        "import sys; from pathlib import Path; from djinn_memory.system.files import lock\n"
+        "import sys; from pathlib import Path; from djinn_memory.system.locks import lock\n"
         "with lock(Path(sys.argv[1])):\n    print('held', flush=True); sys.stdin.read()"
     )
     process = subprocess.Popen(

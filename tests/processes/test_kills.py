@@ -17,7 +17,7 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
-from djinn_memory.system.files import held
+from djinn_memory.system.locks import is_locked
 from tests.indexing.vaults import fill
 from tests.processes.commands import HANG, end, family, outlived, start, strays
 from tests.processes.site import (
@@ -77,7 +77,7 @@ def shoot(site: Site, kind: Kind, typical: float) -> tuple[float, bool]:
     assert not scary_here(err), (arguments, err)
     lived = time.monotonic() - began
     assert outlived(crew) == []
-    assert [one for one in site.home.state.rglob("*.lock") if held(one)] == []
+    assert [one for one in site.home.state.rglob("*.lock") if is_locked(one)] == []
     whole(site)
     kept(site, out, arguments)
     assert site.events()[: len(before)] == before

@@ -28,7 +28,7 @@ from tests.servers import ModelServer
 WORKS = """
 import sys, time
 from pathlib import Path
-from djinn_memory.system.files import lock
+from djinn_memory.system.locks import lock
 from djinn_memory.store.index import meta, open_index
 from djinn_memory.store.sqlite import transaction
 state, what, seconds, pause = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
@@ -63,7 +63,7 @@ def working(home: Home, what: str, seconds: float, pause: float) -> Iterator[int
 BEATS = """
 import sys
 from pathlib import Path
-from djinn_memory.system.files import lock
+from djinn_memory.system.locks import lock
 from djinn_memory.store.index import meta, open_index
 from djinn_memory.store.sqlite import transaction
 index = open_index(Path(sys.argv[1]) / "index.db")
@@ -158,7 +158,7 @@ def test_ctrl_c_ends_the_waiting(home: Home) -> None:
 def test_a_lock_that_others_take_in_turn_is_waited_for(home: Home) -> None:
     """Eight that each hold it for a moment: none waits for one that stands still."""
     code = (
-        "import sys, time; from pathlib import Path; from djinn_memory.system.files import lock\n"
+        "import sys, time; from pathlib import Path; from djinn_memory.system.locks import lock\n"
         "with lock(Path(sys.argv[1]), timeout=2.5):\n    time.sleep(0.4)"
     )
     path = str(home.state / "home.lock")

@@ -1,6 +1,5 @@
 import itertools
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -12,30 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.errors import Busy, Changed, OutsideVault, Unavailable
+from djinn_memory.errors import Changed, OutsideVault
 from djinn_memory.system import files
-from djinn_memory.system.files import create, held, holder, inside, lock, replace, write_atomic
-
-HOLD = """
-import sys
-from pathlib import Path
-from djinn_memory.system.files import lock
-with lock(Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-def hold(path: Path) -> subprocess.Popen[str]:
-    """A process that holds the lock until its stdin closes or it is killed."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout and process.stdout.readline() == "held\n"
-    return process
+from djinn_memory.system.files import create, inside, replace, write_atomic
 
 
 @pytest.mark.parametrize("data", [b"", b"a\r\nb", b"\0" * 3_000_000])
@@ -104,43 +82,6 @@ def test_a_reader_never_sees_half(tmp_path: Path) -> None:
     process.kill()
     process.wait()
     assert len(set(file.read_bytes())) == 1
-
-
-def test_a_lock_excludes_another_process(tmp_path: Path) -> None:
-    path = tmp_path / "locks" / "vault.lock"
-    holder = hold(path)
-    with pytest.raises(Unavailable, match="another djinn process"), lock(path, timeout=0.1):
-        pass
-    holder.communicate("")
-    with lock(path, timeout=5):
-        pass
-
-
-def test_a_killed_holder_leaves_no_lock(tmp_path: Path) -> None:
-    holder = hold(tmp_path / "home.lock")
-    holder.send_signal(signal.SIGKILL)
-    holder.wait()
-    with lock(tmp_path / "home.lock", timeout=0):
-        pass
-
-
-def test_a_failure_under_a_lock_releases_it(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), lock(tmp_path / "new" / "home.lock"):
-        raise ZeroDivisionError
-    with lock(tmp_path / "new" / "home.lock", timeout=0):
-        pass
-
-
-def test_a_lock_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    for path in (tmp_path, tmp_path / "file" / "home.lock"):
-        with pytest.raises(Unavailable, match=f"{path} cannot be locked"), lock(path, timeout=0):
-            pass
-
-
-def test_a_failure_of_the_work_is_not_the_locks(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), lock(tmp_path / "home.lock"):
-        (tmp_path / "gone").read_bytes()
 
 
 @pytest.fixture
@@ -337,28 +278,3 @@ def test_what_a_kill_left_is_swept_by_the_next_who_writes_there(tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         young, ".djinn-mine.tmp", "djinn.tmp", "note.md",
     ]  # fmt: skip
-
-
-def test_a_lock_says_who_holds_it(tmp_path: Path) -> None:
-    path = tmp_path / "home.lock"
-    assert holder(path) is None
-    process = hold(path)
-    assert holder(path) == process.pid
-    assert held(path)
-    with pytest.raises(Busy, match=rf"\(pid {process.pid}\)"), lock(path, timeout=0.1):
-        pass
-    assert holder(path) == process.pid
-    process.communicate("")
-    assert not held(path)
-
-
-def test_to_ask_who_holds_a_lock_writes_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "some.lock"
-    assert not held(path)
-    assert not path.exists()
-    with lock(path):
-        assert held(path)
-        assert holder(path) == os.getpid()
-    before = path.read_bytes(), path.stat().st_mtime_ns
-    assert not held(path)
-    assert (path.read_bytes(), path.stat().st_mtime_ns) == before

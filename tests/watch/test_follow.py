@@ -259,7 +259,7 @@ def test_a_broken_note_is_told_once(watching: Watching, shared: Path) -> None:
 
 
 def test_while_another_process_reads_it_waits(home: Home, watching: Watching, shared: Path) -> None:
-    from djinn_memory.system.files import lock
+    from djinn_memory.system.locks import lock
 
     with lock(home.state / "index.lock"):
         (shared / "a.md").write_text("kettle")

@@ -25,7 +25,8 @@ from djinn_memory.search.hits import on_disk
 from djinn_memory.store.index.memories import vault_ids
 from djinn_memory.store.ledger import Event, Ledger
 from djinn_memory.store.sqlite import rows
-from djinn_memory.system.files import held, inside
+from djinn_memory.system.files import inside
+from djinn_memory.system.locks import is_locked
 
 Status = Literal["pending", "processing", "indexed", "failed"]
 
@@ -178,7 +179,7 @@ def unfinished(ledger: Ledger, locks: Path, vaults: Sequence[Vault]) -> list[Doc
         reason = said(event, "why") or None
         if verb != "failed":
             if run not in alive:
-                alive[run] = bool(_RUN.fullmatch(run)) and held(run_lock(locks, run))
+                alive[run] = bool(_RUN.fullmatch(run)) and is_locked(run_lock(locks, run))
             if alive[run]:
                 status = "pending" if verb == "pending" else "processing"
             else:

@@ -20,7 +20,15 @@ from djinn_memory.models import Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.slugs import fold, slug, unique
-from djinn_memory.system.files import beside, create, inside, replace, settle, swept, sync_folder
+from djinn_memory.system.files import (
+    create,
+    inside,
+    move_to_free_name,
+    remove_leftovers,
+    replace,
+    scratch_path,
+    sync_folder,
+)
 
 Keep = Literal["copy", "link", "no"]
 
@@ -119,7 +127,7 @@ def _original(source: Path, original: Path, keep: Keep, *, anew: bool) -> Iterat
     with _staged(source, original, keep) as staged:
         before = None
         if anew:
-            settle(staged, original)
+            move_to_free_name(staged, original)
         else:
             before = _second_name(original)
             staged.replace(original)
@@ -141,7 +149,7 @@ def _second_name(path: Path) -> Path | None:
     """Another name for a file, so that it is not lost with the one it has; None if it is not."""
     if not os.path.lexists(path):
         return None
-    second = beside(path)
+    second = scratch_path(path)
     try:
         os.link(path, second, follow_symlinks=False)
     except (OSError, NotImplementedError):
@@ -188,7 +196,7 @@ def retired(
             kept = folder / f"{name}{before.name.removeprefix(stem) if own else before.suffix}"
             if os.path.lexists(before) and not os.path.lexists(kept):
                 with _staged(before, kept, "link" if before.is_symlink() else "copy") as staged:
-                    settle(staged, kept)
+                    move_to_free_name(staged, kept)
                 made.append(kept)
         if not os.path.lexists(folder / f"{name}.md"):
             create(folder / f"{name}.md", data)
@@ -206,8 +214,8 @@ def _staged(source: Path, target: Path, keep: Keep) -> Iterator[Path]:
     """A copy of `source`, or a link to it, beside `target`: to be moved there, else removed."""
     if target.is_dir() and not target.is_symlink():
         raise IsADirectoryError(errno.EISDIR, f"{target.name} is a folder", str(target))
-    swept(target.parent)
-    temporary = beside(target)
+    remove_leftovers(target.parent)
+    temporary = scratch_path(target)
     try:
         if keep == "link":
             temporary.symlink_to(source.resolve())

@@ -44,7 +44,7 @@ from djinn_memory.models import Problem, ProgressCallback, Vault
 from djinn_memory.notes.slugs import slug
 from djinn_memory.secrets import guard
 from djinn_memory.store.state import State
-from djinn_memory.system.files import lock
+from djinn_memory.system.locks import lock
 
 MOST_WORKERS = 4
 """A worker may take a gigabyte, and the disk is one."""

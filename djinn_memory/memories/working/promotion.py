@@ -27,7 +27,7 @@ from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.store.expiring import WorkingEntry, forget
 from djinn_memory.store.sqlite import rows
 from djinn_memory.store.state import State
-from djinn_memory.system.files import lock
+from djinn_memory.system.locks import lock
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from djinn_memory.store.sqlite import (
     rows,
     transaction,
 )
-from djinn_memory.system.files import place
+from djinn_memory.system.files import file_id
 
 SCHEMA = Schema(
     Path(__file__).parent / "schema",
@@ -99,13 +99,13 @@ class SqliteWorkingStore:
         return [one for one in read if one]
 
     def _connection(self) -> apsw.Connection:
-        if self._opened and place(self._path) != self._place:
+        if self._opened and file_id(self._path) != self._place:
             # It was set aside as damaged, by another process.
             self.close()
         if self._opened is None:
-            before = place(self._path)
+            before = file_id(self._path)
             self._opened = self._open()
-            self._place = before or place(self._path)
+            self._place = before or file_id(self._path)
         return self._opened
 
     def _open(self) -> apsw.Connection:

@@ -19,7 +19,8 @@ from djinn_memory.store.ledger.events import Event, now, uuid7
 from djinn_memory.store.ledger.projections import parsed
 from djinn_memory.store.ledger.redaction import phrases, redacted
 from djinn_memory.store.sqlite import DamagedDatabase, Row, Schema, connect, rows, transaction
-from djinn_memory.system.files import lock, place
+from djinn_memory.system.files import file_id
+from djinn_memory.system.locks import lock
 
 SCHEMA = Schema(
     Path(__file__).parent / "schema",
@@ -101,7 +102,7 @@ class Ledger:
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         """The rows of a query; the functions of `reading` ask."""
         with self._explained():
-            if place(self._path) != self._place:
+            if file_id(self._path) != self._place:
                 with _held(self._path):
                     self._follow()
             return rows(self._connection, sql, values)
@@ -121,19 +122,19 @@ class Ledger:
 
     def _follow(self) -> None:
         """Open the ledger that lies there now, if this one was recovered; see `salvage`."""
-        if place(self._path) != self._place:
+        if file_id(self._path) != self._place:
             self._connection.close()
             self._connect()
 
     def _connect(self) -> None:
         path = self._path
-        before = place(path)
+        before = file_id(path)
         write = _writable(path)
         self._connection = connect(path, SCHEMA, write=write)
         if write and not projections.current(self._connection, self._scoring):
             with transaction(self._connection):
                 projections.renew(self._connection, self._scoring)
-        self._place = before or place(path)
+        self._place = before or file_id(path)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

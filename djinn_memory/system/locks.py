@@ -1,0 +1,122 @@
+"""Locks between processes, held through files. The system releases the lock of a killed process."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from djinn_memory.errors import Busy, Unavailable
+
+NOTICE_SECONDS = 1.0
+"""A process that waits longer for a lock reports which process it waits for."""
+
+
+@contextmanager
+def lock(
+    path: Path,
+    *,
+    timeout: float = 10.0,
+    pulse: Callable[[], object] = lambda: None,
+    waiting: Callable[[str], None] = lambda _: None,
+) -> Iterator[None]:
+    """Hold the file `path` as a lock between processes. The lock is not reentrant.
+
+    `timeout` is the time without any sign of progress: the wait starts anew when another process
+    takes the lock, and when `pulse`, which shows that the holder advances, returns a new value.
+    Raises `Busy` after that time, and `Unavailable` when the lock file cannot be created. After
+    one second `waiting` receives, once, a line that names the holder.
+    """
+    from filelock import FileLock, Timeout
+
+    file_lock = FileLock(path, timeout=0)
+
+    def acquire() -> bool:
+        try:
+            file_lock.acquire()
+        except Timeout:
+            return False
+        return True
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _wait(acquire, path, timeout, pulse, waiting)
+    except OSError as error:
+        raise Unavailable(
+            f"{path} cannot be locked: {error.strerror}; check what lies there and its permissions"
+        ) from None
+    try:
+        _write_signature(path)
+        yield
+    finally:
+        file_lock.release()
+
+
+def _wait(
+    acquire: Callable[[], bool],
+    path: Path,
+    timeout: float,
+    pulse: Callable[[], object],
+    waiting: Callable[[str], None],
+) -> None:
+    start = progress = time.monotonic()
+    last_beat: object = None
+    notified = False
+    while not acquire():
+        now = time.monotonic()
+        beat = (_signature(path), pulse()) if timeout else None
+        if beat != last_beat:
+            last_beat, progress = beat, now
+        number = lock_holder(path)
+        holder = "another djinn process" + (f" (pid {number})" if number else "")
+        if now - progress >= timeout:
+            raise Busy(f"{holder} holds {path}; try again when it has finished")
+        if not notified and now - start > NOTICE_SECONDS:
+            notified = True
+            waiting(f"waiting for {holder}")
+        # Uneven pauses keep many waiting processes from trying all at once.
+        time.sleep(random.uniform(0.005, 0.05))
+
+
+def _write_signature(path: Path) -> None:
+    """Write into the lock file which process holds it, and since when. A failure is harmless."""
+    # Windows locks the first byte, so the signature starts behind it.
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
+        try:
+            os.write(descriptor, f" {os.getpid()} {time.time_ns()}\n".encode())
+        finally:
+            os.close(descriptor)
+
+
+def _signature(path: Path) -> bytes:
+    with suppress(OSError), path.open("rb", buffering=0) as file:
+        file.seek(1)
+        return file.read(100)
+    return b""
+
+
+def lock_holder(path: Path) -> int | None:
+    """The id of the process that holds the lock `path`, or held it last; None when unknown."""
+    number = _signature(path).split(b" ", 1)[0]
+    return int(number) if number.isdigit() else None
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock `path` now. The check writes nothing into the file."""
+    from filelock import FileLock, Timeout
+
+    if not path.exists():
+        return False
+    probe = FileLock(path, timeout=0)
+    try:
+        probe.acquire()
+    except Timeout:
+        return True
+    except OSError:
+        return False
+    probe.release()
+    return False
