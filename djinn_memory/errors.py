@@ -1,14 +1,106 @@
-"""What can go wrong for a user: each error has an exit code and ends in a remedy."""
+"""The errors that a user can act on.
+
+    DjinnError            exit code 1
+    ├── UsageError        2  a wrong option, argument or query
+    │   └── ConfigError      settings that do not fit
+    ├── Refused           3  would overwrite, duplicate, leak or conflict
+    │   ├── OutsideVault     a path leads out of its vault
+    │   └── Changed          the file was saved after it was read
+    ├── NotFound          4  no such home, note, agent, vault or document
+    └── Unavailable       5  a model, a lock or the disk cannot be used now
+        ├── Busy             another process holds the lock
+        └── IndexMissing     no index, and none can be built here
+
+An error carries its remedies as data: the operation to call, and with which arguments. Each front
+end puts them in its own words, which it sets in `wording`. `str(error)` uses the words that hold
+where it is called; these are Python's unless a front end set others.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import NamedTuple
+
+
+class Remedy(NamedTuple):
+    """One way out of a failure."""
+
+    operation: str = ""
+    """The operation that helps, such as `gaps.list`; empty for the one that failed."""
+    arguments: Mapping[str, object] = {}
+    """Fields of its request. None stands for a value that the caller has to choose."""
+    purpose: str = ""
+    """What it does, as a verb phrase: `shows the open gaps`."""
+
+    def __str__(self) -> str:
+        return wording.get().remedy(self) or ""
+
+
+class Wording:
+    """How operations and arguments are written. These are the words of Python callers."""
+
+    verb = "call"
+    """What one does with an operation."""
+
+    def error(self, error: DjinnError) -> str:
+        """The whole text of an error: the argument at fault, the message, the remedies."""
+        where = f"{self.argument(error.argument)}: " if error.argument else ""
+        clauses = [clause for remedy in error.remedies if (clause := self.remedy(remedy))]
+        if len(clauses) > 1:
+            clauses = [f"{', '.join(clauses[:-1])}, or {clauses[-1]}"]
+        return "; ".join([f"{where}{error.message}", *clauses])
+
+    def remedy(self, remedy: Remedy) -> str | None:
+        """A remedy as a clause; None where the front end does not offer it."""
+        call = self.call(remedy)
+        if remedy.purpose:
+            return f"{call} {remedy.purpose}"
+        return f"{self.verb if remedy.operation else 'give'} {call}"
+
+    def argument(self, name: str) -> str:
+        """The name of a request's field."""
+        return name
+
+    def call(self, remedy: Remedy) -> str:
+        """The operation with its arguments, or only the arguments."""
+        arguments = ", ".join(
+            f"{name}={'...' if value is None else repr(value)}"
+            for name, value in remedy.arguments.items()
+        )
+        return f"`{remedy.operation}({arguments})`" if remedy.operation else f"`{arguments}`"
+
+
+wording: ContextVar[Wording] = ContextVar("wording", default=Wording())  # noqa: B039 - stateless
+"""The words of the front end that is at work in this thread or task."""
+
+
+@contextmanager
+def speaking(words: Wording) -> Iterator[None]:
+    """Let errors and remedies speak the words of a front end."""
+    before = wording.set(words)
+    try:
+        yield
+    finally:
+        wording.reset(before)
 
 
 class DjinnError(Exception):
     """A failure that the user can act on; its text is one line that says what to do."""
 
     exit_code = 1
+
+    def __init__(self, message: str, *remedies: Remedy, argument: str | None = None) -> None:
+        """`message` has no words of a front end; `argument` is the request's field at fault."""
+        super().__init__(message, *remedies)
+        self.message = message
+        self.remedies = remedies
+        self.argument = argument
+
+    def __str__(self) -> str:
+        return wording.get().error(self)
 
 
 class UsageError(DjinnError):
@@ -18,41 +110,41 @@ class UsageError(DjinnError):
 
 
 class ConfigError(UsageError):
-    """A config file or an environment override that does not fit the config's model."""
+    """A config file, or an environment variable that overrides it, does not fit the model."""
 
 
 class Refused(DjinnError):
-    """Done as asked, it would overwrite, duplicate, leak or conflict."""
+    """The request would overwrite, duplicate, leak or conflict."""
 
     exit_code = 3
 
 
 class OutsideVault(Refused):
-    """A path that leads out of its vault."""
+    """A path leads out of its vault."""
 
 
 class Changed(Refused):
-    """A file that somebody saved since it was read."""
+    """The file was saved after it was read."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path} was changed meanwhile and stays as it is now; do it again")
 
 
 class NotFound(DjinnError):
-    """No such home, note, agent, vault or document."""
+    """There is no such home, note, agent, vault or document."""
 
     exit_code = 4
 
 
 class Unavailable(DjinnError):
-    """Something needed cannot be had now: a model, a lock, the disk."""
+    """Something needed cannot be used now: a model, a lock, the disk."""
 
     exit_code = 5
 
 
 class Busy(Unavailable):
-    """Another process holds a lock."""
+    """Another process holds the lock."""
 
 
 class IndexMissing(Unavailable):
-    """There is no index to answer from, and none can be made here."""
+    """There is no index to answer from, and none can be built here."""

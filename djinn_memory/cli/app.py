@@ -34,7 +34,8 @@ from djinn_memory.cli.commands import (
     working,
 )
 from djinn_memory.cli.output import clean, talk
-from djinn_memory.errors import DjinnError
+from djinn_memory.errors import DjinnError, speaking
+from djinn_memory.operations.commands import CommandWording
 
 INTERRUPTED = 130
 
@@ -115,6 +116,11 @@ app.add_typer(config.app, name="config")
 
 def main() -> int:
     """Run the command line: a user's mistake is one line and an exit code, a bug is raised."""
+    with speaking(CommandWording()):
+        return _run()
+
+
+def _run() -> int:
     try:
         code = app(prog_name="djinn", standalone_mode=False)
         sys.stdout.flush()

@@ -12,10 +12,11 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from djinn_memory import __version__
-from djinn_memory.errors import DjinnError, Refused
+from djinn_memory.errors import DjinnError, Refused, speaking
 from djinn_memory.mcp import prompts, resources
 from djinn_memory.mcp.calls import Calls
 from djinn_memory.mcp.context import ClientContext
+from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools import TOOLS
 from djinn_memory.mcp.wording import in_arguments
@@ -74,14 +75,16 @@ class _Asked:
         def work(context: ClientContext) -> types.CallToolResult:
             if tool is None:
                 raise Refused(f"no tool {params.name[:100]!r}; there are {', '.join(self._tools)}")
-            return _answer(tool, context, given)
+            with speaking(words):
+                return _answer(tool, context, given)
 
+        words = ToolWording(tool, TOOLS)
         try:
             return await self._calls.do(params.name, given, work, _client(ctx))
         except DjinnError as error:
             if tool is None:
                 raise _refusal(error) from None
-            said = in_arguments(_plain(str(error)), tool)
+            said = _refused(error, words, tool)
             text = types.TextContent(type="text", text=said)
             return types.CallToolResult(content=[text], is_error=True)
 
@@ -137,7 +140,14 @@ class _Asked:
 
 
 def _refusal(error: DjinnError) -> MCPError:
-    return MCPError(types.INVALID_PARAMS, in_arguments(_plain(str(error)), None))
+    text = _refused(error, ToolWording(None, TOOLS), None)
+    return MCPError(types.INVALID_PARAMS, text)
+
+
+def _refused(error: DjinnError, words: ToolWording, tool: Tool[Any, Any] | None) -> str:
+    text: str = _plain(words.error(error))
+    # Until every room has remedies as data.
+    return text if error.remedies or error.argument else in_arguments(text, tool)
 
 
 def _client(ctx: Ctx) -> str | None:

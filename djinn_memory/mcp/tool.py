@@ -34,6 +34,8 @@ class Tool(Struct, Generic[A, R], frozen=True):
     """Whether it writes into the memory; of a tool with an `action`, which of them do."""
     removes: bool = False
     """Whether it may take away what was remembered."""
+    operations: Mapping[str, str] = {}
+    """The operation of each action, such as `gaps.list` for `list`."""
 
     def asked(self, given: Mapping[str, Any]) -> A:
         """The arguments as a value; `UsageError` says what is wrong with them."""

@@ -16,7 +16,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.home.setup import add_vault, init
 from djinn_memory.mcp.tools import TOOLS
 from tests.mcp.clients import asked, text
-from tests.mcp.test_wording import COMMAND_LINE
+from tests.mcp.test_wording import command_line
 
 CANARIES = (
     "quokkanote", "quokkatitle", "quokkafact", "quokkaworking", "quokkaquery", "quokkagap",
@@ -161,7 +161,7 @@ def test_no_call_reaches_them(split: Split) -> None:
                 found = await answer(client, what, said)
                 assert not told(found), (what, said)
                 if getattr(found, "is_error", False):
-                    assert not COMMAND_LINE.search(text(found)), (what, said)
+                    assert not command_line(text(found)), (what, said)
 
         asked(split.home, work)
         assert split.bytes() == before

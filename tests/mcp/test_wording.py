@@ -18,7 +18,13 @@ from tests.mcp.test_tools import TOKEN
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
 COMMAND_LINE = re.compile(r"--[a-z]|djinn [a-z]+(?![^`]*` \(ask a person\))")
-"""An option, or a command that is not named for a person to run."""
+FOR_A_PERSON = re.compile(r"ask a person to run `djinn [^`]+`")
+
+
+def command_line(text: str) -> bool:
+    """Whether a text has an option, or a command that is not named for a person to run."""
+    return bool(COMMAND_LINE.search(FOR_A_PERSON.sub("", text)))
+
 
 LONG = "The keeper paints the rail of the mole white each spring before the ships come home."
 
@@ -86,7 +92,7 @@ def test_no_refusal_names_a_command_or_an_option(pair: Home) -> None:
         await call(client, "working", action="step", task="t", key="step")
         for tool, given, remedy in WRONG:
             said = await refused(client, tool, **given)
-            assert remedy in said and not COMMAND_LINE.search(said), (tool, given, said)
+            assert remedy in said and not command_line(said), (tool, given, said)
 
     assert {tool for tool, _, _ in WRONG} == BY_NAME.keys()
     asked(pair, work)
@@ -96,7 +102,7 @@ def test_nor_does_a_wake(pair: Home) -> None:
     async def work(client: Client) -> None:
         await call(client, "checkpoint", text="scraping")
         said = (await call(client, "wake", task="the lamp", budget=100))["suggestions"]
-        assert said and not COMMAND_LINE.search(" ".join(said))
+        assert said and not command_line(" ".join(said))
 
     asked(pair, work)
 

@@ -192,5 +192,8 @@ TOOLS = (
         "rate", "Rate what was recalled", RateArguments, RatingResult, rate, rate_text, writes=True
     ),
     Tool("score", "Why a memory ranks as it does", ScoreArguments, ScoreAnswer, score, score_text),
-    Tool("gap", "What was missing", GapArguments, GapAnswer, gap, gap_text, writes=_NOTES),
-)
+    Tool(
+        "gap", "What was missing", GapArguments, GapAnswer, gap, gap_text, writes=_NOTES,
+        operations={action: f"gaps.{action}" for action in ("report", "list", "close", "suggest")},
+    ),
+)  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
-from djinn_memory.errors import DjinnError, NotFound, UsageError
+from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.home.settings import SecretsConfig
 from djinn_memory.memories.catalog.catalog import MemoryEntry, find
 from djinn_memory.memories.catalog.identity import ledger_names
@@ -172,7 +172,8 @@ class Gaps(Namespace):
         """Close an open gap for good; `by` names the memory that answers it."""
         gaps = {gap.id: gap for gap in self._gaps(request.agent, "open")}
         if request.gap not in gaps:
-            raise NotFound(f"no open gap {request.gap!r}; `djinn gap list` shows them")
+            remedy = Remedy("gaps.list", purpose="shows them")
+            raise NotFound(f"no open gap {request.gap!r}", remedy)
         answer = self._memory(request.by, request.agent) if request.by else None
         self._state.ledger.append([Event("gap.closed", request.gap, {"by": answer})])
         gaps = {gap.id: gap for gap in self._gaps(request.agent, None)}

@@ -1,0 +1,71 @@
+"""How a person at a terminal writes an operation: as a command with options."""
+
+from __future__ import annotations
+
+import json
+
+from djinn_memory.errors import Remedy, Wording
+
+_COMMANDS: dict[str, str] = {}
+"""Commands that are not named after their operation."""
+
+_NOUNS = {"facts": "fact", "gaps": "gap", "documents": "document", "vaults": "vault"}
+"""Nouns of commands that are not those of the namespace on `Djinn`."""
+
+_OPTIONS = {
+    "every": "--all",
+    "giver": "--from",
+    "links": "--link",
+    "paths": "--path",
+    "planes": "--plane",
+    "tags": "--tag",
+    "types": "--type",
+    "vaults": "--vault",
+}
+"""Options that are not named after their field."""
+
+_CHOICES = frozenset({"existing"})
+"""Fields with a flag for each value, as `--append` for `existing="append"`."""
+
+_WORDS = frozenset(
+    {"category", "description", "folder", "key", "name", "query", "request", "title", "value"}
+)
+"""Fields that a command takes as plain words."""
+
+
+class CommandWording(Wording):
+    """The words of the command line."""
+
+    verb = "run"
+
+    def argument(self, name: str) -> str:
+        """The option for a field."""
+        return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+
+    def call(self, remedy: Remedy) -> str:
+        """The command with its arguments, or only the options."""
+        parts = [self._part(name, value, remedy) for name, value in remedy.arguments.items()]
+        if not remedy.operation:
+            return " ".join(parts)
+        return f"`{' '.join(['djinn', command(remedy.operation), *parts])}`"
+
+    def _part(self, name: str, value: object, remedy: Remedy) -> str:
+        if name in _WORDS and remedy.operation:
+            return name.upper() if value is None else _written(value)
+        if name in _CHOICES and value is not None:
+            return f"--{value}"
+        option = self.argument(name)
+        return option if value is None or value is True else f"{option} {_written(value)}"
+
+
+def command(operation: str) -> str:
+    """The command that runs an operation: `gap list` for `gaps.list`."""
+    noun, _, verb = operation.partition(".")
+    return _COMMANDS.get(operation) or f"{_NOUNS.get(noun, noun)} {verb}".strip()
+
+
+def _written(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    text = str(value)
+    return text if text and not set(text) & set(" \t\n\"'$`\\") else json.dumps(text)

@@ -1,0 +1,81 @@
+"""An error has its remedies as data; each front end says them in its own words."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from djinn_memory.errors import NotFound, Refused, Remedy, UsageError, Wording, speaking
+from djinn_memory.mcp.remedies import ToolWording
+from djinn_memory.mcp.tools import TOOLS
+from djinn_memory.operations.commands import CommandWording
+
+NO_GAP = NotFound("no gap", Remedy("gaps.list", {"closed": True}, "shows them"))
+THERE = Refused(
+    "the title is taken",
+    Remedy("", {"existing": "append"}, "adds to it"),
+    Remedy("", {"existing": "new"}, "writes a second note"),
+    Remedy("", {"allow_secret": True}, "writes it all the same"),
+)
+TOO_FEW = UsageError("0 is out of range; give 1 or more", argument="max_characters")
+DAMAGED = Refused("it is damaged", Remedy("doctor", {"fix": True}))
+
+
+@pytest.mark.parametrize(
+    ("error", "python", "command", "tool"),
+    [
+        (
+            NO_GAP,
+            "no gap; `gaps.list(closed=True)` shows them",
+            "no gap; `djinn gap list --closed` shows them",
+            "no gap; `gap` with `action: list` and `closed: true` shows them",
+        ),
+        (
+            THERE,
+            "the title is taken; `existing='append'` adds to it, `existing='new'` writes a second "
+            "note, or `allow_secret=True` writes it all the same",
+            "the title is taken; --append adds to it, --new writes a second note, or "
+            "--allow-secret writes it all the same",
+            "the title is taken; `existing: append` adds to it, or `existing: new` writes a "
+            "second note",
+        ),
+        (
+            TOO_FEW,
+            "max_characters: 0 is out of range; give 1 or more",
+            "--max-characters: 0 is out of range; give 1 or more",
+            "max_characters: 0 is out of range; give 1 or more",
+        ),
+        (
+            DAMAGED,
+            "it is damaged; call `doctor(fix=True)`",
+            "it is damaged; run `djinn doctor --fix`",
+            "it is damaged; ask a person to run `djinn doctor --fix`",
+        ),
+    ],
+)
+def test_each_front_end_has_its_words(
+    error: UsageError, python: str, command: str, tool: str
+) -> None:
+    remember = next(tool for tool in TOOLS if tool.name == "remember")
+    assert str(error) == python
+    with speaking(CommandWording()):
+        assert str(error) == command
+    assert ToolWording(remember, TOOLS).error(error) == tool
+    assert str(error) == python
+
+
+def test_a_message_can_quote_a_remedy() -> None:
+    remedy = Remedy("recall", {"query": None})
+    assert str(remedy) == "call `recall(query=...)`"
+    with speaking(CommandWording()):
+        assert str(remedy) == "run `djinn recall QUERY`"
+    assert Wording().error(UsageError("plain text")) == "plain text"
+
+
+def test_an_error_crosses_processes() -> None:
+    for error in (THERE, TOO_FEW):
+        copy = pickle.loads(pickle.dumps(error))
+        assert (str(copy), copy.remedies, copy.argument) == (
+            str(error), error.remedies, error.argument,
+        )  # fmt: skip
