@@ -107,12 +107,12 @@ _types = _of_home(lambda djinn, line: djinn.known("type", agent=line.agent))
 
 
 def _working_keys(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
-    return {one.key for one in djinn.working.list(agent=line.agent, every=True)}
+    return {one.key for one in djinn.working.list(agent=line.agent, all=True).values}
 
 
 working_keys = _of_home(_working_keys)
 working_tasks = _of_home(
-    lambda djinn, line: (t.task for t in djinn.working.tasks(agent=line.agent))
+    lambda djinn, line: (t.task for t in djinn.working.tasks(agent=line.agent).tasks)
 )
 
 

@@ -8,8 +8,7 @@ from djinn_memory.cli.output import clean, say
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.working.tasks import Task
-    from djinn_memory.memories.working.values import WorkingValue
+    from djinn_memory.memories.working.requests import Task, WorkingValue
 
 PREVIEW = 60
 """Characters of a value in a list."""

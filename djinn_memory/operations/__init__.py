@@ -56,6 +56,7 @@ class Operation(Struct, frozen=True):
 
 
 _FACTS = "djinn_memory.memories.facts.verbs:Facts"
+_WORKING = "djinn_memory.memories.working.verbs:WorkingMemory"
 _GAPS = "djinn_memory.memories.recall.gaps:Gaps"
 
 OPERATIONS: dict[str, Operation] = {
@@ -71,5 +72,13 @@ OPERATIONS: dict[str, Operation] = {
         Operation("gaps.list", f"{_GAPS}.list"),
         Operation("gaps.close", f"{_GAPS}.close", writes=True),
         Operation("gaps.suggest", f"{_GAPS}.suggest"),
+        Operation("working.set", f"{_WORKING}.set", writes=True),
+        Operation("working.get", f"{_WORKING}.get"),
+        Operation("working.list", f"{_WORKING}.list"),
+        Operation("working.clear", f"{_WORKING}.clear", writes=True, removes=True),
+        Operation("working.share", f"{_WORKING}.share", writes=True),
+        Operation("working.step", f"{_WORKING}.step", writes=True),
+        Operation("working.tasks", f"{_WORKING}.tasks"),
+        Operation("working.resume", f"{_WORKING}.resume"),
     )
 }

@@ -265,7 +265,7 @@ def kept(site: Site, out: str, arguments: Arguments) -> None:
         [size] = [one["chunk_size"] for one in site.fields if one["filename"] == cut]
         assert size == str(arguments[-1])
     for key in re.findall(r"^(held-\d)  session", out, re.MULTILINE):
-        held = Djinn(Home(site.home.root)).working.list()
+        held = Djinn(Home(site.home.root)).working.list().values
         assert [one.value for one in held if one.key == key] == [arguments[3]]
     for path in re.findall(r"^mem_\w{16}  me/(\S+)$", out, re.MULTILINE):
         assert any(text in (site.me / path).read_text() for text in site.said | site.spoken)

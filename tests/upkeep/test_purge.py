@@ -56,7 +56,7 @@ def test_nothing_of_a_purged_memory_is_left(home: Home, djinn: Djinn) -> None:
     done = djinn.purge("Wibblewick", seen=would)
     assert (done.files, done.problems, done.events) == (would.files, [], 2)
     assert done.vectors >= 1 and done.values == 1
-    assert [one.key for one in djinn.working.list()] == ["other"]
+    assert [one.key for one in djinn.working.list().values] == ["other"]
     # The query of the request is the searcher's own, and held no line of the note.
     left = holders(home, *WORDS)
     assert set(left) <= {".djinn/ledger.db"}
@@ -182,4 +182,4 @@ def test_a_value_with_a_word_of_the_title_stays(home: Home, djinn: Djinn) -> Non
     djinn.working.set("trip", "the planning of the trip")
     djinn.working.set("copy", "note: Quorble in the morning, then tea.")
     assert djinn.purge("planning").values == 1
-    assert [one.key for one in djinn.working.list()] == ["trip"]
+    assert [one.key for one in djinn.working.list().values] == ["trip"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
-    from djinn_memory.memories.working.tasks import TaskStep
+    from djinn_memory.memories.working.requests import TaskStep, WorkingValue
 
 app = App(
     help="Values that an agent holds for minutes, and the context of its tasks.",
@@ -140,10 +141,10 @@ def set_value(
     if json:
         from djinn_memory.cli.schemas.working import WorkingSet
 
-        output.as_json(WorkingSet(done.now, done.replaced, djinn.problems))
+        output.as_json(WorkingSet(done.value, done.replaced, djinn.problems))
         return
     output.problems(djinn.problems)
-    say(f"{clean(key)}  {working_text.where(done.now)}, until {done.now.expires}")
+    say(f"{clean(key)}  {working_text.where(done.value)}, until {done.value.expires}")
     if done.replaced:
         talk(f"it replaces: {working_text.preview(done.replaced.value)}")
 
@@ -211,7 +212,7 @@ def list_values(
     if tasks:
         _list_tasks(djinn, agent, json)
         return
-    values = djinn.working.list(agent=agent, session=session, task=task, every=every)
+    values = djinn.working.list(agent=agent, session=session, task=task, all=every).values
     if json:
         from djinn_memory.cli.schemas.working import WorkingList
 
@@ -253,9 +254,11 @@ def clear(
     sure = key is not None or options.confirmed(
         "Forget all of it?", yes, about=what, doing="forget it"
     )
-    gone = []
+    gone: Sequence[WorkingValue] = ()
     if sure:
-        gone = djinn.working.clear(key, agent=agent, session=session, task=task, giver=giver)
+        gone = djinn.working.clear(
+            key, agent=agent, session=session, task=task, giver=giver
+        ).cleared
     if json:
         from djinn_memory.cli.schemas.working import WorkingClear
 
@@ -288,10 +291,10 @@ def share(
     if json:
         from djinn_memory.cli.schemas.working import WorkingShare
 
-        output.as_json(WorkingShare(done.now, done.replaced, djinn.problems))
+        output.as_json(WorkingShare(done.value, done.replaced, djinn.problems))
         return
     output.problems(djinn.problems)
-    say(f"{clean(key)}  for {clean(to)}, until {done.now.expires}")
+    say(f"{clean(key)}  for {clean(to)}, until {done.value.expires}")
 
 
 def _given(value: str | None, is_json: bool) -> object:
@@ -319,7 +322,7 @@ def _told_step(djinn: Djinn, task: str, step: TaskStep, json: bool) -> None:
 
 
 def _list_tasks(djinn: Djinn, agent: str | None, json: bool) -> None:
-    tasks = djinn.working.tasks(agent=agent)
+    tasks = djinn.working.tasks(agent=agent).tasks
     if json:
         from djinn_memory.cli.schemas.working import WorkingTasks
 

@@ -6,8 +6,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from djinn_memory.memories.working import tasks
-from djinn_memory.memories.working.values import WorkingLookup, WorkingValue
+from djinn_memory.memories.working.requests import (
+    Task,
+    TaskEntry,
+    TaskStep,
+    WorkingLookup,
+    WorkingValue,
+)
 from djinn_memory.models import Problem
 
 
@@ -22,7 +27,7 @@ class WorkingSet(Struct, tag="djinn.working.set/1", tag_field="schema", forbid_u
 
 
 class WorkingStep(
-    tasks.TaskStep, frozen=True, tag="djinn.working.step/1", tag_field="schema",
+    TaskStep, frozen=True, tag="djinn.working.step/1", tag_field="schema",
     forbid_unknown_fields=True,
 ):  # fmt: skip
     """A step of a task that was added or changed."""
@@ -43,7 +48,7 @@ class WorkingGet(
 
 
 class WorkingTask(
-    tasks.Task, frozen=True, tag="djinn.working.task/1", tag_field="schema",
+    Task, frozen=True, tag="djinn.working.task/1", tag_field="schema",
     forbid_unknown_fields=True,
 ):  # fmt: skip
     """A task, to go on with."""
@@ -66,7 +71,7 @@ class WorkingTasks(
 ):
     """The tasks of an agent."""
 
-    tasks: Sequence[tasks.TaskEntry]
+    tasks: Sequence[TaskEntry]
     """The one that was worked on last first."""
     problems: Sequence[Problem] = ()
 

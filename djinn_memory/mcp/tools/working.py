@@ -13,8 +13,14 @@ from djinn_memory.home.settings import LONGEST_TTL
 from djinn_memory.mcp.answers import told
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.tool import Tool
-from djinn_memory.memories.working.tasks import Status, Task, TaskEntry, TaskStep
-from djinn_memory.memories.working.values import Type, WorkingValue
+from djinn_memory.memories.working.requests import (
+    StepStatus,
+    Task,
+    TaskEntry,
+    TaskStep,
+    ValueType,
+    WorkingValue,
+)
 from djinn_memory.models import Problem
 from djinn_memory.system.plural import count
 
@@ -53,11 +59,11 @@ class WorkingArguments(Struct, forbid_unknown_fields=True, rename={"giver": "fro
     short: Annotated[
         bool, Meta(description="Keep it an hour; used three times, upkeep makes a note of it.")
     ] = False
-    type: Annotated[Type | None, Meta(description="What a value is.")] = None
+    type: Annotated[ValueType | None, Meta(description="What a value is.")] = None
     append: Annotated[
         bool, Meta(description="Add it to the list there, as a turn of a conversation.")
     ] = False
-    status: Annotated[Status | None, Meta(description="How a step goes.")] = None
+    status: Annotated[StepStatus | None, Meta(description="How a step goes.")] = None
     after: Annotated[
         list[Key], Meta(max_length=100, description="The steps to be completed before a step.")
     ] = []
@@ -92,7 +98,7 @@ def working(context: ClientContext, asked: WorkingArguments) -> WorkingAnswer:
                 _key(asked), asked.value, ttl=asked.ttl, short=asked.short, type=asked.type,
                 append=asked.append, **place,
             )  # fmt: skip
-            held = WorkingAnswer([made.now], done=f"kept until {made.now.expires}")
+            held = WorkingAnswer([made.value], done=f"kept until {made.value.expires}")
         case "get":
             found = verb.get(_key(asked), **there)
             others = " and ".join(found.also_from)
@@ -100,17 +106,19 @@ def working(context: ClientContext, asked: WorkingArguments) -> WorkingAnswer:
                 [found], done=f"{others} handed over another, see `from`" if others else ""
             )
         case "list":
-            held = WorkingAnswer(verb.list(**own, every=True) if asked.all else verb.list(**place))
+            held = WorkingAnswer(
+                (verb.list(**own, all=True) if asked.all else verb.list(**place)).values
+            )
         case "clear":
-            gone = verb.clear(asked.key, **there)
+            gone = verb.clear(asked.key, **there).cleared
             held = WorkingAnswer(gone, done=f"cleared {len(gone)}")
         case "share":
             if asked.to is None:
                 raise UsageError("working: share needs `to`, the agent who gets a copy")
             given = verb.share(_key(asked), asked.to, ttl=asked.ttl, **place)
-            held = WorkingAnswer([given.now], done=f"handed to {asked.to}")
+            held = WorkingAnswer([given.value], done=f"handed to {asked.to}")
         case "tasks":
-            held = WorkingAnswer(tasks=verb.tasks(**own))
+            held = WorkingAnswer(tasks=verb.tasks(**own).tasks)
         case "step":
             status = asked.status or "pending"
             step = verb.step(

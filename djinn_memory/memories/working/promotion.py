@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.indexing.refresh import read
-from djinn_memory.memories.working.values import WorkingValue, value_of
+from djinn_memory.memories.working.requests import WorkingValue
+from djinn_memory.memories.working.values import value_of
 from djinn_memory.memories.writing.drafts import NewMemory, draft_of
 from djinn_memory.memories.writing.duplicates import DuplicateFinder
 from djinn_memory.memories.writing.remember import remember

@@ -1,4 +1,4 @@
-"""Where values of working memory lie: which of them an agent sees, and how one is put there."""
+"""The scopes of working memory: which values an agent sees, and how a value is stored."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from djinn_memory.store.expiring import WorkingEntry, WorkingSlot, forget
 from djinn_memory.store.state import State
 
 LAG = 0.01
-"""Part of its time by which a task's value may be behind the last write before it is renewed."""
+"""The part of its time that a task's value may lag behind the last write before it is renewed."""
 
 
-class ExpiredValue(Exception):
-    """A value that nobody can read any more, but of which a note is to be made."""
+class _Waiting(Exception):
+    """The slot holds an expired entry that is still to become a note."""
 
     def __init__(self, entry: WorkingEntry) -> None:
         self.entry = entry
@@ -26,9 +26,9 @@ class ExpiredValue(Exception):
 class WorkingScopes:
     """The working memory of a home, as one of its agents sees it.
 
-    From a session one sees what it holds, what was set outside of any, and what was handed over:
-    this is what `list` shows, where `get` looks and what `clear` forgets. From a task, and of one
-    who handed something over, one sees that only.
+    A session sees its own values, the values set outside of any session, and the values handed
+    over. This is what `list` shows, where `get` looks and what `clear` forgets. A task, and a
+    giver, see only their own values.
     """
 
     def __init__(self, state: State) -> None:
@@ -38,100 +38,114 @@ class WorkingScopes:
         self,
         key: str,
         agent: str | None,
-        session: str | None,
-        task: str | None,
+        session: str | None = None,
+        task: str | None = None,
         giver: str | None = None,
     ) -> WorkingSlot:
-        """The slot that is meant; `UsageError` for names that are none."""
-        given = {"--session": session, "--task": task, "--from": giver}
-        named = [name for name, one in given.items() if one is not None]
-        if len(named) > 1:
-            raise UsageError(f"a value belongs to one of {' and '.join(named)}; give one")
-        whose = self._state.home.agent(agent)
+        """The slot that a request means; `UsageError` for invalid names."""
+        scopes = {"--session": session, "--task": task, "--from": giver}
+        given = [option for option, name in scopes.items() if name is not None]
+        if len(given) > 1:
+            raise UsageError(f"a value belongs to one of {' and '.join(given)}; give one")
+        agent = self._state.home.agent(agent)
         check_name("the key", key)
         if giver is not None:
-            return WorkingSlot(whose, "from", giver, key)
+            return WorkingSlot(agent, "from", giver, key)
         if task is not None:
-            return WorkingSlot(whose, "task", check_name("--task", task), key)
+            return WorkingSlot(agent, "task", check_name("--task", task), key)
         name = (
-            session_log.current(self._state, whose)
+            session_log.current(self._state, agent)
             if session is None
             else session_log.name(self._state, session)
         )
-        return WorkingSlot(whose, "session", name, key)
+        return WorkingSlot(agent, "session", name, key)
 
     def entries(self, agent: str) -> list[WorkingEntry]:
-        """All of an agent that has not expired."""
-        found, now = self._state.working.entries(agent)
-        return [one for one in found if live(one, now)]
+        """All entries of an agent that have not expired."""
+        entries, now = self._state.working.entries(agent)
+        return [entry for entry in entries if live(entry, now)]
 
-    def beside(self, slot: WorkingSlot) -> list[WorkingEntry]:
-        """What has not expired of the same session, task or giver."""
-        return [one for one in self.entries(slot.agent) if _beside(one, slot)]
+    def same_scope(self, slot: WorkingSlot) -> list[WorkingEntry]:
+        """The unexpired entries of the same session, task or giver."""
+        return [entry for entry in self.entries(slot.agent) if _same_scope(entry, slot)]
 
-    def seen(self, slot: WorkingSlot) -> list[WorkingEntry]:
-        """What has not expired and can be seen from where a slot is."""
-        return _seen(self.entries(slot.agent), slot)
+    def visible(self, slot: WorkingSlot) -> list[WorkingEntry]:
+        """The unexpired entries that the slot's scope sees."""
+        return _visible(self.entries(slot.agent), slot)
 
-    def found(self, slot: WorkingSlot) -> tuple[WorkingEntry, list[str]]:
-        """What is seen under a key, and who handed over another value under it.
+    def lookup(self, slot: WorkingSlot) -> tuple[WorkingEntry, list[str]]:
+        """The entry under a key, and the agents who handed over another one under it.
 
-        What the session holds comes first, then what was set outside of any, then what was handed
-        over: by one, else it must be said by whom.
+        The session's own entry comes first, then one set outside of any session, then one handed
+        over. `UsageError` when several agents handed one over.
         """
-        named = [one for one in self.seen(slot) if one.key == slot.key]
-        handed = [one for one in named if one.space == "from"]
+        entries = [entry for entry in self.visible(slot) if entry.key == slot.key]
+        handed = [entry for entry in entries if entry.space == "from"]
         own = sorted(
-            (one for one in named if one.space != "from"), key=lambda one: not _beside(one, slot)
+            (entry for entry in entries if entry.space != "from"),
+            key=lambda entry: not _same_scope(entry, slot),
         )
         if own:
-            return own[0], [one.name for one in handed]
+            return own[0], [entry.name for entry in handed]
         if len(handed) > 1:
-            givers = ", ".join(one.name for one in handed)
+            givers = ", ".join(entry.name for entry in handed)
             raise UsageError(f"{slot.key!r} was handed over by {givers}; choose with --from")
         if handed:
             return handed[0], []
         raise self._nothing(slot)
 
     def forget(self, slot: WorkingSlot, key: str | None) -> list[WorkingEntry]:
-        """Empty the slots seen from this one, all or those of a key; what was in them.
+        """Remove the entries that the slot's scope sees, all or those of a key; returns them.
 
-        What has expired and waits to become a note is forgotten too.
+        Expired entries that were to become notes are removed too.
         """
         store = self._state.working
-        found, now = store.entries(slot.agent)
-        gone = [one for one in _seen(found, slot) if key in (None, one.key)]
-        if key is not None and not any(live(one, now) for one in gone):
+        entries, now = store.entries(slot.agent)
+        gone = [entry for entry in _visible(entries, slot) if key in (None, entry.key)]
+        if key is not None and not any(live(entry, now) for entry in gone):
             raise self._nothing(slot)
-        for one in gone:
-            store.change(one.slot, forget(one))
+        for entry in gone:
+            store.change(entry.slot, forget(entry))
         return gone
 
     def put(
         self, slot: WorkingSlot, decide: Callable[[WorkingEntry | None, float], WorkingEntry]
-    ) -> tuple[WorkingEntry | None, WorkingEntry | None]:
-        """As `WorkingStore.change`; what has expired and waits to become a note is put aside."""
+    ) -> tuple[WorkingEntry | None, WorkingEntry]:
+        """Store what `decide` makes of the unexpired entry; returns the entries before and after.
+
+        An expired entry that is still to become a note moves to a slot of its own.
+        """
+
+        def change(before: WorkingEntry | None, now: float) -> WorkingEntry:
+            current = live(before, now)
+            if before and before.earned and not current:
+                raise _Waiting(before)
+            return decide(current, now)
+
         store = self._state.working
         while True:
             try:
-                before, after = store.change(slot, decide)
-            except ExpiredValue as found:
-                aside = replace(found.entry, space="kept", name=found.entry.id)
-                # A kill in between leaves two with one id, of which one note is made.
+                before, after = store.change(slot, change)
+            except _Waiting as waiting:
+                aside = replace(waiting.entry, space="kept", name=waiting.entry.id)
+                # A kill in between leaves two entries with one id, which make one note.
                 store.change(aside.slot, lambda *_, aside=aside: aside)
-                store.change(slot, forget(found.entry))
+                store.change(slot, forget(waiting.entry))
             else:
-                return (before if after and live(before, after.updated) else None), after
+                assert after
+                return live(before, after.updated), after
 
     def renew(self, slot: WorkingSlot, ttl: int) -> None:
-        """Keep all of a task as long as what is written last, but for what has its own ttl."""
+        """Keep all entries of a task as long as its last one, except those with another ttl."""
         if slot.space != "task":
             return
-        found, now = self._state.working.entries(slot.agent)
-        for one in found:
-            if _beside(one, slot) and one.ttl == ttl and one.expires < now + ttl * (1 - LAG):
+        entries, now = self._state.working.entries(slot.agent)
+        for entry in entries:
+            lags = entry.expires < now + ttl * (1 - LAG)
+            if _same_scope(entry, slot) and entry.ttl == ttl and lags:
                 self._state.working.change(
-                    one.slot, lambda there, now: there and replace(there, expires=now + ttl)
+                    entry.slot,
+                    lambda current, now: current and replace(current, expires=now + ttl),
                 )
 
     @staticmethod
@@ -143,26 +157,26 @@ class WorkingScopes:
         )
 
 
-def extended(found: WorkingEntry, now: float, ttl: int | None) -> WorkingEntry:
-    """An entry that is kept from now on, for its time or for `ttl`."""
-    seconds = found.ttl if ttl is None else ttl
-    return replace(found, ttl=seconds, expires=now + seconds)
+def extended(entry: WorkingEntry, now: float, ttl: int | None) -> WorkingEntry:
+    """An entry that is kept from now on, for its own time or for `ttl` seconds."""
+    seconds = entry.ttl if ttl is None else ttl
+    return replace(entry, ttl=seconds, expires=now + seconds)
 
 
-def live(found: WorkingEntry | None, now: float) -> WorkingEntry | None:
-    """An entry that can be read; None for what has expired."""
-    return found if found and found.expires > now else None
+def live(entry: WorkingEntry | None, now: float) -> WorkingEntry | None:
+    """The entry if it can be read; None if it has expired."""
+    return entry if entry and entry.expires > now else None
 
 
-def _seen(entries: Sequence[WorkingEntry], slot: WorkingSlot) -> list[WorkingEntry]:
+def _visible(entries: Sequence[WorkingEntry], slot: WorkingSlot) -> list[WorkingEntry]:
     outside = replace(slot, name=session_log.OUTSIDE)
     return [
-        one
-        for one in entries
-        if _beside(one, slot)
-        or (slot.space == "session" and (one.space == "from" or _beside(one, outside)))
+        entry
+        for entry in entries
+        if _same_scope(entry, slot)
+        or (slot.space == "session" and (entry.space == "from" or _same_scope(entry, outside)))
     ]
 
 
-def _beside(one: WorkingSlot, slot: WorkingSlot) -> bool:
-    return (one.space, one.name) == (slot.space, slot.name)
+def _same_scope(entry: WorkingSlot, slot: WorkingSlot) -> bool:
+    return (entry.space, entry.name) == (slot.space, slot.name)

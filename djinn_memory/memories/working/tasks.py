@@ -1,113 +1,76 @@
-"""What a task's entries say together: its steps, how it stands, and what is next."""
+"""A task, derived from its entries: its steps, its status and what is next."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from djinn_memory.memories.working.values import WorkingValue, iso, value_of
+from djinn_memory.memories.working.requests import StepStatus, Task, TaskEntry, TaskStep
+from djinn_memory.memories.working.values import iso, value_of
 from djinn_memory.store.expiring import WorkingEntry
 
 STEP = "step"
 """The type of an entry that is a step."""
 
-Status = Literal["pending", "running", "completed", "failed", "cancelled"]
 
+class StepValue(Struct):
+    """What the value of a step's entry says."""
 
-class _Said(Struct):
-    status: Status = "pending"
+    status: StepStatus = "pending"
     result: Any = None
-    after: list[str] = []
+    after: Sequence[str] = []
 
 
-class TaskStep(Struct, frozen=True):
-    """A step of a task."""
-
-    title: str
-    """Names it in its task."""
-    status: Status
-    """pending, running, completed, failed or cancelled."""
-    result: Any
-    """What came of it; null while nothing did."""
-    after: tuple[str, ...]
-    """The steps that must be completed before it."""
-    updated: str
-    """When it was changed last, as ISO 8601 in UTC."""
-
-
-class TaskEntry(Struct, frozen=True):
-    """A task in a list."""
-
-    task: str
-    """Its id."""
-    status: Status
-    """What the statuses of its steps come to."""
-    total: int
-    """How many steps it has."""
-    completed: int
-    """How many of them are completed."""
-    updated: str
-    """When something of it was changed last, as ISO 8601 in UTC."""
-    expires: str
-    """When the last of it can be read no more."""
-
-
-class Task(TaskEntry, frozen=True):
-    """A task as somebody who goes on with it needs it."""
-
-    state: Sequence[WorkingValue]
-    """Its values."""
-    steps: Sequence[TaskStep]
-    """Its steps, in the order in which they were added."""
-    next: Sequence[str]
-    """The steps that run, then those that wait for nothing any more."""
-
-
-def summary(name: str, entries: Sequence[WorkingEntry]) -> TaskEntry:
-    """A task in short, from all its entries."""
-    steps = [step_of(one) for one in entries if one.type == STEP]
+def task_entry(name: str, entries: Sequence[WorkingEntry]) -> TaskEntry:
+    """A task in a list, from all its entries."""
+    steps = _steps(entries)
     return TaskEntry(
         task=name,
-        status=_status([one.status for one in steps]),
+        status=_status({step.status for step in steps}),
         total=len(steps),
-        completed=sum(one.status == "completed" for one in steps),
-        updated=iso(max(one.updated for one in entries)),
-        expires=iso(max(one.expires for one in entries)),
+        completed=sum(step.status == "completed" for step in steps),
+        updated=iso(max(entry.updated for entry in entries)),
+        expires=iso(max(entry.expires for entry in entries)),
     )
 
 
-def resumed(name: str, entries: Sequence[WorkingEntry]) -> Task:
-    """A whole task, from all its entries."""
-    steps = [step_of(one) for one in entries if one.type == STEP]
-    completed = {one.title for one in steps if one.status == "completed"}
-    running = [one.title for one in steps if one.status == "running"]
-    free = [one.title for one in steps if one.status == "pending" and completed >= {*one.after}]
+def whole_task(name: str, entries: Sequence[WorkingEntry]) -> Task:
+    """A task with its values and steps, from all its entries."""
+    steps = _steps(entries)
+    completed = {step.title for step in steps if step.status == "completed"}
+    running = [step.title for step in steps if step.status == "running"]
+    ready = [
+        step.title for step in steps if step.status == "pending" and completed >= {*step.after}
+    ]
     return Task(
-        **asdict(summary(name, entries)),
-        state=[value_of(one) for one in entries if one.type != STEP],
+        **asdict(task_entry(name, entries)),
+        state=[value_of(entry) for entry in entries if entry.type != STEP],
         steps=steps,
-        next=[*running, *free],
+        next=[*running, *ready],
     )
 
 
-def step_of(found: WorkingEntry) -> TaskStep:
-    """An entry as the step it is."""
+def step_of(entry: WorkingEntry) -> TaskStep:
+    """The step that an entry holds."""
     try:
-        said = msgspec.json.decode(found.value, type=_Said)
+        step = msgspec.json.decode(entry.value, type=StepValue)
     except (msgspec.DecodeError, RecursionError):
-        said = _Said()
-    return TaskStep(found.key, said.status, said.result, tuple(said.after), iso(found.updated))
+        step = StepValue()
+    return TaskStep(entry.key, step.status, step.result, tuple(step.after), iso(entry.updated))
 
 
-def _status(steps: Sequence[Status]) -> Status:
-    """pending, then running, then completed, failed or cancelled; what has no steps is running."""
-    seen = {*steps}
-    if "failed" in seen and "running" not in seen:
+def _steps(entries: Sequence[WorkingEntry]) -> list[TaskStep]:
+    return [step_of(entry) for entry in entries if entry.type == STEP]
+
+
+def _status(steps: set[StepStatus]) -> StepStatus:
+    """pending, then running, then completed, failed or cancelled; a task without steps runs."""
+    if "failed" in steps and "running" not in steps:
         return "failed"
-    if seen and seen <= {"completed", "cancelled"}:
-        return "completed" if "completed" in seen else "cancelled"
-    return "pending" if seen == {"pending"} else "running"
+    if steps and steps <= {"completed", "cancelled"}:
+        return "completed" if "completed" in steps else "cancelled"
+    return "pending" if steps == {"pending"} else "running"

@@ -1,93 +1,45 @@
-"""The values of working memory: what may be kept, and how it is shown."""
+"""The values of working memory: what may be kept, and how an entry is shown."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import UsageError
 from djinn_memory.home.settings import LONGEST_TTL
+from djinn_memory.memories.working.requests import MOST_CHARACTERS, WorkingValue
 from djinn_memory.notes.dates import moment
-from djinn_memory.store.expiring import Tier, WorkingEntry
-
-Type = Literal["task_context", "conversation", "tool_result", "reflection", "observation"]
-
+from djinn_memory.store.expiring import WorkingEntry
 
 MOST_BYTES = 1_000_000
-"""Of a value as JSON; what is longer is a document."""
-
-MOST_CHARACTERS = 200
-"""Of a key and of the id of a task."""
+"""Of a value as JSON. A longer text is a document."""
 
 
-class WorkingValue(Struct, frozen=True):
-    """What working memory holds under a key."""
-
-    key: str
-    """Names it in its session or task."""
-    value: Any
-    """Text, or whatever else JSON can say."""
-    type: str | None
-    """task_context, conversation, tool_result, reflection, observation, or null."""
-    tier: Tier
-    """`short` for what becomes a note once it was used three times, else `working`."""
-    agent: str
-    """Whose it is."""
-    session: str | None
-    """The session it belongs to; null for a task's, and for what was handed over."""
-    task: str | None
-    """The task it belongs to."""
-    given_by: str | None
-    """The agent who handed it over."""
-    created: str
-    """When it was set, as ISO 8601 in UTC."""
-    updated: str
-    """When it was changed last."""
-    expires: str
-    """When it can be read no more."""
-    ttl: int
-    """The seconds that it was given."""
-    uses: int
-    """How often `get` has read it."""
-    last_used: str | None
-    """When `get` read it last."""
-
-
-class WorkingLookup(WorkingValue, frozen=True):
-    """A value that was asked for by its key."""
-
-    also_from: Sequence[str]
-    """The agents who handed over another value under this key."""
-
-
-def value_of(found: WorkingEntry) -> WorkingValue:
+def value_of(entry: WorkingEntry) -> WorkingValue:
     """An entry as it is shown."""
-    where = {found.space: found.name}
+    scope = {entry.space: entry.name}
     try:
-        value = msgspec.json.decode(found.value)
+        value = msgspec.json.decode(entry.value)
     except (msgspec.DecodeError, RecursionError):
-        value = found.value
+        value = entry.value
     return WorkingValue(
-        key=found.key,
+        key=entry.key,
         value=value,
-        type=found.type,
-        tier=found.tier,
-        agent=found.agent,
-        session=where.get("session"),
-        task=where.get("task"),
-        given_by=where.get("from"),
-        created=iso(found.created),
-        updated=iso(found.updated),
-        expires=iso(found.expires),
-        ttl=found.ttl,
-        uses=found.uses,
-        last_used=None if found.used is None else iso(found.used),
+        type=entry.type,
+        tier=entry.tier,
+        agent=entry.agent,
+        session=scope.get("session"),
+        task=scope.get("task"),
+        given_by=scope.get("from"),
+        created=iso(entry.created),
+        updated=iso(entry.updated),
+        expires=iso(entry.expires),
+        ttl=entry.ttl,
+        uses=entry.uses,
+        last_used=None if entry.used is None else iso(entry.used),
     )
 
 
@@ -97,7 +49,7 @@ def iso(seconds: float) -> str:
 
 
 def from_json(text: str) -> object:
-    """What a JSON text says; `UsageError` where it says nothing."""
+    """Decode a JSON text; `UsageError` if it is not JSON."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -105,7 +57,7 @@ def from_json(text: str) -> object:
 
 
 def as_json(value: object, key: str) -> str:
-    """A value as it is kept; `UsageError` where it is none, or too long."""
+    """Encode a value; `UsageError` if it has no JSON, or too much of it."""
     try:
         text = msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -120,27 +72,29 @@ def as_json(value: object, key: str) -> str:
     return text.decode()
 
 
-def appended(before: WorkingEntry | None, made: WorkingEntry, most: int) -> WorkingEntry:
-    """`made` as the last item of the list `before`, whose first ones go when it grows too long."""
-    items = before.value if before else "[]"
-    listed = msgspec.json.decode(items)
-    if not isinstance(listed, list):
-        raise UsageError(f"{made.key!r} holds no list to append to; clear it first")
-    texts = [msgspec.json.encode(one).decode() for one in listed] + [made.value]
+def appended(before: WorkingEntry | None, entry: WorkingEntry, most: int) -> WorkingEntry:
+    """The list `before` with `entry` as its last element.
+
+    A list that grows beyond `most` elements, or beyond `MOST_BYTES`, loses its first ones.
+    """
+    elements = msgspec.json.decode(before.value if before else "[]")
+    if not isinstance(elements, list):
+        raise UsageError(f"{entry.key!r} holds no list to append to; clear it first")
+    texts = [msgspec.json.encode(element).decode() for element in elements] + [entry.value]
     del texts[:-most]
-    while len(texts) > 1 and sum(len(one.encode()) + 1 for one in texts) >= MOST_BYTES:
+    while len(texts) > 1 and sum(len(text.encode()) + 1 for text in texts) >= MOST_BYTES:
         del texts[0]
     value = f"[{','.join(texts)}]"
     if before is None:
-        return replace(made, value=value)
+        return replace(entry, value=value)
     return replace(
-        before, value=value, updated=made.updated, ttl=made.ttl, tier=made.tier,
-        type=made.type or before.type,
+        before, value=value, updated=entry.updated, ttl=entry.ttl, tier=entry.tier,
+        type=entry.type or before.type,
     )  # fmt: skip
 
 
 def check_name(what: str, name: str) -> str:
-    """`name`, if it is one; `UsageError` that begins with `what` otherwise."""
+    """Return `name`; `UsageError`, which begins with `what`, if it cannot be a name."""
     odd = any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in name)
     if odd or not name.strip() or len(name) > MOST_CHARACTERS:
         raise UsageError(
@@ -151,7 +105,7 @@ def check_name(what: str, name: str) -> str:
 
 
 def check_ttl(ttl: int | None) -> None:
-    """Raise `UsageError` for a time that nothing is kept for."""
+    """Raise `UsageError` for a time that is out of range."""
     if ttl is not None and not 1 <= ttl <= LONGEST_TTL:
         raise UsageError(
             f"--ttl {ttl}: allowed: 1 to {LONGEST_TTL:,} seconds; what should last longer is a note"

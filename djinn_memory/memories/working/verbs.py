@@ -3,279 +3,219 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias, get_args
+from typing import Any, get_args
 
-from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from djinn_memory.errors import NotFound, UsageError
-from djinn_memory.memories.working.scopes import ExpiredValue, WorkingScopes, extended, live
-from djinn_memory.memories.working.tasks import (
-    STEP,
-    Status,
+from djinn_memory.memories.working.requests import (
+    ClearedValues,
+    ClearValues,
+    GetValue,
+    ListTasks,
+    ListValues,
+    ResumeTask,
+    SetStep,
+    SetValue,
+    ShareValue,
+    StepStatus,
     Task,
-    TaskEntry,
+    TaskEntries,
     TaskStep,
-    resumed,
-    step_of,
-    summary,
-)
-from djinn_memory.memories.working.values import (
-    Type,
+    ValueType,
+    WorkingChange,
     WorkingLookup,
-    WorkingValue,
-    appended,
-    as_json,
-    check_ttl,
-    value_of,
+    WorkingValues,
 )
+from djinn_memory.memories.working.scopes import WorkingScopes, extended, live
+from djinn_memory.memories.working.tasks import STEP, StepValue, step_of, task_entry, whole_task
+from djinn_memory.memories.working.values import appended, as_json, check_ttl, value_of
 from djinn_memory.models import Problem
-from djinn_memory.runtime import Namespace
+from djinn_memory.runtime import Namespace, operation
 from djinn_memory.secrets import guard
-from djinn_memory.store.expiring import StoreUnwritable, WorkingEntry, WorkingSlot, WorkingStore
+from djinn_memory.store.expiring import StoreUnwritable, WorkingEntry, WorkingSlot
 from djinn_memory.store.ledger import uuid7
-
-Values: TypeAlias = list[WorkingValue]
-Tasks: TypeAlias = list[TaskEntry]
-
-
-class WorkingChange(Struct, frozen=True):
-    """A value that was set, and the one that it replaced."""
-
-    now: WorkingValue
-    replaced: WorkingValue | None
 
 
 class WorkingMemory(Namespace):
-    """The working memory of a home. Each agent sees its own, and what others handed to it.
+    """The working memory of a home. Each agent sees its own values and those handed to it.
 
     A value belongs to a session, by default the current one, or to a task, which outlives sessions.
     """
 
     @property
-    def _slots(self) -> WorkingScopes:
+    def _scopes(self) -> WorkingScopes:
         return WorkingScopes(self._state)
 
-    @property
-    def _store(self) -> WorkingStore:
-        return self._state.working
+    @operation(SetValue, recover=False)
+    def set(self, request: SetValue) -> WorkingChange:
+        """Keep a value for `ttl` seconds, or for as long as the settings say.
 
-    def set(
-        self,
-        key: str,
-        value: object,
-        *,
-        ttl: int | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-        task: str | None = None,
-        short: bool = False,
-        type: Type | None = None,
-        append: bool = False,
-        allow_secret: bool = False,
-    ) -> WorkingChange:
-        """Keep text, or what JSON can say, for `ttl` seconds; else as long as the settings say.
-
-        With `append` it becomes the last item of the list there, which keeps `working.history`.
+        With `append` it becomes the last element of the list under the key.
         """
-        slot = self._slots.slot(key, agent, session, task)
-        if type is not None and type not in get_args(Type):
-            raise UsageError(f"type {type!r}: allowed: {', '.join(get_args(Type))}")
-        text = self._checked(slot, value, allow_secret)
-        usual, most = self._usual_ttl(task, short), self._state.home.config.working.history
+        kind = request.type or ("observation" if request.short else None)
+        _one_of("type", kind, ValueType)
+        check_ttl(request.ttl)
+        slot = self._scopes.slot(request.key, request.agent, request.session, request.task)
+        text = self._checked(slot, request.value, request.allow_secret)
+        settings = self._state.home.config.working
+        usual = settings.ttl if request.task is None else settings.task_ttl
+        usual = settings.short_ttl if request.short else usual
 
         def decide(before: WorkingEntry | None, now: float) -> WorkingEntry:
-            there = live(before, now)
-            if there and there.type == STEP:
-                raise UsageError(f"{key!r} is a step of the task; give its --status")
-            if before and before.earned and not there:
-                raise ExpiredValue(before)
-            made = WorkingEntry(
-                **asdict(slot), id=uuid7(), value=text, type=type, tier="short" if short else
-                "working", created=now, updated=now, ttl=usual, expires=now,
+            if before and before.type == STEP:
+                raise UsageError(f"{slot.key!r} is a step of the task; give its --status")
+            entry = WorkingEntry(
+                **asdict(slot), id=uuid7(), value=text, type=kind,
+                tier="short" if request.short else "working",
+                created=now, updated=now, ttl=usual, expires=now,
             )  # fmt: skip
-            if append:
-                made = appended(there, made, most)
-            return extended(made, now, ttl)
+            if request.append:
+                entry = appended(before, entry, settings.history)
+            return extended(entry, now, request.ttl)
 
-        check_ttl(ttl)
-        if short and type is None:
-            type = "observation"
-        before, after = self._slots.put(slot, decide)
-        self._slots.renew(slot, usual)
-        assert after
-        return WorkingChange(value_of(after), value_of(before) if before and not append else None)
+        before, after = self._scopes.put(slot, decide)
+        self._scopes.renew(slot, usual)
+        return _change(after, None if request.append else before)
 
-    def get(
-        self,
-        key: str,
-        *,
-        agent: str | None = None,
-        session: str | None = None,
-        task: str | None = None,
-        giver: str | None = None,
-    ) -> WorkingLookup:
-        """What lies under a key, which counts as a use of it.
+    @operation(GetValue, recover=False)
+    def get(self, request: GetValue) -> WorkingLookup:
+        """Read the value under a key, which counts as a use of it.
 
-        What the session lacks is looked for in what was set outside of any, then in what was
-        handed over, by `giver` or by anybody.
+        A key that the session lacks is looked up among the values set outside of any session, then
+        among those handed over, by `giver` or by any agent.
         """
-        slot = self._slots.slot(key, agent, session, task, giver)
-        found, others = self._slots.found(slot)
+        slot = self._scopes.slot(
+            request.key, request.agent, request.session, request.task, request.giver
+        )
+        entry, others = self._scopes.lookup(slot)
 
-        def use(found: WorkingEntry | None, now: float) -> WorkingEntry | None:
-            there = live(found, now)
-            return replace(there, uses=there.uses + 1, used=now) if there else found
+        def use(before: WorkingEntry | None, now: float) -> WorkingEntry | None:
+            current = live(before, now)
+            return replace(current, uses=current.uses + 1, used=now) if current else before
 
         try:
-            after = self._store.change(found.slot, use)[1]
+            after = self._state.working.change(entry.slot, use)[1]
         except StoreUnwritable as error:
             self._state.problems.append(Problem("working memory", f"{error}; no use is counted"))
             after = None
         # It may have expired just now.
-        value = value_of(after or self._slots.found(slot)[0])
+        value = value_of(after or self._scopes.lookup(slot)[0])
         return WorkingLookup(**asdict(value), also_from=others)
 
-    def list(
-        self,
-        *,
-        agent: str | None = None,
-        session: str | None = None,
-        task: str | None = None,
-        every: bool = False,
-    ) -> Values:
-        """What a task holds, or a session sees; with `every` all there is."""
-        if every:
-            entries = self._slots.entries(self._state.home.agent(agent))
-            return [value_of(one) for one in entries if one.space != "kept"]
-        slot = self._slots.slot("all", agent, session, task)
-        return [value_of(one) for one in self._slots.seen(slot)]
-
-    def clear(
-        self,
-        key: str | None = None,
-        *,
-        agent: str | None = None,
-        session: str | None = None,
-        task: str | None = None,
-        giver: str | None = None,
-    ) -> Values:
-        """Forget what `list` shows, all or under a key, or what `giver` gave; returns it."""
-        slot = self._slots.slot("all" if key is None else key, agent, session, task, giver)
-        return [value_of(one) for one in self._slots.forget(slot, key)]
-
-    def share(
-        self,
-        key: str,
-        to: str,
-        *,
-        agent: str | None = None,
-        session: str | None = None,
-        task: str | None = None,
-        ttl: int | None = None,
-    ) -> WorkingChange:
-        """Hand a copy of a value to another agent, for as long as it is kept, or for `ttl`."""
-        check_ttl(ttl)
-        found = self._slots.found(self._slots.slot(key, agent, session, task))[0]
-        if self._state.home.agent(to) == found.agent:
-            raise UsageError(f"--to {to}: that is whose value it is; name another agent")
-        slot = WorkingSlot(to, "from", found.agent, found.key)
-
-        def decide(before: WorkingEntry | None, now: float) -> WorkingEntry:
-            if before and before.earned and not live(before, now):
-                raise ExpiredValue(before)
-            fields = {**asdict(found), **asdict(slot)}
-            fields |= {"id": uuid7(), "created": now, "updated": now, "uses": 0, "used": None}
-            fields |= {"claim": None, "claimed": None}
-            return (
-                WorkingEntry(**fields)
-                if ttl is None
-                else extended(WorkingEntry(**fields), now, ttl)
+    @operation(ListValues, recover=False)
+    def list(self, request: ListValues) -> WorkingValues:
+        """List the values that a session or a task sees, or with `all` every value."""
+        if request.all:
+            entries = self._scopes.entries(self._state.home.agent(request.agent))
+            entries = [entry for entry in entries if entry.space != "kept"]
+        else:
+            entries = self._scopes.visible(
+                self._scopes.slot("all", request.agent, request.session, request.task)
             )
+        return WorkingValues([value_of(entry) for entry in entries])
 
-        before, after = self._slots.put(slot, decide)
-        assert after
-        return WorkingChange(value_of(after), value_of(before) if before else None)
+    @operation(ClearValues, recover=False)
+    def clear(self, request: ClearValues) -> ClearedValues:
+        """Forget what `list` shows, all of it or the value under a key; returns what it was."""
+        key = "all" if request.key is None else request.key
+        slot = self._scopes.slot(key, request.agent, request.session, request.task, request.giver)
+        entries = self._scopes.forget(slot, request.key)
+        return ClearedValues([value_of(entry) for entry in entries])
 
-    def step(
-        self,
-        task: str,
-        title: str,
-        status: Status,
-        result: object = None,
-        *,
-        after: Sequence[str] = (),
-        agent: str | None = None,
-        ttl: int | None = None,
-        allow_secret: bool = False,
-    ) -> TaskStep:
-        """Add a step to a task, or say how it goes; what is not given stays as it was.
+    @operation(ShareValue, recover=False)
+    def share(self, request: ShareValue) -> WorkingChange:
+        """Hand a copy of a value to another agent, kept for its own time or for `ttl` seconds."""
+        check_ttl(request.ttl)
+        slot = self._scopes.slot(request.key, request.agent, request.session, request.task)
+        entry = self._scopes.lookup(slot)[0]
+        if self._state.home.agent(request.to) == entry.agent:
+            raise UsageError(f"--to {request.to}: that is whose value it is; name another agent")
+        target = WorkingSlot(request.to, "from", entry.agent, entry.key)
 
-        `after` names the steps that must be completed before it.
-        """
-        slot = self._slots.slot(title, agent, None, task)
-        if status not in get_args(Status):
-            raise UsageError(f"--status {status}: allowed: {', '.join(get_args(Status))}")
-        check_ttl(ttl)
-        known = {one.key for one in self._slots.beside(slot) if one.type == STEP} - {title}
-        for name in after:
+        def decide(_: WorkingEntry | None, now: float) -> WorkingEntry:
+            copy = replace(
+                entry, **asdict(target), id=uuid7(), created=now, updated=now, uses=0, used=None,
+                claim=None, claimed=None,
+            )  # fmt: skip
+            return copy if request.ttl is None else extended(copy, now, request.ttl)
+
+        before, after = self._scopes.put(target, decide)
+        return _change(after, before)
+
+    @operation(SetStep, recover=False)
+    def step(self, request: SetStep) -> TaskStep:
+        """Add a step to a task, or update one; a field that is not given stays as it was."""
+        _one_of("--status", request.status, StepStatus)
+        check_ttl(request.ttl)
+        title = request.key
+        slot = self._scopes.slot(title, request.agent, task=request.task)
+        entries = self._scopes.same_scope(slot)
+        known = {entry.key for entry in entries if entry.type == STEP} - {title}
+        for name in request.after:
             if name not in known:
                 steps = ", ".join(sorted(known)) or "none"
                 raise UsageError(f"--after {name!r}: no such step before it; there are: {steps}")
-        self._checked(slot, result, allow_secret)
-        usual = self._usual_ttl(task, False)
+        self._checked(slot, request.result, request.allow_secret)
+        usual = self._state.home.config.working.task_ttl
 
         def decide(before: WorkingEntry | None, now: float) -> WorkingEntry:
-            there = live(before, now)
-            if there and there.type != STEP:
+            if before and before.type != STEP:
                 raise UsageError(
                     f"{title!r} is a value of the task, and no step; name it otherwise"
                 )
-            if there:
-                was = step_of(there)
-                kept = was.result if result is None else result
-                said = {"status": status, "result": kept, "after": after or was.after}
-                made = replace(there, value=as_json(said, title), updated=now)
-            else:
-                said = {"status": status, "result": result, "after": after}
-                made = WorkingEntry(
-                    **asdict(slot), id=uuid7(), value=as_json(said, title), type=STEP, created=now,
-                    updated=now, ttl=usual, expires=now,
-                )  # fmt: skip
-            return extended(made, now, ttl)
+            step = StepValue(request.status, request.result, request.after)
+            if before:
+                last = step_of(before)
+                step.result = last.result if step.result is None else step.result
+                step.after = step.after or last.after
+            entry = before or WorkingEntry(
+                **asdict(slot), id=uuid7(), value="", type=STEP, created=now, updated=now,
+                ttl=usual, expires=now,
+            )  # fmt: skip
+            entry = replace(entry, value=as_json(step, title), updated=now)
+            return extended(entry, now, request.ttl)
 
-        _, made = self._slots.put(slot, decide)
-        self._slots.renew(slot, usual)
-        assert made
-        return step_of(made)
+        _, after = self._scopes.put(slot, decide)
+        self._scopes.renew(slot, usual)
+        return step_of(after)
 
-    def tasks(self, *, agent: str | None = None) -> Tasks:
-        """The tasks of an agent, the one that was worked on last first."""
-        found: dict[str, list[WorkingEntry]] = {}
-        for one in self._slots.entries(self._state.home.agent(agent)):
-            if one.space == "task":
-                found.setdefault(one.name, []).append(one)
-        listed = [summary(name, entries) for name, entries in found.items()]
-        return sorted(listed, key=lambda one: one.updated, reverse=True)
+    @operation(ListTasks, recover=False)
+    def tasks(self, request: ListTasks) -> TaskEntries:
+        """List the tasks of an agent, the most recently changed first."""
+        by_task: dict[str, list[WorkingEntry]] = {}
+        for entry in self._scopes.entries(self._state.home.agent(request.agent)):
+            if entry.space == "task":
+                by_task.setdefault(entry.name, []).append(entry)
+        tasks = [task_entry(name, entries) for name, entries in by_task.items()]
+        return TaskEntries(sorted(tasks, key=lambda task: task.updated, reverse=True))
 
-    def resume(self, name: str, *, agent: str | None = None) -> Task:
-        """All that is known of a task, and what is next."""
-        entries = self._slots.beside(self._slots.slot("all", agent, None, name))
+    @operation(ResumeTask, recover=False)
+    def resume(self, request: ResumeTask) -> Task:
+        """Show all of a task, and what is next."""
+        slot = self._scopes.slot("all", request.agent, task=request.task)
+        entries = self._scopes.same_scope(slot)
         if not entries:
-            raise NotFound(f"no task {name!r}, or it has expired; see `djinn working list --tasks`")
-        return resumed(name, entries)
-
-    def _usual_ttl(self, task: str | None, short: bool) -> int:
-        settings = self._state.home.config.working
-        if short:
-            return settings.short_ttl
-        return settings.ttl if task is None else settings.task_ttl
+            raise NotFound(
+                f"no task {request.task!r}, or it has expired; see `djinn working list --tasks`"
+            )
+        return whole_task(request.task, entries)
 
     def _checked(self, slot: WorkingSlot, value: object, allow_secret: bool) -> str:
-        """A value as JSON that may be kept."""
+        """A value as JSON; `Refused` if it looks like a secret."""
         text = as_json(value, slot.key)
         # The key says what the value is: `password` and `hunter2`.
-        said = f"{slot.key}: {value if isinstance(value, str) else text}\n{slot.name}"
+        shown = f"{slot.key}: {value if isinstance(value, str) else text}\n{slot.name}"
         settings = self._state.home.config.secrets
-        guard(said, what="the value", settings=settings, allow=allow_secret)
+        guard(shown, what="the value", settings=settings, allow=allow_secret)
         return text
+
+
+def _change(after: WorkingEntry, before: WorkingEntry | None) -> WorkingChange:
+    return WorkingChange(value_of(after), value_of(before) if before else None)
+
+
+def _one_of(what: str, word: str | None, kind: Any) -> None:
+    allowed: Sequence[str] = get_args(kind)
+    if word is not None and word not in allowed:
+        raise UsageError(f"{what} {word!r}: allowed: {', '.join(allowed)}")

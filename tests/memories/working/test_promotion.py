@@ -29,7 +29,7 @@ LAMP = "The lamp on the mole is dark since Tuesday night, and nobody has looked 
 @pytest.fixture
 def later(djinn: Djinn) -> Any:
     """Sets the clock of the home's working memory."""
-    store: Any = djinn.working._store
+    store: Any = djinn._state.working
     clock = store._clock
     return lambda seconds: setattr(store, "_clock", lambda: clock() + seconds)
 
@@ -76,7 +76,7 @@ def test_used_three_times_it_becomes_a_note(djinn: Djinn, later: Any) -> None:
     assert note["source_context"] == "session night, key lamp, used 3 times"
     assert note["text"].strip() == LAMP and LAMP.startswith(note["title"].removesuffix("..."))
     assert [hit.path for hit in djinn.search("lamp mole dark").hits] == [place]
-    assert sorted(one.key for one in djinn.working.list(every=True)) == ["rare", "usual"]
+    assert sorted(one.key for one in djinn.working.list(all=True).values) == ["rare", "usual"]
     assert paths(djinn.maintain()) == []
     later(4000)
     assert paths(djinn.maintain()) == [] and len(promoted(djinn.home)) == 1
@@ -86,7 +86,7 @@ def test_it_waits_when_it_has_expired(djinn: Djinn, later: Any) -> None:
     enter(djinn, "lamp", LAMP)
     enter(djinn, "rare", "the tide", uses=2)
     later(5 * 86_400)
-    assert djinn.working.list(every=True) == []
+    assert djinn.working.list(all=True).values == []
     # Another value under its key does not take its place.
     djinn.working.set("lamp", "another")
     assert [one.what for one in djinn.maintain(dry_run=True).deeds] == ["me: lamp becomes a note"]
@@ -159,7 +159,7 @@ def test_a_kill_at_any_step_loses_nothing_and_does_nothing_twice(home: Home) -> 
         for number in range(2):
             text = f"{chr(97 + point % 26) * 5} {point} {number}: a thing that was seen, and kept"
             enter(djinn, f"k{number}", text)
-        ids += [one.id for one in djinn.working._store.entries("me")[0]]
+        ids += [one.id for one in djinn._state.working.entries("me")[0]]
         djinn.close()
         done = subprocess.run(
             [sys.executable, "-c", POINTS, str(point), "--home", str(home.root), "maintain"],
@@ -169,7 +169,7 @@ def test_a_kill_at_any_step_loses_nothing_and_does_nothing_twice(home: Home) -> 
         assert Djinn(home).maintain().problems == ()
         assert marks(home) == sorted(ids)
         djinn = Djinn(home)
-        assert djinn.working.list(every=True) == []
+        assert djinn.working.list(all=True).values == []
         if done.returncode == 0:
             break
     assert point > 3 * stride
@@ -190,11 +190,11 @@ def copies(home: Home, tmp_path: Path) -> Iterator[list[Djinn]]:
 def test_of_two_copies_of_a_home_one_makes_the_note(copies: list[Djinn]) -> None:
     for number in range(6):
         enter(copies[number % 2], f"k{number}", f"{chr(97 + number) * 6} was seen at the mole")
-    ids = sorted(one.id for one in copies[0].working._store.entries("me")[0])
+    ids = sorted(one.id for one in copies[0]._state.working.entries("me")[0])
     threads = [threading.Thread(target=djinn.maintain) for djinn in copies]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert sorted(marks(copies[0].home) + marks(copies[1].home)) == ids
-    assert copies[0].working.list(every=True) == []
+    assert copies[0].working.list(all=True).values == []

@@ -66,12 +66,12 @@ def working(agents: Agents) -> Any:
 
 
 def keys(working: Any, **where: Any) -> list[str]:
-    return [one.key for one in working.list(**where)]
+    return [one.key for one in working.list(**where).values]
 
 
 def test_a_value_is_kept_for_its_time(agents: Agents, working: Any) -> None:
     done = working.set("cursor", {"line": 12, "of": ["ä", None]})
-    assert done.replaced is None and done.now.ttl == 300 and done.now.session == "default"
+    assert done.replaced is None and done.value.ttl == 300 and done.value.session == "default"
     agents.pass_time(290)
     assert working.get("cursor").value == {"line": 12, "of": ["ä", None]}
     agents.pass_time(20)
@@ -86,7 +86,12 @@ def test_a_set_says_what_it_replaced_and_a_get_is_counted(working: Any) -> None:
     assert used.uses == 2 and used.last_used is not None
     done = working.set("a", "two", ttl=60)
     assert done.replaced.value == "one" and done.replaced.uses == 2
-    assert (done.now.uses, done.now.type, done.now.last_used, done.now.ttl) == (0, None, None, 60)
+    assert (done.value.uses, done.value.type, done.value.last_used, done.value.ttl) == (
+        0,
+        None,
+        None,
+        60,
+    )
 
 
 def test_sessions_and_tasks_are_apart(working: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,10 +102,9 @@ def test_sessions_and_tasks_are_apart(working: Any, monkeypatch: pytest.MonkeyPa
     found = [working.get("a", **where).value for where in places]
     assert found == ["here", "there", "of a task"]
     assert (
-        keys(working) == keys(working, task="other") == ["a"]
-        and len(keys(working, every=True)) == 3
+        keys(working) == keys(working, task="other") == ["a"] and len(keys(working, all=True)) == 3
     )
-    assert working.clear("a", session="default")
+    assert working.clear("a", session="default").cleared
     with pytest.raises(NotFound):
         working.get("a", session="default")
     monkeypatch.setenv("DJINN_SESSION", "other")
@@ -116,10 +120,10 @@ def test_what_was_set_before_a_session_is_found_in_it(working: Any, agents: Agen
     assert working.get("a").value == "before" and keys(working) == ["a", "b"]
     assert working.set("a", "in it").replaced is None
     assert (working.get("a").value, working.get("b").value) == ("in it", "before")
-    assert [one.session for one in working.clear("b")] == ["default"]
+    assert [one.session for one in working.clear("b").cleared] == ["default"]
     working.set("b", "outside", session="default")
-    assert [one.value for one in working.clear()] == ["before", "in it", "outside"]
-    assert keys(working, every=True) == []
+    assert [one.value for one in working.clear().cleared] == ["before", "in it", "outside"]
+    assert keys(working, all=True) == []
 
 
 def test_an_agent_sees_its_own_and_what_was_handed_to_it(working: Any) -> None:
@@ -127,9 +131,9 @@ def test_an_agent_sees_its_own_and_what_was_handed_to_it(working: Any) -> None:
     working.set("mine", "x", agent="finn")
     with pytest.raises(NotFound):
         working.get("plan", agent="grace")
-    assert keys(working, agent="grace", every=True) == []
+    assert keys(working, agent="grace", all=True) == []
     done = working.share("plan", "grace", agent="finn")
-    assert (done.now.agent, done.now.given_by, done.replaced) == ("grace", "finn", None)
+    assert (done.value.agent, done.value.given_by, done.replaced) == ("grace", "finn", None)
     assert keys(working, agent="grace") == ["plan"]
     working.set("plan", "walk", agent="finn")
     handed = working.get("plan", agent="grace")
@@ -155,10 +159,10 @@ def test_what_was_handed_over_is_reached_beside_her_own(
     assert (found.value, found.also_from) == ("walk", ["finn"])
     handed = working.get("plan", agent="grace", giver="finn")
     assert (handed.value, handed.also_from) == ("swim", [])
-    assert [(one.value, one.given_by) for one in working.list(**grace)] == [
+    assert [(one.value, one.given_by) for one in working.list(**grace).values] == [
         ("swim", "finn"), ("walk", None),
     ]  # fmt: skip
-    assert {one.value for one in working.clear("plan", **grace)} == {"swim", "walk"}
+    assert {one.value for one in working.clear("plan", **grace).cleared} == {"swim", "walk"}
     with pytest.raises(NotFound):
         working.get("plan", **grace)
     assert working.get("plan").value == "swim"
@@ -169,11 +173,11 @@ def test_clear_leaves_nothing_that_a_list_shows(working: Any) -> None:
     working.share("plan", "grace")
     working.set("of a task", "x", agent="grace", task="t")
     working.set("mine", "x", agent="grace")
-    assert len(working.clear(agent="grace", giver="finn")) == 1
+    assert len(working.clear(agent="grace", giver="finn").cleared) == 1
     working.share("plan", "grace")
-    assert len(working.clear(agent="grace")) == 2
+    assert len(working.clear(agent="grace").cleared) == 2
     assert keys(working, agent="grace") == []
-    assert keys(working, agent="grace", every=True) == ["of a task"]
+    assert keys(working, agent="grace", all=True) == ["of a task"]
 
 
 def test_what_was_handed_over_lasts_as_long(agents: Agents, working: Any) -> None:
@@ -190,11 +194,11 @@ def test_clear(working: Any) -> None:
     for key in "abc":
         working.set(key, key)
     working.set("a", "x", session="other")
-    assert [one.value for one in working.clear("a")] == ["a"]
+    assert [one.value for one in working.clear("a").cleared] == ["a"]
     with pytest.raises(NotFound):
         working.clear("a")
-    assert [one.key for one in working.clear()] == ["b", "c"]
-    assert working.clear() == []
+    assert [one.key for one in working.clear().cleared] == ["b", "c"]
+    assert working.clear().cleared == []
     assert keys(working, session="other") == ["a"]
 
 
@@ -240,10 +244,10 @@ def test_a_task_is_resumed(agents: Agents, working: Any) -> None:
     assert working.resume("deploy").status == "failed"
     for title in ("test", "docs", "ship"):
         working.step("deploy", title, "completed" if title == "test" else "cancelled")
-    [listed] = working.tasks()
+    [listed] = working.tasks().tasks
     assert (listed.task, listed.status, listed.completed) == ("deploy", "completed", 2)
     assert working.resume("deploy").steps[1].result == "3 tests fail"
-    assert working.tasks(agent="grace") == []
+    assert working.tasks(agent="grace").tasks == []
     with pytest.raises(NotFound, match="no task 'deploy'"):
         working.resume("deploy", agent="grace")
 
@@ -256,7 +260,7 @@ def test_a_task_lasts_as_long_as_somebody_writes_to_it(agents: Agents, working: 
         working.step("long", "step", "running")
     assert [one.key for one in working.resume("long").state] == ["first"]
     agents.pass_time(8 * 86_400)
-    assert working.tasks() == []
+    assert working.tasks().tasks == []
 
 
 def test_steps_and_values_do_not_mix(working: Any) -> None:
@@ -271,7 +275,7 @@ def test_steps_and_values_do_not_mix(working: Any) -> None:
     ):
         with pytest.raises(UsageError):
             wrong()
-    assert len(working.list(task="t")) == 2
+    assert len(working.list(task="t").values) == 2
 
 
 # --- what is refused
@@ -288,7 +292,7 @@ def test_names_that_are_none(working: Any, name: str) -> None:
             wrong()
     with pytest.raises(UsageError, match="session"):
         working.set("a", "x", session=name)
-    assert keys(working, every=True) == []
+    assert keys(working, all=True) == []
 
 
 @pytest.mark.parametrize("ttl", [0, -1, 2_592_001, 10**30])
@@ -334,8 +338,8 @@ def test_a_secret_is_refused(working: Any) -> None:
         with pytest.raises(Refused, match=r"GitHub token|a password") as told:
             wrong()
         assert secret not in str(told.value)
-    assert keys(working, every=True) == []
-    assert working.set("a", secret, allow_secret=True).now.value == secret
+    assert keys(working, all=True) == []
+    assert working.set("a", secret, allow_secret=True).value.value == secret
 
 
 # --- where it is kept
@@ -347,7 +351,7 @@ def test_a_home_does_not_reach_a_server_untrusted(home: Home, server: str) -> No
     Djinn(home).working.set("a", "x")
     home.distrust()
     djinn = Djinn(home)
-    assert djinn.working.list() == []
+    assert djinn.working.list().values == []
     [problem] = djinn.problems
     assert "not trusted with working_memory: redis at unix://" in problem.why
     assert not home.working_path.exists()

@@ -1,0 +1,243 @@
+"""Requests and answers of working memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, field
+
+from djinn_memory.home.settings import LONGEST_TTL
+from djinn_memory.store.expiring import Tier
+
+ValueType = Literal["task_context", "conversation", "tool_result", "reflection", "observation"]
+StepStatus = Literal["pending", "running", "completed", "failed", "cancelled"]
+
+MOST_CHARACTERS = 200
+"""Of a key, and of the id of a task."""
+
+Name = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS)]
+Key = Annotated[Name, Meta(description="The name of a value, on one line.")]
+OptionalKey = Annotated[Name | None, Meta(description="The name of a value, on one line.")]
+TaskId = Annotated[Name, Meta(description="The id of the task.")]
+Ttl = Annotated[
+    Annotated[int, Meta(ge=1, le=LONGEST_TTL)] | None,
+    Meta(description="Seconds after which the value expires."),
+]
+AllowSecret = Annotated[bool, Meta(description="Keep text that looks like a key or a password.")]
+AgentName = Annotated[
+    str | None, Meta(description="Whose working memory; the default agent if not given.")
+]
+
+
+class OfAgent(Struct, frozen=True, kw_only=True):
+    """The agent of a request."""
+
+    agent: AgentName = None
+
+
+class OfScope(OfAgent, frozen=True, kw_only=True):
+    """The session or the task that values of a request belong to."""
+
+    session: Annotated[
+        str | None,
+        Meta(description="The session; else DJINN_SESSION, else the current session."),
+    ] = None
+    task: Annotated[
+        Name | None, Meta(description="The task, which outlives sessions; instead of a session.")
+    ] = None
+
+
+class OfGiver(OfScope, frozen=True, kw_only=True):
+    """A scope, or the agent who handed values over."""
+
+    giver: Annotated[
+        Name | None, Meta(description="The agent who handed the value over.")
+    ] = field(default=None, name="from")  # fmt: skip
+
+
+class SetValue(OfScope, frozen=True):
+    """Keep a value under a key for a while."""
+
+    key: Key
+    value: Annotated[Any, Meta(description="What to keep: text, or any other JSON.")]
+    ttl: Ttl = None
+    short: Annotated[
+        bool,
+        Meta(
+            description="Make it a short-term entry, kept for an hour. "
+            "Upkeep turns an entry that was used three times into a note."
+        ),
+    ] = False
+    type: Annotated[ValueType | None, Meta(description="What kind of value it is.")] = None
+    append: Annotated[
+        bool,
+        Meta(description="Append the value to the list under the key, which keeps the last 50."),
+    ] = False
+    allow_secret: AllowSecret = False
+
+
+class GetValue(OfGiver, frozen=True):
+    """Read a value, which counts as a use of it."""
+
+    key: Key
+
+
+class ListValues(OfScope, frozen=True):
+    """List what a session or a task holds, and what other agents handed over."""
+
+    all: Annotated[bool, Meta(description="List the values of all sessions and tasks.")] = False
+
+
+class ClearValues(OfGiver, frozen=True):
+    """Forget a value, or everything that a list of the same scope shows."""
+
+    key: OptionalKey = None
+
+
+class ShareValue(OfScope, frozen=True):
+    """Hand a copy of a value to another agent, who sees whose it was."""
+
+    key: Key
+    to: Annotated[Name, Meta(description="The agent who gets a copy.")]
+    ttl: Ttl = None
+
+
+class SetStep(OfAgent, frozen=True):
+    """Add a step to a task, or update one. Fields that are not given stay as they were."""
+
+    task: TaskId
+    key: Annotated[Name, Meta(description="The title of the step.")]
+    status: Annotated[StepStatus, Meta(description="How the step goes.")] = "pending"
+    result: Annotated[Any, Meta(description="What came of the step: text, or any other JSON.")] = (
+        None
+    )
+    after: Annotated[
+        Sequence[Name],
+        Meta(max_length=100, description="The steps that must be completed before this one."),
+    ] = ()
+    ttl: Ttl = None
+    allow_secret: AllowSecret = False
+
+
+class ListTasks(OfAgent, frozen=True):
+    """List the tasks of an agent."""
+
+
+class ResumeTask(OfAgent, frozen=True):
+    """Show all of a task, and what is next."""
+
+    task: TaskId
+
+
+class WorkingValue(Struct, frozen=True):
+    """What working memory holds under a key."""
+
+    key: str
+    """Names it in its session or task."""
+    value: Any
+    """Text, or any other JSON."""
+    type: str | None
+    """task_context, conversation, tool_result, reflection, observation, or null."""
+    tier: Tier
+    """`short` for an entry that becomes a note once it was used three times, else `working`."""
+    agent: str
+    """Whose it is."""
+    session: str | None
+    """The session it belongs to; null for the value of a task, and for one handed over."""
+    task: str | None
+    """The task it belongs to."""
+    given_by: str | None
+    """The agent who handed it over."""
+    created: str
+    """When it was set, as ISO 8601 in UTC."""
+    updated: str
+    """When it last changed."""
+    expires: str
+    """When it expires."""
+    ttl: int
+    """The seconds for which it is kept."""
+    uses: int
+    """How often `get` has read it."""
+    last_used: str | None
+    """When `get` read it last."""
+
+
+class WorkingLookup(WorkingValue, frozen=True):
+    """A value that was read by its key."""
+
+    also_from: Sequence[str]
+    """The agents who handed over another value under this key."""
+
+
+class WorkingChange(Struct, frozen=True):
+    """A value that was set or handed over."""
+
+    value: WorkingValue
+    """The value as it is now."""
+    replaced: WorkingValue | None
+    """The value that was under the key before; null if there was none, or after an append."""
+
+
+class WorkingValues(Struct, frozen=True):
+    """What working memory holds."""
+
+    values: Sequence[WorkingValue]
+    """In the order of creation; the steps of a task are among them."""
+
+
+class ClearedValues(Struct, frozen=True):
+    """The values that were forgotten."""
+
+    cleared: Sequence[WorkingValue]
+    """As they were."""
+
+
+class TaskStep(Struct, frozen=True):
+    """A step of a task."""
+
+    title: str
+    """Names it in its task."""
+    status: StepStatus
+    """pending, running, completed, failed or cancelled."""
+    result: Any
+    """What came of it; null until there is a result."""
+    after: tuple[str, ...]
+    """The steps that must be completed before it."""
+    updated: str
+    """When it last changed, as ISO 8601 in UTC."""
+
+
+class TaskEntry(Struct, frozen=True):
+    """A task in a list."""
+
+    task: str
+    """Its id."""
+    status: StepStatus
+    """Derived from the statuses of its steps."""
+    total: int
+    """How many steps it has."""
+    completed: int
+    """How many of them are completed."""
+    updated: str
+    """When one of its values or steps last changed, as ISO 8601 in UTC."""
+    expires: str
+    """When the last of its values and steps expires."""
+
+
+class Task(TaskEntry, frozen=True):
+    """A task with all that is needed to go on with it."""
+
+    state: Sequence[WorkingValue]
+    """Its values."""
+    steps: Sequence[TaskStep]
+    """Its steps, in the order in which they were added."""
+    next: Sequence[str]
+    """The running steps, then the pending steps whose predecessors are all completed."""
+
+
+class TaskEntries(Struct, frozen=True):
+    """The tasks of an agent."""
+
+    tasks: Sequence[TaskEntry]
+    """The most recently changed first."""
