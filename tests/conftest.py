@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
@@ -109,28 +114,94 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"{provider}_API_KEY", KEY)
 
 
+def environment_of(tmp_path: Path, user_folder: Path, home: Path | None) -> dict[str, str]:
+    """The environment of a user with settings and a home folder of their own."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("DJINN_")}
+    # The exported model is shared with the user's own runs: it takes ten seconds to make.
+    inherited["DJINN_CACHE"] = str(model_cache())
+    inherited["DJINN_CONFIG_DIR"] = str(user_folder)
+    if home is not None:
+        inherited["DJINN_HOME"] = str(home)
+    return {**inherited, "HOME": str(tmp_path)}
+
+
 @pytest.fixture
-def run(tmp_path: Path, user_folder: Path) -> Run:
-    """Run `djinn` as a user does: a process of its own, from a folder that is no home."""
+def spawn(tmp_path: Path, user_folder: Path) -> Run:
+    """Run `djinn` as a user does: in a process of its own, from a folder that is no home."""
 
     def call(
         *arguments: object, home: Path | None = None, stdin: str = "", **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith("DJINN_")}
-        # The exported model is shared with the user's own runs: it takes ten seconds to make.
-        inherited["DJINN_CACHE"] = str(model_cache())
-        inherited["DJINN_CONFIG_DIR"] = str(user_folder)
-        if home is not None:
-            environment["DJINN_HOME"] = str(home)
         return subprocess.run(
             [sys.executable, "-m", "djinn_memory", *map(str, arguments)],
             capture_output=True,
             text=True,
             input=stdin,
             cwd=tmp_path,
-            env={**inherited, "HOME": str(tmp_path), **environment},
+            env={**environment_of(tmp_path, user_folder, home), **environment},
             timeout=120,
             check=False,
         )
 
     return call
+
+
+@pytest.fixture
+def run(tmp_path: Path, user_folder: Path) -> Run:
+    """Run `djinn` in this process, with the streams, folder and environment that `spawn` gives it.
+
+    Use `spawn` where the process matters: its start, its end, signals, or a module's first import.
+    """
+
+    def call(
+        *arguments: object, home: Path | None = None, stdin: str = "", **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        words = ["djinn", *map(str, arguments)]
+        variables = {**environment_of(tmp_path, user_folder, home), **environment}
+        with (
+            captured_streams(stdin) as (stdout, stderr),
+            patch.object(sys, "argv", words),
+            patch.dict(os.environ, variables, clear=True),
+            contextlib.chdir(tmp_path),
+        ):
+            code = command_line()
+        return subprocess.CompletedProcess(words, code, stdout(), stderr())
+
+    return call
+
+
+def command_line() -> int:
+    """Run the command line; a bug prints its traceback and ends with 1, as it does in a process."""
+    from djinn_memory.cli.app import main
+
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        return main()
+    except Exception:
+        traceback.print_exc()
+        return 1
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+@contextlib.contextmanager
+def captured_streams(stdin: str = "") -> Iterator[tuple[Callable[[], str], Callable[[], str]]]:
+    """Replace the standard streams; yields what returns the text of stdout, and of stderr."""
+    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", errors="replace") for _ in range(2)]
+
+    def reader(stream: io.TextIOWrapper) -> Callable[[], str]:
+        def text() -> str:
+            stream.flush()
+            written: bytes = stream.buffer.getvalue()  # type: ignore[attr-defined]
+            # Line ends as `subprocess` gives them in text mode.
+            return written.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+
+        return text
+
+    source = io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8")
+    with (
+        patch.object(sys, "stdin", source),
+        contextlib.redirect_stdout(streams[0]),
+        contextlib.redirect_stderr(streams[1]),
+    ):
+        yield reader(streams[0]), reader(streams[1])
