@@ -136,15 +136,15 @@ def sweep(
     settings, exclude = state.home.config.search, state.home.config.exclude
     if not settings.sweep_ms:
         return 0, []
-    if state.quiet and state.quiet.still(vaults):
+    if state.change_watch and state.change_watch.unchanged(vaults):
         return 0, []
     seconds = settings.sweep_ms / 1000
-    if state.quiet:
-        state.quiet.listen(vaults)
+    if state.change_watch:
+        state.change_watch.listen(vaults)
         seconds = max(seconds, THOROUGH_SECONDS)
     seen = stale(state.index, vaults, exclude, time.monotonic() + seconds)
-    if state.quiet and seen.complete and not (seen.changed or seen.racy or seen.problems):
-        state.quiet.looked(vaults)
+    if state.change_watch and seen.complete and not (seen.changed or seen.racy or seen.problems):
+        state.change_watch.mark_scanned(vaults)
     if not seen.complete and watcher(state.home) is None:
         why = f"not all folders could be looked at in {settings.sweep_ms} ms; run `djinn index`"
         seen.problems.append(Problem("index", why))

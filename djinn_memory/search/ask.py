@@ -149,7 +149,7 @@ def _meaning(
         embedder = models.answering(*((space.recipe, space.identity) if space else (None, None)))
         if embedder is None:
             return None
-        resident = state.quiet is not None
+        resident = state.change_watch is not None
         return QuestionVector(embedder, space, query, empty=empty, resident=resident)
     except DjinnError as error:
         done.problems.append(Problem("embedding", f"{error}; only words were searched"))

@@ -56,8 +56,8 @@ class State:
         self.home = home
         self._read_only = read_only
         self.problems = problems
-        self.quiet = ChangeWatch(hidden) if resident else None
-        """What is known to be unchanged; None where it is not worth to know."""
+        self.change_watch = ChangeWatch(hidden) if resident else None
+        """Tells which vaults are unchanged; None in a process that answers once."""
         self._lying: dict[str, tuple[int, int] | None] = {}
 
     @cached_property
@@ -66,7 +66,7 @@ class State:
         path = self._opening("index", self.home.index_path)
         try:
             connection = index.open_index(path)
-            if self.quiet:
+            if self.change_watch:
                 connection.pragma("cache_size", -RESIDENT_KB)
                 matrix.hold(connection)
             return connection
@@ -233,9 +233,9 @@ class State:
         return path
 
     def _close(self, name: str) -> None:
-        if name == "index" and self.quiet:
+        if name == "index" and self.change_watch:
             # What the next one holds is not what was compared with the vaults.
-            self.quiet.close()
+            self.change_watch.close()
         opened = self.__dict__.pop(name, None)
         if opened is not None:
             opened.close()

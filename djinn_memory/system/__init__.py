@@ -1,1 +1,1 @@
-"""The ground: files, locks, disks, HTTP, interrupts and YAML text. Knows nothing of memories."""
+"""Files, locks, disks, HTTP, interrupts and YAML text. This package knows nothing of memories."""

@@ -1,7 +1,7 @@
-"""Tells a process that lives long that nothing happened in its vaults, so it need not look.
+"""Tells a long-lived process that its vaults have not changed, which saves it a scan.
 
-Linux only: there the kernel queues an event before the call that made the change returns, so that
-an empty queue is a proof. Elsewhere, and on disks that tell nothing, nothing is ever sure.
+Works on Linux only. There the kernel queues an event before the call that made the change returns,
+so an empty queue is proof. Elsewhere, and on network disks, no vault ever counts as unchanged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from djinn_memory.models import Vault
 from djinn_memory.system.disks import network
 
 LONGEST_SECONDS = 60.0
-"""After so long a look is taken anyway: a write through a memory map makes no event."""
+"""A scan is due after this time anyway: a write through a memory map makes no event."""
 
 _EVENTS = (
     0x2  # modify
@@ -27,103 +27,106 @@ _EVENTS = (
     | 0x400 | 0x800  # the folder itself deleted, moved
     | 0x1000000 | 0x2000000  # only folders, no links
 )  # fmt: skip
-_OTHER_FOLDERS = 0x40000000 | 0x8000 | 0x4000 | 0x2000 | 0x400 | 0x800
-"""A folder's event, or one that says that not all is told any more."""
+_INCOMPLETE = 0x40000000 | 0x8000 | 0x4000 | 0x2000 | 0x400 | 0x800
+"""An event of a folder, or of a queue that lost events: the watched folders are not all of them."""
 _HEAD = struct.Struct("iIII")
 
 
 class ChangeWatch:
-    """Which vaults are known to be as they were when they were looked at last."""
+    """Knows which vaults are unchanged since their last scan.
+
+    A scan is framed by two calls: `listen` before it, and `mark_scanned` after it when it found
+    nothing to do.
+    """
 
     def __init__(self, skipped: Callable[[str], bool]) -> None:
-        """`skipped` tells by its name whether a folder holds no notes and is not watched."""
+        """`skipped` tells from a folder's name whether it holds no notes and is not watched."""
         self._skipped = skipped
-        self._queues: dict[Vault, _Queue] = {}
+        self._queues: dict[Vault, _EventQueue] = {}
 
-    def still(self, vaults: Sequence[Vault]) -> bool:
-        """Whether these are surely as they were when `looked` was told of them."""
-        return all(vault in self._queues and self._queues[vault].still() for vault in vaults)
+    def unchanged(self, vaults: Sequence[Vault]) -> bool:
+        """Whether all of `vaults` are certainly as they were at their last scan."""
+        return all(vault in self._queues and self._queues[vault].empty() for vault in vaults)
 
     def listen(self, vaults: Sequence[Vault]) -> None:
-        """Hear what happens from now on: to be called before a look is taken."""
+        """Begin to collect the events of `vaults`."""
         for vault in vaults:
             known = self._queues.get(vault)
-            if known and not known.whole:
+            if known and not known.complete:
                 known.close()
                 del self._queues[vault]
-            if vault not in self._queues and (made := _listening(vault, self._skipped)):
-                self._queues[vault] = made
+            if vault not in self._queues and (queue := _open_queue(vault, self._skipped)):
+                self._queues[vault] = queue
 
-    def looked(self, vaults: Sequence[Vault]) -> None:
-        """A look at them since `listen` found nothing to do."""
+    def mark_scanned(self, vaults: Sequence[Vault]) -> None:
+        """Note that a scan begun after `listen` found `vaults` up to date."""
         for vault in vaults:
             if queue := self._queues.get(vault):
-                queue.looked()
+                queue.scanned = time.monotonic()
 
     def close(self) -> None:
-        """Be sure of nothing any more."""
+        """Stop listening; no vault counts as unchanged any more."""
         for queue in self._queues.values():
             queue.close()
         self._queues.clear()
 
 
-class _Queue:
-    """The kernel's events of some folders."""
+class _EventQueue:
+    """The kernel's queue of the events in some folders."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._looked: float | None = None
-        self.whole = True
-        """Whether events of all folders come, as far as is known."""
+        self.scanned: float | None = None
+        """When a scan found nothing to do; None after an event."""
+        self.complete = True
+        """Whether every folder is watched, as far as is known."""
 
-    def looked(self) -> None:
-        self._looked = time.monotonic()
-
-    def still(self) -> bool:
+    def empty(self) -> bool:
+        """Whether no event came since the last scan, and that was not long ago."""
         self._drain()
-        return self._looked is not None and time.monotonic() - self._looked < LONGEST_SECONDS
+        return self.scanned is not None and time.monotonic() - self.scanned < LONGEST_SECONDS
 
     def _drain(self) -> None:
-        while self.whole:
+        while self.complete:
             try:
-                told = os.read(self._descriptor, 65536)
+                events = os.read(self._descriptor, 65536)
             except BlockingIOError:
                 return
             except OSError:
-                told = b""
-            self._looked = None
-            self.whole = bool(told)
-            while told:
-                _, mask, _, length = _HEAD.unpack_from(told)
-                self.whole = self.whole and not mask & _OTHER_FOLDERS
-                told = told[_HEAD.size + length :]
-        self._looked = None
+                events = b""
+            self.scanned = None
+            self.complete = bool(events)
+            while events:
+                _, mask, _, length = _HEAD.unpack_from(events)
+                self.complete = self.complete and not mask & _INCOMPLETE
+                events = events[_HEAD.size + length :]
+        self.scanned = None
 
     def close(self) -> None:
         os.close(self._descriptor)
 
 
-def _listening(vault: Vault, skipped: Callable[[str], bool]) -> _Queue | None:
-    """A queue for the folders of a vault; None where the system does not give it."""
+def _open_queue(vault: Vault, skipped: Callable[[str], bool]) -> _EventQueue | None:
+    """A queue for the folders of a vault; None where the system offers none."""
     if sys.platform != "linux" or network(vault.root):
         return None
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     if descriptor < 0:
         return None
-    queue = _Queue(descriptor)
+    queue = _EventQueue(descriptor)
     folders = [os.fsencode(vault.root.resolve())]
     try:
         while folders:
             folder = folders.pop()
-            # Before it is listed: a folder that is made in between is told of.
+            # Watched before it is listed, so that a folder created in between makes an event.
             if libc.inotify_add_watch(descriptor, folder, _EVENTS) < 0:
                 raise OSError
             with os.scandir(folder) as entries:
                 folders += [
-                    one.path
-                    for one in entries
-                    if one.is_dir(follow_symlinks=False) and not skipped(os.fsdecode(one.name))
+                    entry.path
+                    for entry in entries
+                    if entry.is_dir(follow_symlinks=False) and not skipped(os.fsdecode(entry.name))
                 ]
     except OSError:
         queue.close()

@@ -1,4 +1,4 @@
-"""What is known of the disk under a folder: which file system, whether a sync client copies it."""
+"""The disk under a folder: its file system, and whether a sync client copies the folder."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ NETWORK = frozenset({
     "panfs", "prl_fs", "rclone", "s3fs", "smb", "smb2", "smb3", "smbfs", "sshfs", "vboxsf",
     "virtiofs", "vmhgfs", "vmhgfs-fuse", "webdav", "webdavfs",
 })  # fmt: skip
-"""File systems of which another machine, or the host of this one, has the files: locks and events
-are not to be relied on."""
+"""File systems whose files lie on another machine, or on the host of this one. Locks and events
+are unreliable there."""
 
 _SYNCED = ("dropbox", "onedrive", "icloud", "mobile documents", "google drive", "googledrive",
            "nextcloud", "owncloud", "syncthing", "pcloud", "creative cloud files")  # fmt: skip
+_SYNCED_STARTS = ("onedrive -", "icloud~", "com~apple~clouddocs", "googledrive-",
+                  *(f"{name} " for name in _SYNCED))  # fmt: skip
 _MARKS = (".stfolder", ".dropbox", ".dropbox.cache", ".nextcloudsync.log", ".owncloudsync.log",
           ".sync_folder", ".tmp.driveupload")  # fmt: skip
 
 
 def network(path: Path) -> str | None:
-    """The kind of the network file system that `path` lies on; None for a disk of this machine."""
+    """The kind of network file system that holds `path`; None for a disk of this machine."""
     import psutil
 
     real = path.resolve()
-    best, kind = -1, ""
-    for one in psutil.disk_partitions(all=True):
-        mount = Path(one.mountpoint)
-        # Of two at one place the later covers the earlier.
-        if real.is_relative_to(mount) and len(mount.parts) >= best:
-            best, kind = len(mount.parts), one.fstype.lower()
+    longest, kind = -1, ""
+    for partition in psutil.disk_partitions(all=True):
+        mount = Path(partition.mountpoint)
+        # When two are mounted at one place, the later covers the earlier.
+        if real.is_relative_to(mount) and len(mount.parts) >= longest:
+            longest, kind = len(mount.parts), partition.fstype.lower()
     return kind if kind.removeprefix("fuse.") in NETWORK else None
 
 
 def synced(path: Path) -> Path | None:
-    """The folder above `path`, or itself, that a sync client seems to copy elsewhere."""
+    """The folder, `path` or one above it, that a sync client seems to copy elsewhere."""
     real = path.resolve()
     for folder in (real, *real.parents):
         name = folder.name.lower()
-        if any(name == one or name.startswith(f"{one} ") for one in _SYNCED):
-            return folder
-        if name.startswith(("onedrive -", "icloud~", "com~apple~clouddocs", "googledrive-")):
+        if name in _SYNCED or name.startswith(_SYNCED_STARTS):
             return folder
         if any((folder / mark).exists() for mark in _MARKS):
             return folder
@@ -49,7 +49,7 @@ def synced(path: Path) -> Path | None:
 
 
 def open_to(path: Path, bits: int) -> bool:
-    """Whether every user of this machine has these permission bits on `path` and can get there."""
+    """Whether every user of this machine can reach `path` and has these permission bits on it."""
     if os.name != "posix":
         return False
     real = path.resolve()

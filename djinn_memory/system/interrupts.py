@@ -1,4 +1,4 @@
-"""Ctrl-C at moments that cannot bear it."""
+"""Postpones Ctrl-C past code that an exception would break."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from contextlib import contextmanager
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Let Ctrl-C wait until the block ends.
+    """Postpone Ctrl-C until the block ends.
 
-    msgspec runs Python to learn a type when it first meets it, and an exception in there ends the
-    process with a segmentation fault.
+    msgspec runs Python code when it first meets a type. An exception in that code ends the process
+    with a segmentation fault.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    pressed: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    interrupts: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if pressed:
+        signal.signal(signal.SIGINT, handler)
+    if interrupts:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""How a number of things is said."""
+"""A number with its noun, in the singular or the plural."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML that people wrote: read leniently, changed by splicing so that every other byte stays."""
+"""Reads YAML that people wrote, and changes it by splicing so that every other byte stays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-_PLAIN = re.compile(r"[^\W\d_][\w ./+-]*", re.ASCII)
+_PLAIN = re.compile(r"[^\W\d_](?:[\w ./+-]*[\w./+-])?", re.ASCII)
 _WORDS_WITH_MEANING = {"true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"}
 
 _Text: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -20,28 +20,28 @@ _DEEPEST = 100
 
 
 class UnspliceableYaml(ValueError):
-    """The text has a shape in which one value cannot be changed by itself."""
+    """The text has a shape in which a single value cannot be changed."""
 
 
 def load(text: str, *, typed: bool = True) -> Any:
-    """The value of a YAML text; `typed=False` leaves every scalar the text that it is.
+    """The value of a YAML text. With `typed=False` every scalar stays text, as written.
 
-    Raises `yaml.YAMLError`; with types also `ValueError`, for dates and numbers that are none.
+    Raises `yaml.YAMLError`, and for invalid dates and numbers of a typed text `ValueError`.
     """
     _check_depth(text)
-    return _loaded(text, _Typed if typed else _Text)
+    return _guarded(yaml.load, text, _Typed if typed else _Text)
 
 
-def _loaded(text: str, loader: Any = _Text) -> Any:
+def _guarded(read: Any, text: str, loader: Any = _Text) -> Any:
     try:
-        return yaml.load(text, Loader=loader)
+        return read(text, Loader=loader)
     except RecursionError:
         raise yaml.YAMLError("it nests too deep") from None
 
 
 def _check_depth(text: str) -> None:
     depth = 0
-    # The events come without recursion, and a short text cannot nest deep.
+    # Events are read without recursion. A short text cannot nest deep.
     for event in yaml.parse(text, Loader=_Text) if len(text) > _DEEPEST * 10 else ():
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
@@ -50,16 +50,12 @@ def _check_depth(text: str) -> None:
 
 
 def scalar(value: object) -> str:
-    """`value` as one line of YAML that reads back as itself."""
+    """`value` as one line of YAML that reads back as the same value."""
     if isinstance(value, str):
-        plain = (
-            _PLAIN.fullmatch(value)
-            and value == value.strip()
-            and value.lower() not in _WORDS_WITH_MEANING
-        )
+        plain = _PLAIN.fullmatch(value) and value.lower() not in _WORDS_WITH_MEANING
         return value if plain else _dump(value, default_style='"')
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(scalar(item) for item in value) + "]"
+        return "[" + ", ".join(map(scalar, value)) + "]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{scalar(k)}: {scalar(v)}" for k, v in value.items()) + "}"
     return _dump(value)
@@ -71,37 +67,37 @@ def _dump(value: object, **style: Any) -> str:
 
 
 def set_value(text: str, keys: Sequence[str], value: object, *, newline: str | None = None) -> str:
-    """`text` with the value at the path `keys` set; comments, order and spacing are kept.
+    """`text` with the value at the path `keys` set; comments, order and spacing stay.
 
-    Missing levels are added in block style at the end of the deepest one that exists. `newline` is
-    for a text that has no line end to show its own. Raises `yaml.YAMLError` for text that is no
-    YAML, `UnspliceableYaml` where a level is not a mapping or the result would read otherwise.
+    Missing levels are added in block style at the end of the deepest level that exists. `newline`
+    is the line end for a text that has none of its own. Raises `yaml.YAMLError` for invalid YAML,
+    and `UnspliceableYaml` where a level is not a mapping or other values would change too.
     """
-    newline = newline or line_end(text)
-    changed = _set(text, keys, value, newline)
+    changed = _set(text, keys, value, newline or line_end(text))
     _check(text, changed, keys, [load(scalar(value), typed=False)])
     return changed
 
 
 def extend_value(text: str, keys: Sequence[str], value: Sequence[object]) -> str:
-    """`text` with the list at `keys`, whose items `value` begins with, made into `value`.
+    """`text` with entries appended to the list at `keys`; `value` is the whole new list.
 
-    Where each item has its line the new ones get theirs, indented like them. Else as `set_value`.
+    Where every entry has its own line, a new entry gets one too, with the same indentation. Errors
+    are those of `set_value`.
     """
     node = _compose(text)
     for key in keys:
-        found = _entry(node, key)
-        node = found[1] if found else None
+        pair = _pair(node, key)
+        node = pair[1] if pair else None
     if not isinstance(node, yaml.SequenceNode) or not node.value:
-        raise UnspliceableYaml(f"{'.'.join(keys)} is no list to add to")
-    items = [scalar(item) for item in value[len(node.value) :]]
+        raise UnspliceableYaml(f"{'.'.join(keys)} is not a list with entries")
+    entries = [scalar(entry) for entry in value[len(node.value) :]]
     at = _end(text, node.value[-1])
     if node.flow_style:
-        changed = text[:at] + "".join(f", {item}" for item in items) + text[at:]
+        changed = text[:at] + "".join(f", {entry}" for entry in entries) + text[at:]
     else:
         line = text[_line_start(text, at) : _line_stop(text, at)]
         newline = line_end(line if line.endswith(("\n", "\r")) else text)
-        lines = newline.join(f"{' ' * node.start_mark.column}- {item}" for item in items)
+        lines = newline.join(f"{' ' * node.start_mark.column}- {entry}" for entry in entries)
         at = _line_stop(text, at)
         changed = _join(text[:at], lines, newline) + text[at:]
     _check(text, changed, keys, [load(scalar(value), typed=False)])
@@ -109,28 +105,28 @@ def extend_value(text: str, keys: Sequence[str], value: Sequence[object]) -> str
 
 
 def remove_value(text: str, keys: Sequence[str]) -> str:
-    """`text` without the lines of the entry at `keys`; unchanged when there is none.
+    """`text` without the lines of the entry at `keys`; unchanged when there is no such entry.
 
-    A mapping that loses its last entry is left empty: its key, and what comments stand there.
+    A mapping that loses its last entry stays as an empty key, with the comments below it.
     """
     node, flow = _compose(text), False
-    for depth, key in enumerate(keys):
-        found = _entry(node, key)
-        if found is None:
+    pair = None
+    for key in keys:
+        pair = _pair(node, key)
+        if pair is None:
             return text
         flow = flow or node.flow_style
-        if depth < len(keys) - 1:
-            node = found[1]
-            continue
-        if flow:
-            raise UnspliceableYaml(
-                f"{'.'.join(keys)} stands in a {{...}} on one line; write a line for each key"
-            )
-        start = _line_start(text, found[0].start_mark.index)
-        changed = text[:start] + text[_line_stop(text, _span(text, found)[1]) :]
-        _check(text, changed, keys, [])
-        return changed
-    return text
+        node = pair[1]
+    if pair is None:
+        return text
+    if flow:
+        raise UnspliceableYaml(
+            f"{'.'.join(keys)} stands in a {{...}} on one line; write a line for each key"
+        )
+    start = _line_start(text, pair[0].start_mark.index)
+    changed = text[:start] + text[_line_stop(text, _span(text, pair)[1]) :]
+    _check(text, changed, keys, [])
+    return changed
 
 
 def line_end(text: str) -> str:
@@ -139,30 +135,26 @@ def line_end(text: str) -> str:
 
 
 def _compose(text: str) -> Any:
-    """The nodes of a text, with their places in it."""
+    """The root node of a text; nodes know their position."""
     _check_depth(text)
     # libyaml does not count a byte order mark.
-    text = "\n" + text[1:] if text.startswith("\ufeff") else text
-    try:
-        return yaml.compose(text, Loader=_Typed)
-    except RecursionError:
-        raise yaml.YAMLError("it nests too deep") from None
+    return _guarded(yaml.compose, "\n" + text[1:] if text[:1] == "\ufeff" else text, _Typed)
 
 
-def _entry(node: Any, key: str) -> Any:
-    """The pair of `key` in a mapping: the last, which is the one that counts where it is twice."""
+def _pair(node: Any, key: str) -> Any:
+    """Key node and value node of `key` in a mapping. When the key is repeated the last counts."""
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
     return next((pair for pair in reversed(pairs) if pair[0].value == key), None)
 
 
 def _check(before: str, after: str, keys: Sequence[str], value: list[Any]) -> None:
-    """Read `after`: it must differ from `before` in the entry at `keys` alone.
+    """Raise `UnspliceableYaml` unless `after` differs from `before` only in the entry at `keys`.
 
-    Anchors, explicit keys and keys written twice are too many shapes to foresee one by one.
+    Anchors, explicit keys and repeated keys allow too many shapes to handle each of them.
     """
     try:
-        # `before` was composed, so neither nests deep.
-        same = (_loaded(after) or "") == _with(_loaded(before), keys, value)
+        # `_compose` read `before`, so neither text nests deep.
+        same = (_guarded(yaml.load, after) or "") == _with(_guarded(yaml.load, before), keys, value)
     except yaml.YAMLError:
         same = False
     if not same:
@@ -170,14 +162,14 @@ def _check(before: str, after: str, keys: Sequence[str], value: list[Any]) -> No
 
 
 def _with(data: Any, keys: Sequence[str], value: list[Any]) -> Any:
-    """`data` with the one value in `value` at `keys`, or without the entry when there is none."""
+    """`data` with the only element of `value` at `keys`; without that entry when it is empty."""
     result = dict(data) if isinstance(data, dict) else {}
     inner = [_with(result.get(keys[0]), keys[1:], value)] if len(keys) > 1 else value
     if inner:
         result[keys[0]] = inner[0]
     else:
         result.pop(keys[0], None)
-    # An empty section and one that is not filled in read the same to djinn.
+    # For djinn a section that is empty and a section without a value are the same.
     return result or ""
 
 
@@ -187,17 +179,17 @@ def _set(text: str, keys: Sequence[str], value: object, newline: str) -> str:
         return _join(text, _block(keys, value, 0, newline), newline)
     for depth, key in enumerate(keys):
         if not isinstance(node, yaml.MappingNode):
-            raise UnspliceableYaml(f"{'.'.join(keys[:depth]) or 'the text'} is no section")
-        found = _entry(node, key)
-        if found is None:
+            raise UnspliceableYaml(f"{'.'.join(keys[:depth]) or 'the text'} is not a section")
+        pair = _pair(node, key)
+        if pair is None:
             return _insert(text, node, keys[depth:], value, newline, flow=flow)
         flow = flow or bool(node.flow_style)
-        start, end = _span(text, found)
+        start, end = _span(text, pair)
         if depth == len(keys) - 1:
             return text[:start] + " " + scalar(value) + text[end:]
-        node = found[1]
+        node = pair[1]
         if node.tag == "tag:yaml.org,2002:null" and not flow:
-            block = _block(keys[depth + 1 :], value, found[0].start_mark.column + 2, newline)
+            block = _block(keys[depth + 1 :], value, pair[0].start_mark.column + 2, newline)
             stop = _line_stop(text, end)
             return _join(text[:start] + text[end:stop], block, newline) + text[stop:]
     raise UnspliceableYaml("no key was named")
@@ -206,11 +198,11 @@ def _set(text: str, keys: Sequence[str], value: object, newline: str) -> str:
 def _insert(
     text: str, node: Any, keys: Sequence[str], value: object, newline: str, *, flow: bool
 ) -> str:
-    """Add an entry to a mapping; `flow` says that a `{...}` holds it."""
+    """Add an entry to a mapping; `flow` says that the mapping stands inside a `{...}`."""
     if not node.flow_style:
-        key, last = node.value[-1]
-        indent = key.start_mark.column
-        at = _line_stop(text, _span(text, (key, last))[1]) if indent else len(text)
+        pair = node.value[-1]
+        indent = pair[0].start_mark.column
+        at = _line_stop(text, _span(text, pair)[1]) if indent else len(text)
         return _join(text[:at], _block(keys, value, indent, newline), newline) + text[at:]
     start, end = node.start_mark.index, node.end_mark.index
     if node.value or flow:
@@ -225,21 +217,16 @@ def _insert(
 
 
 def _span(text: str, pair: Any) -> tuple[int, int]:
-    """From behind the key's colon to the end of the value, without what follows it."""
+    """Where the value of a pair stands: from behind the colon, without what follows the value."""
     key, value = pair
-    behind = _after_colon(text, key)
-    return behind, max(behind, _end(text, value))
-
-
-def _after_colon(text: str, key: Any) -> int:
-    at = text.find(":", key.end_mark.index)
-    if at < 0:
+    start = text.find(":", key.end_mark.index) + 1
+    if not start:
         raise UnspliceableYaml(f"line {key.start_mark.line + 1} has a key without a colon")
-    return at + 1
+    return start, max(start, _end(text, value))
 
 
 def _end(text: str, node: Any) -> int:
-    """Where `node` ends: a block collection's own mark lies past the comments behind it."""
+    """Where `node` ends. The end mark of a block collection lies past the comments behind it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _span(text, last)[1] if isinstance(last, tuple) else _end(text, last)
@@ -255,7 +242,7 @@ def _line_start(text: str, at: int) -> int:
 
 
 def _line_stop(text: str, at: int) -> int:
-    """Behind the line end that follows `at`."""
+    """The position behind the line end that follows `at`."""
     return text.find(line_end(text)[-1], at) + 1 or len(text)
 
 

@@ -30,10 +30,10 @@ def tree(home: Home, shared: Path) -> Path:
 
 def listening(home: Home) -> ChangeWatch:
     ear = ChangeWatch(hidden)
-    assert not ear.still(home.vaults)
+    assert not ear.unchanged(home.vaults)
     ear.listen(home.vaults)
-    assert not ear.still(home.vaults)
-    ear.looked(home.vaults)
+    assert not ear.unchanged(home.vaults)
+    ear.mark_scanned(home.vaults)
     return ear
 
 
@@ -66,21 +66,21 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_every_change_is_heard(home: Home, tree: Path, name: str) -> None:
     ear = listening(home)
-    assert ear.still(home.vaults)
+    assert ear.unchanged(home.vaults)
     CHANGES[name](tree / "deep" / "er" / "note.md")
-    assert not ear.still(home.vaults)
+    assert not ear.unchanged(home.vaults)
     # And what happens after the next look.
     for number in range(3):
         ear.listen(home.vaults)
-        ear.looked(home.vaults)
-        assert ear.still(home.vaults)
+        ear.mark_scanned(home.vaults)
+        assert ear.unchanged(home.vaults)
         for folder in {path.parent for path in tree.rglob("*.md")} | {tree}:
             (folder / f"{number}.md").write_text("x")
-            assert not ear.still(home.vaults)
+            assert not ear.unchanged(home.vaults)
             ear.listen(home.vaults)
-            ear.looked(home.vaults)
+            ear.mark_scanned(home.vaults)
     ear.close()
-    assert not ear.still(home.vaults)
+    assert not ear.unchanged(home.vaults)
 
 
 @linux
@@ -89,7 +89,7 @@ def test_reading_and_hidden_folders_are_quiet(home: Home, tree: Path) -> None:
     (tree / "deep" / "er" / "note.md").read_text()
     (tree / ".obsidian" / "workspace.json").write_text("{}")
     list(tree.rglob("*"))
-    assert ear.still(home.vaults)
+    assert ear.unchanged(home.vaults)
     ear.close()
 
 
@@ -97,17 +97,17 @@ def test_reading_and_hidden_folders_are_quiet(home: Home, tree: Path) -> None:
 def test_it_is_not_sure_for_ever(home: Home, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ear = listening(home)
     monkeypatch.setattr(change_watch, "LONGEST_SECONDS", 0.0)
-    assert not ear.still(home.vaults)
+    assert not ear.unchanged(home.vaults)
     ear.close()
 
 
 def test_a_vault_that_is_gone(home: Home, shared: Path) -> None:
     ear = listening(home)
     shared.rmdir()
-    assert not ear.still(home.vaults)
+    assert not ear.unchanged(home.vaults)
     ear.listen(home.vaults)
-    ear.looked(home.vaults)
-    assert not ear.still(home.vaults)
+    ear.mark_scanned(home.vaults)
+    assert not ear.unchanged(home.vaults)
     ear.close()
 
 

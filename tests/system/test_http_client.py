@@ -75,7 +75,7 @@ def test_a_server_that_misbehaves(server: ModelServer, mood: str) -> None:
         ("500", "fails (500: [31mout of memory xxx"),
         ("503 html", "is busy (503)"),
         ("not json", "answers with broken JSON"),
-        ("another shape", "otherwise than its protocol"),
+        ("another shape", "does not follow its protocol"),
         ("400", "refuses the request (400: input is too long)"),
         ("401", "refuses the key in TEST_KEY (401)"),
         ("404", "refuses the request (404: 404 page not found)"),
@@ -202,7 +202,7 @@ def test_what_is_no_url(url: str) -> None:
 @given(st.text(st.characters(exclude_characters="*"), min_size=PIECE), st.text(), st.text())
 def test_a_key_is_struck_out_wherever_it_stands(key: str, before: str, after: str) -> None:
     one = HttpServer("x", "http://h", section="embedding", timeout=1, key=key)
-    assert key not in one._masked(before + key + after)
+    assert key not in one._mask(before + key + after)
 
 
 def test_an_ip6_host_is_named_as_in_a_url() -> None:

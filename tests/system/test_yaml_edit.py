@@ -203,8 +203,8 @@ def test_setting_keeps_everything_else(text: str, keys: list[str], value: Any) -
     try:
         changed = set_value(text, keys, value)
     except UnspliceableYaml as error:
-        # Only a key below what is no section is refused.
-        assert "no section" in str(error)
+        # Only a key below a value that is not a section is refused.
+        assert "not a section" in str(error)
         return
     after = load(changed)
     node = after
