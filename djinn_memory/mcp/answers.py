@@ -1,4 +1,4 @@
-"""What several tools answer with, as small as a model can use it."""
+"""What the answers of several tools share, kept small for a model."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from djinn_memory.models import Memory, Problem
 
 
 class MemoryPlace(Struct, kw_only=True):
-    """A memory, and where it is."""
+    """A memory and its place."""
 
     id: str | None = None
-    """`mem_` and 16 characters; a note that has none is named by `vault:path`."""
+    """`mem_` and 16 characters. A note without an id is named by `vault:path`."""
     type: str | None = None
     title: str
     vault: str
@@ -24,7 +24,7 @@ class MemoryPlace(Struct, kw_only=True):
 
 
 def place(memory: Memory) -> MemoryPlace:
-    """A memory as every list tells it."""
+    """A memory as every list shows it."""
     return MemoryPlace(
         id=memory.id,
         type=memory.type,
@@ -36,20 +36,20 @@ def place(memory: Memory) -> MemoryPlace:
     )
 
 
-def name(one: MemoryPlace) -> str:
-    """What names a memory without doubt in another call."""
-    return one.id or f"{one.vault}:{one.path}"
+def name(memory: MemoryPlace) -> str:
+    """The name of a memory that is unambiguous in another call."""
+    return memory.id or f"{memory.vault}:{memory.path}"
 
 
-def headline(one: MemoryPlace) -> str:
+def headline(memory: MemoryPlace) -> str:
     """A memory on one line."""
-    said = [one.type or "note", one.date[:10], *(f"#{tag}" for tag in one.tags[:8])]
-    return f"{one.title} ({', '.join(said)}) [{name(one)}]"
+    about = [memory.type or "note", memory.date[:10], *(f"#{tag}" for tag in memory.tags[:8])]
+    return f"{memory.title} ({', '.join(about)}) [{name(memory)}]"
 
 
-def told(problems: Iterable[Problem]) -> list[str]:
-    """A line for each thing that went wrong beside the answer."""
-    return [f"Note: {one.what}: {one.why}" for one in problems]
+def problem_lines(problems: Iterable[Problem]) -> list[str]:
+    """A line for each problem."""
+    return [f"Note: {problem.what}: {problem.why}" for problem in problems]
 
 
 def uri(vault: str, path: str) -> str:

@@ -3,54 +3,55 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from djinn_memory.errors import Remedy, Wording
-from djinn_memory.mcp.tool import Tool, properties
+from djinn_memory.mcp.tool import Tool
 from djinn_memory.operations.commands import CommandWording
 
 
 class ToolWording(Wording):
     """The words of one tool. A command that is no tool is for a person to run."""
 
-    def __init__(self, tool: Tool[Any, Any] | None, tools: Iterable[Tool[Any, Any]]) -> None:
-        self._tool = tool
+    def __init__(self, tool: Tool | None, tools: Iterable[Tool]) -> None:
+        self._names = tool.argument_names if tool else {}
         self._calls = {
-            operation: (tool.name, action)
+            operation.name: (tool, action)
             for tool in tools
-            for action, operation in tool.operations.items()
+            for action, operation in tool.by_action.items()
         }
-        self._command = CommandWording()
 
     def remedy(self, remedy: Remedy) -> str | None:
         """A remedy as a clause; None where the tool does not have the argument."""
-        if not remedy.operation and not (self._tool and self._has(remedy)):
+        if not remedy.operation and not remedy.arguments.keys() <= self._names.keys():
             return None
         if not remedy.operation or remedy.operation in self._calls:
             return super().remedy(remedy)
-        clause = f"ask a person to run {self._command.call(remedy)}"
+        clause = f"ask a person to run {CommandWording().call(remedy)}"
         return f"{clause}, which {remedy.purpose}" if remedy.purpose else clause
 
     def call(self, remedy: Remedy) -> str:
         """The tool with its arguments, or only the arguments."""
-        arguments = dict(remedy.arguments)
-        tool, action = self._calls.get(remedy.operation, ("", ""))
-        if action:
-            arguments = {"action": action, **arguments}
-        shown = " and ".join(_shown(name, value) for name, value in arguments.items())
-        if not tool:
-            return shown
-        return f"`{tool}` with {shown}" if shown else f"`{tool}`"
+        if not remedy.operation:
+            return _shown(remedy.arguments, self._names)
+        tool, action = self._calls[remedy.operation]
+        arguments = {"action": action, **remedy.arguments} if action else remedy.arguments
+        shown = _shown(arguments, tool.argument_names)
+        return f"`{tool.name}` with {shown}" if shown else f"`{tool.name}`"
 
-    def _has(self, remedy: Remedy) -> bool:
-        return (
-            self._tool is not None
-            and remedy.arguments.keys() <= properties(self._tool.arguments).keys()
-        )
+    def argument(self, name: str) -> str:
+        """The argument of the tool for a field."""
+        return self._names.get(name, name)
 
 
-def _shown(name: str, value: object) -> str:
-    if value is None:
-        return f"`{name}`"
-    return f"`{name}: {value if isinstance(value, str) else json.dumps(value)}`"
+def _shown(arguments: Mapping[str, object], names: Mapping[str, str]) -> str:
+    return " and ".join(
+        f"`{names.get(name, name)}`"
+        if value is None
+        else f"`{names.get(name, name)}: {_json(value)}`"
+        for name, value in arguments.items()
+    )
+
+
+def _json(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -63,8 +63,8 @@ class _Asked:
         self._tools = {tool.name: tool for tool in TOOLS}
 
     async def list_tools(self, _: Ctx, __: Any) -> types.ListToolsResult:
-        offered = (one for one in TOOLS if not (self._read_only and one.writes is True))
-        return types.ListToolsResult(tools=[_described(one, self._read_only) for one in offered])
+        offered = [tool for tool in TOOLS if tool.offers(read_only=self._read_only)]
+        return types.ListToolsResult(tools=[_described(tool, self._read_only) for tool in offered])
 
     async def call_tool(
         self, ctx: Ctx, params: types.CallToolRequestParams
@@ -144,7 +144,7 @@ def _refusal(error: DjinnError) -> MCPError:
     return MCPError(types.INVALID_PARAMS, text)
 
 
-def _refused(error: DjinnError, words: ToolWording, tool: Tool[Any, Any] | None) -> str:
+def _refused(error: DjinnError, words: ToolWording, tool: Tool | None) -> str:
     text: str = _plain(words.error(error))
     # Until every room has remedies as data.
     return text if error.remedies or error.argument else in_arguments(text, tool)
@@ -156,19 +156,14 @@ def _client(ctx: Ctx) -> str | None:
     return name
 
 
-def _answer(
-    tool: Tool[Any, Any], context: ClientContext, given: dict[str, Any]
-) -> types.CallToolResult:
-    asked = tool.asked(given)
-    if tool.writing(asked):
-        context.may_write(tool.name)
-    answer = tool.run(context, asked)
+def _answer(tool: Tool, context: ClientContext, given: dict[str, Any]) -> types.CallToolResult:
+    answer = tool.run(context, tool.parse(given))
     text = types.TextContent(type="text", text=_plain(tool.text(answer)))
     data = _plain(msgspec.to_builtins(answer, enc_hook=str))
     return types.CallToolResult(content=[text], structured_content=data)
 
 
-def _described(tool: Tool[Any, Any], read_only: bool) -> types.Tool:
+def _described(tool: Tool, read_only: bool) -> types.Tool:
     writes = bool(tool.writes) and not read_only
     return types.Tool(
         name=tool.name,

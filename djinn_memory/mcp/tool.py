@@ -1,127 +1,261 @@
-"""What a tool is: its arguments and its answer are structs, and its schemas are made of them."""
+"""What a tool is: operations that a client may call, with schemas made from their structs."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from functools import cached_property
+from typing import Annotated, Any, Literal, Optional, get_args, get_origin
 
 import msgspec
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import FieldInfo, fields, replace
 
 from djinn_memory.errors import Refused, UsageError
 from djinn_memory.mcp.context import ClientContext
-
-A = TypeVar("A", bound=Struct)
-R = TypeVar("R", bound=Struct)
+from djinn_memory.operations import OPERATIONS, Operation
 
 FOREIGN = frozenset({"agent", "agent_id", "home", "user"})
-"""What a client may try to say of whose memory is meant: that was settled when the server began."""
+"""Arguments by which a client could try to name another memory than the one that is served."""
+
+_SERVED = frozenset({"agent", "session"})
+"""Fields of a request that the server fills in."""
+
+_FOR_PERSONS = frozenset({"allow_secret"})
+"""Fields that only a person may set."""
 
 
-class Tool(Struct, Generic[A, R], frozen=True):
-    """A verb, as a client may call it."""
+class Argument(Struct, frozen=True):
+    """An argument that differs from the request's field, or that only the tool knows."""
+
+    type: Any
+    default: Any = None
+
+
+class Tool(Struct, frozen=True, dict=True, kw_only=True):
+    """One operation, or several that are told apart by the argument `action`."""
 
     name: str
     title: str
-    arguments: type[A]
-    """Its docstring tells a model when to use the tool and when not."""
-    answer: type[R]
-    run: Callable[[ClientContext, A], R]
-    text: Callable[[R], str]
-    """The answer as a model reads it best."""
-    writes: bool | frozenset[str] = False
-    """Whether it writes into the memory; of a tool with an `action`, which of them do."""
-    removes: bool = False
-    """Whether it may take away what was remembered."""
-    operations: Mapping[str, str] = {}
-    """The operation of each action, such as `gaps.list` for `list`."""
+    operations: str | Mapping[str, str]
+    """The name of the operation, or the names by action."""
+    guidance: str
+    """Tells a model when to use the tool and when not. `{actions}` stands for their list."""
+    text: Callable[[Any], str]
+    """Writes the answer as a model reads it best."""
+    answer: type[Struct] | None = None
+    """The type of the tool's answer, if it is not the operation's."""
+    present: Callable[[Any, Any], Any] = lambda result, _: result
+    """Makes the tool's answer from the operation's answer and the arguments."""
+    without: frozenset[str] = frozenset()
+    """Fields of the requests that clients do not set; the requests' defaults hold."""
+    names: Mapping[str, str] = {}
+    """Arguments that are not called as their field, by field."""
+    arguments: Mapping[str, Argument] = {}
+    """Arguments that differ from the requests' fields."""
+    prepare: Callable[[dict[str, Any]], None] = lambda _: None
+    """Changes the fields of a request before it is made."""
+    finish: Callable[[ClientContext, Any], None] = lambda _, __: None
+    """What the server does after the operation."""
 
-    def asked(self, given: Mapping[str, Any]) -> A:
-        """The arguments as a value; `UsageError` says what is wrong with them."""
-        for name in sorted(FOREIGN & given.keys() - properties(self.arguments).keys()):
+    @cached_property
+    def by_action(self) -> dict[str, Operation]:
+        """The operations that agents may call; a tool without actions has one under the key ""."""
+        names = {"": self.operations} if isinstance(self.operations, str) else self.operations
+        listed = {action: OPERATIONS[name] for action, name in names.items()}
+        return {action: entry for action, entry in listed.items() if entry.rights == "agent"}
+
+    def offers(self, *, read_only: bool) -> bool:
+        """Whether a server offers the tool at all."""
+        return any(not (read_only and entry.writes) for entry in self.by_action.values())
+
+    @property
+    def writes(self) -> bool:
+        """Whether one of its operations writes into the memory."""
+        return any(entry.writes for entry in self.by_action.values())
+
+    @property
+    def removes(self) -> bool:
+        """Whether one of its operations can remove what was remembered."""
+        return any(entry.removes for entry in self.by_action.values())
+
+    @cached_property
+    def description(self) -> str:
+        """The description for a model: what the operations do, and when to use them."""
+        if "" in self.by_action:
+            return f"{_docstring(self.by_action[''].request)}\n\n{self.guidance}"
+        actions = "\n".join(map(self._described, self.by_action))
+        return self.guidance.replace("{actions}", actions)
+
+    def input_schema(self, *, read_only: bool = False) -> dict[str, Any]:
+        """The JSON Schema of the arguments; on a read-only server without actions that write."""
+        root = schema(self._type)
+        if "" not in self.by_action:
+            root["properties"]["action"]["enum"] = [
+                action
+                for action, entry in self.by_action.items()
+                if not (read_only and entry.writes)
+            ]
+        for argument in root["properties"].values():
+            _drop_null(argument)
+        return root
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the answer."""
+        return schema(self.answer or self.by_action[""].answer)
+
+    @cached_property
+    def argument_names(self) -> dict[str, str]:
+        """The argument for each field of a request."""
+        known = {entry.name: entry.encode_name for entry in fields(self._type)}
+        return known | {field: known[name] for field, name in self.names.items()}
+
+    def parse(self, arguments: Mapping[str, Any]) -> Struct:
+        """Check the arguments of a call; raises `UsageError` for what is wrong with them."""
+        for name in sorted(FOREIGN & arguments.keys() - set(self.argument_names.values())):
             raise Refused(
                 f"{self.name} takes no {name!r}: this server speaks for one agent, fixed at its "
                 "start; leave it out"
             )
-        # What a model leaves out it often writes as null.
-        filled = {key: value for key, value in given.items() if value is not None}
+        # A model often writes null for what it leaves out.
+        given = {name: value for name, value in arguments.items() if value is not None}
         try:
-            return msgspec.convert(filled, self.arguments)
+            return msgspec.convert(given, self._type)
         except msgspec.ValidationError as error:
             raise UsageError(f"{self.name}: {_plain(str(error))}") from None
 
-    def writing(self, asked: A) -> bool:
-        """Whether a call with these arguments writes into the memory."""
-        if isinstance(self.writes, bool):
-            return self.writes
-        return getattr(asked, "action", None) in self.writes
+    def run(self, context: ClientContext, arguments: Struct) -> Struct:
+        """Run the operation and present its answer."""
+        operation = self.by_action[getattr(arguments, "action", "")]
+        if operation.writes:
+            context.may_write(self.name)
+        djinn = context.djinn
+        result = operation.run(djinn, self._request(context, operation, arguments))
+        self.finish(context, result)
+        answer: Struct = self.present(result, arguments)
+        if "problems" not in answer.__struct_fields__:
+            return answer
+        own = [*getattr(result, "problems", ()), *getattr(answer, "problems", ())]
+        return replace(answer, problems=tuple(dict.fromkeys([*djinn.problems, *own])))
 
-    @property
-    def description(self) -> str:
-        """For a model."""
-        return inspect.cleandoc(self.arguments.__doc__ or "")
+    def _request(self, context: ClientContext, operation: Operation, arguments: Struct) -> Struct:
+        values: dict[str, Any] = {"agent": context.agent, "session": context.session}
+        request = operation.request
+        known = {entry.name: entry for entry in fields(request)}
+        values = {name: values[name] for name in values.keys() & known.keys() - self.without}
+        for name in self._offered(request):
+            value = getattr(arguments, self.names.get(name, name))
+            if value is not None:
+                values[name] = value
+            elif known[name].required and not _nullable(known[name].type):
+                argument = self.argument_names[name]
+                article = "an" if argument[0] in "aeiou" else "a"
+                action = getattr(arguments, "action", "")
+                raise UsageError(f"{self.name}: {action} needs {article} {argument}")
+            elif known[name].required:
+                values[name] = None
+        self.prepare(values)
+        return request(**values)
 
-    def input_schema(self, *, read_only: bool = False) -> dict[str, Any]:
-        """The JSON Schema of its arguments; on a server that only reads, without what writes."""
-        found = schema(self.arguments)
-        if read_only and not isinstance(self.writes, bool):
-            action = found["properties"]["action"]
-            action["enum"] = [one for one in action["enum"] if one not in self.writes]
-        return found
+    @cached_property
+    def _type(self) -> type[Struct]:
+        """The struct of the arguments: the fields of all requests."""
+        rename: dict[str, str] = {}
+        offered: dict[str, Argument] = {}
+        if "" not in self.by_action:
+            offered["action"] = Argument(Literal[tuple(self.by_action)], NODEFAULT)
+        for operation in self.by_action.values():
+            for name, entry in self._offered(operation.request).items():
+                argument = self.names.get(name, name)
+                if argument not in offered:
+                    offered[argument] = self._argument(entry)
+                    if argument == name and entry.encode_name != name:
+                        rename[name] = entry.encode_name
+        offered |= self.arguments
+        # Required arguments come first: a struct wants them before those with a default.
+        listed = sorted(offered.items(), key=lambda pair: pair[1].default is not NODEFAULT)
+        return msgspec.defstruct(
+            f"{self.name.title()}Arguments",
+            [(name, argument.type, argument.default) for name, argument in listed],
+            rename=rename or None,
+            forbid_unknown_fields=True,
+        )
 
-    @property
-    def output_schema(self) -> dict[str, Any]:
-        """The JSON Schema of its answer."""
-        return schema(self.answer)
+    def _argument(self, entry: FieldInfo) -> Argument:
+        if not entry.required:
+            default = entry.default
+            return Argument(
+                entry.type, entry.default_factory() if default is NODEFAULT else default
+            )
+        if "" in self.by_action:
+            return Argument(entry.type, NODEFAULT)
+        # Another action may do without it.
+        return Argument(Optional[entry.type], None)  # noqa: UP045 - the type is a value here
+
+    def _offered(self, request: type[Struct]) -> dict[str, FieldInfo]:
+        hidden = _SERVED | _FOR_PERSONS | self.without
+        return {entry.name: entry for entry in fields(request) if entry.name not in hidden}
+
+    def _described(self, action: str) -> str:
+        request = self.by_action[action].request
+        names = [self.argument_names[name] for name in self._offered(request)]
+        given = f" ({', '.join(names)})" if names else ""
+        return f"{action}{given}: {_docstring(request)}"
 
 
 def schema(kind: type[Struct]) -> dict[str, Any]:
-    """The JSON Schema of a struct, an object at its root as the protocol wants it."""
-    made = msgspec.json.schema(kind)
-    parts = made.pop("$defs", {})
-    root: dict[str, Any] = parts.pop(made["$ref"].rpartition("/")[2])
+    """The JSON Schema of a struct, with an object at its root, as the protocol wants it."""
+    document = msgspec.json.schema(kind)
+    definitions = document.pop("$defs", {})
+    root: dict[str, Any] = definitions.pop(document["$ref"].rpartition("/")[2])
     for name in ("title", "description"):
         root.pop(name, None)
-    if parts:
-        root["$defs"] = parts
+    if definitions:
+        root["$defs"] = definitions
     _slim(root)
     return root
 
 
-def properties(kind: type[Struct]) -> dict[str, Any]:
-    """The schema of each argument."""
-    found: dict[str, Any] = schema(kind)["properties"]
-    return found
-
-
 def _slim(node: Any) -> None:
-    """Take out what a model has to read and learns nothing from, and say each type."""
+    """Remove what costs a model tokens and tells it nothing, and state each type."""
     if isinstance(node, list):
-        for one in node:
-            _slim(one)
+        for element in node:
+            _slim(element)
     if not isinstance(node, dict):
         return
-    if "default" in node and node["default"] in (None, [], "", {}):
+    if "default" in node and node["default"] in (None, [], (), "", {}):
         del node["default"]
     if "enum" in node and "type" not in node:
         node["type"] = "string"
     if "prefixItems" in node:
         # Clients that validate by an older draft take its `items: false` for the items themselves.
         first, *others = node.pop("prefixItems")
-        node["items"] = first if all(one == first for one in others) else {}
-    if isinstance(node.get("anyOf"), list):
-        some = [one for one in node["anyOf"] if one != {"type": "null"}]
-        if len(some) == 1 and "description" in node:
-            # Left out and null mean the same, see `Tool.asked`.
-            del node["anyOf"]
-            node |= some[0] | {"description": node["description"]}
-    for one in node.values():
-        _slim(one)
+        node["items"] = first if all(kind == first for kind in others) else {}
+    for value in node.values():
+        _slim(value)
+
+
+def _drop_null(node: dict[str, Any]) -> None:
+    """Remove null from an argument: it means the same as leaving it out, see `Tool.parse`."""
+    choices = [choice for choice in node.get("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) == 1:
+        del node["anyOf"]
+        node |= choices[0] | node
+
+
+def _nullable(kind: Any) -> bool:
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    return type(None) in get_args(kind)
+
+
+def _docstring(request: type[Struct]) -> str:
+    return inspect.cleandoc(request.__doc__ or "")
 
 
 def _plain(text: str) -> str:
-    """An error of msgspec as one says it: `limit: expected int <= 50`."""
+    """A message of msgspec in plain words: `limit: expected int <= 50`."""
     what, at, where = text.partition(" - at `$")
     name = where.strip("`").lstrip(".")
     what = what.replace("Object ", "").replace("`", "")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from djinn_memory.mcp.tool import Tool, properties
-
 _OPTION = re.compile(r"(?<![\w-])--(?P<option>[a-z][a-z-]*)")
 _WORDS = re.compile(
     # What a client said itself stays as it was said.
@@ -19,7 +17,7 @@ _NAMES = {"memory list": "list", "memory search": "search", "memory show": "read
 """Tools that are not called as their command."""
 
 
-def in_arguments(said: str, tool: Tool[Any, Any] | None) -> str:
+def in_arguments(said: str, tool: Any | None) -> str:
     """A remedy with tools instead of commands, and arguments of `tool` instead of options.
 
     A command that is no tool is for a person to run. A choice that `tool` does not have goes.
@@ -57,10 +55,10 @@ def _call(command: str, rest: str) -> str | None:
     return f"`{tool.name}` with {' and '.join(_shown(*one) for one in given.items())}"
 
 
-def _argument(tool: Tool[Any, Any], option: str) -> tuple[str, str] | None:
+def _argument(tool: Any, option: str) -> tuple[str, str] | None:
     """The argument of a tool that is an option of its command, and its value if it has but one."""
     name = option.replace("-", "_")
-    known = properties(tool.arguments)
+    known = tool.input_schema()["properties"]
     for argument in (name, f"{name}s"):
         if argument in known:
             return argument, "true" if known[argument].get("type") == "boolean" else ""

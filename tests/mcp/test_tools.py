@@ -36,7 +36,7 @@ def test_a_tool_tells_what_it_is_for(tool: Any) -> None:
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_its_example_is_one(tool: Any) -> None:
     example = json.loads(" ".join(tool.description.split("Example: ")[1].split()))
-    tool.asked(example)
+    tool.parse(example)
     jsonschema.validate(example, tool.input_schema())
 
 

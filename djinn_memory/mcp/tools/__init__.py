@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools import (
     fact,
+    gap,
     judging,
     lookup,
     recall,
@@ -16,10 +16,11 @@ from djinn_memory.mcp.tools import (
     working,
 )
 
-TOOLS: tuple[Tool[Any, Any], ...] = (
+TOOLS: tuple[Any, ...] = (
     *sessions.TOOLS,
     recall.TOOL,
     *judging.TOOLS,
+    gap.TOOL,
     *lookup.TOOLS,
     remember.TOOL,
     fact.TOOL,

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from djinn_memory.errors import UsageError
-from djinn_memory.mcp.answers import told
+from djinn_memory.mcp.answers import problem_lines
 from djinn_memory.mcp.context import ClientContext
-from djinn_memory.mcp.tool import Tool
-from djinn_memory.memories.recall.gaps import GapGroup, GapSuggestion
+from djinn_memory.mcp.handmade import HandTool
 from djinn_memory.memories.recall.rating import RatingResult
 from djinn_memory.memories.recall.scores import MemoryScore
 from djinn_memory.models import Problem
-from djinn_memory.store.ledger.reading import Gap as Missing
 
 Item = Annotated[int, Meta(ge=1, le=1000)] | Annotated[str, Meta(min_length=1, max_length=300)]
 Items = Annotated[list[Item], Meta(max_length=100)]
@@ -113,87 +110,14 @@ def score_text(scores: ScoreAnswer) -> str:
     ]
     lines = lines or ["Nothing was used or rated yet."]
     lines += [f"{scores.more} more."] if scores.more else []
-    return "\n".join([*lines, *told(scores.problems)])
+    return "\n".join([*lines, *problem_lines(scores.problems)])
 
-
-class GapArguments(Struct, forbid_unknown_fields=True):
-    """Keep account of what you looked for in vain, until a note answers it.
-
-    Use it when the memory should have known something and did not: report (description, query).
-    list shows open gaps; when you learn the answer, `remember` it and close (gap, by). suggest
-    shows notes written since that may answer one. Not for things to do: `remember` a commitment.
-    Example: {"action": "report", "description": "who runs the staging server"}
-    """
-
-    action: Literal["report", "list", "close", "suggest"]
-    description: Annotated[
-        Sentence | None, Meta(description="What is missing, in a sentence that stands by itself.")
-    ] = None
-    query: Annotated[Sentence | None, Meta(description="What you asked for it.")] = None
-    gap: Annotated[
-        Annotated[str, Meta(max_length=100)] | None, Meta(description="The id of a gap: gap_...")
-    ] = None
-    by: Annotated[
-        Annotated[str, Meta(max_length=1000)] | None,
-        Meta(description="The note that answers it, by id, path or title."),
-    ] = None
-
-
-class GapAnswer(Struct):
-    """Gaps, as far as the action concerns them."""
-
-    reported: str | None = None
-    """The id of a gap that was told of."""
-    groups: Sequence[GapGroup] = ()
-    """Open gaps, those about one thing together."""
-    closed: Missing | None = None
-    suggestions: Sequence[GapSuggestion] = ()
-    problems: Sequence[Problem] = ()
-
-
-def gap(context: ClientContext, asked: GapArguments) -> GapAnswer:
-    """As `djinn gap`."""
-    djinn, own = context.djinn, context.agent
-    match asked.action:
-        case "report":
-            if asked.description is None:
-                raise UsageError("gap: report needs a description")
-            made = djinn.gaps.report(asked.description, query=asked.query, agent=own).gap_id
-            answer = GapAnswer(reported=made)
-        case "list":
-            answer = GapAnswer(groups=djinn.gaps.list(agent=own).groups)
-        case "close":
-            if asked.gap is None:
-                raise UsageError("gap: close needs the id of a gap")
-            answer = GapAnswer(closed=djinn.gaps.close(asked.gap, by=asked.by, agent=own).gap)
-        case "suggest":
-            answer = GapAnswer(suggestions=djinn.gaps.suggest(agent=own).suggestions)
-    answer.problems = list(djinn.problems)
-    return answer
-
-
-def gap_text(answer: GapAnswer) -> str:
-    """A line for each."""
-    lines = [f"Reported as {answer.reported}."] if answer.reported else []
-    lines += [f"Closed: {answer.closed.description}"] if answer.closed else []
-    for group in answer.groups:
-        lines += [f"- {one.description} [{one.id}], since {one.created[:10]}" for one in group.gaps]
-    lines += [
-        f"- {one.gap.description} [{one.gap.id}] may be answered by {one.title} [{one.memory}]"
-        for one in answer.suggestions
-    ]
-    return "\n".join([*(lines or ["Nothing found."]), *told(answer.problems)])
-
-
-_NOTES = frozenset({"report", "close"})
 
 TOOLS = (
-    Tool(
+    HandTool(
         "rate", "Rate what was recalled", RateArguments, RatingResult, rate, rate_text, writes=True
     ),
-    Tool("score", "Why a memory ranks as it does", ScoreArguments, ScoreAnswer, score, score_text),
-    Tool(
-        "gap", "What was missing", GapArguments, GapAnswer, gap, gap_text, writes=_NOTES,
-        operations={action: f"gaps.{action}" for action in ("report", "list", "close", "suggest")},
+    HandTool(
+        "score", "Why a memory ranks as it does", ScoreArguments, ScoreAnswer, score, score_text
     ),
-)  # fmt: skip
+)

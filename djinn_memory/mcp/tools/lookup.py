@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.mcp.answers import MemoryPlace, headline, place, told, uri
+from djinn_memory.mcp.answers import MemoryPlace, headline, place, problem_lines, uri
 from djinn_memory.mcp.context import ClientContext
+from djinn_memory.mcp.handmade import HandTool
 from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults, filters
-from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories.catalog.catalog import LinkEnd
 from djinn_memory.models import Hit, Problem
 
@@ -106,7 +106,7 @@ def search_text(found: SearchAnswer) -> str:
         heading = f"\n   under {' > '.join(one.heading)}" if one.heading else ""
         text = "\n".join(f"   {line}" for line in one.text.splitlines())
         parts.append(f"{one.rank}. {headline(one)}\n   {where}{heading}\n{text}")
-    return "\n\n".join([*parts, *told(found.problems)])
+    return "\n\n".join([*parts, *problem_lines(found.problems)])
 
 
 class ReadArguments(Struct, forbid_unknown_fields=True):
@@ -174,7 +174,7 @@ def read_text(note: ReadAnswer) -> str:
         head += f", lines {note.first_line}-{note.last_line} of {note.total_lines}"
     if note.last_line < note.total_lines:
         rest.append(f"(It goes on: read it with from_line={note.last_line + 1}.)")
-    return "\n\n".join([head, note.text, *rest, *told(note.problems)])
+    return "\n\n".join([head, note.text, *rest, *problem_lines(note.problems)])
 
 
 class NeighboursArguments(Struct, forbid_unknown_fields=True):
@@ -230,7 +230,7 @@ def neighbours_text(around: NeighboursAnswer) -> str:
             for one in ends
         ]
         parts.append("\n".join([f"{label}:", *(shown or ["- nothing"])]))
-    return "\n\n".join([*parts, *told(around.problems)])
+    return "\n\n".join([*parts, *problem_lines(around.problems)])
 
 
 class ListArguments(Struct, forbid_unknown_fields=True):
@@ -267,13 +267,13 @@ def listed(context: ClientContext, asked: ListArguments) -> ListAnswer:
 def listed_text(answer: ListAnswer) -> str:
     """A line for each."""
     lines = [f"- {headline(one)}" for one in answer.memories] or ["Nothing found."]
-    return "\n".join([*lines, *told(answer.problems)])
+    return "\n".join([*lines, *problem_lines(answer.problems)])
 
 
 TOOLS = (
-    Tool("search", "Search the memory", SearchArguments, SearchAnswer, search, search_text),
-    Tool("read", "Read a note", ReadArguments, ReadAnswer, read, read_text),
-    Tool(
+    HandTool("search", "Search the memory", SearchArguments, SearchAnswer, search, search_text),
+    HandTool("read", "Read a note", ReadArguments, ReadAnswer, read, read_text),
+    HandTool(
         "neighbours",
         "Links of a note",
         NeighboursArguments,
@@ -281,7 +281,7 @@ TOOLS = (
         neighbours,
         neighbours_text,
     ),
-    Tool("list", "List memories", ListArguments, ListAnswer, listed, listed_text),
+    HandTool("list", "List memories", ListArguments, ListAnswer, listed, listed_text),
 )
 
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from djinn_memory.mcp.answers import MemoryPlace, headline, told
+from djinn_memory.mcp.answers import MemoryPlace, headline, problem_lines
 from djinn_memory.mcp.context import ClientContext
+from djinn_memory.mcp.handmade import HandTool
 from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults, filters
-from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories.recall.recall import RecalledMemory
 from djinn_memory.models import Problem
 from djinn_memory.system.plural import count
@@ -123,7 +123,7 @@ def recall_text(found: RecallAnswer) -> str:
         parts.append(
             f"Rate it: rate(request={found.request_id!r}, useful=[ranks], not_useful=[ranks])"
         )
-    return "\n\n".join([*parts, *told(found.problems)])
+    return "\n\n".join([*parts, *problem_lines(found.problems)])
 
 
 def _memory(one: RecalledMemory) -> RecallAnswerMemory:
@@ -155,4 +155,4 @@ def _why(one: RecalledMemory) -> str:
     return ", ".join(said)
 
 
-TOOL = Tool("recall", "Recall memories", RecallArguments, RecallAnswer, recall, recall_text)
+TOOL = HandTool("recall", "Recall memories", RecallArguments, RecallAnswer, recall, recall_text)

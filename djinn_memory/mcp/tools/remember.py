@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.mcp.answers import told
+from djinn_memory.mcp.answers import problem_lines
 from djinn_memory.mcp.context import ClientContext
-from djinn_memory.mcp.tool import Tool
+from djinn_memory.mcp.handmade import HandTool
 from djinn_memory.memories.writing.remember import RememberResult
 
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -115,10 +115,10 @@ def remember_text(done: RememberResult) -> str:
         parts.append(f"The version before is {done.vault}/{done.previous}.")
     if done.searchable != "words and meaning":
         parts.append(f"Searchable by {done.searchable} so far.")
-    return "\n".join([*parts, *told(done.problems)])
+    return "\n".join([*parts, *problem_lines(done.problems)])
 
 
-TOOL = Tool(
+TOOL = HandTool(
     "remember",
     "Remember something",
     RememberArguments,

@@ -7,9 +7,9 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from djinn_memory.mcp.answers import told
+from djinn_memory.mcp.answers import problem_lines
 from djinn_memory.mcp.context import ClientContext
-from djinn_memory.mcp.tool import Tool
+from djinn_memory.mcp.handmade import HandTool
 from djinn_memory.mcp.tools.remember import remember_text
 from djinn_memory.mcp.wording import in_arguments
 from djinn_memory.memories.sessions.context_markdown import markdown
@@ -48,7 +48,7 @@ def wake(context: ClientContext, asked: WakeArguments) -> WakeContext:
 
 def wake_text(awake: WakeContext) -> str:
     """The context as Markdown."""
-    return "\n\n".join([markdown(awake), *told(awake.problems)])
+    return "\n\n".join([markdown(awake), *problem_lines(awake.problems)])
 
 
 class CheckpointArguments(Struct, forbid_unknown_fields=True):
@@ -107,15 +107,15 @@ def sleep(context: ClientContext, asked: SleepArguments) -> RememberResult:
     return done
 
 
-WAKE = Tool("wake", "Begin a session", WakeArguments, WakeContext, wake, wake_text)
+WAKE = HandTool("wake", "Begin a session", WakeArguments, WakeContext, wake, wake_text)
 
 TOOLS = (
     WAKE,
-    Tool(
+    HandTool(
         "checkpoint", "Mark where work stands", CheckpointArguments, RememberResult, checkpoint,
         remember_text, writes=True,
     ),
-    Tool(
+    HandTool(
         "sleep", "End a session", SleepArguments, RememberResult, sleep, remember_text, writes=True
     ),
 )  # fmt: skip

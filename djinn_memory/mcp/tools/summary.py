@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from djinn_memory.errors import UsageError
-from djinn_memory.mcp.answers import told
+from djinn_memory.mcp.answers import problem_lines
 from djinn_memory.mcp.context import ClientContext
-from djinn_memory.mcp.tool import Tool
+from djinn_memory.mcp.handmade import HandTool
 from djinn_memory.memories.sessions import summary as summaries
 from djinn_memory.models import Problem
 
@@ -68,10 +68,10 @@ def summary_text(answer: SummaryAnswer) -> str:
     done = f"{answer.done}: " if answer.done else ""
     before = f" (before: {answer.previous})" if answer.previous else ""
     head = f"{done}{one.vault}/{one.path}, by {one.by}{before}"
-    return "\n\n".join([head, one.text, *told(answer.problems)])
+    return "\n\n".join([head, one.text, *problem_lines(answer.problems)])
 
 
-TOOL = Tool(
+TOOL = HandTool(
     "summary",
     "The summary",
     SummaryArguments,

@@ -46,7 +46,7 @@ class SetFact(Struct, frozen=True):
 
     category: _Category
     key: _Key
-    value: Annotated[str, Meta(description="What is known.")]
+    value: Annotated[str, Meta(max_length=20_000, description="What is known.")]
     source: Annotated[
         _Short | None,
         Meta(

@@ -59,17 +59,17 @@ class GapSuggestion(Struct, frozen=True):
     """Whether the gap was closed by it."""
 
 
-Description = Annotated[
-    str, Meta(description="What was missing, in a sentence that stands by itself.")
-]
+Sentence = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 AgentName = Annotated[str | None, Meta(description="Whose memory; the default agent if not given.")]
 
 
 class ReportGap(Struct, frozen=True):
     """Report something that the memory should have known."""
 
-    description: Description
-    query: Annotated[str | None, Meta(description="What you asked.")] = None
+    description: Annotated[
+        Sentence, Meta(description="What was missing, in a sentence that stands by itself.")
+    ]
+    query: Annotated[Sentence | None, Meta(description="What you asked.")] = None
     agent: AgentName = None
 
 
@@ -83,9 +83,10 @@ class ListGaps(Struct, frozen=True):
 class CloseGap(Struct, frozen=True):
     """Close an open gap for good."""
 
-    gap: Annotated[str, Meta(description="The gap's id, as `gap list` shows it.")]
+    gap: Annotated[str, Meta(max_length=100, description="The gap's id: `gap_` and 10 letters.")]
     by: Annotated[
-        str | None, Meta(description="The note that answers it, by id, path or title.")
+        Annotated[str, Meta(max_length=1000)] | None,
+        Meta(description="The note that answers it, by id, path or title."),
     ] = None
     agent: AgentName = None
 

@@ -1,0 +1,76 @@
+"""The tool for gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from djinn_memory.mcp.answers import problem_lines
+from djinn_memory.mcp.tool import Tool
+from djinn_memory.memories.recall.gaps import GapGroup, GapSuggestion
+from djinn_memory.models import Problem
+from djinn_memory.store.ledger.reading import Gap
+
+
+class GapAnswer(Struct, kw_only=True):
+    """Gaps, as far as the action concerns them."""
+
+    reported: str | None = None
+    """The id of the gap that was reported."""
+    groups: Sequence[GapGroup] = ()
+    """Open gaps; those about one thing are one group."""
+    closed: Gap | None = None
+    suggestions: Sequence[GapSuggestion] = ()
+    problems: Sequence[Problem] = ()
+
+
+def _present(result: Any, arguments: Any) -> GapAnswer:
+    match arguments.action:
+        case "report":
+            return GapAnswer(reported=result.gap_id)
+        case "list":
+            return GapAnswer(groups=result.groups)
+        case "close":
+            return GapAnswer(closed=result.gap)
+    return GapAnswer(suggestions=result.suggestions)
+
+
+def _text(answer: GapAnswer) -> str:
+    lines = [f"Reported as {answer.reported}."] if answer.reported else []
+    lines += [f"Closed: {answer.closed.description}"] if answer.closed else []
+    lines += [
+        f"- {gap.description} [{gap.id}], since {gap.created[:10]}"
+        for group in answer.groups
+        for gap in group.gaps
+    ]
+    lines += [
+        f"- {suggestion.gap.description} [{suggestion.gap.id}] may be answered by "
+        f"{suggestion.title} [{suggestion.memory}]"
+        for suggestion in answer.suggestions
+    ]
+    return "\n".join([*(lines or ["Nothing found."]), *problem_lines(answer.problems)])
+
+
+TOOL = Tool(
+    name="gap",
+    title="What was missing",
+    operations={
+        "report": "gaps.report",
+        "list": "gaps.list",
+        "close": "gaps.close",
+        "suggest": "gaps.suggest",
+    },
+    guidance="""\
+Keep account of what you looked for in vain, until a note answers it.
+
+Use it when the memory should have known something and did not. When you learn the answer, \
+`remember` it and close the gap. Not for things to do: `remember` a commitment.
+{actions}
+Example: {"action": "report", "description": "who runs the staging server"}""",
+    answer=GapAnswer,
+    present=_present,
+    text=_text,
+    without=frozenset({"closed", "close"}),
+)
