@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from common import home_with, machine, need_data, table
 
-from djinn_memory.chunking.tokens import model_folder
+from djinn_memory.chunking.tokens import packaged_model
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding.cross_encoder import CrossEncoder
 from djinn_memory.home.home import Home
@@ -199,7 +199,7 @@ def rerank_time(djinn: Djinn, name: str, queries: list[Query]) -> list[object]:
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     with tempfile.TemporaryDirectory() as folder:
-        source = str(model_folder())
+        source = str(packaged_model())
         AutoModelForSequenceClassification.from_pretrained(source, num_labels=1).save_pretrained(
             folder
         )

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from common import machine, table
 
-from djinn_memory.embedding import embedder
 from djinn_memory.embedding.calibration import calibrate
-from djinn_memory.embedding.spec import named_model
+from djinn_memory.embedding.embedder import create_embedder
+from djinn_memory.embedding.spec import parse_model
 from djinn_memory.home.settings import EmbeddingConfig, ThresholdsConfig
 
 PAIRS = Path(__file__).with_name("alike.tsv")
@@ -45,8 +45,8 @@ def best(alike: list[float], unlike: list[float]) -> float:
 
 def main() -> None:
     """Print the table."""
-    provider, name = named_model(sys.argv[1]) if len(sys.argv) > 1 else ("auto", None)
-    model = embedder(EmbeddingConfig(provider=provider, model=name))
+    provider, name = parse_model(sys.argv[1]) if len(sys.argv) > 1 else ("auto", None)
+    model = create_embedder(EmbeddingConfig(provider=provider, model=name))
     assert model
     print(f"## Thresholds\n\n`python benchmarks/thresholds.py` on {machine()}, {model.identity}\n")
     rows = []

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType, field
 
@@ -110,35 +110,6 @@ class Calibration(Struct, frozen=True):
 
     scale: float = 1.0
     shift: float = 0.0
-
-
-class Embedder(Protocol):
-    """Turns texts into unit vectors."""
-
-    @property
-    def identity(self) -> str:
-        """Names the vector space: weights, dimensions, pooling, normalisation, prompts."""
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether it can embed at once, with nothing to prepare first."""
-
-    @property
-    def local(self) -> bool:
-        """Whether it works on this machine, so that a few texts take a moment and no network."""
-
-    def embed(
-        self, texts: Sequence[str], *, query: bool = False, within: float | None = None
-    ) -> Vectors:
-        """float32 of shape (len(texts), dimensions), each row of length 1.
-
-        `query` says that the texts ask rather than answer: some models want a prompt then.
-        `within` bounds the seconds that a server may take for them all.
-        """
 
 
 class Progress(Struct, frozen=True):

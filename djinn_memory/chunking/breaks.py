@@ -1,4 +1,4 @@
-"""Where a text may be cut, and what of it is better kept whole."""
+"""The places where a text may be cut, best first, and the spans that are better kept whole."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from djinn_memory.chunking.blocks import Span, size
-from djinn_memory.chunking.edges import skip
+from djinn_memory.chunking.spans import Span, size, skip, span_across
 from djinn_memory.languages.scripts import UNSPACED
 from djinn_memory.models import Section
 
@@ -19,7 +18,7 @@ Break = Literal["heading", "paragraph", "line", "sentence", "word"]
 _HANGUL = "\u1100-\u11ff\uac00-\ud7af"
 _ENDS = "。！？、，；：．」』）】》〉"
 _TRAILS = f"{_ENDS}…”’"
-"""No break comes before them."""
+"""Characters that no break may precede."""
 _CLINGS = (
     "\u0e31\u0e33-\u0e3a\u0e45\u0e47-\u0e4e"  # Thai
     "\u0eb1\u0eb3-\u0ebc\u0ec8-\u0ece"  # Lao
@@ -27,9 +26,9 @@ _CLINGS = (
     "\u17b4-\u17d3\u17dd"  # Khmer
     "\u3099\u309a"  # kana
 )
-"""Signs that belong to the letter before them."""
+"""Signs that belong to the letter before them: no break may precede them."""
 _LEANS = "\u0e40-\u0e44\u0ec0-\u0ec4\u1039\u17d2"
-"""Vowels written before their letter, and signs that stack the next letter under the last."""
+"""Vowels written before their letter, and signs that stack the next letter: no break may follow."""
 
 _WORD = rf"""(?:
     (?<=\s) | (?=\s)
@@ -39,12 +38,12 @@ _WORD = rf"""(?:
 _PATTERNS = {
     "paragraph": r"\n[ \t\r]*\n",
     "line": r"\n",
-    # Only so many stops and quotes in a row, for a run of them would be tried from each on.
+    # At most 3 quotes in a row: a longer run would be tried again from each of its characters.
     "sentence": rf"(?: [.!?…][\"'”’)\]]{{0,3}}\s | [。！？][{_ENDS}]{{0,3}}(?![{_TRAILS}]) )",
     "word": _WORD,
 }
 _LAST = {kind: re.compile(rf"(?sx) .* {pattern} (?=.)") for kind, pattern in _PATTERNS.items()}
-"""The last break of a kind: a search backwards that reads no more than it must."""
+"""The last break of a kind: matching backwards reads no more text than necessary."""
 _OPENINGS = [
     re.compile(rf"(?x) (?: {pattern} ) \s*")
     for pattern in (
@@ -53,11 +52,11 @@ _OPENINGS = [
         _PATTERNS["word"],
     )
 ]
-"""Where text that is said twice had better begin, best first."""
+"""Where the text that a chunk repeats from the one before may begin, best first."""
 
 
 def leads(text: str, sections: Sequence[Section]) -> list[Span]:
-    """Headings in a row with the first character of the text under them, from which none parts."""
+    """Headings in a row, each with the first character of the text below: no cut may part them."""
     result: list[Span] = []
     opens: int | None = None
     for section in sections:
@@ -79,38 +78,38 @@ class Breaks(Struct, frozen=True):
     blocks: Sequence[Span] = ()
     leads: Sequence[Span] = ()
 
-    def held(self, place: int) -> Span | None:
-        """The block or lead that a cut at `place` would part though it fits into a chunk."""
+    def parted(self, place: int) -> Span | None:
+        """The block or lead that a cut at `place` would part although it fits into a chunk."""
         for spans in (self.blocks, self.leads):
-            at = bisect_left(spans, (place, 0)) - 1
-            if at >= 0 and place < spans[at][1] and size(spans[at], self.tokens) <= self.limit:
-                return spans[at]
+            span = span_across(spans, place)
+            if span and size(span, self.tokens) <= self.limit:
+                return span
         return None
 
     def last(self, kind: Break, low: int, high: int) -> int | None:
-        """The last break behind `low` and not behind `high` that parts nothing that fits."""
+        """The last break after `low` and up to `high` that parts nothing that fits into a chunk."""
         if kind == "heading":
             at = bisect_left(self.leads, (high + 1, 0)) - 1
             return self.leads[at][0] if at >= 0 and self.leads[at][0] > low else None
         while high > low:
-            # One character more lets a break see what follows it.
-            found = _LAST[kind].match(self.text, low, high + 1)
-            if not found or found.end() <= low:
+            # One more character lets the pattern look at what follows the break.
+            match = _LAST[kind].match(self.text, low, high + 1)
+            if not match or match.end() <= low:
                 return None
-            span = self.held(found.end())
+            span = self.parted(match.end())
             if not span:
-                return found.end()
+                return match.end()
             high = span[0]
         return None
 
     def opening(self, low: int, high: int) -> int:
-        """Where text shared with the chunk before `high` begins, at `low` or later.
+        """Where the text that the chunk at `high` repeats begins, at `low` or later.
 
-        At a sentence, else a line, else a word; at `high`, if there is none.
+        Preferably at a sentence, else at a line, else at a word. At `high` if there is none.
         """
         for pattern in _OPENINGS:
-            # The end of a sentence may stand right before `low`.
+            # The stop that ends a sentence may be just before `low`.
             for match in pattern.finditer(self.text, max(low - 2, 0), high):
-                if low <= match.end() < high and not self.held(match.end()):
+                if low <= match.end() < high and not self.parted(match.end()):
                     return match.end()
         return high

@@ -1,31 +1,30 @@
-"""Cuts a note into chunks along its headings, and a chunk into windows the model can read."""
+"""Cuts a note into chunks along its headings, and a chunk into windows that the model can read."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Sequence
 
-from djinn_memory.chunking.blocks import blocks, size
-from djinn_memory.chunking.edges import trim
 from djinn_memory.chunking.lines import Lines
-from djinn_memory.chunking.outline import items
+from djinn_memory.chunking.outline import fitting_items
 from djinn_memory.chunking.sections import sections
+from djinn_memory.chunking.spans import Span, blocks, size, span_across, trim
 from djinn_memory.models import Chunk, Section
 from djinn_memory.notes.markdown.markup import code_blocks
 
 VERSION = 3
-"""Raised when the same note would be cut differently: an index made by another is made anew."""
+"""Increased when the same note would be cut differently: an index of another version is rebuilt."""
 
 CHUNK_TOKENS = 450
 """Upper size of a chunk: about a screen of text, one to three windows."""
 
 WINDOW_TOKENS = 178
-"""With the two marks around a text, 180 of the 256 that MiniLM reads: a longer window says too many
-things for one vector (nDCG@10 on Cranfield .386 at 256, .398 at 180)."""
+"""With the two special tokens, 180 of the 256 tokens that MiniLM reads. A longer window says too
+many things for one vector (nDCG@10 on Cranfield .386 at 256, .398 at 180)."""
 
 OVERLAP_TOKENS = 30
-"""Shared by neighbouring windows, so that a sentence on the seam is whole in one of them."""
+"""Shared by neighbouring windows, so that a sentence at the seam is whole in one of them."""
 
 _BREAKS = (
     re.compile(r"\n[ \t]*\n+"),
@@ -34,8 +33,6 @@ _BREAKS = (
     re.compile(r"\s"),
 )
 """Where text may be cut, best first: between paragraphs, lines, sentences, words."""
-
-_NEWLINES = re.compile(r"\n*")
 
 
 def chunks(
@@ -48,45 +45,44 @@ def chunks(
 ) -> list[Chunk]:
     """The chunks of a note in order, at least one; together they hold all text outside headings.
 
-    `tokens` are the character offsets at which tokens begin. A chunk never crosses a heading; a
-    heading without text of its own gives none when a deeper one follows, whose path names it. In
-    an `outline` no list item is cut that fits, with all below it, into a chunk.
+    `tokens` are the character offsets at which tokens begin. A chunk never crosses a heading. A
+    heading without text gives no chunk when a deeper heading follows, because the path of that one
+    names it. In an `outline`, a list item stays whole if it fits into a chunk with all below it.
     """
     fences = code_blocks(text)
     lines = Lines(text)
-    found = sections(text, body, fences)
-    whole = [
+    parts = sections(text, body, fences)
+    list_items = [
         span
-        for section in found
+        for section in parts
         if outline
-        for span in items(text, section, fences, lambda span: size(span, tokens) <= limit)
+        for span in fitting_items(text, section, fences, lambda span: size(span, tokens) <= limit)
     ]
-    solid = blocks(text, fences, whole)
+    solid = blocks(text, fences, list_items)
     result: list[Chunk] = []
-    for number, section in enumerate(found):
-        following = found[number + 1].path if number + 1 < len(found) else ()
+    for number, section in enumerate(parts):
+        following = parts[number + 1].path if number + 1 < len(parts) else ()
         pieces = _pieces(text, section, tokens, solid, limit)
         if not pieces and section.path and following[: len(section.path)] != section.path:
             pieces = [(section.start, section.start)]
         for start, end in pieces:
             opens = section.opens if start == pieces[0][0] else start
-            first = lines.of(opens)
-            last = lines.of(max(opens, end - 1))
+            first, last = lines.of(opens), lines.of(max(opens, end - 1))
             result.append(Chunk(section.path, start, end, first, last))
     return result or [Chunk((), body, body, 1, 1)]
 
 
-def windows(start: int, end: int, tokens: Sequence[int], limit: int) -> list[tuple[int, int]]:
+def windows(start: int, end: int, tokens: Sequence[int], limit: int) -> list[Span]:
     """Spans of at most `limit` tokens that cover start..end, neighbours sharing OVERLAP_TOKENS.
 
-    Always at least one, empty where the chunk is.
+    At least one; it is empty when the chunk is.
     """
     first, stop = bisect_left(tokens, start), bisect_left(tokens, end)
     count = stop - first
     if count <= limit:
         return [(start, end)]
     overlap = min(OVERLAP_TOKENS, limit // 4)
-    # Even lengths: a last window of three tokens would be a vector of noise.
+    # Even lengths: the vector of a last window of three tokens would be noise.
     number = -(-(count - overlap) // (limit - overlap))
     step = -(-(count - overlap) // number)
     spans = []
@@ -98,12 +94,8 @@ def windows(start: int, end: int, tokens: Sequence[int], limit: int) -> list[tup
 
 
 def _pieces(
-    text: str,
-    section: Section,
-    tokens: Sequence[int],
-    solid: Sequence[tuple[int, int]],
-    limit: int,
-) -> list[tuple[int, int]]:
+    text: str, section: Section, tokens: Sequence[int], solid: Sequence[Span], limit: int
+) -> list[Span]:
     start, end = section.start, section.end
     start, end = _past_newlines(text, start, end), trim(text, start, end)
     pieces = []
@@ -117,19 +109,15 @@ def _pieces(
 
 
 def _past_newlines(text: str, start: int, end: int) -> int:
-    found = _NEWLINES.match(text, start, end)
-    return found.end() if found else start
+    while start < end and text[start] == "\n":
+        start += 1
+    return start
 
 
 def _cut(
-    text: str,
-    start: int,
-    end: int,
-    tokens: Sequence[int],
-    solid: Sequence[tuple[int, int]],
-    limit: int,
+    text: str, start: int, end: int, tokens: Sequence[int], solid: Sequence[Span], limit: int
 ) -> int:
-    """Where the chunk that begins at `start` ends: at the best break within the limit."""
+    """The end of the chunk that begins at `start`: the best break within the limit."""
     first, stop = bisect_left(tokens, start), bisect_left(tokens, end)
     count = stop - first
     if count <= limit:
@@ -137,9 +125,8 @@ def _cut(
     even = -(-count // -(-count // limit))
     latest = tokens[first + min(limit, even + even // 5)]
     earliest = tokens[first + min(limit, even) // 3]
-    at = bisect_right(solid, (latest, 0)) - 1
-    if at >= 0 and solid[at][0] < latest < solid[at][1]:
-        block = solid[at]
+    block = span_across(solid, latest)
+    if block:
         if size((start, block[1]), tokens) <= limit:
             return block[1]
         if block[0] > start and size(block, tokens) <= limit:
@@ -149,8 +136,7 @@ def _cut(
     for pattern in _BREAKS:
         breaks = [match.end() for match in pattern.finditer(text, earliest, latest)]
         for place in reversed(breaks):
-            inner = bisect_right(solid, (place, 0)) - 1
-            inside = inner >= 0 and solid[inner][0] < place < solid[inner][1]
-            if not inside or size(solid[inner], tokens) > limit:
+            block = span_across(solid, place)
+            if not block or size(block, tokens) > limit:
                 return place
     return latest

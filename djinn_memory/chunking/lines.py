@@ -1,10 +1,10 @@
-"""On which line of a text a place is."""
+"""The line number of a place in a text."""
 
 from __future__ import annotations
 
 
 class Lines:
-    """Counts lines from the place that was asked for last: what is near costs nothing.
+    """Counts lines from the last place asked for, so that a place near it costs little.
 
     A list of all line ends would take more memory than the text.
     """

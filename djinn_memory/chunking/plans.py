@@ -1,9 +1,10 @@
-"""How a document is to be cut, from what a user says, a setting or its front matter."""
+"""Chunking plans from an option, a setting or the front matter of a document."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import get_args
+from contextlib import suppress
+from typing import cast, get_args
 
 from djinn_memory.chunking.strategies import Plan, cut, plan
 from djinn_memory.chunking.tokens import token_starts
@@ -19,21 +20,21 @@ CONTEXTS = {
     "gpt-4": 8192,
     "default": 8192,
 }
-"""Tokens that a model reads at once; the setting `documents.model_contexts` adds to them."""
+"""Context windows of models in tokens; the setting `documents.model_contexts` adds to them."""
 
-_LARGEST = 9
-"""Digits of a number that is worth reading."""
+_MAX_DIGITS = 9
+"""Numbers of more digits are ignored."""
 
 
 def context_window(name: str, more: Mapping[str, int]) -> int:
-    """The tokens that the model `name` reads at once, or the number that `name` is.
+    """The context window of the model `name` in tokens; `name` may be that number itself.
 
-    `UsageError` lists the models that are known.
+    `UsageError` lists the known models.
     """
     known = {**CONTEXTS, **more}
     if name in known:
         return known[name]
-    if name.isdecimal() and len(name) <= _LARGEST and int(name):
+    if name.isdecimal() and len(name) <= _MAX_DIGITS and int(name):
         return int(name)
     raise UsageError(
         f"no context window is known for {name!r}; known: {', '.join(known)}. "
@@ -42,30 +43,28 @@ def context_window(name: str, more: Mapping[str, int]) -> int:
 
 
 def written_plan(fields: Iterable[tuple[str, str]]) -> Plan | None:
-    """How a note's front matter says that it is to be cut; None where it does not.
+    """The plan that a note's front matter states; None when it states none.
 
-    A strategy that is none is the default one, so that pages can be cited still; a size that is
-    out of range is that of the strategy.
+    An unknown strategy becomes the default one, so that pages can still be cited. A size out of
+    range becomes the strategy's own.
     """
-    said = dict(fields)
-    name = said.get("chunk_strategy")
+    values = dict(fields)
+    name = values.get("chunk_strategy")
     if name is None:
         return None
-    strategy: Strategy = next((one for one in get_args(Strategy) if one == name), "adaptive")
-    size, overlap = (_number(said.get(key)) for key in ("chunk_size", "chunk_overlap"))
-    for some in ((size, overlap), (size, None), (None, None)):
-        try:
-            return plan(strategy, window=CONTEXTS["default"], size=some[0], overlap=some[1])
-        except UsageError:
-            continue
-    return None
+    strategy: Strategy = cast(Strategy, name) if name in get_args(Strategy) else "adaptive"
+    size, overlap = (_number(values.get(key)) for key in ("chunk_size", "chunk_overlap"))
+    for sizes in ((size, overlap), (size, None)):
+        with suppress(UsageError):
+            return plan(strategy, window=CONTEXTS["default"], size=sizes[0], overlap=sizes[1])
+    return plan(strategy, window=CONTEXTS["default"])
 
 
 def count(text: str, plan: Plan) -> int:
-    """How many chunks a document's text, without front matter, is cut into."""
-    searched = hide(text)
-    return len(cut(searched, 0, token_starts(searched), pages(text, 0), plan))
+    """The number of chunks that a document's text, without front matter, is cut into."""
+    visible = hide(text)
+    return len(cut(visible, 0, token_starts(visible), pages(text, 0), plan))
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() and len(text) <= _LARGEST else None
+    return int(text) if text and text.isdecimal() and len(text) <= _MAX_DIGITS else None

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 
+from djinn_memory.chunking.spans import Span, span_at
 from djinn_memory.models import Section
 from djinn_memory.notes.markdown.headings import headings
 from djinn_memory.notes.markdown.plain_text import inline
 
 MAX_SECTIONS = 20_000
-"""Headings beyond are text like any other: a section is a chunk at least, and a chunk costs more
-than its words. The Bible has 1,189 chapters."""
+"""Headings beyond this number are treated as text. A section is one chunk or more, and a chunk
+costs more than its words. The Bible has 1,189 chapters."""
 
 MAX_HEADING = 300
-"""A longer heading is cut: every chunk below it carries it."""
+"""A longer heading is cut, because every chunk below it repeats it."""
 
 
-def sections(text: str, body: int, fences: Sequence[tuple[int, int]]) -> list[Section]:
+def sections(text: str, body: int, fences: Sequence[Span]) -> list[Section]:
     """The sections of `text` from offset `body` on, in order, covering every character.
 
-    `fences` are `code_blocks(text)`, in which no heading stands. Text before the first heading is
-    a section without a path, and the last of `MAX_SECTIONS` holds all that is left.
+    `fences` are `code_blocks(text)`: a line in one is no heading. Text before the first heading is
+    a section without a path. The last of `MAX_SECTIONS` holds the rest of the text.
     """
-    starts = [start for start, _ in fences]
     result = [Section((), body, body, len(text))]
     trail: list[tuple[int, str]] = []
     for heading in headings(text, body):
-        fence = bisect_right(starts, heading.opens) - 1
-        if fence >= 0 and heading.opens < fences[fence][1]:
+        if span_at(fences, heading.opens):
             continue
         if len(result) == MAX_SECTIONS:
             break

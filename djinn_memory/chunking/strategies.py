@@ -1,26 +1,25 @@
-"""Cuts the text of a document into chunks, by the strategy that its user chose."""
+"""Cuts the text of a document into chunks, by the strategy that the user chose."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.chunking.blocks import Span, blocks, size
 from djinn_memory.chunking.breaks import Break, Breaks, leads
-from djinn_memory.chunking.edges import skip, trim
 from djinn_memory.chunking.lines import Lines
 from djinn_memory.chunking.sections import sections
+from djinn_memory.chunking.spans import Span, blocks, size, skip, trim
 from djinn_memory.errors import UsageError
-from djinn_memory.models import Chunk, Part, Strategy
+from djinn_memory.models import Chunk, Part, Section, Strategy
 from djinn_memory.notes.markdown.markup import code_blocks
 from djinn_memory.notes.pages import MarkedPage
 
 _SHARE = 20
-"""An adaptive chunk is one 20th of the context window, so that twenty fit a prompt."""
+"""An adaptive chunk is one 20th of the context window, so that twenty fit into a prompt."""
 _LEAST, _MOST = 256, 4096
 
 _SIZES: dict[Strategy, int] = {"semantic": 512, "fixed": 1000, "words": 1000}
@@ -38,11 +37,11 @@ _BREAKS: dict[Strategy, tuple[Break, ...]] = {
 }
 """Where a chunk may end, best first."""
 _FILLING: tuple[Strategy, ...] = ("adaptive", "page_based")
-"""Strategies that look for a good break only near the end of what fits."""
+"""Strategies that fill a chunk: they look for a good break only near the end of what fits."""
 
 
 class Plan(Struct, frozen=True):
-    """How a document is cut: `size` and `overlap` in tokens, for `words` in characters."""
+    """How a document is cut: `size` and `overlap` in tokens, or in characters for `words`."""
 
     strategy: Strategy
     size: int
@@ -52,9 +51,10 @@ class Plan(Struct, frozen=True):
 def plan(
     strategy: Strategy, *, window: int, size: int | None = None, overlap: int | None = None
 ) -> Plan:
-    """A strategy's own size and overlap for a model that reads `window` tokens, unless given.
+    """The plan of a strategy, with its own size and overlap unless they are given.
 
-    Raises UsageError for what is out of range.
+    `window` is the context window of the model in tokens. Raises UsageError for a number out of
+    range.
     """
     low, high = _CHARACTERS if strategy == "words" else _TOKENS
     unit = "characters" if strategy == "words" else "tokens"
@@ -75,34 +75,41 @@ def plan(
 def cut(
     text: str, body: int, tokens: Sequence[int], pages: Sequence[MarkedPage], plan: Plan
 ) -> list[Chunk]:
-    """The chunks of a document in order, at least one; together they hold all text behind `body`.
+    """The chunks of a document in order, at least one; together they hold all text after `body`.
 
-    `text` is what `hide` leaves of the note's, `pages` are the note's, and `tokens` the character
-    offsets at which tokens begin. Neighbours share at most the overlap. A word is cut only where
-    it is larger than a chunk by itself.
+    `text` is the note's text after `hide`, `pages` are the note's pages, and `tokens` the character
+    offsets at which tokens begin. Neighbours share at most the overlap. Only a word larger than a
+    chunk is cut.
     """
     fences = code_blocks(text)
-    found = sections(text, body, fences)
+    parts = sections(text, body, fences)
     if plan.strategy == "words":
         spans = _words(text, body, tokens, plan)
     else:
         breaks = Breaks(text, tokens, plan.size)
         if plan.strategy != "fixed":
-            breaks = replace(breaks, blocks=blocks(text, fences), leads=leads(text, found))
-        parts = [(body, len(text))]
+            breaks = replace(breaks, blocks=blocks(text, fences), leads=leads(text, parts))
+        areas = [(body, len(text))]
         if plan.strategy == "page_based" and pages:
-            parts = [(body, pages[0].start), *((page.start, page.end) for page in pages)]
-        spans = (span for part in parts for span in _spans(breaks, *part, plan))
+            areas = [(body, pages[0].start), *((page.start, page.end) for page in pages)]
+        spans = (span for area in areas for span in _spans(breaks, *area, plan))
+    result = list(_chunks(text, spans, parts, pages))
+    return result or [Chunk((), body, body, 1, 1)]
+
+
+def _chunks(
+    text: str, spans: Iterable[Span], parts: Sequence[Section], pages: Sequence[MarkedPage]
+) -> Iterator[Chunk]:
+    """The spans with their lines, headings and pages."""
     lines = Lines(text)
-    opens = [section.opens for section in found]
+    opens = [section.opens for section in parts]
     starts = [page.start for page in pages]
 
     def part(place: int, chunk: int) -> Part:
-        on = bisect_right(starts, place) - 1
-        path = found[bisect_right(opens, place) - 1].path
-        return Part(place - chunk, pages[on].number if on >= 0 else None, path)
+        page = bisect_right(starts, place) - 1
+        path = parts[bisect_right(opens, place) - 1].path
+        return Part(place - chunk, pages[page].number if page >= 0 else None, path)
 
-    result = []
     for start, end in spans:
         first = part(start, start)
         inner = {
@@ -110,47 +117,44 @@ def cut(
             for places in (starts, opens)
             for place in places[bisect_right(places, start) : bisect_left(places, end)]
         }
-        result.append(
-            Chunk(
-                first.headings,
-                start,
-                end,
-                lines.of(start),
-                lines.of(end - 1),
-                first.page,
-                tuple(part(place, start) for place in sorted(inner)),
-            )
+        yield Chunk(
+            first.headings,
+            start,
+            end,
+            lines.of(start),
+            lines.of(end - 1),
+            first.page,
+            tuple(part(place, start) for place in sorted(inner)),
         )
-    return result or [Chunk((), body, body, 1, 1)]
 
 
 def _spans(breaks: Breaks, low: int, high: int, plan: Plan) -> Iterator[Span]:
-    """The chunks of low..high, which begin and end with text."""
+    """The spans of the chunks of low..high; each begins and ends with text."""
     text = breaks.text
     loose = replace(breaks, leads=())
     start = done = skip(text, low, high)
     while done < high:
-        # What is next may fit only without what would be said twice, or without its heading.
+        # The next block may fit only without the overlap, or without its heading.
         for trial, begin in ((breaks, start), (breaks, done), (loose, done)):
             stop = _stop(trial, begin, done, high, plan.strategy)
             if stop is not None:
                 start = begin
                 break
         else:
-            # A single word, larger than a chunk.
+            # A single word that is larger than a chunk.
             start = done
             stop = breaks.tokens[bisect_left(breaks.tokens, done) + plan.size]
         end = trim(text, done, stop)
         yield start, end
         done = skip(text, stop, high)
         if done < high:
-            start = _again(breaks, start, done, plan.overlap)
+            start = _repeat_from(breaks, start, done, plan.overlap)
 
 
-def _again(breaks: Breaks, before: int, done: int, overlap: int) -> int:
-    """Where the chunk begins whose new text begins at `done`, behind the start of the one before.
+def _repeat_from(breaks: Breaks, before: int, done: int, overlap: int) -> int:
+    """The start of the chunk whose new text begins at `done`, after the start of the last chunk.
 
-    Nothing from above a heading is said again below it: it would give the chunk another's path.
+    No text from above a heading is repeated below it: the chunk would get the path of that text.
     """
     at = bisect_left(breaks.tokens, done)
     if not overlap or not at:
@@ -162,9 +166,9 @@ def _again(breaks: Breaks, before: int, done: int, overlap: int) -> int:
 
 
 def _stop(breaks: Breaks, start: int, done: int, high: int, strategy: Strategy) -> int | None:
-    """Where the chunk from `start` ends, behind `done`: at the best break that parts nothing.
+    """The end of the chunk from `start`, after `done`: the best break that parts nothing.
 
-    None where there is no such break.
+    None when there is no such break.
     """
     tokens, limit = breaks.tokens, breaks.limit
     first = bisect_left(tokens, start)
@@ -173,18 +177,18 @@ def _stop(breaks: Breaks, start: int, done: int, high: int, strategy: Strategy) 
         return high
     filling = strategy in _FILLING
     if filling and count < 2 * limit:
-        # The last two are about even: a last chunk of three tokens would answer nothing.
+        # The last two chunks are about even: a last chunk of three tokens would answer nothing.
         half = -(-count // 2)
         limit = min(limit, half + half // 5)
     latest = tokens[first + limit]
-    span = breaks.held(latest)
+    span = breaks.parted(latest)
     if span and size((start, span[1]), tokens) <= breaks.limit:
-        # Only for evenness would it be parted.
+        # The block would be parted only to make the chunks even.
         latest = tokens[first + breaks.limit]
-        span = breaks.held(latest)
+        span = breaks.parted(latest)
     while span and span[0] > done:
         latest = span[0]
-        span = breaks.held(latest)
+        span = breaks.parted(latest)
     lows = [done]
     if filling:
         middle = (bisect_left(tokens, done) + bisect_left(tokens, latest)) // 2
@@ -198,7 +202,7 @@ def _stop(breaks: Breaks, start: int, done: int, high: int, strategy: Strategy) 
 
 
 def _words(text: str, body: int, tokens: Sequence[int], plan: Plan) -> Iterator[Span]:
-    """Words gathered until they reach the size, each counted with one space behind it."""
+    """Runs of words that reach the size; each word counts with one space behind it."""
     gathered: list[Span] = []
     count = done = 0
     for start, end in _whole_words(text, body, tokens, plan.size):
@@ -214,7 +218,7 @@ def _words(text: str, body: int, tokens: Sequence[int], plan: Plan) -> Iterator[
 
 
 def _whole_words(text: str, body: int, tokens: Sequence[int], most: int) -> Iterator[Span]:
-    """What stands between white space; longer than `most`, in pieces that are not."""
+    """The words between white space; a word longer than `most` comes in pieces."""
     breaks = Breaks(text, tokens, most)
     for match in re.compile(r"\S+").finditer(text, body):
         at, end = match.span()

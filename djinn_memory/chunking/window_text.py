@@ -1,4 +1,4 @@
-"""What of a window goes to the model: where it stands, when, and its words."""
+"""The text that is embedded of a window: its title, headings and date, and its words."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.notes.markdown.plain_text import plain
 
 PREFIX_TOKENS = 60
-"""A title may be a paragraph; the text itself keeps two thirds of the window at least."""
+"""Upper size of a prefix: a title may be a paragraph, and the text needs two thirds of a window."""
 
 
 @lru_cache(maxsize=4096)
 def prefix(title: str, headings: tuple[str, ...], date: str | None) -> str:
-    """Title, headings and day above a window's text: they say what the text takes for granted."""
+    """The title, headings and day put before a window's text, which takes them for granted."""
     trail = [title, *(heading for heading in headings if heading != title)]
     line = " > ".join(trail) + (f" ({date[:10]})" if date else "")
     starts = token_starts(line)
@@ -29,7 +29,7 @@ def path_at(
 ) -> tuple[str, ...]:
     """The headings above an offset in a chunk's text.
 
-    `headings` are those at its beginning, `parts` as `models.Part` where others begin.
+    `headings` are those at the chunk's start; `parts`, as `models.Part`, say where others begin.
     """
     at = bisect_right(parts, offset, key=itemgetter(0)) - 1
     return tuple(parts[at][2] if at >= 0 else headings)
@@ -37,11 +37,11 @@ def path_at(
 
 @lru_cache(maxsize=4096)
 def room(line: str) -> int:
-    """How many tokens of text fit under a prefix."""
+    """The number of tokens of text that fit into a window with a prefix."""
     return WINDOW_TOKENS - len(token_starts(line))
 
 
 def window_text(line: str, text: str) -> str:
-    """The text that is embedded: the prefix is left out where the text begins with the same."""
+    """The text that is embedded: without the prefix when the text begins with the same words."""
     words = plain(text).strip()
     return words if words.startswith(line[:40]) else f"{line}\n{words}".strip()

@@ -1,4 +1,4 @@
-"""Vectors made while something else is done."""
+"""Embeds a query on a thread while the search does something else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from djinn_memory.models import Embedder
+from djinn_memory.embedding.embedder import Embedder
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 QUERY_SECONDS = 1.5
-"""What a search can wait for its vector and still answer within two seconds."""
+"""How long a search can wait for its vector and still answer within two seconds."""
 
 
 class Background(Generic[T]):
-    """Does something on a thread of its own, such as to load a model while vaults are looked at.
+    """A call on a thread of its own, such as loading a model while vaults are scanned.
 
-    Or at once, where it takes less than to hand it to a thread and back.
+    With `at_once` the call runs in the constructor: that is faster for a call that takes less time
+    than a thread switch.
     """
 
     def __init__(self, call: Callable[[], T], *, at_once: bool = False) -> None:
@@ -40,7 +41,7 @@ class Background(Generic[T]):
             self._outcome = error
 
     def result(self) -> T:
-        """What it came to, waited for; raises what it raised."""
+        """Wait for the call, and return what it returned or raise what it raised."""
         if self._thread:
             self._thread.join()
         if isinstance(self._outcome, BaseException):
@@ -49,15 +50,16 @@ class Background(Generic[T]):
         return outcome
 
 
-def ahead(
+def embed_in_background(
     embedder: Embedder,
     texts: Sequence[str],
     weights: Sequence[float] = (),
     *,
     at_once: bool = False,
 ) -> Background[Vectors]:
-    """Begins to embed a query; several texts get the mean of their vectors by `weights`, or of
-    equal ones, of length 1.
+    """Begin to embed a query. The vector of several texts is their mean, scaled to length 1.
+
+    `weights` weigh the texts in the mean; without weights all texts count the same.
     """
     return Background(
         lambda: _mean(embedder.embed(texts, query=True, within=QUERY_SECONDS), weights),
@@ -67,11 +69,11 @@ def ahead(
 
 def _mean(vectors: Vectors, weights: Sequence[float]) -> Vectors:
     if len(vectors) == 1:
-        only: Vectors = vectors[0]
-        return only
+        vector: Vectors = vectors[0]
+        return vector
     import numpy as np
 
     mean = np.average(vectors, axis=0, weights=weights or None)
-    # Texts that say the opposite leave nothing to divide by.
+    # The mean of opposite vectors is 0 and has no length to divide by.
     unit: Vectors = (mean / (np.linalg.norm(mean) or 1.0)).astype(np.float32)
     return unit

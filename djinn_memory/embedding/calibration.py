@@ -1,37 +1,38 @@
-"""What a model's cosines are worth: measured on pairs of texts whose likeness is known.
+"""Puts the cosines of every model on one scale, measured on pairs of texts of known similarity.
 
-A cosine of 0.3 is a good answer by MiniLM and far below noise by E5, whose cosines all lie between
-0.7 and 1. Every threshold and weight of a search was found with MiniLM, so the cosines of other
-models are put on its scale, by a straight line through two points: the mean of unrelated texts and
-that of questions with their answers.
+A cosine of 0.3 is a good answer for MiniLM and far below noise for E5, whose cosines all lie
+between 0.7 and 1. Every threshold and weight of the search was tuned with MiniLM. The cosines of
+other models are therefore mapped to its scale by a straight line through two points: the mean
+cosine of unrelated texts, and that of questions with their answers.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.embedding.hashing import HashingEmbedder
-from djinn_memory.models import Calibration, Embedder
+from djinn_memory.models import Calibration
 
 REFERENCE = "minilm-f044f915023b4171"
-"""The packaged MiniLM, whose scale it is."""
+"""The packaged MiniLM, which defines the scale."""
 
 UNRELATED = 0.0313
 RELATED = 0.3469
-"""Its mean cosines over `pairs`."""
+"""Mean cosines of MiniLM over `anchor_pairs`."""
 
 STEEPEST = 12.0
-"""A model that hardly tells related texts from others would have its noise blown up."""
+"""Upper limit of the scale: a steeper one would amplify the noise of a weak model."""
 
 
 def calibrate(embedder: Embedder) -> Calibration:
-    """The line that puts a model's cosines on MiniLM's scale; embeds 80 short texts for it.
+    """The line that maps a model's cosines to MiniLM's scale; embeds 80 short texts.
 
-    A model that finds answers no nearer than other texts counts for nothing: its scale is 0.
+    A model that places answers no nearer than other texts gets the scale 0, and counts for nothing.
     """
     if embedder.identity in (REFERENCE, HashingEmbedder.identity):
         return Calibration()
-    questions, answers = zip(*pairs(), strict=True)
+    questions, answers = zip(*anchor_pairs(), strict=True)
     cosines = embedder.embed(questions, query=True) @ embedder.embed(answers).T
     count = len(questions)
     related = float(cosines.trace()) / count
@@ -42,8 +43,8 @@ def calibrate(embedder: Embedder) -> Calibration:
     return Calibration(scale, UNRELATED - scale * unrelated)
 
 
-def pairs() -> list[tuple[str, str]]:
+def anchor_pairs() -> list[tuple[str, str]]:
     """The built-in questions, each with the text that answers it."""
     text = Path(__file__).with_name("anchors.txt").read_text(encoding="utf-8")
-    found = [line.partition("\t") for line in text.splitlines()]
-    return [(question, answer) for question, _, answer in found]
+    pairs = [line.partition("\t") for line in text.splitlines()]
+    return [(question, answer) for question, _, answer in pairs]

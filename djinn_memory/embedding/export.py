@@ -1,47 +1,56 @@
-"""Turns a model into what onnxruntime runs fastest, once, and checks the result."""
+"""Exports models to ONNX, once, in the fastest precision that stays near the original."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 from msgspec.structs import replace
 
-from djinn_memory.chunking.tokens import model_folder
-from djinn_memory.embedding import onnx_files
-from djinn_memory.embedding.local import MAX_TOKENS, ModelCard, open_tokenizer, run
-from djinn_memory.embedding.torch_model import encode, load, quiet
+from djinn_memory.chunking.tokens import packaged_model
+from djinn_memory.embedding.model_files import ModelCard, prepare_folder, write_card
+from djinn_memory.embedding.onnx_runtime import (
+    embed_texts,
+    onnxruntime,
+    open_session,
+    open_tokenizer,
+)
+from djinn_memory.embedding.torch_model import encode, load_model, quiet
 from djinn_memory.errors import Unavailable
 from djinn_memory.models import Progress, ProgressCallback
 from djinn_memory.notes.slugs import slug
-from djinn_memory.system.files import write_atomic
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
+Precision = Literal["int8", "fp32"]
+
 MIN_MEAN_COSINE = 0.985
 MIN_COSINE = 0.95
-"""How near int8 has to stay to the original; on MiniLM it measures 0.994 and 0.98."""
+"""How near int8 has to stay to the original; on MiniLM the cosines are 0.994 and 0.98."""
 
+MAX_TOKENS = 512
+"""Tokens read of a text when the model does not state its limit."""
 
 INPUTS = ("input_ids", "attention_mask")
 
 
-def export(model: Path | str, folder: Path, progress: ProgressCallback) -> None:
-    """Write `folder` with model.json, and with model.onnx and tokenizer.json where the model
-    of sentence-transformers in `model`, a folder or a name, can be exported.
+def export_model(model: Path | str, folder: Path, progress: ProgressCallback) -> None:
+    """Write `folder` with model.json and, where the model exports, model.onnx and tokenizer.json.
 
-    int8 where it stays near the original on the built-in sentences, else fp32, else nothing but
-    the word that torch has to run it. Whole or not at all; two processes at once make it once. A
-    name is fetched if it is not on this machine. Raises `Unavailable` when it cannot be made.
+    `model` is a sentence-transformers model, by its folder or its name on the hub; a name is
+    downloaded if it is not on this machine. Two processes at once export it once. Raises
+    `Unavailable` when the model cannot be prepared.
     """
-    what = "" if model == model_folder() else f" {model}"
+    what = "" if model == packaged_model() else f" {model}"
     note = f"preparing the embedding model{what}, once (about 10 s)"
     progress(Progress("prepare", 0, None, note))
-    onnx_files.prepare(
+    prepare_folder(
         folder,
         (folder / "model.json").is_file,
         lambda scratch: _export(model, scratch),
@@ -52,8 +61,8 @@ def export(model: Path | str, folder: Path, progress: ProgressCallback) -> None:
 
 def _export(name: Path | str, scratch: Path) -> None:
     with quiet():
-        model, source = load(name)
-        texts = onnx_files.sentences()
+        model, source = load_model(name)
+        texts = sample_sentences()
         reference = encode(model, texts)
         card = ModelCard(
             model=str(name),
@@ -63,51 +72,34 @@ def _export(name: Path | str, scratch: Path) -> None:
             max_tokens=model.max_seq_length or MAX_TOKENS,
             prompts={key: text for key, text in model.prompts.items() if text},
         )
-        try:
-            model.tokenizer.backend_tokenizer.save(str(scratch / "tokenizer.json"))
-            onnx_files.trace(_unit(model), model, INPUTS, scratch / "fp32.onnx")
-            onnx_files.quantize(scratch / "fp32.onnx", scratch / "int8.onnx")
-            card = _nearest(card, scratch, texts, reference)
-        except Unavailable:
-            raise
-        except Exception as error:
-            # Tracing fails in as many ways as there are models; torch runs them all.
-            if isinstance(error, OSError) and error.errno:
-                raise
-    for leftover in ("fp32.onnx", "int8.onnx"):
-        (scratch / leftover).unlink(missing_ok=True)
-    write_atomic(scratch / "model.json", msgspec.json.format(msgspec.json.encode(card), indent=1))
+        card = _export_graph(model, card, scratch, texts, reference)
+    write_card(scratch, card)
 
 
-def _unit(model: Any) -> Callable[[dict[str, Any]], Any]:
-    """Tokens in, unit vector out."""
+def _export_graph(
+    model: Any, card: ModelCard, scratch: Path, texts: list[str], reference: Vectors
+) -> ModelCard:
+    """The card with the precision of the exported graph, and how near it is to the original."""
+    import torch
 
-    def forward(tokens: dict[str, Any]) -> Any:
-        import torch
+    mean = lowest = 0.0
 
+    def unit_vectors(tokens: dict[str, Any]) -> Any:
         return torch.nn.functional.normalize(model(tokens)["sentence_embedding"], dim=1)
 
-    return forward
-
-
-def _nearest(card: ModelCard, scratch: Path, texts: list[str], reference: Vectors) -> ModelCard:
-    """The card of the fastest form that is near enough to the original; as it is for none."""
-    import numpy as np
-
-    tokenizer = open_tokenizer(scratch, card.max_tokens)
-    for precision in ("int8", "fp32"):
-        session = onnx_files.optimize(scratch / f"{precision}.onnx", scratch / "model.onnx")
-        cosines = np.sum(run(session, tokenizer, texts, 32) * reference, axis=1)
+    def is_near(session: Any) -> bool:
+        nonlocal mean, lowest
+        tokenizer = open_tokenizer(scratch, card.max_tokens)
+        cosines = (embed_texts(session, tokenizer, texts, 32) * reference).sum(axis=1)
         mean, lowest = float(cosines.mean()), float(cosines.min())
-        if mean >= MIN_MEAN_COSINE and lowest >= MIN_COSINE:
-            return replace(
-                card,
-                precision=precision,
-                mean_cosine=round(mean, 4),
-                min_cosine=round(lowest, 4),
-            )
-    (scratch / "model.onnx").unlink()
-    return card
+        return mean >= MIN_MEAN_COSINE and lowest >= MIN_COSINE
+
+    precision = export_graph(unit_vectors, model, INPUTS, scratch, is_near, model.tokenizer)
+    if precision is None:
+        return card
+    return replace(
+        card, precision=precision, mean_cosine=round(mean, 4), min_cosine=round(lowest, 4)
+    )
 
 
 def _space(name: Path | str, source: Path, model: Any, dimensions: int) -> str:
@@ -116,6 +108,130 @@ def _space(name: Path | str, source: Path, model: Any, dimensions: int) -> str:
     digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in weights]
     pooling = [getattr(module, "pooling_mode", None) for module in model]
     modes = "+".join(str(mode) for mode in pooling if mode)
-    packaged = Path(name) == model_folder()
-    short = "minilm" if packaged else slug(Path(name).name)
+    short = "minilm" if Path(name) == packaged_model() else slug(Path(name).name)
     return f"{short}:{'+'.join(digests)}:{dimensions}:{modes}:l2"
+
+
+def export_graph(
+    forward: Callable[[dict[str, Any]], Any],
+    model: Any,
+    inputs: Sequence[str],
+    scratch: Path,
+    is_near: Callable[[Any], bool],
+    tokenizer: Any,
+) -> Precision | None:
+    """Write model.onnx and tokenizer.json into `scratch`; returns the precision of the graph.
+
+    `forward` gives one row for each text. `is_near` compares a session with the original: int8 is
+    tried first, then fp32. When neither is near, or the model does not export, the result is None
+    and no file is written: torch has to run the model.
+    """
+    fp32, int8 = scratch / "fp32.onnx", scratch / "int8.onnx"
+    try:
+        tokenizer.backend_tokenizer.save(str(scratch / "tokenizer.json"))
+        _trace(forward, model, inputs, fp32)
+        _quantize(fp32, int8)
+        graphs: dict[Precision, Path] = {"int8": int8, "fp32": fp32}
+        for precision, graph in graphs.items():
+            if is_near(_optimize(graph, scratch / "model.onnx")):
+                int8.unlink()
+                fp32.unlink()
+                return precision
+    except Unavailable:
+        raise
+    except Exception as error:
+        # The exporter fails in as many ways as there are models; torch runs them all.
+        if isinstance(error, OSError) and error.errno:
+            raise
+    for file in scratch.iterdir():
+        file.unlink()
+    return None
+
+
+def _trace(
+    forward: Callable[[dict[str, Any]], Any], model: Any, inputs: Sequence[str], target: Path
+) -> None:
+    """Write the graph of `forward` in fp32.
+
+    `inputs` names those of input_ids, attention_mask and token_type_ids that the model takes.
+    """
+    import torch
+
+    class Forward(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *tensors: Any) -> Any:
+            return forward(dict(zip(inputs, tensors, strict=True)))
+
+    ids = torch.ones(2, 16, dtype=torch.long)
+    mask = torch.ones(2, 16, dtype=torch.long)
+    mask[1, 9:] = 0
+    examples = {
+        "input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids),
+    }  # fmt: skip
+    shape = {0: "batch", 1: "tokens"}
+    with _no_output():
+        torch.onnx.export(
+            Forward().eval(),
+            tuple(examples[name] for name in inputs),
+            str(target),
+            input_names=list(inputs),
+            output_names=["output"],
+            dynamic_axes={**dict.fromkeys(inputs, shape), "output": {0: "batch"}},
+            opset_version=17,
+            # The newer exporter needs a further package and fixes some of the sizes.
+            dynamo=False,
+        )
+
+
+@contextmanager
+def _no_output() -> Iterator[None]:
+    """Discard standard output: C++ code prints a graph that fails to export."""
+    import ctypes
+
+    sys.stdout.flush()
+    stdout, null = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    try:
+        yield
+    finally:
+        with suppress(OSError, AttributeError, TypeError):
+            ctypes.CDLL(None).fflush(None)
+        os.dup2(stdout, 1)
+        os.close(stdout)
+        os.close(null)
+
+
+def _quantize(source: Path, target: Path) -> None:
+    """Write the graph with int8 weights, which halves the time of an embedding."""
+    onnxruntime()
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    # Per channel: with one scale for a whole matrix the mean cosine falls to 0.93.
+    quantize_dynamic(
+        source,
+        target,
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
+    )
+
+
+def _optimize(source: Path, target: Path) -> Any:
+    """Write the graph as onnxruntime optimises it, which halves the time to load; a session."""
+    runtime = onnxruntime()
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(target)
+    runtime.InferenceSession(str(source), options, providers=["CPUExecutionProvider"])
+    return open_session(target, 0)
+
+
+def sample_sentences() -> list[str]:
+    """The built-in texts on which an exported model is compared with its original."""
+    text = Path(__file__).with_name("sentences.txt").read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line.strip()]

@@ -7,22 +7,25 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from djinn_memory.embedding.embedder import Embedder
+
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
 
-class HashingEmbedder:
+class HashingEmbedder(Embedder):
     """Texts that share words are near; there is no meaning beyond that."""
 
     dimensions = 128
     identity = "hashing-128-1"
-    ready = True
-    local = True
+
+    def __init__(self, *_: object) -> None:
+        """Take and ignore the settings: there is nothing to set."""
 
     def embed(
         self, texts: Sequence[str], *, query: bool = False, within: float | None = None
     ) -> Vectors:
-        """Signed counts of the texts' words; a text without words is a fixed unit vector."""
+        """Signed counts of the texts' words; a text without words gets a fixed unit vector."""
         import numpy as np
 
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""What stands before a text so that a model knows whether it asks or answers."""
+"""The prompts by which a model tells a question from a text that answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class Prompts(Struct, frozen=True):
-    """What is put before a question and before a text; "" for nothing."""
+    """Text put before a question, and before a text to be found; "" for none."""
 
     query: str = ""
     document: str = ""
@@ -17,11 +17,11 @@ class Prompts(Struct, frozen=True):
 _SENTENCE = Prompts("Represent this sentence for searching relevant passages: ")
 _SIDES = Prompts("query: ", "passage: ")
 
-# Each as the model's own card gives it. The first pattern that fits the beginning of a name counts.
+# As the model cards give them. The first pattern that matches the beginning of a name counts.
 _FAMILIES = (
     ("nomic-embed-text", Prompts("search_query: ", "search_document: ")),
     ("mxbai-embed-large", _SENTENCE),
-    # The instruct models want a description of the task, and none that fits all.
+    # The instruct models expect a description of the task, and none fits all tasks.
     ("(multilingual-)?e5-(small|base|large)(?!.*instruct)", _SIDES),
     ("bge-(small|base|large)-en", _SENTENCE),
     (r"snowflake-arctic-embed(2|.*-v2\b)", Prompts("query: ")),
@@ -43,13 +43,13 @@ def plain_name(model: str) -> str:
 
 
 def prompts(model: str, query: str | None = None, document: str | None = None) -> Prompts:
-    """The prompts of a model by its name, none when it is not known to need them.
+    """The prompts of a model by its name; empty for a model not known to need them.
 
-    `query` and `document` are what the settings say instead; an empty text means no prompt.
+    `query` and `document` are set by the user and come first; an empty text means no prompt.
     """
-    # LM Studio names what it serves so; OpenAI's own need no prompts.
+    # LM Studio adds this prefix to the models it serves; OpenAI's own models need no prompts.
     name = plain_name(model).removeprefix("text-embedding-")
-    known = next((found for family, found in _FAMILIES if re.match(family, name)), Prompts())
+    known = next((own for family, own in _FAMILIES if re.match(family, name)), Prompts())
     return Prompts(
         known.query if query is None else query,
         known.document if document is None else document,

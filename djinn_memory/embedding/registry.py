@@ -1,4 +1,4 @@
-"""Which models a home works with."""
+"""The embedding models and the reranker of a home."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from djinn_memory.embedding import embedder
-from djinn_memory.embedding.spec import cooked, named_model, recipe
+from djinn_memory.embedding.embedder import Embedder, create_embedder
+from djinn_memory.embedding.spec import from_spec, parse_model, to_spec
 from djinn_memory.home.home import Home
-from djinn_memory.models import Embedder, ProgressCallback, silent
+from djinn_memory.models import ProgressCallback, silent
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.cross_encoder import CrossEncoder
 
 
 class ModelRegistry:
-    """The models of a home, each made when it is first asked for, and loaded later still."""
+    """The models of a home. Each is created at its first use, and loaded later still."""
 
     def __init__(self, home: Home, progress: ProgressCallback = silent) -> None:
         self._home = home
@@ -24,12 +24,12 @@ class ModelRegistry:
 
     @cached_property
     def embedder(self) -> Embedder | None:
-        """What the settings name; None when the home searches by words only."""
-        return embedder(self._home.config.embedding, self._progress)
+        """The embedder of the settings; None when the home searches by words only."""
+        return create_embedder(self._home.config.embedding, self._progress)
 
     @property
     def name(self) -> str | None:
-        """What a person calls the model that embeds; None when nothing does."""
+        """The embedding model as a person calls it; None when nothing is embedded."""
         settings = self._home.config.embedding
         if settings.provider == "none":
             return None
@@ -38,32 +38,33 @@ class ModelRegistry:
 
     @property
     def recipe(self) -> str:
-        """The settings that make `embedder`, to be kept with its vectors."""
-        return recipe(self._home.config.embedding)
+        """The settings that choose `embedder`, to be stored with its vectors."""
+        return to_spec(self._home.config.embedding)
 
-    def answering(self, made_by: str | None, identity: str | None) -> Embedder | None:
-        """What embeds queries for vectors of this recipe and identity, None where there are none.
+    def answering(self, spec: str | None, identity: str | None) -> Embedder | None:
+        """The embedder of queries for vectors of this spec and identity; None without vectors.
 
-        While a change of model lasts it is not `embedder`. What the user does not trust the home
-        with any more is not used: then it is, and its identity is another.
+        During a model change this returns the old model's embedder, because its vectors still
+        answer. When the user no longer trusts the home with the old model, it returns `embedder`,
+        whose identity is another.
         """
-        wanted = self.embedder
-        if wanted is None or made_by in (None, self.recipe):
-            return wanted
-        if wanted.ready and wanted.identity == identity:
-            return wanted
-        before = cooked(self._home.config.embedding, made_by or "")
-        made = embedder(before, self._progress) if self._home.permitted(before) else None
-        return made or wanted
+        current = self.embedder
+        if current is None or spec in (None, self.recipe):
+            return current
+        if current.ready and current.identity == identity:
+            return current
+        config = from_spec(self._home.config.embedding, spec or "")
+        old = create_embedder(config, self._progress) if self._home.permitted(config) else None
+        return old or current
 
-    def wanted(self, made_by: str) -> bool:
-        """Whether the settings, as they stand on the disk now, still ask for this recipe."""
+    def wanted(self, spec: str) -> bool:
+        """Whether the settings, as they stand on the disk now, still ask for this model."""
         self._home.reread()
-        return self.recipe == made_by
+        return self.recipe == spec
 
     @cached_property
     def reranker(self) -> CrossEncoder | None:
-        """The cross-encoder of the settings, None where they name none."""
+        """The cross-encoder of the settings; None when they name none."""
         name = self._home.config.search.rerank
         if not name:
             return None
@@ -72,15 +73,15 @@ class ModelRegistry:
         return CrossEncoder(name, self._home.root, self._progress)
 
     def use(self, text: str) -> None:
-        """Embed by another model from now on, named as `config.named_model` reads it.
+        """Embed by another model from now on, named as `parse_model` reads it.
 
-        It is tried first: what raises `Unavailable` leaves the settings as they were. What the
-        user types is trusted, but not an address or a key that the home's settings add to it:
-        `Refused` says so.
+        The model is tried first: when it raises `Unavailable`, the settings stay as they were.
+        Typing a model's name trusts it, but not an address or a key that the home's settings add
+        to it: those raise `Refused`.
         """
-        provider, model = named_model(text)
+        provider, model = parse_model(text)
         if model and provider == "sentence-transformers" and model.startswith("."):
-            # The next command may be given elsewhere.
+            # The next command may run in another folder.
             model = str(Path(model).resolve())
         changes: dict[str, str | None] = {"provider": provider, "model": model}
         changes |= dict.fromkeys(("dimensions", "query_prompt", "document_prompt"))
@@ -89,9 +90,9 @@ class ModelRegistry:
         edits = [(("embedding", key), value) for key, value in changes.items()]
         wanted = self._home.asked(*edits).embedding
         self._home.may_use(wanted)
-        tried = embedder(wanted, self._progress)
-        if tried:
-            tried.embed(["djinn"])
+        candidate = create_embedder(wanted, self._progress)
+        if candidate:
+            candidate.embed(["djinn"])
         self._home.edit(*edits)
-        self._home.trust([one for one in self._home.untrusted if one.use == "embedding"])
+        self._home.trust([use for use in self._home.untrusted if use.use == "embedding"])
         self.__dict__.pop("embedder", None)

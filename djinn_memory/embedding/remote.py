@@ -1,4 +1,4 @@
-"""Models behind a server: ollama, and whatever speaks OpenAI's protocol."""
+"""Embedding models behind a server: ollama, and servers that speak OpenAI's protocol."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.embedding.prompts import plain_name, prompts
 from djinn_memory.errors import Unavailable
 from djinn_memory.home.config import secret
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
 HASTY_TRIES = 2
-"""Where somebody waits for the answer."""
+"""Tries of a request for whose answer somebody waits."""
 
 DIMENSIONS = {
     "nomic-embed-text": 768,
@@ -34,35 +35,37 @@ DIMENSIONS = {
     "text-embedding-3-large": 3072,
 }
 
-LONGEST = 8192 * 32
+MAX_VECTOR_BYTES = 8192 * 32
 """Bytes that the JSON of a vector may take: 8192 numbers of 32 characters."""
 
 Rows = list[list[float]]
 
 
-class _Ollama(Struct):
+class _OllamaAnswer(Struct):
     embeddings: Rows
 
+    def rows(self) -> Rows:
+        return self.embeddings
 
-class _Item(Struct):
+
+class _OpenAiRow(Struct):
     embedding: list[float]
     index: int | None = None
 
 
-class _OpenAi(Struct):
-    data: list[_Item]
+class _OpenAiAnswer(Struct):
+    data: list[_OpenAiRow]
 
-
-def _ordered(answer: _OpenAi) -> Rows:
-    """By `index`: the protocol promises no other order. Servers that leave it out keep theirs."""
-    if any(item.index is None for item in answer.data):
-        return [item.embedding for item in answer.data]
-    by_place = {item.index: item.embedding for item in answer.data}
-    return [by_place[at] for at in range(len(answer.data)) if at in by_place]
+    def rows(self) -> Rows:
+        """In the order of `index`: the protocol promises no other. Some servers leave it out."""
+        if any(row.index is None for row in self.data):
+            return [row.embedding for row in self.data]
+        by_index = {row.index: row.embedding for row in self.data}
+        return [by_index[at] for at in range(len(self.data)) if at in by_index]
 
 
 class ProviderProtocol(Struct, frozen=True):
-    """How a provider is asked, and what holds when the settings say nothing."""
+    """How a provider is called, and the defaults of its settings."""
 
     model: str
     url: str
@@ -70,9 +73,8 @@ class ProviderProtocol(Struct, frozen=True):
     key_env: str
     needs_key: bool
     fields: dict[str, Any]
-    """What a request says beside the model and the texts."""
-    answer: type[Any]
-    rows: Callable[[Any], Rows]
+    """Fields of a request beside the model and the texts."""
+    answer: type[_OllamaAnswer | _OpenAiAnswer]
 
 
 PROTOCOLS = {
@@ -83,8 +85,7 @@ PROTOCOLS = {
         key_env="OLLAMA_API_KEY",
         needs_key=False,
         fields={"truncate": True},
-        answer=_Ollama,
-        rows=lambda answer: answer.embeddings,
+        answer=_OllamaAnswer,
     ),
     "openai": ProviderProtocol(
         model="text-embedding-3-small",
@@ -93,20 +94,18 @@ PROTOCOLS = {
         key_env="OPENAI_API_KEY",
         needs_key=True,
         fields={"encoding_format": "float"},
-        answer=_OpenAi,
-        rows=_ordered,
+        answer=_OpenAiAnswer,
     ),
 }
 
 
-class RemoteEmbedder:
+class RemoteEmbedder(Embedder):
     """Sends texts, `config.batch` at a time, to the server of the configured provider.
 
-    Cheap to make: the first text that is embedded opens the connection. Every failure is an
-    `Unavailable` of one line, within `config.timeout` seconds of the batch's start.
+    The constructor is cheap: the first embedding opens the connection. Every failure raises
+    `Unavailable` with one line, within `config.timeout` seconds after its batch was sent.
     """
 
-    ready = True
     local = False
 
     def __init__(self, config: EmbeddingConfig, progress: ProgressCallback = silent) -> None:
@@ -117,57 +116,56 @@ class RemoteEmbedder:
         self.prompts = prompts(self.model, config.query_prompt, config.document_prompt)
         self._progress = progress
         self._url = (config.url or self._protocol.url).rstrip("/")
-        # Checked now, so that a wrong setting is told before anything is begun.
-        self._server = self._make_server()
+        # Created now, so that a wrong URL is reported before any work begins.
+        self._server = self._create_server()
 
     @cached_property
     def identity(self) -> str:
-        """Of the provider, the model, the dimensions asked for and the prompts.
+        """Names the provider, the model, the dimensions asked for and the prompts.
 
-        Where a model is served from matters for OpenAI's protocol only: there each server has
-        models of its own.
+        The URL counts for OpenAI's protocol only: each server has models of its own there.
         """
-        told = [
-            self._config.provider,
-            self._name,
-            self._config.dimensions,
-            self.prompts.query,
-            self.prompts.document,
-        ]
+        # ollama takes a name without a tag for this tag.
+        name = self.model.removesuffix(":latest")
+        prompts = self.prompts
+        parts = [
+            self._config.provider, name, self._config.dimensions, prompts.query, prompts.document,
+        ]  # fmt: skip
         if self._config.provider == "openai" and self._url != self._protocol.url:
-            told.append(self._url)
-        digest = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
-        readable = re.sub(r"[^\w.]+", "-", self._name).strip("-")
+            parts.append(self._url)
+        digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+        readable = re.sub(r"[^\w.]+", "-", name).strip("-")
         return f"{self._config.provider}-{readable}-{digest}"
 
     @cached_property
     def dimensions(self) -> int:
-        """As configured, or known of the model; else what the server says, by one short text."""
-        known = self._expected
-        return known if known else int(self._ask(["djinn"], self._config.timeout).shape[1])
+        """As configured, or known of the model; else learnt by embedding one short text."""
+        known = self._expected_dimensions
+        return known if known else int(self._request(["djinn"], self._config.timeout).shape[1])
 
     def embed(
         self, texts: Sequence[str], *, query: bool = False, within: float | None = None
     ) -> Vectors:
-        """Unit vectors, (len(texts), dimensions); what is too long for the model is cut there."""
+        """Unit vectors, (len(texts), dimensions); the server cuts texts too long for the model."""
         import numpy as np
 
         prompt = self.prompts.query if query else self.prompts.document
-        deadline = time.monotonic() + min(within or self._config.timeout, self._config.timeout)
-        made: list[Any] = []
+        timeout = self._config.timeout
+        deadline = time.monotonic() + min(within or timeout, timeout)
+        batches: list[Any] = []
         for at in range(0, len(texts), self._config.batch):
             # Some servers refuse an empty text, and JSON has no lone surrogates.
-            part = [
+            batch = [
                 (prompt + text or " ").encode(errors="replace").decode()
                 for text in texts[at : at + self._config.batch]
             ]
-            left = max(0.01, deadline - time.monotonic()) if within else self._config.timeout
-            made.append(self._ask(part, left, tries=HASTY_TRIES if within else TRIES))
-        if made:
-            return np.concatenate(made)
+            left = max(0.01, deadline - time.monotonic()) if within else timeout
+            batches.append(self._request(batch, left, tries=HASTY_TRIES if within else TRIES))
+        if batches:
+            return np.concatenate(batches)
         return np.empty((0, self.dimensions), dtype=np.float32)
 
-    def _ask(self, texts: list[str], timeout: float, *, tries: int = TRIES) -> Vectors:
+    def _request(self, texts: list[str], timeout: float, *, tries: int = TRIES) -> Vectors:
         body = {"model": self.model, "input": texts, **self._protocol.fields}
         if self._config.dimensions:
             body["dimensions"] = self._config.dimensions
@@ -177,47 +175,43 @@ class RemoteEmbedder:
             self._protocol.answer,
             timeout=timeout,
             tries=tries,
-            at_most=(1 << 20) + LONGEST * len(texts),
+            at_most=(1 << 20) + MAX_VECTOR_BYTES * len(texts),
         )
-        return self._checked(self._protocol.rows(answer), len(texts))
+        return self._unit_vectors(answer.rows(), len(texts))
 
-    def _checked(self, rows: Rows, count: int) -> Vectors:
+    def _unit_vectors(self, rows: Rows, count: int) -> Vectors:
+        """The rows of an answer as unit vectors; `Unavailable` when they cannot be vectors."""
         import numpy as np
 
         if len(rows) != count:
-            raise self._nonsense(f"{len(rows)} vectors for {count} texts")
+            raise self._wrong_answer(f"{len(rows)} vectors for {count} texts")
         lengths = {len(row) for row in rows}
-        expected = self._expected or self.__dict__.get("dimensions") or max(lengths)
+        expected = self._expected_dimensions or self.__dict__.get("dimensions") or max(lengths)
         if lengths != {expected}:
             wrong = min(lengths - {expected})
-            raise self._nonsense(f"vectors of {wrong} dimensions, not {expected}")
+            raise self._wrong_answer(f"vectors of {wrong} dimensions, not {expected}")
         vectors = np.array(rows, dtype=np.float64)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         if expected == 0 or not np.isfinite(norms).all() or not norms.all():
-            raise self._nonsense("vectors that have no direction")
+            raise self._wrong_answer("vectors that have no direction")
         self.__dict__["dimensions"] = expected
-        made: Vectors = (vectors / norms).astype(np.float32)
-        return made
+        unit: Vectors = (vectors / norms).astype(np.float32)
+        return unit
 
-    def _nonsense(self, what: str) -> Unavailable:
+    def _wrong_answer(self, what: str) -> Unavailable:
         return Unavailable(
             f"{self._server.name} answers with {what}; "
             "check embedding.model, embedding.dimensions and embedding.url"
         )
 
     @property
-    def _expected(self) -> int | None:
+    def _expected_dimensions(self) -> int | None:
         return self._config.dimensions or DIMENSIONS.get(plain_name(self.model))
 
-    @property
-    def _name(self) -> str:
-        # ollama takes a name without a tag for this one.
-        return self.model.removesuffix(":latest")
-
-    def _make_server(self) -> HttpServer:
+    def _create_server(self) -> HttpServer:
         key_name = self._config.key_env or self._protocol.key_env
         key = secret(key_name)
-        makers_own = self._url == self._protocol.url
+        default_url = self._url == self._protocol.url
         ollama = self._config.provider == "ollama"
         return HttpServer(
             self._config.provider,
@@ -226,7 +220,7 @@ class RemoteEmbedder:
             timeout=self._config.timeout,
             key=key,
             key_name=key_name,
-            needs_key=bool(self._config.key_env) or (self._protocol.needs_key and makers_own),
+            needs_key=bool(self._config.key_env) or (self._protocol.needs_key and default_url),
             headers={"authorization": f"Bearer {key}"} if key else {},
             start="start it with `ollama serve`" if ollama else "",
             missing=f"get it with `ollama pull {self.model}`" if ollama else "",

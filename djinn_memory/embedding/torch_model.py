@@ -1,4 +1,4 @@
-"""A model of sentence-transformers run by torch: where it does not export, or on a GPU."""
+"""Runs a model of sentence-transformers with torch: where it does not export, or on a GPU."""
 
 from __future__ import annotations
 
@@ -11,50 +11,59 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from djinn_memory.embedding.local import model_in
+from djinn_memory.embedding.model_files import local_folder
 from djinn_memory.errors import Unavailable
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
+_OTHER_FORMATS = [
+    "onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.gguf", "*.tflite",
+]  # fmt: skip
+"""Files of a hub model that hold the same weights again, for other programs."""
 
-def load(name: Path | str, device: str = "cpu") -> tuple[Any, Path]:
-    """The model in a folder, or of that name, and the folder it lies in.
 
-    Raises `Unavailable` in one line when there is none or it cannot be had.
+def load_model(name: Path | str, device: str = "cpu") -> tuple[Any, Path]:
+    """The model in a folder or of the hub, and the folder it was loaded from.
+
+    Raises `Unavailable` with one line when the model cannot be downloaded or loaded.
     """
     with quiet():
         from sentence_transformers import SentenceTransformer
 
-        source = model_in(name) or fetched(str(name))
+        source = local_folder(name) or download_model(str(name))
         try:
-            model = SentenceTransformer(
-                str(source),
-                device=device,
-                local_files_only=True,
-                model_kwargs={"attn_implementation": "eager"},
-            )
-        except Exception as error:  # it has no common class of its own
+            return load_original(SentenceTransformer, source, device), source
+        except Exception as error:  # the errors of the library have no common class
             raise Unavailable(
                 f"the model {name} cannot be loaded ({_first_line(error)}); "
                 "name a sentence-transformers model or the folder of one"
             ) from None
-        return model, source
 
 
-def fetched(name: str) -> Path:
-    """The folder of the model of that name in the Hugging Face cache, fetched if it is not there.
+def load_original(kind: Any, source: Path, device: str = "cpu") -> Any:
+    """A model of the class `kind` of sentence-transformers, loaded as it can be exported."""
+    return kind(
+        str(source),
+        device=device,
+        local_files_only=True,
+        model_kwargs={"attn_implementation": "eager"},
+    )
 
-    Raises `Unavailable` in one line.
+
+def download_model(name: str) -> Path:
+    """The folder of a hub model in the Hugging Face cache, downloaded if it is not there.
+
+    Raises `Unavailable` with one line when it cannot be downloaded.
     """
     with quiet():
         from huggingface_hub import snapshot_download
 
         try:
             return Path(snapshot_download(name, local_files_only=True))
-        except Exception:  # not there, or no name at all: the hub knows which
+        except Exception:  # not in the cache, or not a valid name: the hub tells which
             try:
-                return Path(snapshot_download(name, ignore_patterns=_FORMS))
+                return Path(snapshot_download(name, ignore_patterns=_OTHER_FORMATS))
             except Exception as error:
                 raise Unavailable(
                     f"the model {name} is no folder, and cannot be fetched "
@@ -62,35 +71,31 @@ def fetched(name: str) -> Path:
                 ) from None
 
 
-_FORMS = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.gguf", "*.tflite"]
-"""The same weights once more, for other programs."""
-
-
 def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0][:200] or type(error).__name__
 
 
 def encode(model: Any, texts: Sequence[str], batch: int = 32) -> Vectors:
-    """Unit vectors; a text that is longer than the model reads is the mean of its parts."""
+    """Unit vectors; the vector of a text too long for the model is the mean of its parts."""
     import numpy as np
 
     limit = model.max_seq_length or 512
     with quiet():
-        parts = [_parts(model.tokenizer, text, limit) for text in texts]
-    # An empty prompt of our own: a model's default one would come on top of djinn's.
+        texts_parts = [_parts(model.tokenizer, text, limit) for text in texts]
+    # djinn adds the prompts itself: the model must not add its default one as well.
     model.default_prompt_name = None
-    made = model.encode(
-        [part for some in parts for part in some], batch_size=batch, convert_to_numpy=True,
+    vectors = model.encode(
+        [part for parts in texts_parts for part in parts], batch_size=batch, convert_to_numpy=True,
         normalize_embeddings=True, show_progress_bar=False,
     )  # fmt: skip
-    ends = np.cumsum([len(some) for some in parts])
-    means = np.stack([some.mean(axis=0) for some in np.split(made, ends[:-1])])
+    ends = np.cumsum([len(parts) for parts in texts_parts])
+    means = np.stack([rows.mean(axis=0) for rows in np.split(vectors, ends[:-1])])
     unit: Vectors = (means / np.linalg.norm(means, axis=1, keepdims=True)).astype(np.float32)
     return unit
 
 
 def _parts(tokenizer: Any, text: str, limit: int) -> list[str]:
-    # Not every model has a tokenizer that counts; one of words alone reads any length.
+    # Some tokenizers cannot count tokens; a model of words alone reads any length.
     short = len(text) <= limit or not callable(tokenizer)
     if short or len(tokenizer(text, truncation=False)["input_ids"]) <= limit:
         return [text]
@@ -100,21 +105,21 @@ def _parts(tokenizer: Any, text: str, limit: int) -> list[str]:
 
 
 @cache
-def opened(source: str, device: str) -> Any:
-    """The model in a folder on a device, kept for the next call."""
+def cached_model(source: str, device: str) -> Any:
+    """The model in a folder, loaded on a device; later calls return the same object."""
     with quiet():
         import torch
 
-        known = {"cpu": True, "cuda": torch.cuda.is_available()}
-        known["mps"] = torch.backends.mps.is_available()
-        if not known[device]:
+        available = {"cpu": True, "cuda": torch.cuda.is_available()}
+        available["mps"] = torch.backends.mps.is_available()
+        if not available[device]:
             raise Unavailable(f"torch finds no {device} here; set embedding.device to auto or cpu")
-        return load(Path(source), device)[0]
+        return load_model(Path(source), device)[0]
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the warnings and bars of libraries, and without a word to their makers."""
+    """Silence the warnings, progress bars and telemetry of the libraries."""
     for name in ("HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "HF_HUB_DISABLE_PROGRESS_BARS"):
         os.environ[name] = "1"
     before = logging.root.manager.disable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, convert, field
 
@@ -64,9 +64,30 @@ class VaultConfig(Struct, forbid_unknown_fields=True, rename={"agent": "for"}):
     contexts: dict[str, str] = field(default_factory=dict)
 
 
-Provider = Literal["auto", "local", "sentence-transformers", "ollama", "openai", "hashing", "none"]
-FOREIGN: tuple[Provider, ...] = ("sentence-transformers", "ollama", "openai")
-"""The providers of models that are not djinn's own: a model is named, and trust is needed."""
+class ProviderEntry(Struct, frozen=True):
+    """A provider of embeddings, as `PROVIDERS` registers it."""
+
+    factory: str
+    """`module:class` of its `Embedder`, imported when the provider is first used; "" for none."""
+    foreign: bool = False
+    """Whether its models are not djinn's own: the user names one, and has to trust it."""
+
+
+PROVIDERS = {
+    "auto": ProviderEntry("djinn_memory.embedding.local:LocalEmbedder"),
+    "local": ProviderEntry("djinn_memory.embedding.local:LocalEmbedder"),
+    "sentence-transformers": ProviderEntry("djinn_memory.embedding.local:LocalEmbedder", True),
+    "ollama": ProviderEntry("djinn_memory.embedding.remote:RemoteEmbedder", True),
+    "openai": ProviderEntry("djinn_memory.embedding.remote:RemoteEmbedder", True),
+    "hashing": ProviderEntry("djinn_memory.embedding.hashing:HashingEmbedder"),
+    "none": ProviderEntry(""),
+}
+"""The providers of embeddings by their names in `embedding.provider`."""
+
+if TYPE_CHECKING:
+    Provider = str
+else:
+    Provider = Literal[tuple(PROVIDERS)]
 
 
 class EmbeddingConfig(Struct, forbid_unknown_fields=True):

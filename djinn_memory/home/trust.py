@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import ConfigError
 from djinn_memory.home import config as configuration
-from djinn_memory.home.settings import FOREIGN, RECIPE, Config, EmbeddingConfig
+from djinn_memory.home.settings import PROVIDERS, RECIPE, Config, EmbeddingConfig
 from djinn_memory.system.files import write_atomic
 from djinn_memory.system.locks import lock
 
@@ -46,7 +46,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 def of_embedding(embedding: EmbeddingConfig) -> Endpoint | None:
     """What an embedder reaches beyond djinn's own model; None for nothing."""
-    if embedding.provider not in FOREIGN:
+    if not PROVIDERS[embedding.provider].foreign:
         return None
     return Endpoint(
         "embedding", embedding.provider, embedding.model, embedding.url, embedding.key_env

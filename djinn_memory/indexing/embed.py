@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from djinn_memory.chunking.window_text import path_at, prefix, window_text
 from djinn_memory.embedding.calibration import calibrate
+from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import Unavailable
-from djinn_memory.models import Embedder, Progress, ProgressCallback, silent
+from djinn_memory.models import Progress, ProgressCallback, silent
 from djinn_memory.store.index import vectors
 from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.sqlite import transaction

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import Busy, DjinnError, Unavailable
 from djinn_memory.home.watcher import watcher
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.models import (
-    Embedder,
     IndexReport,
     Problem,
     Progress,

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.config import model_cache
-from djinn_memory.models import Embedder
 from djinn_memory.system.files import is_abandoned
 from djinn_memory.upkeep.findings import Check, CheckedHome, Mend, error, hint, ok, some, told
 

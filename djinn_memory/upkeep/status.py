@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
-from djinn_memory.embedding.spec import recipe
+from djinn_memory.embedding.spec import to_spec
 from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import watcher
 from djinn_memory.indexing.sweep import stale
@@ -78,7 +78,7 @@ def status(home: Home, index: apsw.Connection | None, problems: Sequence[Problem
             space = vectors.serving(index)
             identity = space.identity if space else None
             wanted = home.config.embedding
-            current = not space or wanted.provider == "none" or space.recipe == recipe(wanted)
+            current = not space or wanted.provider == "none" or space.recipe == to_spec(wanted)
             if counted and (next_one := vectors.coming(index)):
                 left = len(vectors.waiting(index, next_one))
                 coming = ModelChange(next_one.identity, counted.windows - left, counted.windows)

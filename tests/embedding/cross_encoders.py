@@ -74,8 +74,8 @@ def _train(model: Any, steps: int, draw: random.Random) -> None:
             ids.append([2, _VOCABULARY.index(word), 3, *map(_VOCABULARY.index, text), 3])
             wanted.append(float(holds))
         kinds = torch.tensor([[0, 0, 0, 1, 1, 1, 1, 1]] * len(ids))
-        made = model(input_ids=torch.tensor(ids), token_type_ids=kinds).logits[:, 0]
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(made, torch.tensor(wanted))
+        logits = model(input_ids=torch.tensor(ids), token_type_ids=kinds).logits[:, 0]
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.tensor(wanted))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from djinn_memory.embedding.calibration import RELATED, STEEPEST, UNRELATED, calibrate, pairs
+from djinn_memory.embedding.calibration import RELATED, STEEPEST, UNRELATED, anchor_pairs, calibrate
 from djinn_memory.embedding.local import LocalEmbedder
 from djinn_memory.home.settings import EmbeddingConfig
 
@@ -65,6 +65,6 @@ def test_a_model_that_tells_nothing_apart_counts_for_nothing() -> None:
 
 
 def test_the_pairs_are_whole_and_many() -> None:
-    found = pairs()
-    assert len({question for question, _ in found}) >= 40
-    assert all(question and len(answer) > 30 for question, answer in found)
+    pairs = anchor_pairs()
+    assert len({question for question, _ in pairs}) >= 40
+    assert all(question and len(answer) > 30 for question, answer in pairs)

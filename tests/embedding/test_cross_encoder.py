@@ -43,8 +43,8 @@ def original(folder: Path, question: str, texts: list[str]) -> list[float]:
     from sentence_transformers import CrossEncoder as Original
 
     model = Original(str(folder), device="cpu", local_files_only=True)
-    made = model.predict([(question, text) for text in texts], activation_fn=torch.nn.Identity())
-    return [float(value) for value in made]
+    scores = model.predict([(question, text) for text in texts], activation_fn=torch.nn.Identity())
+    return [float(value) for value in scores]
 
 
 def test_scores_are_the_originals(folder: Path, cache: Path) -> None:

@@ -18,5 +18,7 @@ def test_any_texts_become_unit_vectors(texts: list[str]) -> None:
 
 
 def test_texts_that_share_words_are_near() -> None:
-    one, two, other = HashingEmbedder().embed(["the kettle sings", "a kettle sings", "blue boats"])
-    assert one @ two > one @ other
+    first, second, other = HashingEmbedder().embed(
+        ["the kettle sings", "a kettle sings", "blue boats"]
+    )
+    assert first @ second > first @ other

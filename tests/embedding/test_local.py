@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from djinn_memory.embedding import export, onnx_files
-from djinn_memory.embedding.local import LocalEmbedder, open_session, open_tokenizer, run
+from djinn_memory.embedding import export
+from djinn_memory.embedding.export import sample_sentences
+from djinn_memory.embedding.local import LocalEmbedder
+from djinn_memory.embedding.onnx_runtime import embed_texts, open_session, open_tokenizer
 from djinn_memory.errors import Unavailable
 from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.models import silent
@@ -20,11 +22,11 @@ FIRST_USE = """
 import sys
 from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.embedding.local import LocalEmbedder
-said = []
-embedder = LocalEmbedder(EmbeddingConfig(), lambda progress: said.append(progress.note))
+notes = []
+embedder = LocalEmbedder(EmbeddingConfig(), lambda progress: notes.append(progress.note))
 row = embedder.embed(["a harbour at low water"])[0]
 heavy = {"torch", "transformers", "sentence_transformers"} & set(sys.modules)
-print(embedder.identity, embedder.card.precision, len(said), len(heavy), f"{float(row @ row):.3f}")
+print(embedder.identity, embedder.card.precision, len(notes), len(heavy), f"{float(row @ row):.3f}")
 """
 
 
@@ -50,8 +52,8 @@ def test_two_first_uses_at_once_export_once_and_later_ones_import_no_torch(tmp_p
     assert card["mean_cosine"] >= export.MIN_MEAN_COSINE
     assert card["min_cosine"] >= export.MIN_COSINE
     later = first_use(tmp_path)
-    said, errors = later.communicate(timeout=60)
-    assert said.split() == ["minilm-f044f915023b4171", "int8", "0", "0", "1.000"], errors
+    output, errors = later.communicate(timeout=60)
+    assert output.split() == ["minilm-f044f915023b4171", "int8", "0", "0", "1.000"], errors
 
 
 def test_vectors_are_unit_rows_in_the_order_of_the_texts() -> None:
@@ -73,7 +75,7 @@ def test_meaning_is_found_without_shared_words() -> None:
 
 
 def test_built_in_sentences_are_a_few_hundred_and_of_all_lengths() -> None:
-    texts = onnx_files.sentences()
+    texts = sample_sentences()
     assert len(set(texts)) >= 300
     assert min(map(len, texts)) < 15
     assert max(map(len, texts)) > 400
@@ -83,7 +85,7 @@ def test_no_room_for_the_model_is_one_line(tmp_path: Path) -> None:
     blocked = tmp_path / "models"
     blocked.write_text("a file where a folder should be")
     with pytest.raises(Unavailable, match="cannot be locked"):
-        export.export(Path("unused"), blocked / "model", silent)
+        export.export_model(Path("unused"), blocked / "model", silent)
 
 
 @pytest.mark.soak
@@ -93,7 +95,7 @@ def test_fp32_takes_over_where_int8_strays(tmp_path: Path, monkeypatch: pytest.M
     embedder = LocalEmbedder(EmbeddingConfig())
     assert embedder.card.precision == "fp32"
     session = open_session(embedder.folder / "model.onnx", 1)
-    [row] = run(session, open_tokenizer(embedder.folder, 256), ["a harbour"], 32)
+    [row] = embed_texts(session, open_tokenizer(embedder.folder, 256), ["a harbour"], 32)
     assert row @ row == pytest.approx(1, abs=1e-4)
 
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.embedding import embedder
+from djinn_memory.embedding.embedder import create_embedder
 from djinn_memory.embedding.remote import HASTY_TRIES, RemoteEmbedder
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home.home import Home
@@ -35,7 +35,7 @@ PROVIDERS = ("ollama", "openai")
 MODELS = {"ollama": "nomic-embed-text", "openai": "text-embedding-3-small"}
 DIMENSIONS = {"ollama": 768, "openai": 1536}
 MADE_WELL: dict[str, list[Any]] = {}
-"""What an index of `write`'s notes holds that was made without trouble, by provider."""
+"""What an index of `write`'s notes holds that was embedder without trouble, by provider."""
 
 
 def configure(home: Home, **embedding: Any) -> None:
@@ -51,9 +51,9 @@ def settings(provider: str, server: ModelServer, **others: Any) -> dict[str, Any
 
 
 def remote(provider: str, server: ModelServer, **others: Any) -> RemoteEmbedder:
-    made = embedder(EmbeddingConfig(**settings(provider, server, timeout=10.0) | others))
-    assert isinstance(made, RemoteEmbedder)
-    return made
+    embedder = create_embedder(EmbeddingConfig(**settings(provider, server, timeout=10.0) | others))
+    assert isinstance(embedder, RemoteEmbedder)
+    return embedder
 
 
 def write(home: Home, notes: int = 6) -> None:
@@ -105,10 +105,10 @@ def test_a_server_that_misbehaves(
     assert 1 <= len(server.asked) <= TRIES
 
     began = time.monotonic()
-    found = djinn.search("lantern harbour")
+    answer = djinn.search("lantern harbour")
     assert time.monotonic() - began < SLACK
-    assert found.hits and found.mode == "words"
-    assert found.problems and all(without_key(problem.why) for problem in found.problems)
+    assert answer.hits and answer.mode == "words"
+    assert answer.problems and all(without_key(problem.why) for problem in answer.problems)
 
     server.mood = ""
     djinn.close()
@@ -144,10 +144,10 @@ def test_a_search_answers_by_words_in_time(
     before = len(server.asked)
     djinn = Djinn(home)
     began = time.monotonic()
-    found = djinn.search("lantern harbour")
+    answer = djinn.search("lantern harbour")
     assert time.monotonic() - began < SLACK
-    assert found.hits and found.mode == "words"
-    (problem,) = found.problems
+    assert answer.hits and answer.mode == "words"
+    (problem,) = answer.problems
     assert problem.what == "embedding" and problem.why.endswith("only words were searched")
     assert without_key(problem.why)
     assert len(server.asked) - before <= HASTY_TRIES
@@ -174,9 +174,9 @@ def test_as_a_user_runs_it(
     assert len(re.findall("^error: ", done.stderr, re.M)) == 1
     assert "Traceback" not in done.stderr and not done.stdout
 
-    found = run("memory", "search", "lantern", home=home.root)
-    assert found.returncode == 0 and ".md" in found.stdout
-    assert "embedding" in found.stderr
+    answer = run("memory", "search", "lantern", home=home.root)
+    assert answer.returncode == 0 and ".md" in answer.stdout
+    assert "embedding" in answer.stderr
     server.mood = ""
     well = run("index", home=home.root)
     assert well.returncode == 0, well.stderr
@@ -184,7 +184,7 @@ def test_as_a_user_runs_it(
     ill = run("memory", "search", "lantern", home=home.root)
     assert ill.returncode == 0 and ".md" in ill.stdout
     assert "only words were searched" in " ".join(ill.stderr.split())
-    for process in (done, found, well, ill):
+    for process in (done, answer, well, ill):
         assert without_key(process.stdout) and without_key(process.stderr)
     check_files(home)
 
@@ -225,14 +225,14 @@ def test_what_was_embedded_before_the_trouble_is_kept(
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_the_protocol(server: ModelServer, provider: str) -> None:
-    one = remote(provider, server, query_prompt="q: ", document_prompt="d: ")
+    embedder = remote(provider, server, query_prompt="q: ", document_prompt="d: ")
     texts = [f"tide {number}" for number in range(10)]
-    vectors = one.embed(texts)
+    vectors = embedder.embed(texts)
     assert vectors.shape == (10, DIMENSIONS[provider]) and vectors.dtype == np.float32
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
-    assert np.allclose(vectors[7], one.embed([texts[7]])[0])
-    one.embed(["ebb"], query=True)
-    sent = [asked.body["input"] for asked in server.asked]
+    assert np.allclose(vectors[7], embedder.embed([texts[7]])[0])
+    embedder.embed(["ebb"], query=True)
+    sent = [request.body["input"] for request in server.asked]
     assert [len(part) for part in sent] == [4, 4, 2, 1, 1]
     assert sent[0][0] == "d: tide 0" and sent[-1] == ["q: ebb"]
     first = server.asked[0]
@@ -247,40 +247,40 @@ def test_the_protocol(server: ModelServer, provider: str) -> None:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_texts_that_a_server_may_refuse(server: ModelServer, provider: str) -> None:
-    one = remote(provider, server, document_prompt="")
-    assert len(one.embed(["", "\ud800 x", "\0"])) == 3
+    embedder = remote(provider, server, document_prompt="")
+    assert len(embedder.embed(["", "\ud800 x", "\0"])) == 3
     assert server.asked[0].body["input"] == [" ", "? x", "\0"]
-    assert one.embed([]).shape == (0, DIMENSIONS[provider])
+    assert embedder.embed([]).shape == (0, DIMENSIONS[provider])
 
 
 def test_vectors_come_back_in_the_order_of_their_index(server: ModelServer) -> None:
-    one = remote("openai", server)
-    right = one.embed(["one", "two", "three"])
+    embedder = remote("openai", server)
+    right = embedder.embed(["one", "two", "three"])
     server.mood = "shuffled"
-    assert np.array_equal(one.embed(["one", "two", "three"]), right)
+    assert np.array_equal(embedder.embed(["one", "two", "three"]), right)
     server.mood = "same index"
     with pytest.raises(Unavailable, match="1 vectors for 3 texts"):
-        one.embed(["one", "two", "three"])
+        embedder.embed(["one", "two", "three"])
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_dimensions_of_an_unknown_model_are_asked_for_once(
     server: ModelServer, provider: str
 ) -> None:
-    one = remote(provider, server, model="mine:7b")
+    embedder = remote(provider, server, model="mine:7b")
     server.dimensions = 200
-    assert one.dimensions == one.dimensions == 200
+    assert embedder.dimensions == embedder.dimensions == 200
     assert len(server.asked) == 1
     server.mood = "wrong dimension"
     with pytest.raises(Unavailable, match="vectors of 199 dimensions, not 200"):
-        one.embed(["x"])
+        embedder.embed(["x"])
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_fewer_dimensions_can_be_asked_for(server: ModelServer, provider: str) -> None:
-    one = remote(provider, server, dimensions=256)
-    assert one.dimensions == 256
-    assert one.embed(["x"]).shape == (1, 256)
+    embedder = remote(provider, server, dimensions=256)
+    assert embedder.dimensions == 256
+    assert embedder.embed(["x"]).shape == (1, 256)
     assert server.asked[0].body["dimensions"] == 256
 
 
@@ -289,16 +289,16 @@ def test_fewer_dimensions_can_be_asked_for(server: ModelServer, provider: str) -
     [("nomic-embed-text:latest", 768), ("mxbai-embed-large", 1024), ("all-minilm:22m", 384)],
 )
 def test_known_models_need_no_server(model: str, dimensions: int) -> None:
-    one = embedder(EmbeddingConfig(provider="ollama", model=model))
-    assert one and one.dimensions == dimensions and one.ready
-    assert re.fullmatch(rf"ollama-{model.split(':')[0]}[\w.-]*-[0-9a-f]{{16}}", one.identity)
+    embedder = create_embedder(EmbeddingConfig(provider="ollama", model=model))
+    assert embedder and embedder.dimensions == dimensions and embedder.ready
+    assert re.fullmatch(rf"ollama-{model.split(':')[0]}[\w.-]*-[0-9a-f]{{16}}", embedder.identity)
 
 
 def test_what_makes_another_space() -> None:
     def identity(**config: Any) -> str:
-        made = embedder(EmbeddingConfig(**config))
-        assert made
-        return made.identity
+        embedder = create_embedder(EmbeddingConfig(**config))
+        assert embedder
+        return embedder.identity
 
     base = identity(provider="ollama")
     assert base == identity(provider="ollama", model="nomic-embed-text:latest")
@@ -323,8 +323,8 @@ def test_an_identity_is_one_word(model: str, query: str, document: str) -> None:
     config = EmbeddingConfig(
         provider="ollama", model=model, query_prompt=query, document_prompt=document
     )
-    one = embedder(config)
-    assert one and re.fullmatch(r"[\w.-]+", one.identity) and len(one.identity) < 120
+    embedder = create_embedder(config)
+    assert embedder and re.fullmatch(r"[\w.-]+", embedder.identity) and len(embedder.identity) < 120
 
 
 def test_without_a_key(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,7 +338,7 @@ def test_without_a_key(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> 
     # Servers of one's own want none, and are told none.
     for provider in PROVIDERS:
         remote(provider, server).embed(["x"])
-    assert all("authorization" not in asked.headers for asked in server.asked)
+    assert all("authorization" not in request.headers for request in server.asked)
     server.mood = "401"
     with pytest.raises(Unavailable, match=r"wants a key \(401\); set OPENAI_API_KEY"):
         remote("openai", server).embed(["x"])
@@ -354,16 +354,16 @@ def test_a_key_of_another_name(server: ModelServer, monkeypatch: pytest.MonkeyPa
 
 
 def test_an_answer_can_be_wanted_sooner(server: ModelServer) -> None:
-    one = remote("ollama", server, batch=1)
+    embedder = remote("ollama", server, batch=1)
     server.mood, server.seconds = "slow", 0.2
     began = time.monotonic()
     with pytest.raises(Unavailable):
-        one.embed(["a text"] * 20, within=0.5)
+        embedder.embed(["a text"] * 20, within=0.5)
     assert time.monotonic() - began < 3
 
 
 def test_a_url_that_is_none(home: Home) -> None:
     with pytest.raises(ConfigError, match=r"embedding\.url"):
-        embedder(EmbeddingConfig(provider="ollama", url="localhost:11434"))
+        create_embedder(EmbeddingConfig(provider="ollama", url="localhost:11434"))
     with pytest.raises(ConfigError, match=r"embedding\.url: expected http://host:port"):
         configure(home, provider="ollama", url="localhost:11434")

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.embedding import embedder
+from djinn_memory.embedding.embedder import create_embedder
+from djinn_memory.embedding.export import sample_sentences
 from djinn_memory.embedding.local import LocalEmbedder
-from djinn_memory.embedding.onnx_files import sentences
-from djinn_memory.embedding.torch_model import encode, load
+from djinn_memory.embedding.torch_model import encode, load_model
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import EmbeddingConfig
@@ -38,30 +38,30 @@ def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 
 
 def model(folder: Path, **settings: object) -> LocalEmbedder:
-    made = embedder(
+    embedder = create_embedder(
         EmbeddingConfig(provider="sentence-transformers", model=str(folder), **settings)  # type: ignore[arg-type]
     )
-    assert isinstance(made, LocalEmbedder)
-    return made
+    assert isinstance(embedder, LocalEmbedder)
+    return embedder
 
 
 def test_a_model_runs_as_onnx_where_it_exports(folder: Path) -> None:
-    made = model(folder)
-    assert made.card.precision in ("int8", "fp32")
-    assert (made.dimensions, made.card.max_tokens) == (32, 64)
-    original, _ = load(folder)
-    texts = [text for text in sentences() if len(text.split()) < 40]
-    cosines = np.sum(made.embed(texts) * encode(original, texts), axis=1)
+    embedder = model(folder)
+    assert embedder.card.precision in ("int8", "fp32")
+    assert (embedder.dimensions, embedder.card.max_tokens) == (32, 64)
+    original, _ = load_model(folder)
+    texts = [text for text in sample_sentences() if len(text.split()) < 40]
+    cosines = np.sum(embedder.embed(texts) * encode(original, texts), axis=1)
     assert cosines.mean() > 0.985
 
 
 def test_a_model_that_does_not_export_runs_by_torch(
     stubborn: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    made = model(stubborn)
-    assert made.card.precision is None
+    embedder = model(stubborn)
+    assert embedder.card.precision is None
     texts = ["a harbour at low water", "the tide " * 100, ""]
-    vectors = made.embed(texts)
+    vectors = embedder.embed(texts)
     assert vectors.shape == (3, 32)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     # A second process finds it prepared.
@@ -73,9 +73,9 @@ def test_a_model_that_does_not_export_runs_by_torch(
 
 @pytest.mark.parametrize("kind", ["folder", "stubborn"])
 def test_no_text_is_too_long_to_count(kind: str, request: pytest.FixtureRequest) -> None:
-    made = model(request.getfixturevalue(kind))
+    embedder = model(request.getfixturevalue(kind))
     start = "one two three four five six seven eight nine ten " * 8
-    [with_end, without] = made.embed([start + "harbour tide mooring " * 20, start])
+    [with_end, without] = embedder.embed([start + "harbour tide mooring " * 20, start])
     assert with_end @ without < 0.9999
 
 
@@ -102,7 +102,7 @@ def test_what_is_no_model_is_one_line(tmp_path: Path) -> None:
         model(tmp_path / "empty").embed(["x"])
     assert "\n" not in str(caught.value)
     with pytest.raises(ConfigError, match=r"embedding\.model is missing"):
-        embedder(EmbeddingConfig(provider="sentence-transformers"))
+        create_embedder(EmbeddingConfig(provider="sentence-transformers"))
     assert logging.root.manager.disable == logging.NOTSET
 
 
@@ -122,8 +122,8 @@ def test_as_a_user_runs_it(home: Home, shared: Path, folder: Path, run: Run) -> 
     assert json.loads(done.stdout)["embedded"] > 0
     status = json.loads(run("status", "--json", home=home.root).stdout)
     assert status["identity"] == model(folder).identity
-    found = run("memory", "search", "kettle", "--json", home=home.root)
-    assert json.loads(found.stdout)["mode"] == "hybrid"
-    assert found.stderr == ""
+    answer = run("memory", "search", "kettle", "--json", home=home.root)
+    assert json.loads(answer.stdout)["mode"] == "hybrid"
+    assert answer.stderr == ""
     djinn = Djinn(Home(home.root))
     assert djinn.home.config.embedding.model == str(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from djinn_memory.chunking.tokens import model_folder
+from djinn_memory.chunking.tokens import packaged_model
 
 
 def tiny_model(
@@ -21,19 +21,19 @@ def tiny_model(
     from transformers import BertConfig, BertModel, BertTokenizerFast, FNetConfig, FNetModel
 
     torch.manual_seed(seed)
-    words = (model_folder() / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    words = (packaged_model() / "vocab.txt").read_text(encoding="utf-8").splitlines()
     size = {
         "vocab_size": len(words), "hidden_size": 32, "num_hidden_layers": 2,
         "intermediate_size": 64, "max_position_embeddings": 512,
     }  # fmt: skip
     inner = folder / "inner"
-    made = (
+    encoder = (
         BertModel(BertConfig(**size, num_attention_heads=2))
         if exports
         else FNetModel(FNetConfig(**size))
     )
-    made.save_pretrained(inner)
-    BertTokenizerFast(str(model_folder() / "vocab.txt")).save_pretrained(inner)
+    encoder.save_pretrained(inner)
+    BertTokenizerFast(str(packaged_model() / "vocab.txt")).save_pretrained(inner)
     transformer = modules.Transformer(str(inner), max_seq_length=reads)
     pooling = modules.Pooling(32)
     whole = SentenceTransformer(modules=[transformer, pooling], device="cpu", prompts=prompts)

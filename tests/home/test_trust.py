@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.embedding import cross_encoder
-from djinn_memory.embedding import torch_model as original
+from djinn_memory.embedding import cross_encoder, torch_model
 from djinn_memory.embedding.local import LocalEmbedder
 from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.errors import ConfigError, Unavailable
@@ -287,15 +286,15 @@ def test_a_folder_does_not_stand_in_for_a_model_by_its_name(
     """What the user's own settings name is a model of the hub, also where a clone has a folder."""
     (home.root / NAME).mkdir(parents=True)
     (home.root / NAME / "config.json").write_text("{}")
-    asked = []
+    names = []
 
-    def fetched(name: str) -> Path:
-        asked.append(name)
+    def download_model(name: str) -> Path:
+        names.append(name)
         raise Unavailable("no network")
 
     monkeypatch.setenv("DJINN_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(original, "fetched", fetched)
-    monkeypatch.setattr(cross_encoder, "fetched", fetched)
+    monkeypatch.setattr(torch_model, "download_model", download_model)
+    monkeypatch.setattr(cross_encoder, "download_model", download_model)
     monkeypatch.chdir(home.root)
     embedder = LocalEmbedder(EmbeddingConfig("sentence-transformers", NAME))
     with pytest.raises(Unavailable, match="no network"):
@@ -306,7 +305,7 @@ def test_a_folder_does_not_stand_in_for_a_model_by_its_name(
     assert reranker
     with pytest.raises(Unavailable, match="no network"):
         reranker.prepare()
-    assert asked == [NAME, NAME]
+    assert names == [NAME, NAME]
 
 
 def test_a_folder_that_is_typed_is_kept_whole(

@@ -11,7 +11,7 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding.local import LocalEmbedder
-from djinn_memory.embedding.spec import cooked, named_model, recipe
+from djinn_memory.embedding.spec import from_spec, parse_model, to_spec
 from djinn_memory.errors import Refused, Unavailable, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import EmbeddingConfig
@@ -220,7 +220,7 @@ def test_a_search_asks_the_model_that_made_the_vectors(
     ],
 )  # fmt: skip
 def test_a_model_is_named_in_a_word(named: str, provider: str, model: str | None) -> None:
-    assert named_model(named) == (provider, model)
+    assert parse_model(named) == (provider, model)
 
 
 @pytest.mark.parametrize("named", ["local", "hashing", "none"])
@@ -328,7 +328,7 @@ def test_a_question_is_not_compared_with_vectors_of_another_model(
 
 def test_a_recipe_keeps_an_empty_prompt() -> None:
     settings = EmbeddingConfig("ollama", "nomic-embed-text", query_prompt="")
-    assert cooked(EmbeddingConfig(), recipe(settings)) == settings
+    assert from_spec(EmbeddingConfig(), to_spec(settings)) == settings
 
 
 def test_words_answer_for_a_model_that_cannot_be_read(

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
+from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.home.settings import SecretsConfig
 from djinn_memory.memories.catalog.catalog import MemoryEntry, find
 from djinn_memory.memories.catalog.identity import ledger_names
 from djinn_memory.memories.recall import session_log
-from djinn_memory.models import Calibration, Embedder, Filters, Problem
+from djinn_memory.models import Calibration, Filters, Problem
 from djinn_memory.notes.ids import crockford
 from djinn_memory.runtime import Namespace, operation
 from djinn_memory.search.ask import SearchOptions, ask

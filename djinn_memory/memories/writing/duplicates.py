@@ -14,8 +14,9 @@ import apsw
 from msgspec import Struct
 
 from djinn_memory.embedding.background import Background
+from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import DjinnError
-from djinn_memory.models import Embedder, Filters, Vault
+from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.markdown import body
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from djinn_memory.embedding.background import Background, ahead
+from djinn_memory.embedding.background import Background, embed_in_background
+from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import DjinnError
-from djinn_memory.models import Embedder, Problem
+from djinn_memory.models import Problem
 from djinn_memory.search.query import Query
 from djinn_memory.store.index.vectors import VectorSpace
 
@@ -44,7 +45,7 @@ class QuestionVector:
         else:
             # A process that lives long has its model loaded.
             at_once = resident and embedder.local
-            self._ahead = ahead(embedder, *query.for_meaning, at_once=at_once)
+            self._ahead = embed_in_background(embedder, *query.for_meaning, at_once=at_once)
 
     def spare(self) -> Embedder | None:
         """What can give a few windows more a vector at once; None when nothing can."""

@@ -1,0 +1,54 @@
+"""Spans of a text: their size, their edges, and those that are better not cut."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from operator import itemgetter
+
+Span = tuple[int, int]
+
+_SPACE = re.compile(r"\s*")
+_VISIBLE = re.compile(r"(?s).*\S")
+_TABLE = re.compile(r"(?:\n[ \t]*+\|[^\n]*+)++")
+
+
+def size(span: Span, tokens: Sequence[int]) -> int:
+    """How many tokens begin in a span."""
+    return bisect_left(tokens, span[1]) - bisect_left(tokens, span[0])
+
+
+def span_at(spans: Sequence[Span], place: int) -> Span | None:
+    """The span that holds the character at `place`; `spans` are in order and do not overlap."""
+    at = bisect_right(spans, place, key=itemgetter(0)) - 1
+    return spans[at] if at >= 0 and place < spans[at][1] else None
+
+
+def span_across(spans: Sequence[Span], place: int) -> Span | None:
+    """The span that a cut at `place` would part; `spans` are in order and do not overlap."""
+    span = span_at(spans, place)
+    return span if span and span[0] < place else None
+
+
+def skip(text: str, start: int, end: int) -> int:
+    """The first place from `start` on that is not white space; `end` if there is none."""
+    space = _SPACE.match(text, start, end)
+    return space.end() if space else start
+
+
+def trim(text: str, start: int, end: int) -> int:
+    """Where the text of a span ends, without the white space behind it."""
+    visible = _VISIBLE.match(text, start, end)
+    return visible.end() if visible else start
+
+
+def blocks(text: str, fences: Sequence[Span], list_items: Sequence[Span] = ()) -> list[Span]:
+    """Code fences, tables and list items in order: each stays whole if it fits into a chunk."""
+    # With the newline in front, the first line matches as every other does.
+    tables = [(match.start(), match.end() - 1) for match in _TABLE.finditer("\n" + text)]
+    result: list[Span] = []
+    for start, end in sorted([*fences, *tables, *list_items]):
+        if not result or start >= result[-1][1]:
+            result.append((start, end))
+    return result

@@ -1,0 +1,60 @@
+"""The protocol of an embedding provider, and the provider that the settings choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Protocol
+
+from djinn_memory.home.settings import PROVIDERS, EmbeddingConfig
+from djinn_memory.models import ProgressCallback, silent
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors.
+
+    A provider is a subclass with an `identity`, its `dimensions` and `embed`. Its constructor takes
+    the `embedding` settings and a progress callback, and must be cheap: the model is loaded when it
+    is first used. `home.settings.PROVIDERS` registers it.
+    """
+
+    @property
+    def identity(self) -> str:
+        """Names the vector space: weights, dimensions, pooling, normalisation, prompts."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether `embed` can start at once, with nothing to prepare first."""
+        return True
+
+    @property
+    def local(self) -> bool:
+        """Whether the model runs on this machine: a few texts take a moment and no network."""
+        return True
+
+    def embed(
+        self, texts: Sequence[str], *, query: bool = False, within: float | None = None
+    ) -> Vectors:
+        """float32 of shape (len(texts), dimensions), each row of length 1.
+
+        `query` says that the texts are questions: some models want another prompt for them.
+        `within` bounds the seconds that a server may take for all texts.
+        """
+
+
+def create_embedder(
+    config: EmbeddingConfig, progress: ProgressCallback = silent
+) -> Embedder | None:
+    """The configured provider; None for `none`, which searches by words only."""
+    entry = PROVIDERS[config.provider]
+    if not entry.factory:
+        return None
+    factory: Callable[[EmbeddingConfig, ProgressCallback], Embedder] = resolve_name(entry.factory)
+    return factory(config, progress)

@@ -1,0 +1,106 @@
+"""Folders of models: the original weights, and the form that is prepared from them once."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from djinn_memory.errors import Unavailable
+from djinn_memory.notes.slugs import slug
+from djinn_memory.system.files import expand, write_atomic
+from djinn_memory.system.locks import lock
+
+Card = TypeVar("Card", bound=Struct)
+
+_FINGERPRINTED = {".safetensors", ".bin", ".json"}
+
+
+class ModelCard(Struct, frozen=True):
+    """The facts about a prepared model, kept in its `model.json`."""
+
+    model: str
+    source: str
+    """The folder of the original."""
+    space: str
+    """Weights, length of vectors, pooling, normalisation."""
+    dimensions: int
+    max_tokens: int
+    prompts: dict[str, str] = {}
+    """The model's own, by purpose."""
+    precision: Literal["int8", "fp32"] | None = None
+    """None when only torch can run the model."""
+    mean_cosine: float | None = None
+    min_cosine: float | None = None
+
+
+def read_card(folder: Path, kind: type[Card]) -> Card:
+    """The facts about the prepared model in `folder`; raises OSError or `msgspec.DecodeError`."""
+    return msgspec.json.decode((folder / "model.json").read_bytes(), type=kind)
+
+
+def write_card(folder: Path, card: Struct) -> None:
+    """Write the facts about a prepared model."""
+    write_atomic(folder / "model.json", msgspec.json.format(msgspec.json.encode(card), indent=1))
+
+
+def local_folder(model: Path | str) -> Path | None:
+    """The model's folder, if `model` is an absolute path of one.
+
+    Any other name is a model of the Hugging Face hub. A folder of that name in the current folder,
+    such as one in a cloned home, is never used in its place.
+    """
+    folder = expand(model)
+    return folder if folder.is_absolute() and folder.is_dir() else None
+
+
+def fingerprint(model: Path) -> str:
+    """Names a set of weights without reading all of them at every start.
+
+    A model of the hub has no folder: its name is hashed instead.
+    """
+    folder = local_folder(model)
+    check = size = 0
+    files = sorted(folder.rglob("*")) if folder else []
+    for path in [file for file in files if file.suffix in _FINGERPRINTED and file.is_file()]:
+        with path.open("rb") as file:
+            length = file.seek(0, 2)
+            for at in (0, length // 2, max(0, length - 65536)):
+                file.seek(at)
+                check = zlib.crc32(file.read(65536), check)
+        size += length
+    if not files:
+        check = zlib.crc32(str(model).encode())
+    return f"{slug(model.name)}-{size:x}-{check:08x}"
+
+
+def prepare_folder(
+    folder: Path, is_ready: Callable[[], bool], write: Callable[[Path], None], what: str
+) -> None:
+    """Let `write` fill a scratch folder that becomes `folder`, unless `folder` is ready.
+
+    The folder is complete or absent. Of two processes that prepare it at once, one does the work.
+    Raises `Unavailable` when the disk is full.
+    """
+    try:
+        with lock(folder.with_suffix(".lock"), timeout=600):
+            if is_ready():
+                return
+            scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".export-"))
+            try:
+                write(scratch)
+                shutil.rmtree(folder, ignore_errors=True)
+                scratch.rename(folder)
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
+    except OSError as error:
+        raise Unavailable(
+            f"the {what} cannot be prepared in {folder.parent}: {error.strerror or error}; "
+            "make room there or set DJINN_CACHE"
+        ) from None
