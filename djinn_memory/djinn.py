@@ -268,12 +268,12 @@ class Djinn(AgentVerbs):
         from djinn_memory.notes.vault import files as disk
 
         if entry.plane == "documents":
-            from djinn_memory.memories.library.catalog import filed, remove
+            from djinn_memory.memories.library.catalog import stored_documents, trash_document
 
             # With its original and its earlier versions.
-            for one in filed(self.runtime.connection, [vault]):
-                if one.path == entry.path:
-                    return remove(one)[0]
+            for document in stored_documents(self._state, [vault]):
+                if document.path == entry.path:
+                    return trash_document(document)[0]
         return disk.trash(vault, entry.path)
 
     def _digest(self, entry: MemoryEntry) -> bytes:

@@ -57,6 +57,7 @@ class Operation(Struct, frozen=True):
 
 _FACTS = "djinn_memory.memories.facts.verbs:Facts"
 _WORKING = "djinn_memory.memories.working.verbs:WorkingMemory"
+_DOCUMENTS = "djinn_memory.memories.library.verbs:Documents"
 _GAPS = "djinn_memory.memories.recall.gaps:Gaps"
 
 OPERATIONS: dict[str, Operation] = {
@@ -72,6 +73,12 @@ OPERATIONS: dict[str, Operation] = {
         Operation("gaps.list", f"{_GAPS}.list"),
         Operation("gaps.close", f"{_GAPS}.close", writes=True),
         Operation("gaps.suggest", f"{_GAPS}.suggest"),
+        Operation("documents.ingest", f"{_DOCUMENTS}.ingest", writes=True, rights="person"),
+        Operation("documents.list", f"{_DOCUMENTS}.list"),
+        Operation("documents.show", f"{_DOCUMENTS}.show"),
+        Operation("documents.find", f"{_DOCUMENTS}.find"),
+        Operation("documents.remove", f"{_DOCUMENTS}.remove", writes=True, removes=True),
+        Operation("documents.reprocess", f"{_DOCUMENTS}.reprocess", writes=True),
         Operation("working.set", f"{_WORKING}.set", writes=True),
         Operation("working.get", f"{_WORKING}.get"),
         Operation("working.list", f"{_WORKING}.list"),

@@ -19,7 +19,7 @@ from djinn_memory.memories.facts.note_format import history_of, value_of
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.facts.writer import FACT
 from djinn_memory.memories.library import catalog as documents
-from djinn_memory.memories.library.catalog import head, history, original_path
+from djinn_memory.memories.library.catalog import history, original_path, read_fields
 from djinn_memory.memories.writing.versions import versions
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.dialects.rules import RULES
@@ -154,7 +154,9 @@ def _doomed(state: State, name: str, vaults: Sequence[Vault]) -> _Doomed:
     vault = next(one for one in vaults if one.name == entry.vault)
     note = parse(entry.path, disk.read(vault, entry.path), vault.dialect)
     parts = [*_parts(state, vault, entry), *versions(vault, entry.path)]
-    copies = _copies(vault, entry.path, note, [head(vault, path).get("id") for path in parts])
+    copies = _copies(
+        vault, entry.path, note, [read_fields(vault, path).get("id") for path in parts]
+    )
     files = dict.fromkeys((*copies, *parts, entry.path))
     return _Doomed(vault, note.id, note.title, tuple(files))
 
@@ -164,7 +166,7 @@ def _entry(state: State, name: str, vaults: Sequence[Vault]) -> MemoryEntry:
     try:
         return find(state.index, name, vaults)
     except NotFound:
-        document = documents.find(documents.filed(state.index, vaults), name)
+        document = documents.find_document(documents.stored_documents(state, vaults), name)
         return find(state.index, f"{document.vault.name}:{document.path}", vaults)
 
 
@@ -172,7 +174,7 @@ def _parts(state: State, vault: Vault, entry: MemoryEntry) -> list[str]:
     """The original and the earlier versions of a document."""
     if entry.plane != "documents":
         return []
-    for one in documents.filed(state.index, [vault]):
+    for one in documents.stored_documents(state, [vault]):
         if one.path == entry.path:
             original = original_path(one)
             return [*([original] if original else []), *history(one)]
@@ -197,7 +199,7 @@ def _trashed(name: str, vaults: Sequence[Vault]) -> _Doomed:
         raise UsageError(f"{name!r} could be any of: {places}; name one like that")
     vault, path, note = found[0]
     parts = versions(vault, path)
-    ids = [head(vault, part).get("id") for part in parts]
+    ids = [read_fields(vault, part).get("id") for part in parts]
     files = [*_originals(vault, path, note), *_copies(vault, path, note, ids), *parts]
     files = [one for one in files if one != path]
     return _Doomed(vault, note.id, note.title, tuple(dict.fromkeys((*files, path))))

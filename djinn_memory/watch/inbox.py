@@ -119,9 +119,8 @@ class Inbox:
             report = ingest(
                 state,
                 ModelRegistry(self._home),
-                [Source(Path(path), Path(path).name) for path in ready],
                 IngestOptions(),
-                self._home.agent(None),
+                [Source(Path(path), Path(path).name) for path in ready],
                 embed=False,
                 tell=self._tell,
                 progress=silent,

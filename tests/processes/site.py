@@ -14,7 +14,7 @@ import apsw
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
-from djinn_memory.memories.library.catalog import said
+from djinn_memory.memories.library.catalog import text_of
 from djinn_memory.notes import frontmatter
 from djinn_memory.store import index as schemas
 from djinn_memory.store.ledger import Ledger
@@ -249,7 +249,7 @@ def kept(site: Site, out: str, arguments: Arguments) -> None:
     """Whatever a command reported is so."""
     if arguments[0] == "ingest":
         latest = Ledger(site.home.ledger_path).latest("document")
-        done = {said(one, "name") for one in latest if one.kind == "document.done"}
+        done = {text_of(one, "name") for one in latest if one.kind == "document.done"}
         for name, place in re.findall(r"^(\S+): .* -> me/(\S+)$", out, re.MULTILINE):
             fields = frontmatter.read((site.me / place).read_text()).fields
             [path] = [one for one in arguments[1:] if isinstance(one, Path) and one.name == name]

@@ -15,7 +15,6 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Changed, Refused
 from djinn_memory.home.home import Home
-from djinn_memory.memories.library.requests import IngestOptions
 from djinn_memory.system.files import replace
 from djinn_memory.system.yaml_edit import load
 from tests.memories.library.papers import fields, put
@@ -78,9 +77,9 @@ def test_cutting_anew_keeps_what_an_editor_saves(home: Home, me: Path, tmp_path:
     with scribe.busy():
         for number in rounds(scribe, 15):
             with suppress(Refused):
-                djinn.documents.reprocess("a.txt", IngestOptions(chunk_size=150 + number % 50))
+                djinn.documents.reprocess("a.txt", chunk_size=150 + number % 50)
             with scribe.still:
-                djinn.documents.reprocess("a.txt", IngestOptions(chunk_size=200 + number % 50))
+                djinn.documents.reprocess("a.txt", chunk_size=200 + number % 50)
                 assert fields(me / "a.md")["chunk_size"] == str(200 + number % 50)
     assert set(scribe.saved) <= set((me / "a.md").read_text().splitlines())
 
@@ -143,7 +142,8 @@ def test_a_document_with_a_new_version_stays(home: Home, me: Path, tmp_path: Pat
     path.write_text("kettle two")
     put(djinn, path)
     with pytest.raises(Refused, match="another version"):
-        djinn.documents.remove("a.txt", seen=seen)
+        djinn.documents.remove("a.txt", document_id=seen.document_id, version=seen.version)
     assert (me / "a.md").exists()
-    djinn.documents.remove("a.txt", seen=djinn.documents.find("a.txt"))
+    seen = djinn.documents.find("a.txt")
+    djinn.documents.remove("a.txt", document_id=seen.document_id, version=seen.version)
     assert not (me / "a.md").exists()

@@ -132,7 +132,7 @@ def test_nonsense_in_front_matter_costs_nothing(
     best = djinn.search("machine keeps its violin safe").hits[0]
     if "{a: b}" not in nonsense:
         assert best.page_number == 6
-    [entry] = djinn.documents.list()
+    [entry] = djinn.documents.list().documents
     assert entry.total_chunks >= 1
 
 

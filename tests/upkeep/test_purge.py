@@ -135,15 +135,10 @@ def test_what_is_in_the_trash_is_purged_by_name(home: Home, djinn: Djinn) -> Non
 def test_a_document_goes_with_its_original_and_versions(
     home: Home, djinn: Djinn, tmp_path: Path
 ) -> None:
-    from djinn_memory.documents.sources import sources
-    from djinn_memory.memories.library.requests import IngestOptions, no_password
-
     file = tmp_path / "paper.txt"
     for text in (f"First, {WORDS[0]}.", f"Then, {WORDS[1]}."):
         file.write_text(text)
-        djinn.documents.ingest(
-            sources([file])[0], IngestOptions(), tell=lambda _: None, ask=no_password
-        )
+        djinn.documents.ingest(paths=(file,))
     done = djinn.purge("paper.txt")
     assert len(done.files) == 4 and not done.problems
     assert holders(home, *WORDS) == []

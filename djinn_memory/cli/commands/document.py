@@ -19,7 +19,7 @@ from djinn_memory.cli.parsing import App
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.library.catalog import DocumentEntry
+    from djinn_memory.memories.library.requests import DocumentEntry
 
 WIDEST = 50
 """Characters of a file's name in a list: one long name would push all columns out of sight."""
@@ -43,7 +43,7 @@ def list_documents(
 ) -> None:
     """List documents, and the files that became none with the reason."""
     djinn = options.open_djinn(ctx)
-    found = djinn.documents.list(agent=agent, vaults=vaults or ())
+    found = djinn.documents.list(agent=agent, vaults=tuple(vaults or ())).documents
     if json:
         from djinn_memory.cli.schemas.document import DocumentList
 
@@ -87,11 +87,11 @@ def show(
         from djinn_memory.cli.schemas.document import DocumentShow
 
         output.as_json(
-            DocumentShow(found.entry, found.page, found.text, found.versions, djinn.problems)
+            DocumentShow(found.document, found.page, found.text, found.versions, djinn.problems)
         )
         return
     output.problems(djinn.problems)
-    talk(dim(clean(_about(found.entry))))
+    talk(dim(clean(_about(found.document))))
     say(output.clean_lines(found.text))
 
 
@@ -119,11 +119,13 @@ def remove(
 ) -> None:
     """Move a document, the kept file and its earlier versions to the vault's `.trash/`."""
     djinn = options.open_djinn(ctx)
-    entry = djinn.documents.find(name, agent=agent)
+    entry = djinn.documents.remove(name, agent=agent, dry_run=True).document
     about = f"{entry.filename}  ({entry.vault}/{entry.path})" if entry.path else entry.filename
     moved = None
     if not dry_run and options.confirmed("Remove it?", yes, about=about, doing="remove"):
-        moved = djinn.documents.remove(name, agent=agent, seen=entry)
+        moved = djinn.documents.remove(
+            name, agent=agent, document_id=entry.document_id, version=entry.version
+        ).moved_to
     if json:
         from djinn_memory.cli.schemas.document import DocumentRemove
 
@@ -151,9 +153,11 @@ def reprocess(
     json: options.Json = False,
 ) -> None:
     """Cut a document anew; its text stays as it is in the note, with what you changed there."""
-    from djinn_memory.memories.library.requests import IngestOptions
+    from djinn_memory.memories.library.requests import ReprocessDocument
 
-    wish = IngestOptions(
+    request = ReprocessDocument(
+        name,
+        agent=agent,
         strategy=chosen_strategy(strategy),
         chunk_size=chunk_size,
         chunk_overlap=chunk_overlap,
@@ -162,15 +166,15 @@ def reprocess(
     )
     with output.progress_line(json) as progress:
         djinn = options.open_djinn(ctx, progress)
-        done = djinn.documents.reprocess(name, wish, agent=agent)
+        done = djinn.documents.reprocess(request)
     problems = [*djinn.problems, *done.problems]
     if json:
         from djinn_memory.cli.schemas.document import DocumentReprocess
 
-        output.as_json(DocumentReprocess(done.entry, done.embedded, problems))
+        output.as_json(DocumentReprocess(done.document, done.embedded, problems))
     else:
         output.problems(problems)
-        one = done.entry
+        one = done.document
         say(f"{clean(one.filename)}: {count(one.total_chunks, 'chunk')}, {one.chunk_strategy}")
     if done.problems:
         raise typer.Exit(1)

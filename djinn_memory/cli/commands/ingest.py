@@ -107,24 +107,18 @@ def ingest(
     from tempfile import TemporaryDirectory
 
     from djinn_memory.cli.ingest_progress import FileLines
-    from djinn_memory.documents.sources import sources
 
-    if title is not None and (len(paths) != 1 or paths[0].is_dir()):
-        _usage("--title names one document; give one file")
     with TemporaryDirectory(prefix="djinn-") as folder, output.progress_line(json) as progress:
         djinn = options.open_djinn(ctx, progress)
-        found, missing = sources([path for path in paths if path != PIPE], recursive=recursive)
-        if missing and not found and PIPE not in paths:
-            raise type(missing[0][1])(f"{missing[0][0]}: {missing[0][1]}")
-        if PIPE in paths:
-            found.append(_piped(Path(folder), title))
-        wish = _wish(
-            vault, title, document_type, strategy, chunk_size, chunk_overlap, model_context,
+        piped = [_piped(Path(folder), title)] if PIPE in paths else []
+        request = _request(
+            tuple(path for path in paths if path != PIPE), recursive, agent, vault, title,
+            document_type, strategy, chunk_size, chunk_overlap, model_context,
             password, ocr, allow_secret,
         )  # fmt: skip
         with FileLines(json, _line) as lines:
-            report = djinn.documents.ingest(
-                found, wish, missing=missing, agent=agent, tell=lines.tell,
+            report = djinn.documents.ingest_files(
+                request, piped, tell=lines.tell,
                 ask=lines.no_answer if json or not sys.stdin.isatty() else lines.ask,
             )  # fmt: skip
     if json:
@@ -144,7 +138,10 @@ def ingest(
         raise typer.Exit(1)
 
 
-def _wish(
+def _request(
+    paths: tuple[Path, ...],
+    recursive: bool,
+    agent: str | None,
     vault: str | None,
     title: str | None,
     document_type: str | None,
@@ -162,6 +159,9 @@ def _wish(
     if document_type is not None and kind is None:
         _usage(f"--doc-type {document_type}: no such type; allowed: {', '.join(DOCUMENT_TYPES)}")
     return IngestOptions(
+        paths=paths,
+        recursive=recursive,
+        agent=agent,
         vault=vault,
         title=" ".join(title.split()) or None if title else None,
         document_type=kind,

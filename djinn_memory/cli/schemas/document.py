@@ -7,8 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from djinn_memory.memories.library.catalog import DocumentEntry
-from djinn_memory.memories.library.requests import IngestReport
+from djinn_memory.memories.library.requests import DocumentEntry, IngestReport
 from djinn_memory.models import Problem
 
 

@@ -6,7 +6,7 @@ import errno
 import filecmp
 import os
 import shutil
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path, PurePosixPath
 from stat import S_ISREG
@@ -37,7 +37,7 @@ HEAD = 64_000
 
 
 class DocumentPlace(Struct, frozen=True):
-    """Where a document goes. Paths are relative to the vault."""
+    """The files of a document. Paths are relative to the vault."""
 
     note: str
     original: str | None
@@ -49,29 +49,29 @@ def place(
 ) -> DocumentPlace:
     """A free place for a new document whose file is called `title`.
 
-    A place where only the original lies is free too if it is a copy of `source`, or a link to it.
+    A place that holds only an original is free if that is a copy of `source`, or a link to it.
     """
     folder = inside(vault.root, FOLDER)
-    taken = {fold(name) for name in os.listdir(folder)} if folder.is_dir() else set()  # noqa: PTH208
+    taken = {fold(name) for name in names(folder)}
 
-    def has(base: str) -> bool:
+    def is_taken(base: str) -> bool:
         if fold(f"{base}.md") in taken:
             return True
-        left = folder / (base + extension)
-        return fold(left.name) in taken and not (source and _kept(left, source, keep))
+        original = folder / (base + extension)
+        return fold(original.name) in taken and not (source and _kept(original, source, keep))
 
-    name = unique(slug(title), has)
+    name = unique(slug(title), is_taken)
     original = None if keep == "no" else f"{FOLDER}/{name}{extension}"
     return DocumentPlace(f"{FOLDER}/{name}.md", original)
 
 
-def same_place(note: str, extension: str, keep: Keep) -> DocumentPlace:
-    """The place of a new version of the document at `note`."""
-    return DocumentPlace(note, None if keep == "no" else note.removesuffix(".md") + extension)
+def names(folder: Path) -> Sequence[str]:
+    """The names of the files in a folder; none if there is no such folder."""
+    return os.listdir(folder) if folder.is_dir() else ()  # noqa: PTH208
 
 
 def holder(vault: Vault, sha256: str, since_ns: int, known: Set[str | None]) -> str | None:
-    """The path of a document of these bytes that was written `since_ns` and is not `known`."""
+    """The path of a document with this hash that was written `since_ns` and is not `known`."""
     folder = inside(vault.root, FOLDER)
     for path in sorted(folder.glob("*.md")):
         name = f"{FOLDER}/{path.name}"
@@ -91,42 +91,41 @@ def holder(vault: Vault, sha256: str, since_ns: int, known: Set[str | None]) -> 
 
 def put(
     vault: Vault,
-    where: DocumentPlace,
+    place: DocumentPlace,
     note: bytes,
     source: Path,
     keep: Keep,
     *,
-    was: bytes | None = None,
+    replaced: bytes | None = None,
 ) -> None:
-    """Write a document and its original, in the place of the note whose bytes are `was`, if any.
+    """Write a document and its original; `replaced` are the bytes of the note that it replaces.
 
-    The original comes first, so that whoever sees a note has all of it; what a kill leaves is an
-    original without a note, which the next run takes for its own. Nothing is left of one that
-    cannot be written whole. Raises `Changed` and `FileExistsError` as `files.replace` and
-    `files.create`.
+    The original comes first, so that every note has its original. A kill leaves an original
+    without a note, which the next run reuses. A document that cannot be written whole leaves
+    nothing. Raises `Changed` and `FileExistsError` as `files.replace` and `files.create`.
     """
     if vault.read_only:
         raise Refused(f"vault {vault.name} is read-only; choose another with --vault")
-    target = inside(vault.root, where.note)
+    target = inside(vault.root, place.note)
     target.parent.mkdir(parents=True, exist_ok=True)
     # Not `inside`: an original that is a link is replaced, not followed.
-    original = target.parent / PurePosixPath(where.original).name if where.original else None
-    with _original(source, original, keep, anew=was is None) if original else nullcontext():
-        if was is None:
+    original = target.parent / PurePosixPath(place.original).name if place.original else None
+    with _original(source, original, keep, new=replaced is None) if original else nullcontext():
+        if replaced is None:
             create(target, note)
         else:
-            replace(target, note, was)
+            replace(target, note, replaced)
 
 
 @contextmanager
-def _original(source: Path, original: Path, keep: Keep, *, anew: bool) -> Iterator[None]:
-    """Keep a file beside its note; what was there before comes back when that is not written."""
-    if anew and _kept(original, source, keep):
+def _original(source: Path, original: Path, keep: Keep, *, new: bool) -> Iterator[None]:
+    """Keep a file beside its note; if the note cannot be written, restore what was there."""
+    if new and _kept(original, source, keep):
         yield
         return
     with _staged(source, original, keep) as staged:
         before = None
-        if anew:
+        if new:
             move_to_free_name(staged, original)
         else:
             before = _second_name(original)
@@ -146,7 +145,7 @@ def _original(source: Path, original: Path, keep: Keep, *, anew: bool) -> Iterat
 
 
 def _second_name(path: Path) -> Path | None:
-    """Another name for a file, so that it is not lost with the one it has; None if it is not."""
+    """Give a file another name, so that it survives the loss of its own; None if there is none."""
     if not os.path.lexists(path):
         return None
     second = scratch_path(path)
@@ -158,7 +157,7 @@ def _second_name(path: Path) -> Path | None:
 
 
 def _kept(original: Path, source: Path, keep: Keep) -> bool:
-    """Whether a run that was killed has put this very file there already."""
+    """Whether a killed run has put this very file there already."""
     if keep == "link":
         return original.is_symlink() and original.readlink() == source.resolve()
     return (
@@ -172,22 +171,21 @@ def _kept(original: Path, source: Path, keep: Keep) -> bool:
 def retired(
     vault: Vault, note: str, data: bytes, original: str | None, version: int
 ) -> Iterator[str]:
-    """Copy a document that is about to be replaced into the history; gives where its note lies.
+    """Copy a document that is about to be replaced into the history; yields the copy's path.
 
-    `data` are the bytes of its note. It stays in its place until the new one is whole; when that
-    fails, the copy goes again.
+    `data` are the bytes of its note. The copy is removed again if the new version fails.
     """
     folder = inside(vault.root, HISTORY)
     folder.mkdir(parents=True, exist_ok=True)
     stem = PurePosixPath(note).stem
 
     def taken(name: str) -> bool:
-        # The same bytes are of a run that was broken off; others of a note that moved away.
-        there = folder / f"{name}.md"
-        return os.path.lexists(there) and not (there.is_file() and there.read_bytes() == data)
+        # The same bytes are of an interrupted run; others of a note that moved away.
+        path = folder / f"{name}.md"
+        return os.path.lexists(path) and not (path.is_file() and path.read_bytes() == data)
 
     name = unique(f"{stem}.v{version}", taken)
-    made = []
+    copies = []
     try:
         if original:
             parent = inside(vault.root, str(PurePosixPath(note).parent))
@@ -197,21 +195,21 @@ def retired(
             if os.path.lexists(before) and not os.path.lexists(kept):
                 with _staged(before, kept, "link" if before.is_symlink() else "copy") as staged:
                     move_to_free_name(staged, kept)
-                made.append(kept)
+                copies.append(kept)
         if not os.path.lexists(folder / f"{name}.md"):
             create(folder / f"{name}.md", data)
-            made.append(folder / f"{name}.md")
+            copies.append(folder / f"{name}.md")
         sync_folder(folder)
         yield f"{HISTORY}/{name}.md"
     except BaseException:
-        for path in made:
+        for path in copies:
             path.unlink(missing_ok=True)
         raise
 
 
 @contextmanager
 def _staged(source: Path, target: Path, keep: Keep) -> Iterator[Path]:
-    """A copy of `source`, or a link to it, beside `target`: to be moved there, else removed."""
+    """A copy of `source`, or a link to it, beside `target`; removed unless it is moved away."""
     if target.is_dir() and not target.is_symlink():
         raise IsADirectoryError(errno.EISDIR, f"{target.name} is a folder", str(target))
     remove_leftovers(target.parent)

@@ -1,29 +1,37 @@
-"""One run of `djinn ingest`: what it works on, and what the ledger is told of it."""
+"""One run of ingest: its files, their outcomes, and what the ledger records of them."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
 
 from msgspec import Struct, field
 
 from djinn_memory.chunking.strategies import Plan
 from djinn_memory.documents.sources import Source
 from djinn_memory.embedding.registry import ModelRegistry
-from djinn_memory.memories.library.catalog import StoredDocument, said, source_of, subject
-from djinn_memory.memories.library.requests import Ask, FileOutcome, IngestOptions, Tell
-from djinn_memory.memories.library.versions import File
-from djinn_memory.models import Vault
+from djinn_memory.memories.library.catalog import StoredDocument, source_of, subject, text_of
+from djinn_memory.memories.library.requests import (
+    AskPassword,
+    FileOutcome,
+    IngestCallback,
+    IngestOptions,
+    IngestReport,
+)
+from djinn_memory.memories.library.versions import IngestFile
+from djinn_memory.models import Problem, Vault
 from djinn_memory.store.ledger import Event, uuid7
 from djinn_memory.store.state import State
 
 
 class FileJob(Struct, frozen=True):
-    """A file to be read, and what it will be."""
+    """A file to read, and the document that it replaces."""
 
-    file: File
+    file: IngestFile
     replaces: StoredDocument | None
-    twins: list[Source] = field(default_factory=list)
+    duplicates: list[Source] = field(default_factory=list)
     """Files with the same bytes."""
 
     @property
@@ -38,58 +46,85 @@ class IngestRun(Struct):
     state: State
     models: ModelRegistry
     vault: Vault
-    wish: IngestOptions
+    options: IngestOptions
     plan: Plan
-    tell: Tell
-    ask: Ask
+    tell: IngestCallback
+    ask: AskPassword
     id: str = field(default_factory=uuid7)
     began_ns: int = field(default_factory=time.time_ns)
     outcomes: list[FileOutcome] = field(default_factory=list)
-    was: dict[str, str] = field(default_factory=dict)
-    """By what the ledger calls a file: the id of the document that it last was."""
+    last_ids: dict[str, str] = field(default_factory=dict)
+    """By the ledger's name for a file: the id of the document that it last was."""
     settled: set[str] = field(default_factory=set)
-    """What the ledger calls the files of which it knows that already."""
+    """The ledger's names for the files that it knows to be documents."""
 
     def __post_init__(self) -> None:
         for event in self.state.ledger.latest("document"):
-            if said(event, "vault") != self.vault.id:
+            if text_of(event, "vault") != self.vault.id:
                 continue
-            if said(event, "document"):
-                self.was[event.subject] = said(event, "document")
+            if document := text_of(event, "document"):
+                self.last_ids[event.subject] = document
             if event.kind == "document.done":
                 self.settled.add(event.subject)
 
     @property
     def written(self) -> set[str | None]:
         """The paths of its documents."""
-        return {one.path for one in self.outcomes if one.status == "ingested"}
+        return {outcome.path for outcome in self.outcomes if outcome.status == "ingested"}
 
     def settle(self, outcome: FileOutcome) -> None:
-        """Say what became of a file."""
+        """Report the outcome of a file."""
         self.outcomes.append(outcome)
         self.tell(outcome)
 
-    def note(self, verb: str, sources: Sequence[Source], **data: str) -> None:
+    def skip(self, source: Source, why: str, document: str | None = None) -> None:
+        """Report a file that is a document already."""
+        self.done(source, document)
+        self.conclude(source, "skipped", why)
+
+    def fail(self, source: Source, why: str) -> None:
+        """Report a file that failed."""
+        self.record("failed", [source], why=why)
+        self.conclude(source, "failed", why)
+
+    def conclude(self, source: Source, status: Literal["skipped", "failed"], why: str) -> None:
+        """Report a file without a record in the ledger."""
+        file = str(source.path) if source.lasting else source.name
+        vault = self.vault.name if status == "skipped" else None
+        self.settle(FileOutcome(file, source.name, status, why, vault=vault))
+
+    def record(self, verb: str, sources: Sequence[Source], **data: str) -> None:
         """Write into the ledger what happens to files."""
         events = []
-        for one in sources:
-            source = source_of(one)
-            told = {"source": source, "name": one.name, **data}
-            key = subject(self.vault, source)
-            if key in self.was:
-                told.setdefault("document", self.was[key])
+        for source in sources:
+            name = source_of(source)
+            key = subject(self.vault, name)
             self.settled.discard(key)
-            common = {"vault": self.vault.id, "run": self.id}
-            events.append(Event(f"document.{verb}", key, {**common, **told}))
+            fields = {"vault": self.vault.id, "run": self.id, "source": name, "name": source.name}
+            if key in self.last_ids:
+                fields["document"] = self.last_ids[key]
+            events.append(Event(f"document.{verb}", key, {**fields, **data}))
         self.state.ledger.append(events)
 
     def done(self, source: Source, document: str | None) -> None:
-        """Note that a file is a document, if that is news."""
+        """Record that a file is a document, unless the ledger knows it."""
         key = subject(self.vault, source_of(source))
-        news = key not in self.settled
-        if document and self.was.get(key) != document:
-            self.was[key] = document
-            news = True
-        if news:
-            self.note("done", [source])
+        changed = bool(document) and self.last_ids.get(key) != document
+        if document and changed:
+            self.last_ids[key] = document
+        if changed or key not in self.settled:
+            self.record("done", [source])
             self.settled.add(key)
+
+    def report(self, embedded: int, seconds: float, problems: Sequence[Problem]) -> IngestReport:
+        """The outcome of all files."""
+        counts = Counter(outcome.status for outcome in self.outcomes)
+        return IngestReport(
+            done=counts["ingested"],
+            skipped=counts["skipped"],
+            failed=counts["failed"],
+            documents=tuple(self.outcomes),
+            embedded=embedded,
+            seconds=seconds,
+            problems=tuple(problems),
+        )

@@ -1,57 +1,220 @@
-"""What is wanted of a run of `djinn ingest`, and what it says."""
+"""Requests and answers of the documents of a home."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
-from djinn_memory.documents.pool.pool import Event as Reading
 from djinn_memory.models import DocumentType, Problem, Strategy
+from djinn_memory.search.narrowing import AgentName
+
+if TYPE_CHECKING:
+    from djinn_memory.documents.pool.pool import Event
+
+DocumentStatus = Literal["pending", "processing", "indexed", "failed"]
+
+DocumentName = Annotated[
+    str, Meta(description="The document: the name of its file, its id, its path or its title.")
+]
 
 
-class IngestOptions(Struct, frozen=True):
-    """How to ingest where it is otherwise than the settings say; None is as they say."""
+class ChunkOptions(Struct, frozen=True, kw_only=True):
+    """How a document is cut into chunks; what is left out is as the settings say."""
 
-    vault: str | None = None
-    title: str | None = None
-    document_type: DocumentType | None = None
-    strategy: Strategy | None = None
-    chunk_size: int | None = None
-    chunk_overlap: int | None = None
-    model_context: str | None = None
-    password: str | None = None
-    ocr: bool = False
-    allow_secret: bool = False
-    """Make a document of what looks as if it held a key or a password, too."""
+    strategy: Annotated[Strategy | None, Meta(description="How the text is cut.")] = None
+    chunk_size: Annotated[
+        int | None,
+        Meta(description="The most tokens of a chunk; characters for the strategy `words`."),
+    ] = None
+    chunk_overlap: Annotated[
+        int | None, Meta(description="The most that neighbouring chunks share.")
+    ] = None
+    model_context: Annotated[
+        str | None,
+        Meta(
+            description="The model that will read the chunks, or its context window in tokens: "
+            "adaptive, page_based and recursive chunks are 5 % of it."
+        ),
+    ] = None
+    allow_secret: Annotated[
+        bool, Meta(description="Keep text that looks like a key or a password.")
+    ] = False
+    agent: AgentName = None
+
+
+class IngestOptions(ChunkOptions, frozen=True):
+    """Turn files into documents: notes with the whole text, found and cited by page."""
+
+    paths: Annotated[tuple[Path, ...], Meta(description="Files, and folders of files.")] = ()
+    recursive: Annotated[bool, Meta(description="Include the folders in a folder.")] = False
+    title: Annotated[str | None, Meta(description="The title of the one document.")] = None
+    document_type: Annotated[
+        DocumentType | None, Meta(description="The kind of document; `general` if not given.")
+    ] = None
+    vault: Annotated[
+        str | None, Meta(description="Where the notes go; the vault of the agent if not given.")
+    ] = None
+    password: Annotated[str | None, Meta(description="Opens encrypted files.")] = None
+    ocr: Annotated[bool, Meta(description="Let ocrmypdf read pages that are pictures.")] = False
+
+
+class ListDocuments(Struct, frozen=True):
+    """List documents, and the files that failed to become one."""
+
+    agent: AgentName = None
+    vaults: Annotated[
+        tuple[str, ...], Meta(description="Only these vaults; all that the agent sees.")
+    ] = ()
+
+
+class ShowDocument(Struct, frozen=True):
+    """Show what is known of a document, and its text."""
+
+    name: DocumentName
+    page: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="Only the text of this page.")
+    ] = None
+    agent: AgentName = None
+
+
+class FindDocument(Struct, frozen=True):
+    """Find the document that a name means, or the file of that name that failed."""
+
+    name: DocumentName
+    agent: AgentName = None
+
+
+class RemoveDocument(Struct, frozen=True):
+    """Move a document, the kept file and its earlier versions to the trash of the vault."""
+
+    name: DocumentName
+    agent: AgentName = None
+    document_id: Annotated[
+        str | None, Meta(description="Only if the document has this id.")
+    ] = None  # fmt: skip
+    version: Annotated[
+        int | None, Meta(description="Only if this is still the version of the document.")
+    ] = None
+    dry_run: Annotated[bool, Meta(description="Say what would be moved, and move nothing.")] = False
+
+
+class ReprocessDocument(ChunkOptions, frozen=True):
+    """Cut a document anew. Its text stays as it is in the note."""
+
+    name: DocumentName
+
+
+class DocumentEntry(Struct, frozen=True):
+    """A document, or a file that failed to become one."""
+
+    status: DocumentStatus
+    """`pending`: waits to be read, or to be embedded; `failed`: see `reason`."""
+    reason: str | None
+    """Why it failed."""
+    document_id: str | None
+    """`mem_` and 16 characters; null until it is a note."""
+    filename: str
+    """The name of the file that it was made from."""
+    title: str
+    """Its own title, else its first heading, else the name of the file."""
+    vault: str
+    """The name of the vault it is in."""
+    path: str | None
+    """Its note, relative to the folder of the vault; null until it is a note."""
+    content_type: str | None
+    """The MIME type, detected from the content."""
+    document_type: str | None
+    """`general`, `technical`, `personal` or `reference`."""
+    total_pages: int | None
+    """Null for a file without pages."""
+    total_chunks: int
+    """The number of its chunks, which hits return."""
+    chunk_strategy: str | None
+    """How it was cut."""
+    chunk_size: int | None
+    """The most of a chunk: tokens, or characters for the strategy `words`."""
+    file_size_bytes: int | None
+    """Of the file."""
+    sha256: str | None
+    """Of the file's bytes."""
+    version: int
+    """From 1; earlier versions are in the history."""
+    uploaded_at: str | None
+    """When it was ingested, as ISO 8601."""
+    processed_at: str | None
+    """When it was last cut, as ISO 8601."""
+    source: str | None = None
+    """The whole path of a file that failed."""
+
+
+class DocumentList(Struct, frozen=True):
+    """Documents, and files that failed to become one."""
+
+    documents: tuple[DocumentEntry, ...]
+    """By the name of their file; the failed and waiting files follow, oldest first."""
+
+
+class DocumentText(Struct, frozen=True):
+    """A document and its text."""
+
+    document: DocumentEntry
+    """What is known of it."""
+    page: int | None
+    """The page whose text follows; null for all of it."""
+    text: str
+    """Markdown, without the front matter."""
+    versions: tuple[str, ...]
+    """The paths of earlier versions and of their files in the vault."""
+
+
+class RemovedDocument(Struct, frozen=True):
+    """A document that was, or would be, moved to the trash."""
+
+    document: DocumentEntry
+    """The document that the name means."""
+    moved_to: tuple[Path, ...] | None
+    """Where its files are now; null after a dry run."""
+
+
+class ReprocessedDocument(Struct, frozen=True):
+    """A document that was cut anew."""
+
+    document: DocumentEntry
+    """As it is now."""
+    embedded: int
+    """Texts that the model embedded."""
+    problems: tuple[Problem, ...] = ()
+    """Whatever kept the document from being embedded."""
 
 
 class FileOutcome(Struct, frozen=True):
-    """What became of a file."""
+    """The outcome of one file."""
 
     file: str
-    """Its path, as it was given or found."""
+    """Its path, as given or as found in a folder."""
     filename: str
     """Its name."""
     status: Literal["ingested", "skipped", "failed"]
-    """Whether it is a document now, was one before, or is none."""
+    """`skipped` if it was a document before."""
     why: str | None = None
     """Why it was skipped or failed."""
     document_id: str | None = None
-    """`mem_` and 16 characters; null for one that failed."""
+    """`mem_` and 16 characters; null for a file that failed."""
     title: str | None = None
-    """What the document is called."""
+    """The title of the document."""
     vault: str | None = None
     """The name of the vault it is in."""
     path: str | None = None
     """Its note, relative to the folder of the vault."""
     content_type: str | None = None
-    """The MIME type, told from the content."""
+    """The MIME type, detected from the content."""
     total_pages: int | None = None
     """Null for a file without pages."""
     chunks_created: int = 0
-    """How many parts it was cut into."""
+    """The number of its chunks."""
     chunk_strategy: Strategy | None = None
     """How it was cut."""
     chunk_size_tokens: int | None = None
@@ -59,36 +222,42 @@ class FileOutcome(Struct, frozen=True):
     document_type: DocumentType | None = None
     """As it was given."""
     version: int = 1
-    """2 and more for a file that superseded one of its name."""
+    """2 or more for a file that superseded an earlier one."""
     warnings: tuple[str, ...] = ()
-    """What was left out or is doubtful."""
+    """What was left out, or is doubtful."""
     metadata: dict[str, Any] = field(default_factory=dict)
-    """All that the front matter of its note says."""
+    """The front matter of its note."""
 
 
 class IngestReport(Struct, frozen=True):
-    """What became of all files."""
+    """The outcome of a run."""
 
     done: int
-    """Files that are documents now."""
+    """Files that became documents."""
     skipped: int
-    """Files that were documents before."""
+    """Files that were documents already."""
     failed: int
-    """Files that are none."""
+    """Files that failed."""
     documents: tuple[FileOutcome, ...]
-    """Each file's, in the order in which they were done."""
+    """The outcome of each file, in the order of completion."""
     embedded: int
     """Texts that the model embedded."""
     seconds: float
     """How long it took."""
     problems: tuple[Problem, ...] = ()
-    """What went wrong beside the files, such as a model that cannot be had."""
+    """Failures beside those of files, such as a model that is unavailable."""
 
 
-Tell = Callable[[Reading | FileOutcome], None]
-Ask = Callable[[str, str], str | None]
+IngestCallback = Callable[["Event | FileOutcome"], None]
+"""Called as files are begun, read page by page, and done."""
+
+AskPassword = Callable[[str, str], str | None]
 """Given a file's name and why it is locked: a password, or None to give up."""
 
 
+def ignore_event(_: Event | FileOutcome) -> None:
+    """The `IngestCallback` of callers that show no progress."""
+
+
 def no_password(name: str, why: str) -> None:
-    """The `Ask` of those who cannot be asked."""
+    """The `AskPassword` of callers that cannot be asked."""

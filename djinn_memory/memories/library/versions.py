@@ -1,4 +1,4 @@
-"""Which document a file is the next version of: told by where it lies, else by its name."""
+"""Which document a file is the next version of, judged by its path, else by its name."""
 
 from __future__ import annotations
 
@@ -9,68 +9,73 @@ from msgspec import Struct
 
 from djinn_memory.documents.sources import Source
 from djinn_memory.documents.titles import clean
-from djinn_memory.memories.library.catalog import StoredDocument, head, history
+from djinn_memory.memories.library.catalog import StoredDocument, history, read_fields
 
 
-class File(Struct, frozen=True):
-    """A file with its bytes' hash; `was` is the id of the document that it last was, if any."""
+class IngestFile(Struct, frozen=True):
+    """A file and the hash of its bytes."""
 
     source: Source
     sha256: str
     size: int
-    was: str | None
+    last_id: str | None
+    """The id of the document that it last was, if any."""
     label: str
-    """What its note is called if it is new."""
+    """The name of its note if it is a new document."""
 
 
 def predecessors(
-    there: Sequence[StoredDocument], files: Sequence[File]
+    documents: Sequence[StoredDocument], files: Sequence[IngestFile]
 ) -> list[StoredDocument | None]:
-    """For each file the document that it supersedes; None for one that is a document of its own.
+    """For each file the document that it supersedes; None for a document of its own.
 
-    Of documents and files of one name a wrong guess would hide a document, so that what is not
-    sure is none: a document that two files claim, or that another of `files` still is.
+    A wrong match would hide a document. Returns None when the name is ambiguous, when two files
+    claim one document, or when another of `files` still is that document.
     """
-    held = {file.sha256 for file in files}
+    hashes = {file.sha256 for file in files}
     names = Counter(clean(file.source.name) for file in files)
-    known = {one.fields.get("sha256") for one in there}
+    known = {document.sha256 for document in documents}
     claims: list[StoredDocument | None] = []
     for file in files:
         name = clean(file.source.name)
-        same = [one for one in there if one.filename == name]
+        same_name = [document for document in documents if document.filename == name]
         if file.sha256 in known:
             claims.append(None)
-        elif file.was:
-            claims.append(_now(file.was, same))
+        elif file.last_id:
+            claims.append(_successor(file.last_id, same_name))
         else:
-            alone = len(same) == 1 and names[name] == 1 and name == file.source.name
-            claims.append(same[0] if alone else None)
-    claimed = Counter(one.note_id for one in claims if one)
+            alone = len(same_name) == 1 and names[name] == 1 and name == file.source.name
+            claims.append(same_name[0] if alone else None)
+    claimed = Counter(document.memory_id for document in claims if document)
     return [
-        one if one and claimed[one.note_id] == 1 and one.fields.get("sha256") not in held else None
-        for one in claims
+        document
+        if document and claimed[document.memory_id] == 1 and document.sha256 not in hashes
+        else None
+        for document in claims
     ]
 
 
-def _now(was: str, same: Sequence[StoredDocument]) -> StoredDocument | None:
-    """The document that has the id `was`, or superseded the one that had it."""
-    for one in same:
-        if one.id == was:
-            return one
-    for one in same:
-        if any(head(one.vault, path).get("id") == was for path in history(one)):
-            return one
+def _successor(last_id: str, same_name: Sequence[StoredDocument]) -> StoredDocument | None:
+    """The document that has the id, or superseded the document that had it."""
+    for document in same_name:
+        if document.id == last_id:
+            return document
+    for document in same_name:
+        earlier = (read_fields(document.vault, path).get("id") for path in history(document))
+        if last_id in earlier:
+            return document
     return None
 
 
-def current(before: StoredDocument, there: Sequence[StoredDocument]) -> StoredDocument | None:
-    """`before` as it is among the documents `there` are now; None if it is none of them."""
+def current(before: StoredDocument, documents: Sequence[StoredDocument]) -> StoredDocument | None:
+    """`before` as it is among `documents` now; None if it is none of them."""
     if before.id:
-        return _now(before.id, [one for one in there if one.filename == before.filename])
-    return next((one for one in there if one.path == before.path), None)
+        same_name = [document for document in documents if document.filename == before.filename]
+        return _successor(before.id, same_name)
+    return next((document for document in documents if document.path == before.path), None)
 
 
 def unchanged(before: StoredDocument) -> bool:
-    """Whether the note of `before` is still where the index had it, and the same version."""
-    now = head(before.vault, before.path)
-    return (now.get("id"), now.get("sha256")) == (before.id, before.fields.get("sha256"))
+    """Whether the note of `before` is still where the index had it, in the same version."""
+    now = read_fields(before.vault, before.path)
+    return (now.get("id"), now.get("sha256")) == (before.id, before.sha256)

@@ -14,7 +14,7 @@ HISTORY = "history"
 
 def versions(vault: Vault, path: str) -> list[str]:
     """The versions of a note before it was revised, the newest first, in the trash or not."""
-    from djinn_memory.memories.library.catalog import head
+    from djinn_memory.memories.library.catalog import read_fields
 
     beside = PurePosixPath(path.removeprefix(f"{TRASH}/")).parent / HISTORY
     there = {
@@ -25,12 +25,12 @@ def versions(vault: Vault, path: str) -> list[str]:
     }
     note = PurePosixPath(path.removeprefix(f"{TRASH}/")).with_suffix("")
     found: list[str] = []
-    while (name := _linked(head(vault, path), "supersedes").name) in there:
+    while (name := _linked(read_fields(vault, path), "supersedes").name) in there:
         path = there.pop(name)
         found.append(path)
     # Of a revision that was cut short the note does not tell.
     cut_short = (one for one in there.values()
-                 if _linked(head(vault, one), "superseded_by") == note)  # fmt: skip
+                 if _linked(read_fields(vault, one), "superseded_by") == note)  # fmt: skip
     return [*found, *cut_short]
 
 

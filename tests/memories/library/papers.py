@@ -10,8 +10,8 @@ from typing import Any
 from fpdf import FPDF
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.documents.sources import Source, sources
-from djinn_memory.memories.library.requests import IngestOptions, IngestReport, no_password
+from djinn_memory.documents.sources import Source
+from djinn_memory.memories.library.requests import IngestOptions, IngestReport
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import decode
 
@@ -78,24 +78,14 @@ def hang(path: Path) -> Path:
     return raw(path, repeated(b"BT /F1 12 Tf 10 10 Td (x) Tj ET\n" * 1000, 8000))
 
 
-def put(djinn: Djinn, *paths: Path, agent: str | None = None, **wish: Any) -> IngestReport:
+def put(djinn: Djinn, *paths: Path, agent: str | None = None, **options: Any) -> IngestReport:
     """Ingest files and folders, with all that is in them."""
-    found, missing = sources(paths, recursive=True)
-    return put_sources(djinn, found, missing=missing, agent=agent, **wish)
+    return djinn.documents.ingest(paths=paths, recursive=True, agent=agent, **options)
 
 
-def put_sources(
-    djinn: Djinn, found: Sequence[Source], *, missing: Any = (), agent: str | None = None,
-    **wish: Any,
-) -> IngestReport:  # fmt: skip
-    return djinn.documents.ingest(
-        found,
-        IngestOptions(**wish),
-        missing=missing,
-        agent=agent,
-        tell=lambda _: None,
-        ask=no_password,
-    )
+def put_sources(djinn: Djinn, piped: Sequence[Source], **options: Any) -> IngestReport:
+    """Ingest what comes from elsewhere."""
+    return djinn.documents.ingest_files(IngestOptions(**options), piped)
 
 
 def outcomes(report: IngestReport) -> list[tuple[str, str, str | None]]:

@@ -131,11 +131,11 @@ def test_originals_are_copied_linked_or_left(vault: Vault, source: Path) -> None
     other.write_bytes(b"other")
     files.put(
         vault,
-        files.same_place("documents/link.md", ".pdf", "copy"),
+        files.DocumentPlace("documents/link.md", "documents/link.pdf"),
         b"2",
         other,
         "copy",
-        was=b"note",
+        replaced=b"note",
     )
     assert (folder / "link.pdf").read_bytes() == b"other"
     assert source.read_bytes() == b"%PDF-1"
@@ -189,7 +189,7 @@ try:
     note = root / where.note
     was = note.read_bytes() if note.exists() else None
     vault = Vault("v", root, "id")
-    files.put(vault, where, b"n" * 5000, Path(sys.argv[2]), "copy", was=was)
+    files.put(vault, where, b"n" * 5000, Path(sys.argv[2]), "copy", replaced=was)
 except OSError as error:
     sys.exit(f"full: {error.errno}")
 """
@@ -218,7 +218,7 @@ def test_versions_lie_in_the_history(vault: Vault, source: Path) -> None:
     # A run that was broken off here does the same again.
     assert retire(vault, NEW.note, NEW.original, 1) == "documents/.history/a.v1.md"
     source.write_bytes(b"%PDF-2")
-    files.put(vault, NEW, b"two", source, "copy", was=b"one")
+    files.put(vault, NEW, b"two", source, "copy", replaced=b"one")
     retire(vault, NEW.note, NEW.original, 2)
     retire(vault, NEW.note, None, 10)
     assert listed(vault) == {
@@ -258,7 +258,7 @@ def test_a_version_that_is_not_replaced_leaves_no_history(vault: Vault, source: 
         pytest.raises(Changed, match="was changed meanwhile"),
         files.retired(vault, NEW.note, b"one", NEW.original, 1),
     ):
-        files.put(vault, NEW, b"two", source, "copy", was=b"one")
+        files.put(vault, NEW, b"two", source, "copy", replaced=b"one")
     assert listed(vault) == {"documents/a.md": b"an editor's", "documents/a.pdf": b"%PDF-1"}
 
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.documents.sources import Source, sources
+from djinn_memory.documents.sources import Source
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, add_vault
@@ -96,7 +96,7 @@ def test_a_pdf_becomes_a_note_with_all_that_is_known(djinn: Djinn, me: Path, pap
     assert one.content_type == said["content_type"] == "application/pdf"
     assert (one.total_pages, one.chunk_size_tokens, one.document_type) == (3, 512, "technical")
     assert {key: str(value) for key, value in one.metadata.items()} == said
-    [entry] = djinn.documents.list()
+    [entry] = djinn.documents.list().documents
     assert (entry.status, entry.total_chunks) == ("indexed", one.chunks_created)
     assert str(entry.total_chunks) == said["total_chunks"]
 
@@ -133,7 +133,7 @@ def test_originals_are_kept_as_the_settings_say(
     assert outcomes(put(djinn, path)) == [("a.txt", "ingested", None)]
     history = names(me / ".history")
     assert history == (["a.v1.md"] if keep == "no" else ["a.v1.md", "a.v1.txt"])
-    [moved, *_] = djinn.documents.remove("a.txt")
+    [moved, *_] = djinn.documents.remove("a.txt").moved_to or ()
     assert moved.exists()
     assert names(me) == [".history"] and names(me / ".history") == []
     assert path.read_text() == "lantern"
@@ -188,7 +188,7 @@ def test_a_wish_out_of_range_is_refused_before_anything(home: Home, me: Path, pa
     with pytest.raises(UsageError, match="gpt-4-turbo"):
         put(djinn, path, model_context="gpt-99")
     assert names(me) == []
-    assert djinn.documents.list() == []
+    assert djinn.documents.list().documents == ()
     home.edit((("documents", "model_contexts"), {"gpt-99": 20_000}))
     assert put(Djinn(home), path, model_context="gpt-99").documents[0].chunk_size_tokens == 1000
 
@@ -337,7 +337,7 @@ def test_other_bytes_under_the_name_are_a_new_version(djinn: Djinn, me: Path, pa
     assert djinn.documents.show("a.txt").versions == (
         "documents/.history/a.v1.md", "documents/.history/a.v1.txt",
     )  # fmt: skip
-    [entry] = djinn.documents.list()
+    [entry] = djinn.documents.list().documents
     assert entry.version == 2
 
 
@@ -352,7 +352,7 @@ def test_files_of_one_name_are_documents_of_their_own(djinn: Djinn, me: Path, pa
     write(papers / "x" / "report.txt", "kettle ex")
     # Alone it can be told from the others too.
     assert put(djinn, papers / "x").documents[0].version == 2
-    assert len(djinn.documents.list()) == 3
+    assert len(djinn.documents.list().documents) == 3
     for word in ("ex", "why", "z"):
         assert found(djinn, f'"kettle {word}"') == [("report.txt", None)]
     assert put(djinn, papers).skipped == 3
@@ -377,11 +377,11 @@ def test_a_file_whose_document_was_removed_takes_no_others_place(
     for place in "xy":
         write(papers / place / "report.txt", f"kettle {place}")
     put(djinn, papers)
-    [mine] = [one for one in djinn.documents.list() if "kettle x" in
+    [mine] = [one for one in djinn.documents.list().documents if "kettle x" in
               djinn.documents.show(one.document_id or "").text]  # fmt: skip
     djinn.documents.remove(mine.document_id or "")
     assert put(djinn, write(papers / "x" / "report.txt", "kettle ex")).documents[0].version == 1
-    assert len(djinn.documents.list()) == 2
+    assert len(djinn.documents.list().documents) == 2
 
 
 def test_a_version_that_came_from_elsewhere_is_superseded_in_its_turn(
@@ -420,7 +420,9 @@ def test_what_cannot_be_read_costs_only_itself(djinn: Djinn, me: Path, papers: P
         assert (status == "failed") == bool(why)
         assert "\n" not in (why or "")
     assert names(me) == ["good.md", "good.txt"]
-    failed = {one.filename: one for one in djinn.documents.list() if one.status == "failed"}
+    failed = {
+        one.filename: one for one in djinn.documents.list().documents if one.status == "failed"
+    }
     assert sorted(failed) == ["circle.md", "cut.pdf", "empty.pdf", "pipe.txt"]
 
 
@@ -445,7 +447,7 @@ def test_words_find_documents_where_no_model_embeds(home: Home, papers: Path) ->
     report = put(djinn, write(papers / "a.txt", "kettle"))
     assert (report.done, report.embedded, report.problems) == (1, 0, ())
     assert "embedding_model" not in report.documents[0].metadata
-    assert [one.status for one in djinn.documents.list()] == ["indexed"]
+    assert [one.status for one in djinn.documents.list().documents] == ["indexed"]
     assert found(djinn, "kettle") == [("a.txt", None)]
 
 
@@ -461,16 +463,16 @@ def test_a_model_that_cannot_be_had_costs_no_document(
     report = put(djinn, write(papers / "a.txt", "kettle"))
     assert report.done == 1
     assert [one.what for one in report.problems] == ["embedding"]
-    assert [one.status for one in djinn.documents.list()] == ["pending"]
+    assert [one.status for one in djinn.documents.list().documents] == ["pending"]
     assert found(djinn, "kettle") == [("a.txt", None)]
-    done = djinn.documents.reprocess("a.txt", IngestOptions(strategy="semantic"))
+    done = djinn.documents.reprocess("a.txt", strategy="semantic")
     assert [one.what for one in done.problems] == ["embedding"]
     home.edit((("embedding", "provider"), "hashing"), (("embedding", "model"), None),
               (("embedding", "url"), None))  # fmt: skip
     djinn = Djinn(home)
     # What an earlier run left is done by the next, though no file is new.
     assert put(djinn, papers / "a.txt").embedded == 1
-    assert [one.status for one in djinn.documents.list()] == ["indexed"]
+    assert [one.status for one in djinn.documents.list().documents] == ["indexed"]
 
 
 NAMES = [
@@ -503,7 +505,7 @@ def test_names_that_look_alike_are_told_apart(djinn: Djinn, papers: Path) -> Non
     for path, text in ((one, "kettle"), (two, "lantern"), (one, "copper"), (two, "walnut")):
         path.write_text(text)
         put(djinn, path)
-    assert sorted(entry.version for entry in djinn.documents.list()) == [2, 2]
+    assert sorted(entry.version for entry in djinn.documents.list().documents) == [2, 2]
     assert found(djinn, "kettle") == found(djinn, "lantern") == []
     assert len(found(djinn, "copper")) == len(found(djinn, "walnut")) == 1
 
@@ -549,7 +551,7 @@ def test_a_note_cloned_from_elsewhere_reaches_nothing_else(
     djinn.index()
     for number in range(6):
         assert djinn.documents.show(f"n{number}.pdf").versions == ()
-        assert len(djinn.documents.remove(f"n{number}.pdf")) == 1
+        assert len(djinn.documents.remove(f"n{number}.pdf").moved_to or ()) == 1
     assert treasure.exists() and outside.exists() and (me / "passwd").exists()
     (me / ".history").symlink_to(home.root.parent)
     put(djinn, write(papers / "a.txt", "kettle"))
@@ -578,12 +580,11 @@ def test_a_password_is_asked_for_until_it_opens(djinn: Djinn, papers: Path) -> N
     report = put(djinn, papers)
     assert [one[1] for one in outcomes(report)] == ["failed", "ingested"]
     assert "password" in (report.documents[0].why or report.documents[1].why or "")
-    found_files, _ = sources([papers])
-    report = djinn.documents.ingest(found_files, IngestOptions(), tell=lambda _: None, ask=ask)
+    report = djinn.documents.ingest_files(IngestOptions(paths=(papers,)), ask=ask)
     assert [one[1] for one in outcomes(report)] == ["ingested", "skipped"]
     assert len(asked) == 2
     assert found(djinn, "kettle") == [("a.pdf", 1)]
-    assert [one.status for one in djinn.documents.list()] == ["indexed", "indexed"]
+    assert [one.status for one in djinn.documents.list().documents] == ["indexed", "indexed"]
 
 
 def test_the_ledger_does_not_grow_where_nothing_happens(

@@ -22,7 +22,7 @@ from djinn_memory.documents.pool.pool import FileStarted
 from djinn_memory.errors import DjinnError, NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
-from djinn_memory.memories.library.requests import IngestOptions, no_password
+from djinn_memory.memories.library.requests import IngestOptions, ReprocessDocument
 from djinn_memory.models import Strategy
 from djinn_memory.store.ledger import Event, Ledger
 from tests.memories.library.papers import fields, found, hang, pdf, put, sentences
@@ -32,7 +32,7 @@ __all__ = ["me", "no_process_left", "papers"]
 
 
 def statuses(djinn: Djinn, **more: str) -> list[tuple[str, str, str | None]]:
-    return sorted((e.filename, e.status, e.reason) for e in djinn.documents.list(**more))  # type: ignore[arg-type]
+    return sorted((e.filename, e.status, e.reason) for e in djinn.documents.list(**more).documents)  # type: ignore[arg-type]
 
 
 # Statuses.
@@ -49,15 +49,12 @@ def test_what_failed_is_listed_until_it_succeeds_or_is_forgotten(
     ]  # fmt: skip
     entry = djinn.documents.find("a.pdf")
     assert (entry.reason, entry.path, entry.source) == (entry.reason or "", None, str(one))
-    for verb in (
-        djinn.documents.show,
-        lambda name: djinn.documents.reprocess(name, IngestOptions()),
-    ):
+    for verb in (djinn.documents.show, djinn.documents.reprocess):
         with pytest.raises(NotFound, match="is no document"):
             verb("a.pdf")
     pdf(one, sentences(2))
     put(djinn, one)
-    assert djinn.documents.remove(str(two)) == []
+    assert djinn.documents.remove(str(two)).moved_to == ()
     assert statuses(djinn) == [("a.pdf", "indexed", None)]
     assert two.exists()
 
@@ -106,9 +103,7 @@ def test_a_run_shows_what_waits_and_what_is_read(home: Home, papers: Path) -> No
             # What `FileStarted` says is in the ledger when the next thing is told.
             seen.append(statuses(watching))
 
-    from djinn_memory.documents.sources import sources
-
-    Djinn(home).documents.ingest(sources([papers])[0], IngestOptions(), tell=tell, ask=no_password)
+    Djinn(home).documents.ingest_files(IngestOptions(paths=(papers,)), tell=tell)
     assert seen[0] == [("a.txt", "pending", None), ("b.txt", "pending", None)]
     assert ("b.txt", "pending", None) in seen[1]
     assert statuses(watching) == [("a.txt", "indexed", None), ("b.txt", "indexed", None)]
@@ -142,13 +137,13 @@ def test_documents_of_another_agent_are_not_there(home: Home, papers: Path) -> N
     note = home.root / "vaults" / "grace" / "documents" / "secret.md"
     before = note.read_bytes()
     identity = fields(note)["id"]
-    assert djinn.documents.list() == []
+    assert djinn.documents.list().documents == ()
     assert found(djinn, "kettle") == []
     with pytest.raises(NotFound):
         djinn.documents.list(vaults=("grace",))
     verbs: list[Callable[[str], object]] = [
         djinn.documents.show, djinn.documents.find, djinn.documents.remove,
-        lambda name: djinn.documents.reprocess(name, IngestOptions()),
+        djinn.documents.reprocess,
     ]  # fmt: skip
     sayings = ["secret.txt", "secret", identity, "documents/secret.md", "grace/documents/secret.md",
                "bad.pdf", str(papers / "bad.pdf")]  # fmt: skip
@@ -157,7 +152,7 @@ def test_documents_of_another_agent_are_not_there(home: Home, papers: Path) -> N
             with pytest.raises(NotFound, match=r"^no document"):
                 verb(name)
     assert note.read_bytes() == before
-    assert len(djinn.documents.list(agent="grace")) == 2
+    assert len(djinn.documents.list(agent="grace").documents) == 2
     # Nor does what they did say whether the same was done here.
     settled = sorted(one.status for one in put(djinn, papers).documents)
     assert settled == ["failed", "ingested"]
@@ -187,7 +182,7 @@ def test_remove_takes_all_of_one_to_the_trash(djinn: Djinn, me: Path, papers: Pa
         path.write_text(text)
         put(djinn, path)
     put(djinn, write(papers / "b.txt", "lantern"))
-    moved = djinn.documents.remove("a.txt")
+    moved = djinn.documents.remove("a.txt").moved_to or ()
     assert len(moved) == 6
     assert all(place.is_file() and ".trash" in place.parts for place in moved)
     assert names(me) == [".history", "b.md", "b.txt"]
@@ -210,7 +205,7 @@ def test_reprocess_changes_lines_of_the_front_matter_only(
     text = text.replace("type: document\n", "type: document  # mine\n# a remark\nmood: {a:   1}\n")
     before = b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode() + b"  my own words\t \r\n\r\n"
     note.write_bytes(before)
-    done = djinn.documents.reprocess("a.pdf", IngestOptions(strategy=strategy))
+    done = djinn.documents.reprocess("a.pdf", strategy=strategy)
     old, new = before.split(b"\r\n"), note.read_bytes().split(b"\r\n")
     assert len(old) == len(new)
     changed = {line.partition(b":")[0].decode() for was, line in zip(old, new, strict=True)
@@ -219,8 +214,8 @@ def test_reprocess_changes_lines_of_the_front_matter_only(
         "chunk_strategy", "chunk_size", "chunk_overlap", "total_chunks", "processed_at",
     }  # fmt: skip
     said = fields(note)
-    assert said["chunk_strategy"] == done.entry.chunk_strategy == strategy
-    assert int(said["total_chunks"]) == done.entry.total_chunks
+    assert said["chunk_strategy"] == done.document.chunk_strategy == strategy
+    assert int(said["total_chunks"]) == done.document.total_chunks
     assert found(djinn, "zither")[0] == ("a.pdf", 6)
     assert (done.problems, djinn.index().problems) == ((), ())
 
@@ -230,18 +225,18 @@ def test_reprocess_refuses_before_it_writes(home: Home, papers: Path) -> None:
     note = home.root / "vaults" / "me" / "documents" / "a.md"
     put(djinn, write(papers / "a.txt", "kettle"))
     before = note.read_bytes()
-    for wish in (
-        IngestOptions(chunk_size=7),
-        IngestOptions(chunk_overlap=9999),
-        IngestOptions(model_context="gpt-99"),
-        IngestOptions(strategy="words", chunk_size=99),
+    for request in (
+        ReprocessDocument("a.txt", chunk_size=7),
+        ReprocessDocument("a.txt", chunk_overlap=9999),
+        ReprocessDocument("a.txt", model_context="gpt-99"),
+        ReprocessDocument("a.txt", strategy="words", chunk_size=99),
     ):
         with pytest.raises(UsageError):
-            djinn.documents.reprocess("a.txt", wish)
+            djinn.documents.reprocess(request)
     assert note.read_bytes() == before
     home.edit((("vaults", "me", "read_only"), True))
     with pytest.raises(Refused, match="read-only"):
-        Djinn(home).documents.reprocess("a.txt", IngestOptions())
+        Djinn(home).documents.reprocess("a.txt")
     assert note.read_bytes() == before
 
 
@@ -257,7 +252,7 @@ def test_reprocess_mends_nonsense(djinn: Djinn, me: Path, papers: Path, line: st
         for one in note.read_text().splitlines(keepends=True)
     ))  # fmt: skip
     djinn.index()
-    djinn.documents.reprocess("a.txt", IngestOptions())
+    djinn.documents.reprocess("a.txt")
     assert (fields(note)["chunk_strategy"], fields(note)["chunk_size"]) == ("adaptive", "409")
 
 
@@ -269,7 +264,7 @@ def test_reprocess_of_broken_front_matter_changes_nothing(
     note.write_text(note.read_text().replace("type: document", "type: document\nx: [unclosed"))
     before = note.read_bytes()
     with pytest.raises(DjinnError, match="mend it first"):
-        djinn.documents.reprocess("a.txt", IngestOptions(strategy="fixed"))
+        djinn.documents.reprocess("a.txt", strategy="fixed")
     assert note.read_bytes() == before
 
 
@@ -370,10 +365,8 @@ def test_another_version_that_came_meanwhile_is_kept(home: Home, me: Path, paper
             done.set()
             put(Djinn(home), other)
 
-    from djinn_memory.documents.sources import sources
-
     djinn = Djinn(home)
-    report = djinn.documents.ingest(sources([path])[0], IngestOptions(), tell=tell, ask=no_password)
+    report = djinn.documents.ingest_files(IngestOptions(paths=(path,)), tell=tell)
     assert report.documents[0].version == 3
     assert names(me) == [".history", "a.md", "a.txt"]
     texts = {(me / ".history" / f"a.v{n}.txt").read_text() for n in (1, 2)}
