@@ -47,7 +47,7 @@ class Wording:
 
     def error(self, error: DjinnError) -> str:
         """The whole text of an error: the argument at fault, the message, the remedies."""
-        where = f"{self.argument(error.argument)}: " if error.argument else ""
+        where = f"{self.argument(error.argument)} " if error.argument else ""
         clauses = [clause for remedy in error.remedies if (clause := self.remedy(remedy))]
         if len(clauses) > 1:
             clauses = [f"{', '.join(clauses[:-1])}, or {clauses[-1]}"]
@@ -93,7 +93,11 @@ class DjinnError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, *remedies: Remedy, argument: str | None = None) -> None:
-        """`message` has no words of a front end; `argument` is the request's field at fault."""
+        """`message` has no words of a front end.
+
+        `argument` is the request's field at fault. It precedes the message, which then begins with
+        the value: `0: give 1 at least` becomes `--limit 0: give 1 at least`.
+        """
         super().__init__(message, *remedies)
         self.message = message
         self.remedies = remedies

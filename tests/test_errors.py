@@ -18,7 +18,7 @@ THERE = Refused(
     Remedy("", {"existing": "new"}, "writes a second note"),
     Remedy("", {"allow_secret": True}, "writes it all the same"),
 )
-TOO_FEW = UsageError("0 is out of range; give 1 or more", argument="max_characters")
+TOO_FEW = UsageError("0: give 1 at least", argument="max_characters")
 DAMAGED = Refused("it is damaged", Remedy("doctor", {"fix": True}))
 
 
@@ -42,9 +42,9 @@ DAMAGED = Refused("it is damaged", Remedy("doctor", {"fix": True}))
         ),
         (
             TOO_FEW,
-            "max_characters: 0 is out of range; give 1 or more",
-            "--max-characters: 0 is out of range; give 1 or more",
-            "max_characters: 0 is out of range; give 1 or more",
+            "max_characters 0: give 1 at least",
+            "--max-characters 0: give 1 at least",
+            "`max_characters` 0: give 1 at least",
         ),
         (
             DAMAGED,

@@ -1,4 +1,4 @@
-"""Does what clients ask, one call after the other, and writes down each."""
+"""Runs the calls of clients one after the other, and records each in the audit."""
 
 from __future__ import annotations
 
@@ -17,48 +17,49 @@ from djinn_memory.memories.recall.audit import ToolCall
 T = TypeVar("T")
 
 SWITCH_SECONDS = 0.0005
-"""The thread of the protocol waits for that of the home no longer, and the other way round: by
-default a busy thread keeps the interpreter for ten times as long."""
+"""The longest that one of the two threads keeps the interpreter from the other. Python's default
+is ten times as long."""
 
 
 class Calls:
-    """A thread of its own in which the home is used, so that the protocol goes on meanwhile.
+    """Runs calls in a thread of their own, so that the protocol goes on meanwhile.
 
-    One thread: what is in it needs no locks, and a call that was cancelled while it waited is not
-    begun. One that runs is ended by its own end, and what it wrote is whole.
+    A single thread needs no locks around the home. A call that is cancelled while it waits is
+    never started. A call that runs is not interrupted, so that what it writes is whole.
     """
 
-    def __init__(self, context: ClientContext, talk: Callable[[str], None]) -> None:
+    def __init__(self, context: ClientContext, log: Callable[[str], None]) -> None:
         self._context = context
-        self._talk = talk
+        self._log = log
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="djinn")
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         sys.setswitchinterval(SWITCH_SECONDS)
 
-    async def do(
+    async def run(
         self,
         tool: str,
         arguments: Mapping[str, Any],
         work: Callable[[ClientContext], T],
         client: str | None = None,
     ) -> T:
-        """What `work` gives; `DjinnError` with one line for a client when it cannot be had."""
+        """Run `work` and return its result; raises `DjinnError`, whose text is for the client."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._run, tool, arguments, work, client)
 
     def begin(self, work: Callable[[ClientContext], object]) -> None:
-        """Do something nobody waits for; what goes wrong with it will be met again."""
+        """Run something that nobody waits for. The next call meets the same failure again."""
 
-        def quietly() -> None:
+        def run() -> None:
             try:
                 work(self._context)
+            # Any failure at all: the server has to start.
             except Exception as error:
-                self._tell(f"not ready yet: {error}")
+                self._log_once(f"not ready yet: {error}")
 
-        self._thread.submit(quietly)
+        self._thread.submit(run)
 
     def close(self) -> None:
-        """Let the running call end, begin none of those that wait, and release the home."""
+        """Let the running call end, drop the calls that wait, and release the home."""
         self._thread.submit(self._context.close)
         self._thread.shutdown(wait=True)
 
@@ -78,12 +79,13 @@ class Calls:
             outcome = f"{type(error).__name__}: {error}"
             raise
         except OSError as error:
-            # Its file may be one that the agent is not to know of.
+            # The file may be one that the agent must not know of.
             outcome = f"{type(error).__name__}: {error}"
             raise Unavailable(error.strerror or "the disk cannot be used") from None
+        # A bug must end the call, not the server.
         except Exception as error:
             outcome = f"bug: {type(error).__name__}"
-            self._talk(traceback.format_exc().rstrip())
+            self._log(traceback.format_exc().rstrip())
             raise Unavailable(
                 f"a bug in djinn ({type(error).__name__}); the server's log has its traceback"
             ) from None
@@ -91,28 +93,28 @@ class Calls:
             context, milliseconds = self._context, (time.monotonic() - began) * 1000
             call = ToolCall(tool, context.agent, context.session, arguments, outcome, milliseconds)
             try:
-                # Behind the answer, which need not wait for the disk.
-                self._thread.submit(self._write_down, call)
+                # After the answer, which need not wait for the disk.
+                self._thread.submit(self._audit, call)
             except RuntimeError:
-                # The server ends: nothing is begun any more.
-                self._write_down(call)
+                # The server is closing, and the executor takes no more work.
+                self._audit(call)
 
-    def _write_down(self, call: ToolCall) -> None:
+    def _audit(self, call: ToolCall) -> None:
         try:
             problem = self._context.audit(call)
         except (DjinnError, OSError) as error:
-            self._tell(str(error))
+            self._log_once(str(error))
         else:
             if problem:
-                self._tell(f"{problem.what}: {problem.why}")
+                self._log_once(f"{problem.what}: {problem.why}")
 
-    def _tell(self, text: str) -> None:
-        """Once: a server that runs for days must not fill a log with it."""
-        if text not in self._told:
-            self._told.add(text)
-            self._talk(text)
+    def _log_once(self, text: str) -> None:
+        """Log a text only the first time: a server that runs for days must not fill a log."""
+        if text not in self._logged:
+            self._logged.add(text)
+            self._log(text)
 
 
-def talk(text: str) -> None:
-    """To whoever reads the server's log: stdout carries the protocol."""
+def log(text: str) -> None:
+    """Write a line to the server's log, which is stderr: stdout carries the protocol."""
     print(text, file=sys.stderr, flush=True)

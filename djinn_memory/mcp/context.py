@@ -1,4 +1,4 @@
-"""Whose memory is served: fixed when the server starts, whatever a client asks."""
+"""The agent whose memory is served. It is fixed when the server starts; no client changes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from djinn_memory.system.files import file_version
 class ClientContext:
     """One agent's view of a home, kept open from call to call.
 
-    Of one thread: the databases behind it are not shared between several.
+    It belongs to one thread, as the databases behind it do.
     """
 
     def __init__(
@@ -29,16 +29,15 @@ class ClientContext:
         self.agent = home.agent(agent)
         self.read_only = read_only
         self.client: str | None = None
-        """Who asks just now, where the transport tells several clients apart."""
+        """The client of the current call, where the transport tells several clients apart."""
         self._sessions: dict[str | None, str | None] = {}
         self._progress = progress
-        self._djinn = self._opened(home)
-        self._standing = len(self._djinn.problems)
-        self._marks = self._look()
+        self._open(home)
+        self._marks = self._file_marks()
 
     @property
     def session(self) -> str | None:
-        """The session that the client's `wake` opened, until its `sleep`."""
+        """The session that the client's last `wake` opened; None after its `sleep`."""
         return self._sessions.get(self.client)
 
     @session.setter
@@ -47,36 +46,36 @@ class ClientContext:
 
     @property
     def djinn(self) -> Djinn:
-        """The home, by its settings as they stand on the disk now, with no old problems to tell."""
-        marks = self._look()
+        """The home with the settings now on the disk, without the problems of earlier calls."""
+        marks = self._file_marks()
         if marks != self._marks:
             before = self._djinn.home
             home = Home(before.root)
             if (home.config, home.untrusted) != (before.config, before.untrusted):
                 self._djinn.close()
-                self._djinn = self._opened(home)
-                self._standing = len(self._djinn.problems)
+                self._open(home)
             self._marks = marks
-        # They add up in a process that answers many questions.
-        del self._djinn.problems[self._standing :]
+        # Problems add up in a process that answers many calls.
+        del self._djinn.problems[self._lasting_problems :]
         return self._djinn
 
     def audit(self, call: ToolCall) -> Problem | None:
-        """Write a call down; also while the settings are broken."""
+        """Record a call in the audit; works with broken settings, too."""
         return self._djinn.audit(call)
 
-    def may_write(self, what: str) -> None:
-        """Raise `Refused` on a server that only reads."""
+    def may_write(self, tool: str) -> None:
+        """Raise `Refused` on a read-only server."""
         if self.read_only:
-            raise Refused(f"this server only reads, so {what} is not possible; leave it out")
+            raise Refused(f"this server only reads, so {tool} is not possible; leave it out")
 
     def close(self) -> None:
         """Release the files of the home."""
         self._djinn.close()
 
-    def _opened(self, home: Home) -> Djinn:
-        return Djinn(home, self._progress, resident=True, read_only=self.read_only)
+    def _open(self, home: Home) -> None:
+        self._djinn = Djinn(home, self._progress, resident=True, read_only=self.read_only)
+        self._lasting_problems = len(self._djinn.problems)
 
-    def _look(self) -> list[object]:
+    def _file_marks(self) -> list[object]:
         home = self._djinn.home
         return [file_version(path) for path in (home.config_path, user_path(), trust_path())]

@@ -1,4 +1,4 @@
-"""Serves clients of this machine that know a token, over streamable HTTP."""
+"""Serves clients on this machine over streamable HTTP. Each has to present the token."""
 
 from __future__ import annotations
 
@@ -18,75 +18,75 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
 from djinn_memory.errors import Unavailable, UsageError
-from djinn_memory.mcp.calls import Calls, talk
+from djinn_memory.mcp.calls import Calls, log
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.server import server, warm
 
 HOST = "127.0.0.1"
 
-SHORTEST = 16
-"""Characters of a token: fewer can be guessed."""
+MIN_TOKEN = 16
+"""Characters of a token. Shorter tokens could be guessed."""
 
 
 def serve(context: ClientContext, port: int, token: str | None) -> None:
-    """Serve until the process is ended; `token` is what the environment says, None to make one."""
-    listening = _listen(port)
-    here = [f"{name}:{listening.getsockname()[1]}" for name in (HOST, "localhost")]
-    verifier = _OneToken(_checked(token) if token else _kept(context.djinn.home.state))
-    calls = Calls(context, talk)
+    """Serve until the process ends. Without a `token` the one in the state folder counts."""
+    listener = _listen(port)
+    hosts = [f"{name}:{listener.getsockname()[1]}" for name in (HOST, "localhost")]
+    verifier = _TokenVerifier(_checked(token) if token else _stored(context.djinn.home.state))
+    calls = Calls(context, log)
     calls.begin(warm)
     app = server(context, calls).streamable_http_app(
         json_response=True,
-        # Else a web page could have its own name lead here, and ask as the user's browser.
+        # Otherwise a web page could point its own host name here and use the user's browser.
         transport_security=TransportSecuritySettings(
-            allowed_hosts=here, allowed_origins=[f"http://{one}" for one in here]
+            allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts]
         ),
-        # Nobody issues tokens here: the SDK wants an address for that, and tells it to nobody.
-        auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{here[0]}"), resource_server_url=None),
+        # Nobody issues tokens here. The SDK requires an issuer's address and shows it to nobody.
+        auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{hosts[0]}"), resource_server_url=None),
         token_verifier=verifier,
     )
-    talk(f"serving {context.agent} at http://{here[0]}/mcp; end it with Ctrl-C")
-    _Http(uvicorn.Config(app, log_level="warning", access_log=False)).run([listening])
+    log(f"serving {context.agent} at http://{hosts[0]}/mcp; end it with Ctrl-C")
+    _Http(uvicorn.Config(app, log_level="warning", access_log=False)).run([listener])
 
 
 class _Http(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave the signals as the command has set them: they end the process at once."""
+        """Keep the signal handlers of the command, which end the process at once."""
         yield
 
 
-class _OneToken:
-    """The only token that there is."""
+class _TokenVerifier:
+    """Accepts a single token."""
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Who has it; None for any other."""
+        """The client that presents the token; None for any other token."""
         same = hmac.compare_digest(token.encode("utf-8", "replace"), self._token)
         return AccessToken(token="", client_id="local", scopes=[]) if same else None
 
 
 def _checked(token: str) -> str:
-    if len(token) < SHORTEST or not token.isascii() or not token.isprintable() or " " in token:
+    if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError(
-            f"DJINN_MCP_TOKEN: a token has {SHORTEST} or more ASCII characters without spaces; "
+            f"DJINN_MCP_TOKEN: a token has {MIN_TOKEN} or more ASCII characters without spaces; "
             "unset it to have one made"
         )
     return token
 
 
-def _kept(state: Path) -> str:
-    """The token of before, or a new one, in a file that only its owner can read."""
+def _stored(state: Path) -> str:
+    """The token in the state folder, or a new one in a file that only its owner can read."""
     path = state / "mcp-token"
     with suppress(OSError):
         info = path.lstat()
         private = stat.S_ISREG(info.st_mode) and not info.st_mode & 0o077
-        found = path.read_text(encoding="ascii", errors="replace").strip() if private else ""
-        if len(found) >= SHORTEST:
-            talk(f"the token is in {path}")
-            return found
+        token = path.read_text(encoding="ascii", errors="replace").strip() if private else ""
+        if len(token) >= MIN_TOKEN:
+            log(f"the token is in {path}")
+            return token
     token = secrets.token_urlsafe(32)
     new = path.with_name(f"{path.name}.{os.getpid()}")
     try:
@@ -97,18 +97,18 @@ def _kept(state: Path) -> str:
     except OSError as error:
         why = error.strerror or error
         raise Unavailable(f"{path}: {why}; set DJINN_MCP_TOKEN instead") from None
-    talk(f"a new token is in {path}")
+    log(f"a new token is in {path}")
     return token
 
 
 def _listen(port: int) -> socket.socket:
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((HOST, port))
-        # At once, so that who is told the address need not wait.
-        made.listen()
+        listener.bind((HOST, port))
+        # Before the address is printed, so that its reader can connect at once.
+        listener.listen()
     except OSError as error:
         why = error.strerror or error
-        raise Unavailable(f"--port {port}: {why}; choose another, or 0 for any") from None
-    return made
+        raise Unavailable(f"{port}: {why}; choose another, or 0 for any", argument="port") from None
+    return listener

@@ -1,4 +1,4 @@
-"""Prompts that a person picks: for the start and for the end of a session."""
+"""Prompts that a person picks, for the start and for the end of a session."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import mcp_types as types
 
 from djinn_memory.errors import UsageError
 from djinn_memory.mcp.context import ClientContext
+from djinn_memory.mcp.tools.sessions import WAKE, WakeArguments
 
 PROMPTS = (
     types.Prompt(
@@ -54,24 +55,16 @@ Then say in two or three sentences what you remembered.
 """
 
 
-def prompt(context: ClientContext, name: str, given: Mapping[str, str]) -> str:
-    """The text of a prompt, with what the memory has to say to it."""
-    if name == "start_session":
-        _only(name, given, {"task"})
-        return f"{_known(context, given.get('task') or None)}\n\n---\n\n{_HOW}"
+def prompt(context: ClientContext, name: str, arguments: Mapping[str, str]) -> str:
+    """The text of a prompt; that for the start includes what the memory knows."""
+    listed = {prompt.name: prompt for prompt in PROMPTS}
+    if name not in listed:
+        raise UsageError(f"no prompt {name[:100]!r}; there are {', '.join(listed)}")
+    known = {argument.name for argument in listed[name].arguments or ()}
+    for argument in arguments.keys() - known:
+        raise UsageError(f"{name} takes no {argument[:100]!r}")
     if name == "end_session":
-        _only(name, given, set())
         return _END
-    known = ", ".join(one.name for one in PROMPTS)
-    raise UsageError(f"no prompt {name[:100]!r}; there are {known}")
-
-
-def _only(name: str, given: Mapping[str, str], known: set[str]) -> None:
-    for one in given.keys() - known:
-        raise UsageError(f"{name} takes no {one[:100]!r}")
-
-
-def _known(context: ClientContext, task: str | None) -> str:
-    from djinn_memory.mcp.tools.sessions import WakeArguments, wake, wake_text
-
-    return wake_text(wake(context, WakeArguments(task)))
+    task = arguments.get("task") or None
+    awake = WAKE.run(context, WakeArguments(task))
+    return f"{WAKE.text(awake)}\n\n---\n\n{_HOW}"

@@ -19,11 +19,10 @@ from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools import TOOLS
-from djinn_memory.mcp.wording import in_arguments
 
 T = TypeVar("T")
 Ctx = Any
-"""The SDK's context of a request, of which only the HTTP request is used."""
+"""The SDK's context of a request. Only the HTTP request in it is used."""
 
 INSTRUCTIONS = """\
 djinn is your long-term memory: Markdown notes that outlive this conversation, in your own vault \
@@ -38,24 +37,24 @@ helps comes first next time. End with `sleep`. Never store passwords or keys."""
 
 def server(context: ClientContext, calls: Calls) -> Server[Any]:
     """The server of one agent's memory, for any transport."""
-    asked = _Asked(calls, read_only=context.read_only)
+    handlers = _Handlers(calls, read_only=context.read_only)
     return Server(
         "djinn",
         version=__version__,
         title="djinn memory",
         instructions=INSTRUCTIONS,
-        on_list_tools=asked.list_tools,
-        on_call_tool=asked.call_tool,
-        on_list_resources=asked.list_resources,
-        on_list_resource_templates=asked.list_templates,
-        on_read_resource=asked.read_resource,
-        on_list_prompts=asked.list_prompts,
-        on_get_prompt=asked.get_prompt,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
     )
 
 
-class _Asked:
-    """What a client may ask, each by a method of the protocol."""
+class _Handlers:
+    """A method for each request of the protocol."""
 
     def __init__(self, calls: Calls, *, read_only: bool) -> None:
         self._calls = calls
@@ -69,36 +68,36 @@ class _Asked:
     async def call_tool(
         self, ctx: Ctx, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        given = params.arguments or {}
+        arguments = params.arguments or {}
         tool = self._tools.get(params.name)
+        words = ToolWording(tool, TOOLS)
 
         def work(context: ClientContext) -> types.CallToolResult:
             if tool is None:
                 raise Refused(f"no tool {params.name[:100]!r}; there are {', '.join(self._tools)}")
             with speaking(words):
-                return _answer(tool, context, given)
+                return _answer(tool, context, arguments)
 
-        words = ToolWording(tool, TOOLS)
         try:
-            return await self._calls.do(params.name, given, work, _client(ctx))
+            return await self._calls.run(params.name, arguments, work, _client(ctx))
         except DjinnError as error:
+            text = _plain(words.error(error))
             if tool is None:
-                raise _refusal(error) from None
-            said = _refused(error, words, tool)
-            text = types.TextContent(type="text", text=said)
-            return types.CallToolResult(content=[text], is_error=True)
+                raise MCPError(types.INVALID_PARAMS, text) from None
+            content = types.TextContent(type="text", text=text)
+            return types.CallToolResult(content=[content], is_error=True)
 
     async def list_resources(
         self, ctx: Ctx, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         cursor = params.cursor if params else None
-        found, following = await self._do(
+        listed, next_cursor = await self._run(
             ctx,
             "resources/list",
             {"cursor": cursor},
             lambda context: resources.page(context, cursor),
         )
-        return types.ListResourcesResult(resources=found, next_cursor=following)
+        return types.ListResourcesResult(resources=listed, next_cursor=next_cursor)
 
     async def list_templates(self, _: Ctx, __: Any) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=[resources.TEMPLATE])
@@ -107,7 +106,7 @@ class _Asked:
         self, ctx: Ctx, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = params.uri
-        text = await self._do(
+        text = await self._run(
             ctx, "resources/read", {"uri": uri}, lambda context: resources.read(context, uri)
         )
         content = types.TextResourceContents(
@@ -119,48 +118,43 @@ class _Asked:
         return types.ListPromptsResult(prompts=list(prompts.PROMPTS))
 
     async def get_prompt(self, ctx: Ctx, params: types.GetPromptRequestParams) -> Any:
-        name, given = params.name, dict(params.arguments or {})
-        text = await self._do(
+        name, arguments = params.name, dict(params.arguments or {})
+        text = await self._run(
             ctx,
             "prompts/get",
-            {"name": name, **given},
-            lambda context: prompts.prompt(context, name, given),
+            {"name": name, **arguments},
+            lambda context: prompts.prompt(context, name, arguments),
         )
-        said = types.TextContent(type="text", text=_plain(text))
-        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=said)])
+        content = types.TextContent(type="text", text=_plain(text))
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
-    async def _do(
-        self, ctx: Ctx, what: str, given: dict[str, Any], work: Callable[[ClientContext], T]
+    async def _run(
+        self, ctx: Ctx, method: str, arguments: dict[str, Any], work: Callable[[ClientContext], T]
     ) -> T:
-        """As `Calls.do`, with errors as the protocol tells them outside of tools."""
+        """Run what is no tool; the protocol has errors of its own for that."""
+        words = ToolWording(None, TOOLS)
+
+        def worded(context: ClientContext) -> T:
+            with speaking(words):
+                return work(context)
+
         try:
-            return await self._calls.do(what, given, work, _client(ctx))
+            return await self._calls.run(method, arguments, worded, _client(ctx))
         except DjinnError as error:
-            raise _refusal(error) from None
-
-
-def _refusal(error: DjinnError) -> MCPError:
-    text = _refused(error, ToolWording(None, TOOLS), None)
-    return MCPError(types.INVALID_PARAMS, text)
-
-
-def _refused(error: DjinnError, words: ToolWording, tool: Tool | None) -> str:
-    text: str = _plain(words.error(error))
-    # Until every room has remedies as data.
-    return text if error.remedies or error.argument else in_arguments(text, tool)
+            raise MCPError(types.INVALID_PARAMS, _plain(words.error(error))) from None
 
 
 def _client(ctx: Ctx) -> str | None:
-    """What tells the clients of one server over HTTP apart; None where the protocol has nothing."""
+    """What tells the clients of one HTTP server apart; None on other transports."""
     name: str | None = ctx.request.headers.get("mcp-session-id") if ctx.request else None
     return name
 
 
-def _answer(tool: Tool, context: ClientContext, given: dict[str, Any]) -> types.CallToolResult:
-    answer = tool.run(context, tool.parse(given))
-    text = types.TextContent(type="text", text=_plain(tool.text(answer)))
+def _answer(tool: Tool, context: ClientContext, arguments: dict[str, Any]) -> types.CallToolResult:
+    answer = tool.run(context, tool.parse(arguments))
+    content = types.TextContent(type="text", text=_plain(tool.text(answer)))
     data = _plain(msgspec.to_builtins(answer, enc_hook=str))
-    return types.CallToolResult(content=[text], structured_content=data)
+    return types.CallToolResult(content=[content], structured_content=data)
 
 
 def _described(tool: Tool, read_only: bool) -> types.Tool:
@@ -180,19 +174,19 @@ def _described(tool: Tool, read_only: bool) -> types.Tool:
 
 
 def _plain(value: Any) -> Any:
-    """With half surrogate pairs, which no transport can carry, replaced."""
+    """The value with unpaired surrogates replaced, which no transport can carry."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {_plain(key): _plain(one) for key, one in value.items()}
+        return {_plain(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(part) for part in value]
     return value
 
 
 def warm(context: ClientContext) -> None:
-    """Load what the first question would wait for."""
+    """Load what the first question would have to wait for."""
     context.djinn.search("warm up", agent=context.agent, limit=1)
-    # What is there now stays: to look for garbage among it is a tenth of a second now and then.
+    # The objects loaded by now stay. Looking for garbage among them takes a tenth of a second.
     gc.collect()
     gc.freeze()
