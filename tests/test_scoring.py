@@ -272,7 +272,7 @@ def test_a_wrong_setting_is_named(key: str, value: float) -> None:
 
 
 def test_weights_sum_to_one() -> None:
-    with pytest.raises(ConfigError, match=r"scoring\.blend_\*_weight must sum to 1, found 1.1;"):
+    with pytest.raises(ConfigError, match=r"scoring\.blend_\*_weight must sum to 1, not 1.1;"):
         validate({"scoring": {"blend_usefulness_weight": 0.7}}, "config.yaml")
     even = dict.fromkeys(
         ("blend_usefulness_weight", "blend_recency_weight", "blend_frequency_weight"), 1 / 3
@@ -287,7 +287,7 @@ def test_a_setting_holds_for_the_next_command(home: Home, run: Run) -> None:
     assert (wrong.returncode, wrong.stdout) == (2, "")
     [line] = wrong.stderr.splitlines()
     # What it tells to do works.
-    value = line.partition("config set scoring '")[2].removesuffix("'").replace("0.6,", "0.35,")
+    value = line.partition('config set scoring "')[2].removesuffix('"`').replace("0.6,", "0.35,")
     assert run("config", "set", "scoring", value, home=home.root).returncode == 0
     assert Home(home.root).config.scoring.blend_recency_weight == 0.5
     text = Path(home.config_path).read_text(encoding="utf-8")

@@ -85,10 +85,10 @@ class ModelRegistry:
             model = str(Path(model).resolve())
         changes: dict[str, str | None] = {"provider": provider, "model": model}
         changes |= dict.fromkeys(("dimensions", "query_prompt", "document_prompt"))
-        if provider != self._home.asked().embedding.provider:
+        if provider != self._home.written().embedding.provider:
             changes |= dict.fromkeys(("url", "key_env"))
         edits = [(("embedding", key), value) for key, value in changes.items()]
-        wanted = self._home.asked(*edits).embedding
+        wanted = self._home.written(*edits).embedding
         self._home.may_use(wanted)
         candidate = create_embedder(wanted, self._progress)
         if candidate:

@@ -1,16 +1,16 @@
-"""The only reader of config files and of the environment."""
+"""Reads config files and the environment. No other module does."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from djinn_memory.errors import ConfigError
+from djinn_memory.errors import ConfigError, Remedy
 from djinn_memory.home.settings import (
     HOME_ONLY,
     NAME,
@@ -20,16 +20,15 @@ from djinn_memory.home.settings import (
     Name,
     VaultConfig,
 )
-from djinn_memory.scoring import ScoringConfig
 from djinn_memory.system.files import write_atomic
 from djinn_memory.system.interrupts import deferred
 from djinn_memory.system.locks import lock
 
 
 def load(path: Path | None, environment: Mapping[str, str] | None = None) -> Config:
-    """The user's own settings, those of `path`, a home's, over them, the environment's on top.
+    """The settings of the user, overridden by those of a home at `path`, then by the environment.
 
-    Raises `ConfigError` with one line that names the key and what is allowed there.
+    Raises `ConfigError`, one line that names the key and what is allowed there.
     """
     return resolve(read(path) if path else {}, str(path or user_path()), environment)
 
@@ -37,7 +36,7 @@ def load(path: Path | None, environment: Mapping[str, str] | None = None) -> Con
 def resolve(
     home: Mapping[str, Any], where: str, environment: Mapping[str, str] | None = None
 ) -> Config:
-    """What `load` gives for a home whose settings, in the file `where`, say `home`."""
+    """As `load`, for a home whose settings file, named `where`, holds the data `home`."""
     data = _user_data()
     config = validate(data, str(user_path()))
     if home:
@@ -53,11 +52,13 @@ def resolve(
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The mapping that the file holds, not yet checked; empty for an empty file."""
+    """The mapping in a settings file, not yet validated; empty for an empty file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise ConfigError(f"{path} is missing; `djinn init {path.parent}` writes it") from None
+        raise ConfigError(
+            f"{path} is missing", Remedy("init", {"folder": str(path.parent)}, "writes it")
+        ) from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8 text; save it as UTF-8") from None
     except OSError as error:
@@ -85,31 +86,31 @@ def _only_user(data: Mapping[str, Any], path: Path) -> None:
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """`above` over `below`; sections are merged key by key.
 
-    Of a section that names another provider than below, what leads to that one does not count: its
-    address, its key.
+    When a section names another provider than the one below, the lower section's settings for its
+    own provider, such as address and key, are dropped.
     """
     result = dict(below)
     for key, value in above.items():
-        inner = result.get(key)
-        if isinstance(inner, dict) and isinstance(value, dict):
-            provider = inner.get("provider")
+        lower = result.get(key)
+        if isinstance(lower, dict) and isinstance(value, dict):
+            provider = lower.get("provider")
             if provider is not None and value.get("provider", provider) != provider:
-                inner = {name: kept for name, kept in inner.items() if name not in RECIPE}
-            value = {**inner, **value}
+                lower = {name: setting for name, setting in lower.items() if name not in RECIPE}
+            value = {**lower, **value}
         result[key] = value
     return result
 
 
 def parse(text: str, where: str) -> dict[str, Any]:
-    """The mapping in a config file's text; `where` names it in errors."""
+    """The mapping in a config file's text; `where` names the file in errors."""
     data = _yaml(text, where)
     if data is None:
         return {}
     if not isinstance(data, dict):
         from djinn_memory.home.config_errors import kind_of
 
-        raise ConfigError(f"{where}: expected `key: value` lines, found {kind_of(data)}")
-    # A section whose keys are all commented out reads as null and means its defaults.
+        raise ConfigError(f"{where}: expected `key: value` lines, not {kind_of(data)}")
+    # A section whose keys are all commented out reads as null; its defaults hold.
     return {key: value for key, value in data.items() if value is not None}
 
 
@@ -117,109 +118,102 @@ def validate(data: Mapping[str, Any], where: str) -> Config:
     """`data` as a `Config`; `where` names its source in the error."""
     documents = data.get("documents")
     if isinstance(documents, dict) and documents.get("keep_originals") is False:
-        # To YAML an unquoted `no` is a truth value.
+        # YAML reads an unquoted `no` as false.
         data = {**data, "documents": {**documents, "keep_originals": "no"}}
     recall = data.get("recall")
     if isinstance(recall, dict) and isinstance(recall.get("profiles"), dict):
-        data = {**data, "recall": {**recall, "profiles": _profiles(recall["profiles"])}}
+        data = {**data, "recall": {**recall, "profiles": _with_packaged(recall["profiles"])}}
     try:
         with deferred():
             config = msgspec.convert(data, Config)
     except msgspec.ValidationError as error:
         from djinn_memory.home.config_errors import explain
 
+        # A key of the file may hold line breaks, which `explain` takes out.
         why = explain(_name_entry(str(error), data), Config)
-        # A key of the file may hold line breaks.
-        raise ConfigError(f"{where}: {' '.join(why.split())}") from None
-    for name, vault in config.vaults.items():
-        if vault.agent is not None and vault.agent not in config.agents:
-            raise ConfigError(
-                f"{where}: vaults.{name}.for: no agent {vault.agent!r}; "
-                f"allowed: {', '.join(config.agents)}"
-            )
-    _check_patterns(config, where)
-    owners: dict[str, str] = {}
-    for name, vault in config.vaults.items():
-        if vault.id is not None and owners.setdefault(vault.id, name) != name:
-            raise ConfigError(
-                f"{where}: vaults.{name}.id: {' '.join(vault.id.split())} is the id of "
-                f"vaults.{owners[vault.id]} already; leave it out here"
-            )
-    _weighted(config.scoring, where)
-    if config.recall.profile != "auto" and config.recall.profile not in config.recall.profiles:
-        raise ConfigError(
-            f"{where}: recall.profile: no profile {config.recall.profile!r}; "
-            f"allowed: auto, {', '.join(config.recall.profiles)}"
-        )
+        raise ConfigError(f"{where}: {why}") from None
+    for error in _contradictions(config):
+        raise ConfigError(f"{where}: {error.message}", *error.remedies)
     return config
 
 
-def _profiles(said: Mapping[str, Any]) -> dict[str, Any]:
-    """The profiles that come with djinn, with what the settings say of them and of others."""
-    found: dict[str, Any] = {**PROFILES, **said}
-    for name, own in PROFILES.items():
-        if isinstance(said.get(name), dict):
-            found[name] = {**own, **said[name]}
-        elif found[name] is None:
-            found[name] = own
-    return found
-
-
-def _check_patterns(config: Config, where: str) -> None:
+def _contradictions(config: Config) -> Iterator[ConfigError]:
+    """What is wrong with settings that are each valid by themselves."""
+    owners: dict[str, str] = {}
+    for name, vault in config.vaults.items():
+        if vault.agent is not None and vault.agent not in config.agents:
+            allowed = ", ".join(config.agents)
+            yield ConfigError(f"vaults.{name}.for: no agent {vault.agent!r}; allowed: {allowed}")
+        if vault.id is not None and owners.setdefault(vault.id, name) != name:
+            yield ConfigError(
+                f"vaults.{name}.id: {_one_line(vault.id)} is the id of vaults.{owners[vault.id]} "
+                "already; leave it out here"
+            )
     for number, pattern in enumerate(config.secrets.allow):
         try:
             re.compile(pattern)
         except (re.error, RecursionError, OverflowError) as error:
-            raise ConfigError(
-                f"{where}: secrets.allow[{number}]: {' '.join(pattern.split())} is no regular "
-                f"expression: {error}"
-            ) from None
-
-
-def _weighted(scoring: ScoringConfig, where: str) -> None:
-    weights = {
-        "blend_usefulness_weight": scoring.blend_usefulness_weight,
-        "blend_recency_weight": scoring.blend_recency_weight,
-        "blend_frequency_weight": scoring.blend_frequency_weight,
-    }
-    if abs(sum(weights.values()) - 1) > 1e-9:
-        said = ", ".join(f"{name}: {value:g}" for name, value in weights.items())
-        raise ConfigError(
-            f"{where}: scoring.blend_*_weight must sum to 1, found {sum(weights.values()):g}; "
-            f"set them together: djinn config set scoring '{{{said}}}'"
+            shown = _one_line(pattern)
+            yield ConfigError(f"secrets.allow[{number}]: {shown} is no regular expression: {error}")
+    names = [f"blend_{name}_weight" for name in ("usefulness", "recency", "frequency")]
+    total = sum(getattr(config.scoring, name) for name in names)
+    if abs(total - 1) > 1e-9:
+        weights = ", ".join(f"{name}: {getattr(config.scoring, name):g}" for name in names)
+        remedy = Remedy("config.set", {"key": "scoring", "value": f"{{{weights}}}"})
+        yield ConfigError(
+            f"scoring.blend_*_weight must sum to 1, not {total:g}; set them together", remedy
         )
+    profile, profiles = config.recall.profile, config.recall.profiles
+    if profile != "auto" and profile not in profiles:
+        allowed = ", ".join(["auto", *profiles])
+        yield ConfigError(f"recall.profile: no profile {profile!r}; allowed: {allowed}")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _with_packaged(profiles: Mapping[str, Any]) -> dict[str, Any]:
+    """The packaged profiles, overridden key by key by those of the settings."""
+    result: dict[str, Any] = {**PROFILES, **profiles}
+    for name, packaged in PROFILES.items():
+        if isinstance(profiles.get(name), dict):
+            result[name] = {**packaged, **profiles[name]}
+        elif result[name] is None:
+            result[name] = packaged
+    return result
 
 
 def edit_user(keys: tuple[str, ...], value: Any) -> Config:
-    """Set a value in the user's own settings, or remove it where it is None.
+    """Set a value in the user's own settings; None removes the setting.
 
-    The result is checked before it is written; comments and order stay.
+    The result is validated before it is written. Comments and order stay.
     """
     path = user_path()
     with lock(path.with_suffix(".lock")):
         before = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
-        text, data = spliced(before, [(keys, value)], str(path))
+        text, data = splice(before, [(keys, value)], str(path))
         _only_user(data, path)
-        checked = validate(data, str(path))
+        config = validate(data, str(path))
         write_atomic(path, text.encode())
-    return checked
+    return config
 
 
-def spliced(
+def splice(
     text: str, changes: Iterable[tuple[tuple[str, ...], Any]], where: str
 ) -> tuple[str, dict[str, Any]]:
-    """`text` with each (keys, value) set, or removed where the value is None; and what it says."""
+    """`text` with each (keys, value) set, or removed for None; also returns the resulting data."""
     from yaml import YAMLError
 
     from djinn_memory.system.yaml_edit import UnspliceableYaml, remove_value, set_value
 
-    # Before it is changed: here the error names the line.
+    # Parsed before it is changed, because this error names the line.
     parse(text, where)
     try:
         for keys, value in changes:
             text = remove_value(text, keys) if value is None else set_value(text, keys, value)
     except (UnspliceableYaml, YAMLError) as error:
-        raise ConfigError(f"{where}: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"{where}: {_one_line(str(error))}") from None
     return text, parse(text, where)
 
 
@@ -245,7 +239,7 @@ def value_at(config: Config, key: str) -> Any:
 
 
 def override_keys(name: str) -> tuple[str, ...]:
-    """The config path that an environment variable sets; empty when it is none of djinn's."""
+    """The config path that an environment variable sets; empty for other programs' variables."""
     keys = name.removeprefix("DJINN_").lower().split("__")
     return tuple(keys) if name.startswith("DJINN_") and len(keys) > 1 and all(keys) else ()
 
@@ -261,7 +255,7 @@ def session_from_environment() -> str | None:
 
 
 def own_variables() -> dict[str, str]:
-    """The variables of the environment that speak to djinn, but for the one that names a home."""
+    """The variables of djinn in the environment, without those that name a home or a session."""
     return {
         name: value
         for name, value in sorted(os.environ.items())
@@ -270,37 +264,37 @@ def own_variables() -> dict[str, str]:
 
 
 def user_folder() -> Path:
-    """Where the user's own settings lie, which hold in every home."""
-    place = os.environ.get("DJINN_CONFIG_DIR")
-    if place:
-        return Path(place)
+    """The folder of the user's own settings, which apply to every home."""
+    folder = os.environ.get("DJINN_CONFIG_DIR")
+    if folder:
+        return Path(folder)
     from platformdirs import user_config_path
 
     return user_config_path("djinn")
 
 
 def user_path() -> Path:
-    """The user's own settings file, which need not be there."""
+    """The user's own settings file. It need not exist."""
     return user_folder() / "config.yaml"
 
 
 def secret(name: str) -> str | None:
-    """A key from the environment, the only place that keys come from; None when it is not set."""
+    """A key from the environment, the only source of keys; None when it is not set."""
     return os.environ.get(name, "").strip() or None
 
 
 def model_cache() -> Path:
-    """Where exported models are kept: per user, shared by all homes."""
-    place = os.environ.get("DJINN_CACHE")
-    if place:
-        return Path(place)
+    """The folder of exported models, one per user for all homes."""
+    folder = os.environ.get("DJINN_CACHE")
+    if folder:
+        return Path(folder)
     from platformdirs import user_cache_path
 
     return user_cache_path("djinn")
 
 
 def parse_value(text: str) -> Any:
-    """A value as a user types it: YAML, so `20`, `true` and `[a, b]` mean what they look like."""
+    """A value that a user types. It is YAML, so `20`, `true` and `[a, b]` mean what they show."""
     return _yaml(text, "the value")
 
 
@@ -328,7 +322,7 @@ def _put(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
 
 
 def _name_entry(message: str, data: Mapping[str, Any]) -> str:
-    """Msgspec says `$.vaults[...]` for any entry of a mapping: put in which one it was."""
+    """The `message` with the name of the vault: msgspec says `$.vaults[...]` for any entry."""
     if "$.vaults" not in message or not isinstance(data["vaults"], dict):
         return message
     for name, entry in data["vaults"].items():

@@ -1,4 +1,4 @@
-"""Says in one line what is wrong with a setting, and what may stand there."""
+"""Explains in one line what is wrong with a setting, and what is allowed there."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from msgspec import Meta
 
 
 def explain(message: str, root: type[msgspec.Struct]) -> str:
-    """What msgspec says of a value that does not fit `root`, with what is allowed there."""
-    text, _, at = message.partition(" - at ")
+    """What `message`, by msgspec, says of a value in `root`, with what is allowed there."""
+    text, _, at = " ".join(message.split()).partition(" - at ")
     path = [part for part in re.split(r"[.\[\]`]+", at.rpartition("$")[2]) if part]
     names = re.findall(r"`([^`]*)`", text)
     if "unknown field" in text and names:
@@ -28,20 +28,20 @@ def explain(message: str, root: type[msgspec.Struct]) -> str:
         return f"{key}: {text}"
     if "missing required field" in text and names:
         return f"{key}.{names[0]} is missing; write it there"
-    found = re.search(r"got `([^`]*)`|Invalid enum value (.*)", text)
-    got = f", not {found[1] or found[2]}" if found else ""
+    match = re.search(r"got `([^`]*)`|Invalid enum value (.*)", text)
+    actual = f", not {match[1] or match[2]}" if match else ""
     allowed = describe(_type_at(path, root)) or text.removeprefix("Expected ")
-    return f"{key or 'the file'}: expected {allowed}{got}"
+    return f"{key or 'the file'}: expected {allowed}{actual}"
 
 
 def unknown(name: str, at: str, known: list[str]) -> str:
-    """That there is no key `name` at `at`, with those that there are."""
+    """The message for a key `name` that does not exist at `at`, with the known keys."""
     near = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {near[0]}? " if near else ""
-    place = f"{at}.{name}" if at else name
+    key = f"{at}.{name}" if at else name
     if not known:
-        return f"{place}: no such key; {at} is a single value"
-    return f"{place}: no such key; {hint}known here: {', '.join(known)}"
+        return f"{key}: no such key; {at} is a single value"
+    return f"{key}: no such key; {hint}known here: {', '.join(known)}"
 
 
 def _is_struct(kind: Any) -> bool:
@@ -71,7 +71,7 @@ def _bare(kind: Any) -> Any:
 
 
 def describe(kind: Any) -> str:
-    """What may stand at a key, for an error message."""
+    """The values that a type allows, for an error message."""
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         kind = next(a for a in typing.get_args(kind) if a is not type(None))
     bare = _bare(kind)
@@ -95,7 +95,7 @@ def describe(kind: Any) -> str:
 
 
 def kind_of(value: object) -> str:
-    """What a user would call a value of YAML."""
+    """The kind of a YAML value, in a user's words."""
     return {list: "a list", str: "text", int: "a number", float: "a number"}.get(
         type(value), "something else"
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from djinn_memory.errors import ConfigError, NotFound, Refused
+from djinn_memory.errors import ConfigError, NotFound, Refused, Remedy
 from djinn_memory.home import config as configuration
 from djinn_memory.home import trust
 from djinn_memory.home.settings import Config, EmbeddingConfig
@@ -21,34 +21,36 @@ from djinn_memory.system.locks import lock
 
 SHARED = "shared"
 Change = tuple[tuple[str, ...], Any]
-"""The keys that lead to a setting, and its value; None removes it."""
+"""The keys that lead to a setting, and its new value; None removes it."""
 
 
 def discover(named: str | Path | None = None, *, start: Path | None = None) -> Home:
-    """The home that `named`, `DJINN_HOME` or the nearest parent with `.djinn/` gives, else ~/djinn.
+    """The home at `named`, else `DJINN_HOME`, else the nearest parent with `.djinn/`, else ~/djinn.
 
-    Raises `NotFound` when there is no home at that place.
+    Raises `NotFound` when there is no home there.
     """
-    place = named or configuration.home_from_environment()
-    if place:
-        return _existing(expand(place))
+    root = named or configuration.home_from_environment()
+    if root:
+        return _existing(expand(root))
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if (folder / ".djinn").is_dir():
             return Home(folder)
     for folder in (here, *here.parents):
-        # A clone: what is made again from the notes is not among what was cloned.
+        # A clone lacks the state folder, because the state is made from the notes.
         if (folder / "config.yaml").is_file() and (folder / "vaults").is_dir():
             raise NotFound(
-                f"{folder} looks like a home that was cloned; make it one here: "
-                f"`djinn init {folder}`"
+                f"{folder} looks like a cloned home without its state",
+                Remedy("init", {"folder": str(folder)}, "completes it"),
             )
     return _existing(Path.home() / "djinn")
 
 
 def _existing(root: Path) -> Home:
     if not (root / "config.yaml").is_file() and not (root / ".djinn").is_dir():
-        raise NotFound(f"no djinn home at {root}; make one with `djinn init {root}`")
+        raise NotFound(
+            f"no djinn home at {root}", Remedy("init", {"folder": str(root)}, "makes one")
+        )
     return Home(root.resolve())
 
 
@@ -65,20 +67,20 @@ class Home:
 
     @property
     def config(self) -> Config:
-        """The settings that hold here, with those of the user and of the environment.
+        """The effective settings: those of this home, the user and the environment.
 
-        What the user did not trust this home with is not among them.
+        Endpoints that the user has not trusted this home with are left out.
         """
         return self._settings[0]
 
     @property
     def untrusted(self) -> list[Endpoint]:
-        """What the settings would reach if the user trusted this home with it."""
+        """The endpoints that are left out until the user trusts this home with them."""
         return self._settings[1]
 
     @property
     def relaxes(self) -> bool:
-        """Whether its settings allow secrets that the user's own do not; that does not count."""
+        """Whether this home's settings allow secrets that the user's own do not; it is ignored."""
         return self._settings[2]
 
     @cached_property
@@ -86,58 +88,58 @@ class Home:
         config = configuration.load(self.config_path)
         relaxes = bool(config.secrets.allow) and config.secrets != self.own.secrets
         if relaxes:
-            # A cloned home must not relax what guards its user.
+            # A cloned home must not relax its user's protection.
             config = replace(config, secrets=self.own.secrets)
         if not trust.endpoints(config):
             return config, [], relaxes
-        return *trust.curb(config, self.own, self.trusted), relaxes
+        return *trust.restrict(config, self.own, self.trusted), relaxes
 
-    def asked(self, *changes: Change) -> Config:
-        """The settings trusted or not, as they are written, or would be with `changes`."""
-        where = str(self.config_path)
-        return configuration.resolve(configuration.spliced(self._text(), changes, where)[1], where)
+    def written(self, *changes: Change) -> Config:
+        """The settings as written, or as written with `changes`, whether trusted or not."""
+        where, text = str(self.config_path), self.config_path.read_bytes().decode()
+        return configuration.resolve(configuration.splice(text, changes, where)[1], where)
 
     @property
     def own(self) -> Config:
-        """What the user's own settings and the environment say without this home's."""
+        """The settings of the user and of the environment, without this home's."""
         return configuration.load(None)
 
     def may_use(self, embedding: EmbeddingConfig) -> None:
-        """Raise `Refused` when the address or key of a model the user typed is the home's idea.
+        """Raise `Refused` when only this home names the address or key of a model the user typed.
 
-        One that the user trusted with another model is not.
+        An address and key that the user trusted together with another model are allowed.
         """
         wanted = trust.of_embedding(embedding)
         own = self.own.embedding
         known = [(own.url, own.key_env) if own.provider == embedding.provider else (None, None)]
         known += [
-            (one.url, one.key_env)
-            for one in self.trusted
-            if one.use == "embedding" and one.provider == embedding.provider
+            (endpoint.url, endpoint.key_env)
+            for endpoint in self.trusted
+            if endpoint.use == "embedding" and endpoint.provider == embedding.provider
         ]
         if wanted and (wanted.url, wanted.key_env) not in known:
             raise Refused(
-                f"{self.config_path} is not trusted with {wanted}; look at it, run `djinn trust`, "
-                "then this again"
+                f"{self.config_path} is not trusted with {wanted}; check it first",
+                Remedy("trust", {}, "allows it"),
             )
 
-    def trust(self, found: Sequence[Endpoint]) -> None:
+    def trust(self, endpoints: Sequence[Endpoint]) -> None:
         """Let this home reach these endpoints."""
-        trust.trust(self.root, found)
+        trust.trust(self.root, endpoints)
         self.reread()
 
     def distrust(self) -> None:
-        """Let this home reach nothing again but what the user's own settings name."""
+        """Restrict this home to the endpoints that the user's own settings name."""
         trust.distrust(self.root)
         self.reread()
 
     @property
     def trusted(self) -> list[Endpoint]:
-        """What the user trusted this home with."""
+        """The endpoints that the user trusted this home with."""
         return trust.trusted(self.root)
 
     def permitted(self, embedding: EmbeddingConfig) -> bool:
-        """Whether this home may embed by these settings."""
+        """Whether this home may embed with these settings."""
         wanted = trust.of_embedding(embedding)
         own = trust.endpoints(self.own) if wanted else []
         return wanted is None or wanted in (*own, *self.trusted)
@@ -149,34 +151,33 @@ class Home:
 
     @property
     def index_path(self) -> Path:
-        """The disposable index."""
+        """The database of the index, which can be made again from the notes."""
         return self.state / "index.db"
 
     @property
     def embeddings_path(self) -> Path:
-        """The cache of vectors, which outlives the index."""
+        """The database of the vector cache, which outlives the index."""
         return self.state / "embeddings.db"
 
     @property
     def ledger_path(self) -> Path:
-        """What happened, which no note tells."""
+        """The database of the ledger, which cannot be made again."""
         return self.state / "ledger.db"
 
     @property
     def working_path(self) -> Path:
-        """Working memory, where no server keeps it."""
+        """The database of working memory, unless a server keeps it."""
         return self.state / "working.db"
 
     @cached_property
     def vaults(self) -> tuple[Vault, ...]:
-        """All vaults of the config, in its order."""
+        """All vaults of the settings, in their order."""
         entries = self.config.vaults
-        roots = {name: self.root / expand(entry.path) for name, entry in entries.items()}
         real = self._folders(self.config)
         return tuple(
             Vault(
                 name=name,
-                root=roots[name],
+                root=self.root / expand(entry.path),
                 id=entry.id or f"path:{entry.path}",
                 agent=entry.agent,
                 read_only=entry.read_only,
@@ -193,7 +194,7 @@ class Home:
         )
 
     def agent(self, name: str | None) -> str:
-        """`name`, or the default agent; `NotFound` lists the known ones."""
+        """`name`, or the default agent for None; `NotFound` lists the known agents."""
         known = self.config.agents
         if name is None:
             return known[0]
@@ -202,12 +203,12 @@ class Home:
         return name
 
     def named(self, names: Sequence[str] = ()) -> tuple[Vault, ...]:
-        """The vaults of these names, all if there are none; `NotFound` lists the known ones."""
-        return _chosen(self.vaults, names)
+        """The vaults of these names, all without names; `NotFound` lists the known vaults."""
+        return _select(self.vaults, names)
 
     def scope(self, agent: str, only: Sequence[str] = ()) -> tuple[Vault, ...]:
         """The vaults that `agent` sees, or those of them that `only` names."""
-        return _chosen([v for v in self.vaults if v.agent in (None, agent)], only)
+        return _select([v for v in self.vaults if v.agent in (None, agent)], only)
 
     @property
     def shared(self) -> Vault:
@@ -222,26 +223,30 @@ class Home:
         for vault in self.vaults:
             if vault.name == name and vault.agent == agent:
                 return vault
-        raise NotFound(f"no vault {name!r} to write to; run `djinn init {self.root}` to make it")
+        raise NotFound(
+            f"no vault {name!r} to write to",
+            Remedy("init", {"folder": str(self.root)}, "makes it"),
+        )
 
     def edit(self, *changes: Change) -> Config:
-        """Set each (keys, value) in `config.yaml`, or remove where the value is None.
+        """Set each (keys, value) in `config.yaml`; a value of None removes the setting.
 
-        The result is checked before it is written; comments and order stay.
+        The result is validated before it is written. Comments and order stay.
         """
         return self.revise(lambda: changes)
 
     def revise(self, decide: Callable[[], Iterable[Change]]) -> Config:
-        """Edit what `decide` says, which it finds under the lock, with the settings read afresh.
+        """Make the changes that `decide` returns.
 
-        So nothing that it checks can change before the result is written. It must not edit itself.
-        `Refused` for a value that looks as if it held a secret.
+        `decide` runs under the lock, after the settings were read again, so that nothing it checks
+        can change before the result is written. It must not edit the settings itself. Raises
+        `Refused` for a value that looks like a secret.
         """
-        # Reading a home has no need of it, and it takes time.
+        # Reading a home does not need this import, which takes time.
         from djinn_memory.secrets import guard
 
         where = str(self.config_path)
-        checked: list[Config] = []
+        validated: list[Config] = []
 
         def change(before: bytes) -> bytes:
             self.reread()
@@ -250,55 +255,48 @@ class Home:
                 if isinstance(value, str):
                     allowed = self.config.secrets
                     guard(value, what=".".join(keys), settings=allowed, option=False)
-            text, data = configuration.spliced(before.decode(), changes, where)
-            checked.append(configuration.validate(data, where))
-            self._folders(checked[-1])
+            text, data = configuration.splice(before.decode(), changes, where)
+            validated.append(configuration.validate(data, where))
+            self._folders(validated[-1])
             same = data == configuration.parse(before.decode(), where)
             return before if same else text.encode()
 
         with lock(self.state / "home.lock"):
             revise(self.config_path, change)
         self.reread()
-        return checked[-1]
+        return validated[-1]
 
     def reread(self) -> None:
-        """Take notice of what was written into the settings, also by another process."""
+        """Drop the settings in memory: this or another process has changed the file."""
         for name in ("_settings", "vaults", "state"):
             self.__dict__.pop(name, None)
 
     def _folders(self, config: Config) -> dict[str, Path]:
-        """Each vault's folder with every link followed; `ConfigError` when two share one."""
+        """Each vault's folder with every link followed; `ConfigError` when two vaults share one."""
         folders = {
             name: (self.root / expand(entry.path)).resolve()
             for name, entry in config.vaults.items()
         }
-        taken: dict[Path, str] = {}
+        owners: dict[Path, str] = {}
         for name, folder in folders.items():
-            first = taken.setdefault(folder, name)
+            first = owners.setdefault(folder, name)
             if first != name:
                 raise ConfigError(
-                    f"{self.config_path}: vaults.{first}.path and vaults.{name}.path are one "
+                    f"{self.config_path}: vaults.{first}.path and vaults.{name}.path are the same "
                     "folder; remove one of the two"
                 )
         return folders
 
-    def _text(self) -> str:
-        return self.config_path.read_bytes().decode()
-
 
 def is_own(vault: Vault) -> bool:
-    """Whether djinn made it, for an agent or for all; what was added is only read."""
+    """Whether djinn made the vault, for an agent or for all; an added vault is only read."""
     return vault.name == (vault.agent or SHARED)
 
 
-def _chosen(vaults: Sequence[Vault], names: Sequence[str]) -> tuple[Vault, ...]:
+def _select(vaults: Sequence[Vault], names: Sequence[str]) -> tuple[Vault, ...]:
+    """The vaults of these names, or all; a vault that the agent does not see is unknown too."""
     by_name = {vault.name: vault for vault in vaults}
     for name in names:
         if name not in by_name:
-            raise unknown_vault(name, list(by_name))
+            raise NotFound(f"no vault {name!r}; known: {', '.join(by_name)}")
     return tuple(by_name[name] for name in dict.fromkeys(names)) or tuple(vaults)
-
-
-def unknown_vault(name: str, known: list[str]) -> NotFound:
-    """The error for a vault that is not there, or not there for this agent."""
-    return NotFound(f"no vault {name!r}; known: {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""What settings there are: the model of `config.yaml`."""
+"""The model of `config.yaml`: every setting with its type, range and default."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from djinn_memory.models import Dialect, Expand, Mode, Strategy
 from djinn_memory.scoring import Days, Factor, ScoringConfig
 
 NAME = r"^[^\W_][\w.-]{0,63}\Z"
-"""Names of vaults and agents: they become folder names and command line words."""
+"""Names of vaults and agents. They become names of folders and words on the command line."""
 
 Name = Annotated[str, Meta(pattern=NAME, description="a name of letters, digits, '.', '-' and '_'")]
 Url = Annotated[
@@ -38,7 +38,7 @@ Redis = Annotated[
         "(that is working.key_env's)",
     ),
 ]
-"""No other options may stand in it: one of them turns the check of certificates off."""
+"""No other options are allowed in it: one of them turns the check of certificates off."""
 
 Languages = Annotated[
     str,
@@ -50,7 +50,7 @@ Languages = Annotated[
 
 
 LONGEST_TTL = 30 * 86_400
-"""Seconds; what should last longer is a note."""
+"""Seconds. A value that should last longer belongs in a note."""
 
 
 class VaultConfig(Struct, forbid_unknown_fields=True, rename={"agent": "for"}):
@@ -107,7 +107,7 @@ class EmbeddingConfig(Struct, forbid_unknown_fields=True):
 
 
 class LlmConfig(Struct, forbid_unknown_fields=True):
-    """A chat model that may be asked for help; none is asked while `model` is not set."""
+    """A chat model that helps with queries; unused while `model` is not set."""
 
     provider: Literal["openai", "anthropic"] = "openai"
     model: str | None = None
@@ -117,7 +117,7 @@ class LlmConfig(Struct, forbid_unknown_fields=True):
 
 
 class SearchConfig(Struct, forbid_unknown_fields=True):
-    """What a search does unless its options say otherwise."""
+    """Defaults of a search's options."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 10
     mode: Mode = "hybrid"
@@ -154,7 +154,7 @@ class WatchConfig(Struct, forbid_unknown_fields=True):
 
 
 class WorkingConfig(Struct, forbid_unknown_fields=True):
-    """How long working memory keeps what it is given."""
+    """How long working memory keeps its values."""
 
     key_env: Variable | None = None
     ttl: Annotated[int, Meta(ge=1, le=LONGEST_TTL)] = 300
@@ -164,7 +164,7 @@ class WorkingConfig(Struct, forbid_unknown_fields=True):
 
 
 class SecretsConfig(Struct, forbid_unknown_fields=True):
-    """What may be written although it looks like a secret."""
+    """Texts that may be written although they look like secrets."""
 
     allow: list[str] = field(default_factory=list)
 
@@ -173,7 +173,7 @@ Cosine = Annotated[float, Meta(ge=-1, le=1)]
 
 
 class Thresholds(Struct, forbid_unknown_fields=True):
-    """Cosines from which on texts count as alike, on the scale of the packaged MiniLM."""
+    """Cosines from which texts count as similar, on the scale of the packaged MiniLM."""
 
     duplicate: Cosine = 0.92
     fact: Cosine = 0.3
@@ -181,13 +181,13 @@ class Thresholds(Struct, forbid_unknown_fields=True):
 
 
 class ThresholdsConfig(Thresholds, forbid_unknown_fields=True):
-    """The same for all models, but for those named in `models` by their identity."""
+    """The thresholds of all models, except those that `models` names by their identity."""
 
     models: dict[str, Thresholds] = field(default_factory=dict)
 
 
 class ProfileConfig(Struct, forbid_unknown_fields=True):
-    """What a recall is after; a profile that says nothing recalls what a search finds."""
+    """The purpose of a recall. An empty profile recalls exactly what a search finds."""
 
     types: dict[str, Factor] = field(default_factory=dict)
     others: Factor = 1.0
@@ -241,12 +241,11 @@ PROFILES: dict[str, dict[str, Any]] = {
         ],
     },
 }  # fmt: skip
-"""The profiles that there are without the settings: a key of theirs that the settings say replaces
-that key alone."""
+"""The packaged profiles. A key that the settings give for one of them replaces only that key."""
 
 
 class RecallConfig(Struct, forbid_unknown_fields=True):
-    """What a recall does unless its options say otherwise."""
+    """Defaults of a recall's options."""
 
     profile: str = "default"
     limit: Annotated[int, Meta(ge=1, le=100)] = 8
@@ -257,7 +256,7 @@ class RecallConfig(Struct, forbid_unknown_fields=True):
 
 
 class Config(Struct, forbid_unknown_fields=True):
-    """Everything that `config.yaml` may say."""
+    """All settings of `config.yaml`."""
 
     agents: Annotated[list[Name], Meta(min_length=1)] = field(default_factory=lambda: ["me"])
     vaults: dict[Name, VaultConfig] = field(default_factory=dict)
@@ -279,9 +278,9 @@ class Config(Struct, forbid_unknown_fields=True):
 
 
 HOME_ONLY = ("agents", "vaults", "state_dir")
-"""What one home has and another has not."""
+"""Settings that belong to one home and are not allowed in the user's own file."""
 
 RECIPE = (
     "provider", "model", "url", "key_env", "dimensions", "query_prompt", "document_prompt",
 )  # fmt: skip
-"""The settings that say which model makes a vector; the others say how fast."""
+"""The settings that determine the vectors. The others of the section only affect the speed."""

@@ -1,4 +1,4 @@
-"""Makes a home, and joins agents and vaults to it."""
+"""Creates a home, and adds agents and vaults to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _IGNORED = b"# Made again from the notes at any time; not worth a place in git.\
 
 
 def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:
-    """Make a home, or complete one; what is there is never changed. Also says what was made."""
+    """Create a home, or complete an existing one without changing anything in it.
+
+    Also returns what was created, for the user.
+    """
     root = expand(root)
     for name in agents:
         check_name(name, "agent")
@@ -25,45 +28,45 @@ def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:
         raise Refused(f"{root} is a file; name a folder for the home")
     root.mkdir(parents=True, exist_ok=True)
     home = Home(root.resolve())
-    made = []
+    created = []
     if _write_example(home, agents):
-        made.append("config.yaml")
+        created.append("config.yaml")
     home.state.mkdir(parents=True, exist_ok=True)
     if not (home.state / ".gitignore").exists():
         write_atomic(home.state / ".gitignore", _IGNORED)
-        made.append(f"{home.config.state_dir}/")
+        created.append(f"{home.config.state_dir}/")
     for name in agents:
-        made += add_agent(home, name)
-    made += join_own_vaults(home)
-    return home, made
+        created += add_agent(home, name)
+    created += _add_own_vaults(home)
+    return home, created
 
 
 def _write_example(home: Home, agents: tuple[str, ...]) -> bool:
-    """Write the first settings of a home, whole at once; False when there are some."""
+    """Write the first settings of a home in one step; False when the home has settings already."""
     from djinn_memory.system.yaml_edit import set_value
 
     with lock(home.root / ".djinn" / "home.lock"):
         if home.config_path.exists():
             return False
-        chosen = list(dict.fromkeys(agents)) or ["me"]
-        text = set_value(_example().decode(), ("agents",), chosen)
+        names = list(dict.fromkeys(agents)) or ["me"]
+        text = set_value(_example().decode(), ("agents",), names)
         create(home.config_path, text.encode())
     return True
 
 
-def join_own_vaults(home: Home, joining: str | None = None) -> list[str]:
-    """Give the home its shared vault and each agent a personal one; returns the folders made.
+def _add_own_vaults(home: Home, new_agent: str | None = None) -> list[str]:
+    """Create the shared vault and each agent's personal vault; returns the created folders.
 
-    The agent `joining` becomes one of the home's first.
+    `new_agent` is first added to the home's agents.
     """
 
     def missing() -> Iterable[Change]:
         agents = home.config.agents
-        if joining is not None and joining not in agents:
-            taken = home.config.vaults.get(joining)
-            if taken and taken.agent != joining:
-                raise Refused(f"a vault is named {joining} already; take another name")
-            agents = [*agents, joining]
+        if new_agent is not None and new_agent not in agents:
+            vault = home.config.vaults.get(new_agent)
+            if vault and vault.agent != new_agent:
+                raise Refused(f"a vault is named {new_agent} already; take another name")
+            agents = [*agents, new_agent]
             yield ("agents",), agents
         for name in (SHARED, *agents):
             entry = home.config.vaults.get(name)
@@ -75,18 +78,18 @@ def join_own_vaults(home: Home, joining: str | None = None) -> list[str]:
                 yield ("vaults", name, "id"), _new_id()
 
     home.revise(missing)
-    made = []
+    created = []
     for name in (SHARED, *home.config.agents):
         folder = home.root / expand(home.config.vaults[name].path)
         if not folder.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            made.append(f"{home.config.vaults[name].path}/")
-    return made
+            created.append(f"{home.config.vaults[name].path}/")
+    return created
 
 
 def add_agent(home: Home, name: str) -> list[str]:
-    """Give the home another agent with a personal vault; returns what was made, if anything."""
-    return join_own_vaults(home, check_name(name, "agent"))
+    """Add an agent with a personal vault to the home; returns the created folders, if any."""
+    return _add_own_vaults(home, check_name(name, "agent"))
 
 
 def add_vault(
@@ -98,7 +101,7 @@ def add_vault(
     agent: str | None = None,
     dialect: Dialect = "obsidian",
 ) -> Vault:
-    """Join an existing folder of notes under a name. `Refused` when it or the name has joined."""
+    """Add an existing folder of notes as a vault; `Refused` when the folder or name is in use."""
     check_name(name, "vault")
     folder = expand(path).resolve()
     if not folder.is_dir():
@@ -123,19 +126,19 @@ def add_vault(
     return home.named((name,))[0]
 
 
-def taken_from(home: Home, vault: Vault) -> Vault | None:
-    """The vault in which a reserved one lies and that others see, but no longer this folder."""
-    outer = [one for one in home.vaults if one.root.resolve() in vault.root.parents]
-    inmost = max(outer, key=lambda one: len(one.root.resolve().parts), default=None)
-    return inmost if inmost and vault.agent not in (None, inmost.agent) else None
+def outer_vault(home: Home, vault: Vault) -> Vault | None:
+    """The vault of other readers that contains a reserved vault's folder; they lose sight of it."""
+    outer = [other for other in home.vaults if other.root.resolve() in vault.root.parents]
+    innermost = max(outer, key=lambda other: len(other.root.resolve().parts), default=None)
+    return innermost if innermost and vault.agent not in (None, innermost.agent) else None
 
 
 def describe(home: Home, place: str, text: str | None) -> tuple[str, str]:
-    """Say what a vault or a folder in it holds, or no longer with an empty text.
+    """Set the description of a vault or of a folder in it; an empty `text` removes it.
 
-    `place` is `vault` or `vault/folder`; with `text` None nothing changes. Returns the place and
-    what is said of it. `NotFound` when there is no such vault or folder, `Refused` when `text`
-    looks as if it held a secret.
+    `place` is `vault` or `vault/folder`. With `text` None nothing changes. Returns the place and
+    its description. `NotFound` when the vault or folder does not exist, `Refused` when `text` looks
+    like a secret.
     """
     name, _, folder = place.strip("/").partition("/")
     prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
@@ -155,21 +158,21 @@ def describe(home: Home, place: str, text: str | None) -> tuple[str, str]:
 
 
 def remove_vault(home: Home, name: str) -> Vault:
-    """Take a vault off the config; its files stay where they are."""
-    found: list[Vault] = []
+    """Remove a vault from the settings; its files stay where they are."""
+    removed: list[Vault] = []
 
     def removal() -> Iterable[Change]:
-        found.extend(home.named((name,)))
-        if name == SHARED or found[0].agent == name:
+        removed.extend(home.named((name,)))
+        if name == SHARED or removed[0].agent == name:
             raise Refused(f"{name} is one of the home's own vaults and stays")
         yield ("vaults", name), None
 
     home.revise(removal)
-    return found[0]
+    return removed[0]
 
 
 def check_name(name: str, what: str) -> str:
-    """`name` if it can name an agent or a vault; `UsageError` says what can."""
+    """`name`, if it is a valid name for an agent or a vault; else `UsageError`."""
     if not re.fullmatch(NAME, name) or (name == SHARED and what == "agent"):
         raise UsageError(
             f"{name!r} cannot name {'an' if what == 'agent' else 'a'} {what}; "
@@ -187,8 +190,8 @@ def _new_id() -> str:
 
 def _example() -> bytes:
     # In a wheel the example lies in the package, in a checkout beside it.
-    here = Path(__file__).parent.parent
-    for place in (here / "config.example.yaml", here.parent / "config.example.yaml"):
-        if place.is_file():
-            return place.read_bytes()
+    package = Path(__file__).parent.parent
+    for folder in (package, package.parent):
+        if (folder / "config.example.yaml").is_file():
+            return (folder / "config.example.yaml").read_bytes()
     raise ConfigError("config.example.yaml is missing from this installation; install djinn again")

@@ -1,7 +1,7 @@
-"""What a home may reach. A cloned home's settings must not send notes anywhere by themselves.
+"""The endpoints that a home may reach. A cloned home's settings must not send notes anywhere.
 
-An endpoint counts when the user's own settings name it, or when the user said `djinn trust` for
-just this endpoint in just this home: a setting that changes, by a `git pull` say, is asked anew.
+An endpoint is allowed when the user's own settings name it, or when the user trusted this home with
+it by `djinn trust`. When a setting changes, by a `git pull` say, the user must trust it again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from djinn_memory.errors import ConfigError
+from djinn_memory.errors import ConfigError, Remedy
 from djinn_memory.home import config as configuration
 from djinn_memory.home.settings import PROVIDERS, RECIPE, Config, EmbeddingConfig
 from djinn_memory.system.files import write_atomic
@@ -23,18 +23,18 @@ from djinn_memory.system.locks import lock
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """A server that texts would be sent to, or a model that would be fetched and loaded."""
+    """A server that would receive texts, or a model that would be fetched and loaded."""
 
     use: Literal["embedding", "rerank", "llm", "working_memory"]
-    """What it is for: the setting that names it, or its section; `search.rerank` too."""
+    """What it is for: the setting or section that names it; `rerank` is `search.rerank`."""
     provider: str
-    """Whose protocol it speaks, or the library that loads the model."""
+    """The provider whose protocol it speaks, or the library that loads the model."""
     model: str | None = None
     """The model's name or folder."""
     url: str | None = None
-    """The server, where the settings name one; null for the provider's own."""
+    """The address of the server; null for the provider's own."""
     key_env: str | None = None
-    """The environment variable that holds the key, where the settings name one."""
+    """The environment variable that holds the key, if the settings name one."""
 
     def __str__(self) -> str:
         what = f"{self.use}: {self.provider}"
@@ -45,7 +45,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 def of_embedding(embedding: EmbeddingConfig) -> Endpoint | None:
-    """What an embedder reaches beyond djinn's own model; None for nothing."""
+    """The endpoint that an embedder reaches beyond djinn's own model; None for none."""
     if not PROVIDERS[embedding.provider].foreign:
         return None
     return Endpoint(
@@ -54,33 +54,33 @@ def of_embedding(embedding: EmbeddingConfig) -> Endpoint | None:
 
 
 def endpoints(config: Config) -> list[Endpoint]:
-    """Everything that these settings would reach."""
-    found = [of_embedding(config.embedding)]
-    if config.search.rerank:
-        found.append(Endpoint("rerank", "sentence-transformers", config.search.rerank))
-    llm = config.llm
-    if llm.model:
-        found.append(Endpoint("llm", llm.provider, llm.model, llm.url, llm.key_env))
-    if config.working_memory:
-        working = config.working_memory
-        found.append(Endpoint("working_memory", "redis", None, working, config.working.key_env))
-    return [one for one in found if one]
+    """Every endpoint that these settings would reach."""
+    llm, server = config.llm, config.working_memory
+    candidates = (
+        of_embedding(config.embedding),
+        config.search.rerank and Endpoint("rerank", "sentence-transformers", config.search.rerank),
+        llm.model and Endpoint("llm", llm.provider, llm.model, llm.url, llm.key_env),
+        server and Endpoint("working_memory", "redis", None, server, config.working.key_env),
+    )
+    return [endpoint for endpoint in candidates if isinstance(endpoint, Endpoint)]
 
 
-def curb(config: Config, own: Config, trusted: Sequence[Endpoint]) -> tuple[Config, list[Endpoint]]:
-    """`config` without the endpoints that neither `own`, the user's, nor `trusted` has.
+def restrict(
+    config: Config, own: Config, trusted: Sequence[Endpoint]
+) -> tuple[Config, list[Endpoint]]:
+    """`config` without the endpoints that neither `own`, the user's settings, nor `trusted` has.
 
-    In their place stands what the user's own settings say. Also returns what was left out.
+    The user's own settings take their place. Also returns the endpoints that were left out.
     """
     allowed = [*endpoints(own), *trusted]
-    refused = [one for one in endpoints(config) if one not in allowed]
-    for one in refused:
-        if one.use == "embedding":
-            kept = {key: getattr(own.embedding, key) for key in RECIPE}
-            config = replace(config, embedding=replace(config.embedding, **kept))
-        elif one.use == "rerank":
+    refused = [endpoint for endpoint in endpoints(config) if endpoint not in allowed]
+    for endpoint in refused:
+        if endpoint.use == "embedding":
+            model = {key: getattr(own.embedding, key) for key in RECIPE}
+            config = replace(config, embedding=replace(config.embedding, **model))
+        elif endpoint.use == "rerank":
             config = replace(config, search=replace(config.search, rerank=own.search.rerank))
-        elif one.use == "working_memory":
+        elif endpoint.use == "working_memory":
             working = replace(config.working, key_env=own.working.key_env)
             config = replace(config, working_memory=own.working_memory, working=working)
         else:
@@ -89,25 +89,26 @@ def curb(config: Config, own: Config, trusted: Sequence[Endpoint]) -> tuple[Conf
 
 
 def trusted(root: Path) -> list[Endpoint]:
-    """What the user has trusted the home at `root` with."""
+    """The endpoints that the user trusted the home at `root` with."""
     return _read().get(str(root), [])
 
 
-def trust(root: Path, found: Sequence[Endpoint]) -> None:
-    """Trust the home at `root` with these endpoints, beside those of before."""
-    with _changing() as known:
-        kept = known.get(str(root), [])
-        known[str(root)] = [*kept, *(one for one in found if one not in kept)]
+def trust(root: Path, endpoints: Sequence[Endpoint]) -> None:
+    """Trust the home at `root` with these endpoints, in addition to earlier ones."""
+    with _editing() as homes:
+        before = homes.get(str(root), [])
+        added = [endpoint for endpoint in endpoints if endpoint not in before]
+        homes[str(root)] = [*before, *added]
 
 
 def distrust(root: Path) -> bool:
-    """Trust the home at `root` with nothing again; whether it was with something."""
-    with _changing() as known:
-        return bool(known.pop(str(root), None))
+    """Withdraw all trust from the home at `root`; returns whether it had any."""
+    with _editing() as homes:
+        return bool(homes.pop(str(root), None))
 
 
 def trust_path() -> Path:
-    """The file in which the user's trust is written, which need not be there."""
+    """The file that records the user's trust. It need not exist."""
     return configuration.user_folder() / "trusted.json"
 
 
@@ -119,15 +120,15 @@ def _read() -> dict[str, list[Endpoint]]:
         return {}
     except (OSError, msgspec.DecodeError) as error:
         raise ConfigError(
-            f"{path} cannot be read: {error}; mend or delete it, then run `djinn trust` again"
+            f"{path} cannot be read: {error}; mend or delete it", Remedy("trust")
         ) from None
 
 
 @contextmanager
-def _changing() -> Iterator[dict[str, list[Endpoint]]]:
-    """The known homes, written back when the block ends."""
+def _editing() -> Iterator[dict[str, list[Endpoint]]]:
+    """The trusted endpoints by home, written back when the block ends."""
     path = trust_path()
     with lock(path.with_suffix(".lock")):
-        known = _read()
-        yield known
-        write_atomic(path, msgspec.json.format(msgspec.json.encode(known)))
+        homes = _read()
+        yield homes
+        write_atomic(path, msgspec.json.format(msgspec.json.encode(homes)))

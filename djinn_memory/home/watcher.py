@@ -1,4 +1,4 @@
-"""Who follows the vaults of a home: one process at a time."""
+"""The process that watches the vaults of a home. There is at most one."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from djinn_memory.system.locks import is_locked, lock, lock_holder
 
 
 def watcher(home: Home) -> int | None:
-    """The id of the process that follows this home now; None where there is none."""
-    place = _place(home)
-    return lock_holder(place) if is_locked(place) else None
+    """The id of the process that watches this home now; None when there is none."""
+    path = _lock_path(home)
+    return lock_holder(path) if is_locked(path) else None
 
 
 @contextmanager
 def claim(home: Home) -> Iterator[None]:
-    """Be the one that follows this home; `Busy` names the other there is."""
+    """Become the process that watches this home; `Busy` names the process that already does."""
+    path = _lock_path(home)
     with ExitStack() as stack:
         try:
-            # Not at once: `watcher` holds it for a moment to see whether somebody does.
-            stack.enter_context(lock(_place(home), timeout=0.3))
+            # `watcher` takes the lock for a moment, so a held lock is tried for a while.
+            stack.enter_context(lock(path, timeout=0.3))
         except Busy:
-            other = lock_holder(_place(home))
             raise Busy(
-                f"process {other or 'of another user'} watches {home.root} already; "
+                f"process {lock_holder(path) or 'of another user'} watches {home.root} already; "
                 "there can be one for a home, so stop that one first"
             ) from None
         yield
 
 
-def _place(home: Home) -> Path:
+def _lock_path(home: Home) -> Path:
     return home.state / "watch.lock"

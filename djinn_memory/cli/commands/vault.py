@@ -56,7 +56,7 @@ def add(
     if given is None:
         given, guessed = guess(expand(path))
     vault = setup.add_vault(home, name, path, read_only=read_only, agent=agent, dialect=given)
-    outer = setup.taken_from(home, vault)
+    outer = setup.outer_vault(home, vault)
     why = f"lies in vault {outer.name}; only {agent} sees that folder from now on" if outer else ""
     problems = [Problem(name, why)] if why else []
     if json:
