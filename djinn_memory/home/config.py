@@ -132,8 +132,8 @@ def validate(data: Mapping[str, Any], where: str) -> Config:
         # A key of the file may hold line breaks, which `explain` takes out.
         why = explain(_name_entry(str(error), data), Config)
         raise ConfigError(f"{where}: {why}") from None
-    for error in _contradictions(config):
-        raise ConfigError(f"{where}: {error.message}", *error.remedies)
+    for problem in _contradictions(config):
+        raise ConfigError(f"{where}: {problem.message}", *problem.remedies)
     return config
 
 
