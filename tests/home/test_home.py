@@ -198,7 +198,7 @@ def test_a_note_belongs_to_the_innermost_vault(home: Home) -> None:
     assert [file.path for file in walk(home.vaults[0]).files] == ["ours.md"]
 
 
-def test_edits_at_one_time_are_all_kept(home: Home, tmp_path: Path, run: Run) -> None:
+def test_edits_at_one_time_are_all_kept(home: Home, tmp_path: Path, spawn: Run) -> None:
     names = [f"agent{n}" for n in range(5)]
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
@@ -207,7 +207,7 @@ def test_edits_at_one_time_are_all_kept(home: Home, tmp_path: Path, run: Run) ->
         *(("vault", "add", "same", tmp_path / name) for name in ("a", "b")),
     ]
     with ThreadPoolExecutor(len(commands)) as pool:
-        done = list(pool.map(lambda words: run(*words, home=home.root), commands))
+        done = list(pool.map(lambda words: spawn(*words, home=home.root), commands))
     now = Home(home.root)
     assert [d.returncode for d in done[:5]] == [0] * 5
     assert set(now.config.agents) == {"me", *names}
@@ -218,10 +218,10 @@ def test_edits_at_one_time_are_all_kept(home: Home, tmp_path: Path, run: Run) ->
     assert "there is a vault same already" in lost.stderr
 
 
-def test_init_at_one_time_makes_one_home(tmp_path: Path, run: Run) -> None:
+def test_init_at_one_time_makes_one_home(tmp_path: Path, spawn: Run) -> None:
     names = ("finn", "grace", "zoe")
     with ThreadPoolExecutor(len(names)) as pool:
-        done = list(pool.map(lambda name: run("init", tmp_path / "h", "--agent", name), names))
+        done = list(pool.map(lambda name: spawn("init", tmp_path / "h", "--agent", name), names))
     assert [d.returncode for d in done] == [0] * 3
     assert set(Home(tmp_path / "h").config.agents) == set(names)
 
