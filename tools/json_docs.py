@@ -14,6 +14,7 @@ from typing import Any
 
 import config_docs
 import msgspec
+from msgspec.structs import fields
 
 from djinn_memory.cli.schemas import outputs
 from djinn_memory.home import settings
@@ -110,7 +111,8 @@ def _complete(made: dict[str, Any], kind: type[msgspec.Struct]) -> None:
         inner.pop("default", None)
         if text := said.get(name):
             inner["description"] = text
-    made["required"] = list(made["properties"])
+    unset = {field.encode_name for field in fields(kind) if field.default is msgspec.UNSET}
+    made["required"] = [name for name in made["properties"] if name not in unset]
     made["additionalProperties"] = False
     _without_patterns(made)
 

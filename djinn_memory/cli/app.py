@@ -8,32 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
 
 from djinn_memory import __version__
-from djinn_memory.cli import completion, parsing, start
-from djinn_memory.cli.commands import (
-    agent,
-    config,
-    doctor,
-    document,
-    fact,
-    gap,
-    home,
-    ingest,
-    maintain,
-    mcp,
-    memory,
-    recall,
-    remember,
-    score,
-    session,
-    summary,
-    trust,
-    vault,
-    watch,
-    working,
-)
-from djinn_memory.cli.output import clean, talk
+from djinn_memory.cli import completion, parsing
+from djinn_memory.cli.groups import CommandGroup
+from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.errors import DjinnError, speaking
 from djinn_memory.operations.commands import CommandWording
 
@@ -44,18 +25,6 @@ _CommandLineError: type[Exception] = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
 )
 
-app = parsing.App(
-    name="djinn",
-    help="Long-term memory for people and their AI agents, kept as plain Markdown that they own.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with `djinn init`, put notes into `vaults/`, then `djinn index` and "
-    '`djinn memory search "a question"`.',
-)
-
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -63,7 +32,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def common(
     ctx: typer.Context,
     home_folder: Annotated[
@@ -92,26 +60,20 @@ def common(
     ctx.obj = home_folder
 
 
-home.register(app)
-remember.register(app)
-recall.register(app)
-session.register(app)
-watch.register(app)
-doctor.register(app)
-trust.register(app)
-maintain.register(app)
-ingest.register(app)
-mcp.register(app)
-app.add_typer(memory.app, name="memory")
-app.add_typer(fact.app, name="fact")
-app.add_typer(summary.app, name="summary")
-app.add_typer(gap.app, name="gap")
-app.add_typer(score.app, name="score")
-app.add_typer(document.app, name="document")
-app.add_typer(vault.app, name="vault")
-app.add_typer(agent.app, name="agent")
-app.add_typer(working.app, name="working")
-app.add_typer(config.app, name="config")
+def root() -> Any:
+    """The command line as a whole: options for every command, and the tree of commands."""
+    info = CommandInfo(
+        name="djinn",
+        cls=CommandGroup,  # type: ignore[arg-type]
+        callback=common,
+        help="Long-term memory for people and their AI agents, kept as plain Markdown that they "
+        "own.",
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog="Start with `djinn init`, put notes into `vaults/`, then run `djinn index` and "
+        '`djinn memory search "a question"`.',
+    )
+    return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
 
 
 def main() -> int:
@@ -122,7 +84,7 @@ def main() -> int:
 
 def _run() -> int:
     try:
-        code = app(prog_name="djinn", standalone_mode=False)
+        code = root()(prog_name="djinn", standalone_mode=False)
         sys.stdout.flush()
     except DjinnError as error:
         talk(f"{typer.style('error', fg='red')}: {clean(str(error))}")
@@ -139,18 +101,17 @@ def _run() -> int:
         where = f"{error.filename}: " if error.filename else ""
         talk(f"{typer.style('error', fg='red')}: {clean(where)}{error.strerror or error}")
         code = 5
-    if code == INTERRUPTED:
-        talk(start.INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 
 def _usage(error: Exception) -> int:
-    message = clean(error.format_message())  # type: ignore[attr-defined]
+    message = error.format_message()  # type: ignore[attr-defined]
+    if type(error).__name__ == "NoArgsIsHelpError":
+        say(message)
+        return 2
+    message = clean(message)
     message = message.replace("Value error, ", "")
     ctx = getattr(error, "ctx", None)
-    if type(error).__name__ == "NoArgsIsHelpError":
-        # Making the error has printed the help already.
-        return 2
     hint = f"; see `{ctx.command_path} --help`" if ctx else ""
     if type(error).__name__ == "NoSuchOption" and ctx and _may_be_text(error, ctx):
         hint += ", or write -- before a text that begins with -"

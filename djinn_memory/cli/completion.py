@@ -31,13 +31,8 @@ Candidate = tuple[str, str]
 """A word, and what it means."""
 
 
-def answer() -> int:
-    """Print the candidates for the line that a script asks about."""
-    import typer.main
-
-    from djinn_memory.cli.app import app
-
-    root = typer.main.get_command(app)
+def answer(root: Any) -> int:
+    """Print the candidates for the line that a script asks about, under the command `root`."""
     if os.environ[VARIABLE] == "bash":
         typed = parse(sys.argv[1], sys.argv[2])
         words, word = typed.words[1:], typed.word
@@ -94,7 +89,7 @@ def complete(root: Any, words: list[str], word: str) -> list[Candidate] | None:
         found = _values(root, option, line._replace(word=value)) if option is not None else []
         return None if found is None else [(f"{name}={value}", said) for value, said in found]
     if hasattr(command, "commands"):
-        return [(name, _first(inner.help)) for name, inner in command.commands.items()]
+        return list(command.lines.items())
     places = [param for param in command.params if param.param_type_name == "argument"]
     if arguments < len(places):
         return _values(root, places[arguments], line)

@@ -60,18 +60,30 @@ def ended(found: Sequence[Problem]) -> None:
         raise typer.Exit(1)
 
 
-def as_json(answer: Struct, *, indent: int | None = 2) -> None:
-    """One object on stdout and nothing else: a struct of `cli.schemas`, whose tag names it."""
+def as_json(
+    schema: str, answer: object, problems: Sequence[Problem] = (), *, indent: int | None = 2
+) -> None:
+    """One object on stdout and nothing else: the answer between its schema and the problems."""
     import json
 
     import msgspec
 
-    data = msgspec.to_builtins(answer, enc_hook=str)
+    data: dict[str, Any] = {"schema": f"djinn.{schema}/1"}
+    data |= msgspec.to_builtins(answer, enc_hook=str)
+    data["problems"] = msgspec.to_builtins(problems)
+    if "milliseconds" in data:
+        data["milliseconds"] = round(data["milliseconds"], 1)
     text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
     # What could command a terminal stands only inside strings, where it may as well be escaped.
-    text = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    text = _UNSAFE.sub(lambda unsafe: f"\\u{ord(unsafe[0]):04x}", text)
     sys.stdout.buffer.write(text.encode() + b"\n")
     sys.stdout.buffer.flush()
+
+
+def print_json(answer: Struct, *, indent: int | None = 2) -> None:
+    """One object on stdout: a struct of `cli.schemas`, whose tag names it."""
+    schema = str(answer.__struct_config__.tag).removeprefix("djinn.").removesuffix("/1")
+    as_json(schema, answer, getattr(answer, "problems", ()), indent=indent)
 
 
 def columns(rows: Sequence[Sequence[str]], *, head: Sequence[str] = ()) -> None:

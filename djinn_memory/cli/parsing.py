@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
+from djinn_memory.cli.help import write_help
+
 _TEXT = re.compile(r"-(?:\.?\d|[^=\s]*\s)")
 """No option begins with a digit, nor has white space before its `=`."""
-
-C = TypeVar("C", bound=Callable[..., Any])
-
-
-class App(typer.Typer):
-    """A tree of commands that take a Markdown list or a negative number as an argument."""
-
-    def command(self, *name: Any, **settings: Any) -> Callable[[C], C]:
-        """Register a command, as `typer.Typer.command` does."""
-        return super().command(*name, cls=Command, **settings)
 
 
 class Command(TyperCommand):
@@ -30,6 +21,10 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take the arguments apart; those that are text are put behind a `--`."""
         return super().parse_args(ctx, self._apart(args) if any(map(is_text, args)) else args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of the command."""
+        write_help(self, ctx, formatter)
 
     def _apart(self, args: list[str]) -> list[str]:
         takes = {

@@ -23,7 +23,7 @@ def as_json(found: RecallResult) -> None:
 
     fields = asdict(found)
     fields["milliseconds"] = round(found.milliseconds, 1)
-    output.as_json(Recall(**fields))
+    output.print_json(Recall(**fields))
 
 
 def as_text(found: RecallResult, *, explain: bool) -> None:

@@ -95,7 +95,7 @@ def search_json(result: SearchResult) -> None:
 
     fields = asdict(result)
     fields["milliseconds"] = round(result.milliseconds, 1)
-    output.as_json(Search(**fields))
+    output.print_json(Search(**fields))
 
 
 def search_talk(result: SearchResult, *, quiet: bool, explain: bool = False) -> None:
@@ -151,7 +151,7 @@ def show_json(detail: MemoryDetail, text: str, problems: Sequence[Problem]) -> N
         backlinks=detail.backlinks,
         problems=[*problems, *([Problem(path, detail.problem)] if detail.problem else [])],
     )
-    output.as_json(answer)
+    output.print_json(answer)
 
 
 def _link(link: LinkEnd, forward: bool) -> str:

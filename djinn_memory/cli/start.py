@@ -12,7 +12,8 @@ _EMBEDS = (
 )
 """Commands that need the model."""
 
-INTERRUPTED = "interrupted; what was done is kept, run the command again to go on"
+INTERRUPTED = 130
+INTERRUPTION = "interrupted; what was done is kept, run the command again to go on"
 
 
 def main() -> None:
@@ -33,9 +34,10 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         if "_DJINN_COMPLETE" in os.environ:
+            from djinn_memory.cli.app import root
             from djinn_memory.cli.completion import answer
 
-            code = answer()
+            code = answer(root())
         else:
             if _embeds(" ".join(sys.argv[1:])):
                 _warm()
@@ -43,10 +45,12 @@ def main() -> None:
 
             code = run()
     except KeyboardInterrupt:
-        code = 130
+        code = INTERRUPTED
     except Exception:
         sys.excepthook(*sys.exc_info())
         code = 1
+    if code == INTERRUPTED:
+        sys.stderr.write(f"{INTERRUPTION}\n")
     why = streams.finish()
     if why:
         done = "" if code else "; the command itself is done"
@@ -60,10 +64,10 @@ def main() -> None:
 
 def _end(*_: object) -> None:
     try:  # noqa: SIM105 - contextlib would have to be there already
-        os.write(2, f"{INTERRUPTED}\n".encode())
+        os.write(2, f"{INTERRUPTION}\n".encode())
     except OSError:
         pass
-    os._exit(130)
+    os._exit(INTERRUPTED)
 
 
 def _embeds(line: str) -> bool:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from djinn_memory.cli.app import root
+from djinn_memory.cli.tree import COMMANDS as COMMANDS_OF_TREE
+from djinn_memory.home.home import Home
 
 HEAVY = {
     "numpy", "onnxruntime", "onnx", "torch", "transformers", "sentence_transformers", "tokenizers",
@@ -26,6 +31,40 @@ def tell(code):
 os._exit = tell
 main()
 """
+
+
+def modules_of(place: Path, *words: str) -> set[str]:
+    """The modules that a command has imported at its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, *words], capture_output=True, text=True, check=True, cwd=place
+    )
+    return set(done.stdout.rsplit("@")[-1].split())
+
+
+COMMANDS = "djinn_memory.cli.commands."
+
+
+@pytest.mark.parametrize("words", [[], ["memory"], ["working"], ["config"]])
+def test_a_list_of_commands_imports_none(tmp_path: Path, words: list[str]) -> None:
+    loaded = modules_of(tmp_path, *words, "--help")
+    assert "djinn_memory.cli.tree" in loaded
+    assert not [name for name in loaded if name.startswith(COMMANDS)]
+
+
+@pytest.mark.parametrize("words", ["gap list", "memory stats", "status", "config path"])
+def test_a_command_imports_no_other(home: Home, words: str) -> None:
+    loaded = modules_of(home.root, "--home", str(home.root), *words.split())
+    module = COMMANDS_OF_TREE[words].path.partition(":")[0]
+    assert {name for name in loaded if name.startswith(COMMANDS)} == {COMMANDS + module}
+
+
+@pytest.mark.parametrize("words", COMMANDS_OF_TREE)
+def test_the_line_of_a_command_is_the_first_of_its_help(words: str) -> None:
+    command: Any = root()
+    for name in words.split():
+        command = command.commands[name]
+    assert " ".join(command.help.partition("\n\n")[0].split()) == COMMANDS_OF_TREE[words].line
+    assert command.name == words.split()[-1]
 
 
 @pytest.mark.parametrize(

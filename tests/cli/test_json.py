@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from djinn_memory.cli.app import app
+from djinn_memory.cli.app import root
 from djinn_memory.cli.schemas import outputs
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError
@@ -61,7 +60,7 @@ def one_object(stdout: bytes, names: str | None = None) -> dict[str, Any]:
 
 PAPERS = Path(__file__).resolve().parents[2] / "docs" / "samples"
 
-COMMAND: Any = typer.main.get_command(app)
+COMMAND: Any = root()
 
 
 def commands() -> Iterator[str]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import typer.main
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.cli.app import app
+from djinn_memory.cli.app import root
 from tests.conftest import Run
 
 DASHED = ("- ", "-- ", "---\n", "-\t", "- [ ] ", "-x ", "--tag ", "-5", "-0.5", "-.5 ")
 TEXTS = st.text().filter(lambda text: not text.startswith("-")) | st.builds(
     str.__add__, st.sampled_from(DASHED), st.text()
 )
-COMMANDS: Any = getattr(typer.main.get_command(app), "commands")  # noqa: B009
+COMMANDS: Any = root().commands
 SHARED = ["--shared"]
 OPTIONS = st.lists(st.sampled_from([["--tag", "- a"], ["--tag=- b=c"], ["--tag", "-5"], SHARED]))
 

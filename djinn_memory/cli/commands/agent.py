@@ -7,19 +7,17 @@ from typing import Annotated
 import typer
 
 from djinn_memory.cli import options, output
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import say
-from djinn_memory.cli.parsing import App
-
-app = App(help="The names that have a personal vault.", no_args_is_help=True)
 
 
-@app.command(epilog="Example: `djinn agent add grace`")
+@plain("Example: `djinn agent add grace`")
 def add(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Letters, digits, '.', '-' and '_'.")],
     json: options.Json = False,
 ) -> None:
-    """Give another agent a personal vault."""
+    """Add an agent, with a personal vault."""
     from djinn_memory.home import setup
 
     home = options.open_djinn(ctx).home
@@ -27,12 +25,12 @@ def add(
     if json:
         from djinn_memory.cli.schemas.agent import AgentAdd
 
-        output.as_json(AgentAdd(name, made))
+        output.print_json(AgentAdd(name, made))
     else:
         say(f"{name}: {home.config.vaults[name].path}" + ("" if made else " (was there)"))
 
 
-@app.command(name="list", epilog="Example: `djinn agent list --json`")
+@plain("Example: `djinn agent list --json`")
 def list_agents(ctx: typer.Context, json: options.Json = False) -> None:
     """List the agents; the first is the default."""
     home = options.open_djinn(ctx).home
@@ -41,6 +39,6 @@ def list_agents(ctx: typer.Context, json: options.Json = False) -> None:
     if json:
         from djinn_memory.cli.schemas.agent import Agent, AgentList
 
-        output.as_json(AgentList([Agent(*row) for row in rows]))
+        output.print_json(AgentList([Agent(*row) for row in rows]))
     else:
         output.columns([[name, vault or "-"] for name, vault in rows])

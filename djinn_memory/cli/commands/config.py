@@ -7,11 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from djinn_memory.cli import candidates, options, output
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import say
-from djinn_memory.cli.parsing import App
 from djinn_memory.models import Problem
-
-app = App(help="The settings in config.yaml.", no_args_is_help=True)
 
 User = Annotated[bool, typer.Option("--user", help="Your own settings, which hold in every home.")]
 Key = Annotated[
@@ -19,16 +17,16 @@ Key = Annotated[
 ]
 
 
-@app.command(epilog="Example: `djinn config show`")
+@plain("Example: `djinn config show`")
 def show(ctx: typer.Context, json: options.Json = False) -> None:
-    """Show all settings as they hold now, defaults and overrides included."""
+    """Show all settings in effect, defaults included."""
     from djinn_memory.home import config
 
     djinn = options.open_djinn(ctx)
     if json:
         from djinn_memory.cli.schemas.config import ConfigShow
 
-        output.as_json(ConfigShow(djinn.home.config, djinn.problems))
+        output.print_json(ConfigShow(djinn.home.config, djinn.problems))
         return
     import yaml
 
@@ -37,7 +35,7 @@ def show(ctx: typer.Context, json: options.Json = False) -> None:
     output.problems(djinn.problems)
 
 
-@app.command(epilog="Example: `djinn config get search.limit`")
+@plain("Example: `djinn config get search.limit`")
 def get(ctx: typer.Context, key: Key, json: options.Json = False) -> None:
     """Show one setting, or one section."""
     from djinn_memory.home import config
@@ -46,12 +44,12 @@ def get(ctx: typer.Context, key: Key, json: options.Json = False) -> None:
     if json:
         from djinn_memory.cli.schemas.config import ConfigGet
 
-        output.as_json(ConfigGet(key, value))
+        output.print_json(ConfigGet(key, value))
     else:
         say(_text(value))
 
 
-@app.command(name="set", epilog="Example: `djinn config set search.limit 20`")
+@plain("Example: `djinn config set search.limit 20`")
 def set_value(
     ctx: typer.Context,
     key: Key,
@@ -59,7 +57,7 @@ def set_value(
     user: User = False,
     json: options.Json = False,
 ) -> None:
-    """Change one setting; comments and order in config.yaml stay."""
+    """Change one setting; comments and order stay."""
     from djinn_memory.home import config
 
     change = tuple(key.split(".")), config.parse_value(value)
@@ -74,13 +72,13 @@ def set_value(
     if json:
         from djinn_memory.cli.schemas.config import ConfigSet
 
-        output.as_json(ConfigSet(key, now, problems))
+        output.print_json(ConfigSet(key, now, problems))
     else:
         say(f"{key}: {_text(now)}")
         output.problems(problems)
 
 
-@app.command(epilog="Example: `djinn config path`")
+@plain("Example: `djinn config path`")
 def path(ctx: typer.Context, user: User = False, json: options.Json = False) -> None:
     """Show where the settings are."""
     from djinn_memory.home import config
@@ -89,7 +87,7 @@ def path(ctx: typer.Context, user: User = False, json: options.Json = False) -> 
     if json:
         from djinn_memory.cli.schemas.config import ConfigPath
 
-        output.as_json(ConfigPath(place))
+        output.print_json(ConfigPath(place))
     else:
         say(output.clean(str(place)))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from djinn_memory.cli import options, output
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import clean, dim, say
 from djinn_memory.system.plural import count
 
@@ -17,11 +18,7 @@ if TYPE_CHECKING:
 _COLOURS = {"ok": "green", "hint": "blue", "warning": "yellow", "error": "red"}
 
 
-def register(app: typer.Typer) -> None:
-    """Add `doctor` to the top of the tree."""
-    app.command(epilog="Examples: `djinn doctor` · `djinn doctor --fix`")(doctor)
-
-
+@plain("Examples: `djinn doctor` · `djinn doctor --fix`")
 def doctor(
     ctx: typer.Context,
     fix: Annotated[
@@ -30,7 +27,7 @@ def doctor(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Look at everything that djinn needs, and say what is wrong and what mends it.
+    """Check everything that djinn needs, and suggest repairs.
 
     Home, settings, vaults, ledger, index, models, permissions and disk. With `--fix` damaged
     databases are set aside and made anew, a damaged ledger is recovered as far as it can be read,
@@ -41,7 +38,7 @@ def doctor(
     if json:
         from djinn_memory.cli.schemas.doctor import Doctor
 
-        output.as_json(Doctor(found.home, found.findings))
+        output.print_json(Doctor(found.home, found.findings))
     else:
         _show(found)
     if not found.well:

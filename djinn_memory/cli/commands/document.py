@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from djinn_memory.cli import candidates, options, output
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.commands.ingest import (
     ChunkOverlap,
     ChunkSize,
@@ -15,7 +16,6 @@ from djinn_memory.cli.commands.ingest import (
     chosen_strategy,
 )
 from djinn_memory.cli.output import clean, dim, say, talk
-from djinn_memory.cli.parsing import App
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 WIDEST = 50
 """Characters of a file's name in a list: one long name would push all columns out of sight."""
-
-app = App(help="Files that became notes.", no_args_is_help=True)
 
 Name = Annotated[
     str,
@@ -34,20 +32,20 @@ Name = Annotated[
 ]
 
 
-@app.command(name="list", epilog="Example: `djinn document list --vault shared`")
+@plain("Example: `djinn document list --vault shared`")
 def list_documents(
     ctx: typer.Context,
     agent: options.Agent = None,
     vaults: options.Vaults = None,
     json: options.Json = False,
 ) -> None:
-    """List documents, and the files that became none with the reason."""
+    """List documents, and failed files with the reason."""
     djinn = options.open_djinn(ctx)
     found = djinn.documents.list(agent=agent, vaults=tuple(vaults or ())).documents
     if json:
         from djinn_memory.cli.schemas.document import DocumentList
 
-        output.as_json(DocumentList(found, djinn.problems))
+        output.print_json(DocumentList(found, djinn.problems))
         return
     output.problems(djinn.problems)
     if not found:
@@ -70,7 +68,7 @@ def list_documents(
     talk(dim(f"{count(len(found) - failed, 'document')}, {failed:,} failed"))
 
 
-@app.command(epilog="Example: `djinn document show technical-spec.pdf --page 12`")
+@plain("Example: `djinn document show technical-spec.pdf --page 12`")
 def show(
     ctx: typer.Context,
     name: Name,
@@ -80,13 +78,13 @@ def show(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:
-    """Show what is known of a document, and its text."""
+    """Show a document's details and its text."""
     djinn = options.open_djinn(ctx)
     found = djinn.documents.show(name, page=page, agent=agent)
     if json:
         from djinn_memory.cli.schemas.document import DocumentShow
 
-        output.as_json(
+        output.print_json(
             DocumentShow(found.document, found.page, found.text, found.versions, djinn.problems)
         )
         return
@@ -108,7 +106,7 @@ def _about(one: DocumentEntry) -> str:
     return "  ".join(part for part in parts if part)
 
 
-@app.command(epilog="Example: `djinn document remove technical-spec.pdf --yes`")
+@plain("Example: `djinn document remove technical-spec.pdf --yes`")
 def remove(
     ctx: typer.Context,
     name: Name,
@@ -117,7 +115,7 @@ def remove(
     dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> None:
-    """Move a document, the kept file and its earlier versions to the vault's `.trash/`."""
+    """Move a document, its original and its earlier versions to the `.trash/` of its vault."""
     djinn = options.open_djinn(ctx)
     entry = djinn.documents.remove(name, agent=agent, dry_run=True).document
     about = f"{entry.filename}  ({entry.vault}/{entry.path})" if entry.path else entry.filename
@@ -129,7 +127,7 @@ def remove(
     if json:
         from djinn_memory.cli.schemas.document import DocumentRemove
 
-        output.as_json(DocumentRemove(entry, moved, djinn.problems))
+        output.print_json(DocumentRemove(entry, moved, djinn.problems))
     elif dry_run:
         say(f"would remove {clean(about)}")
     elif moved is None:
@@ -140,7 +138,7 @@ def remove(
             say(f"  {clean(str(place))}")
 
 
-@app.command(epilog="Example: `djinn document reprocess technical-spec.pdf --strategy semantic`")
+@plain("Example: `djinn document reprocess technical-spec.pdf --strategy semantic`")
 def reprocess(
     ctx: typer.Context,
     name: Name,
@@ -152,7 +150,7 @@ def reprocess(
     allow_secret: options.AllowSecret = False,
     json: options.Json = False,
 ) -> None:
-    """Cut a document anew; its text stays as it is in the note, with what you changed there."""
+    """Cut a document into chunks again; the text of its note stays."""
     from djinn_memory.memories.library.requests import ReprocessDocument
 
     request = ReprocessDocument(
@@ -171,7 +169,7 @@ def reprocess(
     if json:
         from djinn_memory.cli.schemas.document import DocumentReprocess
 
-        output.as_json(DocumentReprocess(done.document, done.embedded, problems))
+        output.print_json(DocumentReprocess(done.document, done.embedded, problems))
     else:
         output.problems(problems)
         one = done.document

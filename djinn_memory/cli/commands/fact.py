@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from djinn_memory.cli import candidates, options, output
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import clean, say, talk
-from djinn_memory.cli.parsing import App
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 WIDEST = 60
 """Characters of a value in a list."""
-
-app = App(help="What is known under a category and a key.", no_args_is_help=True)
 
 
 class FactSortOption(StrEnum):
@@ -58,11 +56,10 @@ Key = Annotated[
 ]
 
 
-@app.command(
-    name="set",
-    epilog='Examples: `djinn fact set anna city "Warsaw"` · '
+@plain(
+    'Examples: `djinn fact set anna city "Warsaw"` · '
     "`djinn fact set build compiler clang-19 --source tool_call --expires 30d` · "
-    "`djinn fact set anna motto - < motto.txt`",
+    "`djinn fact set anna motto - < motto.txt`"
 )
 def set_fact(
     ctx: typer.Context,
@@ -100,7 +97,7 @@ def set_fact(
     allow_secret: options.AllowSecret = False,
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """Set a fact; the value that it had before stays in the note's history.
+    """Set a fact; its note keeps the previous value.
 
     The value that it has already is a matching statement: then only `last_verified` is noted.
     """
@@ -121,7 +118,7 @@ def _told(djinn: Djinn, done: FactChange, json: bool) -> None:
     if json:
         from djinn_memory.cli.schemas.fact import FactSet
 
-        output.as_json(FactSet(done.action, done.fact, done.before, tuple(problems)))
+        output.print_json(FactSet(done.action, done.fact, done.before, tuple(problems)))
     else:
         output.problems(problems)
         one = done.fact
@@ -131,7 +128,7 @@ def _told(djinn: Djinn, done: FactChange, json: bool) -> None:
     output.ended(done.problems)
 
 
-@app.command(epilog="Examples: `djinn fact get anna city` · `djinn fact get city`")
+@plain("Examples: `djinn fact get anna city` · `djinn fact get city`")
 def get(
     ctx: typer.Context,
     named: Named,
@@ -140,7 +137,7 @@ def get(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:
-    """Print the value of a fact, as it was set."""
+    """Print the value of a fact, exactly as it was set."""
     djinn = options.open_djinn(ctx)
     category, key = _name(named, key)
     one = djinn.facts.get(category, key, agent=agent, expired=expired)
@@ -150,17 +147,15 @@ def get(
 
         from djinn_memory.cli.schemas.fact import FactGet
 
-        output.as_json(FactGet(**asdict(one), problems=djinn.problems))
+        output.print_json(FactGet(**asdict(one), problems=djinn.problems))
     else:
         output.problems(djinn.problems)
         say(output.clean_lines(one.value))
         talk(output.dim(clean(_about(one))))
 
 
-@app.command(
-    name="list",
-    epilog="Examples: `djinn fact list --category anna` · "
-    "`djinn fact list --sort updated -n 20 --page 2`",
+@plain(
+    "Examples: `djinn fact list --category anna` · `djinn fact list --sort updated -n 20 --page 2`"
 )
 def list_facts(
     ctx: typer.Context,
@@ -183,7 +178,7 @@ def list_facts(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """List facts."""
+    """List facts, a page at a time."""
     djinn = options.open_djinn(ctx)
     found = djinn.facts.list(
         agent=agent, category=category, search=search, sort=sort.value,
@@ -195,7 +190,7 @@ def list_facts(
 
         from djinn_memory.cli.schemas.fact import FactList
 
-        output.as_json(FactList(**asdict(found), problems=djinn.problems))
+        output.print_json(FactList(**asdict(found), problems=djinn.problems))
         return
     output.problems(djinn.problems)
     if not found.total:
@@ -205,7 +200,7 @@ def list_facts(
         talk(f"page {found.page} of {found.pages}, {count(found.total, 'fact')}")
 
 
-@app.command(epilog='Example: `djinn fact search "where does anna live"`')
+@plain('Example: `djinn fact search "where does anna live"`')
 def search(
     ctx: typer.Context,
     query: Annotated[list[str], typer.Argument(help="A question or words.")],
@@ -222,7 +217,7 @@ def search(
     if json:
         from djinn_memory.cli.schemas.fact import FactSearch
 
-        output.as_json(FactSearch(text, found, problems))
+        output.print_json(FactSearch(text, found, problems))
         return
     output.problems(problems)
     if not found:
@@ -230,7 +225,7 @@ def search(
     _columns([one.fact for one in found])
 
 
-@app.command(epilog="Examples: `djinn fact forget anna city` · `djinn fact forget anna/city`")
+@plain("Examples: `djinn fact forget anna city` · `djinn fact forget anna/city`")
 def forget(
     ctx: typer.Context,
     named: Named,
@@ -238,7 +233,7 @@ def forget(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:
-    """Move a fact to its vault's `.trash/`; `djinn memory purge` removes one for good."""
+    """Move a fact to the `.trash/` of its vault."""
     djinn = options.open_djinn(ctx)
     category, key = _name(named, key)
     forgotten = djinn.facts.forget(key, category=category, agent=agent)
@@ -246,13 +241,13 @@ def forget(
     if json:
         from djinn_memory.cli.schemas.fact import FactForget
 
-        output.as_json(FactForget(fact, place, djinn.problems))
+        output.print_json(FactForget(fact, place, djinn.problems))
     else:
         output.problems(djinn.problems)
         say(f"forgot {clean(f'{fact.category}/{fact.key}')}; it lies in {clean(str(place))}")
 
 
-@app.command(epilog="Examples: `djinn fact verify anna city` · `djinn fact verify anna/city`")
+@plain("Examples: `djinn fact verify anna city` · `djinn fact verify anna/city`")
 def verify(
     ctx: typer.Context,
     named: Named,
@@ -260,7 +255,7 @@ def verify(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:
-    """Note that a fact still holds; one that had expired holds again."""
+    """Confirm that a fact still holds; an expired fact holds again."""
     djinn = options.open_djinn(ctx)
     category, key = _name(named, key)
     _told(djinn, djinn.facts.verify(key, category=category, agent=agent), json)

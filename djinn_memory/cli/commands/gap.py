@@ -2,117 +2,71 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from djinn_memory.cli import candidates, options, output
+from djinn_memory.cli import candidates
+from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, talk
-from djinn_memory.cli.parsing import App
+from djinn_memory.cli.request_options import Field
+from djinn_memory.memories.recall.gaps import CloseGap, ListGaps, ReportGap, SuggestAnswers
 
-app = App(help="What agents looked for in vain.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from djinn_memory.memories.recall.gaps import (
+        ClosedGap,
+        GapGroups,
+        GapSuggestions,
+        ReportedGap,
+    )
 
 
-@app.command(name="list", epilog="Examples: `djinn gap list` · `djinn gap list --closed --json`")
-def list_gaps(
-    ctx: typer.Context,
-    closed: Annotated[bool, typer.Option("--closed", help="Closed ones too.")] = False,
-    agent: options.Agent = None,
-    json: options.Json = False,
-) -> None:
+@command("gaps.list", ListGaps, examples=["djinn gap list", "djinn gap list --closed --json"])
+def list_gaps(call: Call, answer: GapGroups) -> None:
     """List open gaps, those about one thing together."""
-    djinn = options.open_djinn(ctx)
-    groups = djinn.gaps.list(agent=agent, closed=closed).groups
-    if json:
-        from djinn_memory.cli.schemas.gap import GapList
-
-        output.as_json(GapList(groups, djinn.problems))
-        return
-    output.problems(djinn.problems)
-    if not groups:
+    if not answer.groups:
         talk("no gaps")
-    for group in groups:
+    for group in answer.groups:
         for number, gap in enumerate(group.gaps):
-            asked = f"  (asked: {gap.query})" if gap.query else ""
-            answer = f"  closed{f' by {gap.closed_by}' if gap.closed_by else ''}"
-            done = answer if gap.status == "closed" else ""
+            query = f"  (asked: {gap.query})" if gap.query else ""
+            closed = f"  closed{f' by {gap.closed_by}' if gap.closed_by else ''}"
+            status = closed if gap.status == "closed" else ""
             indent = "  " if number else ""
-            say(clean(f"{indent}{gap.id}  {gap.created[:10]}  {gap.description}{asked}{done}"))
+            say(clean(f"{indent}{gap.id}  {gap.created[:10]}  {gap.description}{query}{status}"))
 
 
-@app.command(
-    epilog='Example: `djinn gap report "nothing on how to restore a backup" --query "restore"`'
+@command(
+    "gaps.report",
+    ReportGap,
+    arguments=["description"],
+    examples=['djinn gap report "nothing on how to restore a backup" --query "restore"'],
 )
-def report(
-    ctx: typer.Context,
-    description: Annotated[str, typer.Argument(help="What was missing, in a sentence.")],
-    query: Annotated[
-        str | None, typer.Option("--query", help="What you asked.", metavar="TEXT")
-    ] = None,
-    agent: options.Agent = None,
-    json: options.Json = False,
-) -> None:
-    """Tell of a gap, without rating a recall."""
-    djinn = options.open_djinn(ctx)
-    made = djinn.gaps.report(description, query=query, agent=agent).gap_id
-    if json:
-        from djinn_memory.cli.schemas.gap import GapReport
-
-        output.as_json(GapReport(made, djinn.problems))
-    else:
-        output.problems(djinn.problems)
-        say(f"gap {made}")
+def report(call: Call, answer: ReportedGap) -> None:
+    """Report a gap without rating a recall."""
+    say(f"gap {answer.gap_id}")
 
 
-@app.command(epilog='Example: `djinn gap close gap_3v9qk2m7xd --by "Backups: Restore"`')
-def close(
-    ctx: typer.Context,
-    gap: Annotated[
-        str, typer.Argument(help="Its id, as `gap list` shows it.", autocompletion=candidates.gaps)
-    ],
-    by: Annotated[
-        str | None,
-        typer.Option("--by", help="The note that answers it.", metavar="NOTE",
-                     autocompletion=candidates.titles),
-    ] = None,
-    agent: options.Agent = None,
-    json: options.Json = False,
-) -> None:  # fmt: skip
-    """Close a gap: a note answers it, or it does not matter any more."""
-    djinn = options.open_djinn(ctx)
-    closed = djinn.gaps.close(gap, by=by, agent=agent).gap
-    if json:
-        from djinn_memory.cli.schemas.gap import GapClose
-
-        output.as_json(GapClose(closed, djinn.problems))
-    else:
-        output.problems(djinn.problems)
-        say(clean(f"closed {closed.id}: {closed.description}"))
+@command(
+    "gaps.close",
+    CloseGap,
+    arguments=["gap"],
+    fields={"gap": Field(complete=candidates.gaps), "by": Field("NOTE", candidates.titles)},
+    examples=['djinn gap close gap_3v9qk2m7xd --by "Backups: Restore"'],
+)
+def close(call: Call, answer: ClosedGap) -> None:
+    """Close a gap that a note answers or that no longer matters."""
+    say(clean(f"closed {answer.gap.id}: {answer.gap.description}"))
 
 
-@app.command(epilog="Examples: `djinn gap suggest` · `djinn gap suggest --close`")
-def suggest(
-    ctx: typer.Context,
-    accept: Annotated[
-        bool, typer.Option("--close", help="Close each gap by the note that is suggested.")
-    ] = False,
-    agent: options.Agent = None,
-    json: options.Json = False,
-) -> None:
-    """Look for notes written since a gap was told of that may answer it, by meaning."""
-    djinn = options.open_djinn(ctx)
-    found = djinn.gaps.suggest(agent=agent, close=accept).suggestions
-    if json:
-        from djinn_memory.cli.schemas.gap import GapSuggest
-
-        output.as_json(GapSuggest(found, djinn.problems))
-        return
-    output.problems(djinn.problems)
-    if not found:
+@command(
+    "gaps.suggest", SuggestAnswers, examples=["djinn gap suggest", "djinn gap suggest --close"]
+)
+def suggest(call: Call, answer: GapSuggestions) -> None:
+    """Find notes, written since a gap was reported, that may answer it."""
+    if not answer.suggestions:
         talk("no note answers an open gap")
-    for one in found:
-        say(clean(f"{one.gap.id}  {one.gap.description}"))
-        done = "closed by" if one.closed else "maybe"
-        say(clean(f"  {done} {one.title}  ({one.vault}/{one.path})  {one.likeness:.2f}"))
-    if found and not accept:
+    for suggestion in answer.suggestions:
+        say(clean(f"{suggestion.gap.id}  {suggestion.gap.description}"))
+        relation = "closed by" if suggestion.closed else "maybe"
+        place = f"{suggestion.vault}/{suggestion.path}"
+        say(clean(f"  {relation} {suggestion.title}  ({place})  {suggestion.likeness:.2f}"))
+    if answer.suggestions and not call.request.close:
         talk("`djinn gap suggest --close` closes them, `djinn gap close ID --by NOTE` one")

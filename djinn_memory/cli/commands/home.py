@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from djinn_memory.cli import options, output, parsing
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import say, talk
 from djinn_memory.system.plural import count
 
@@ -17,16 +18,7 @@ if TYPE_CHECKING:
     from djinn_memory.upkeep.status import HomeStatus
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands that stand at the top of the tree."""
-    app.command(epilog="Example: `djinn init ~/memory --agent finn --agent grace`")(init)
-    app.command(
-        epilog="Examples: `djinn index --vault notes` · "
-        "`djinn index --model ollama:nomic-embed-text`"
-    )(index)
-    app.command(epilog="Example: `djinn status --json`")(status)
-
-
+@plain("Example: `djinn init ~/memory --agent finn --agent grace`")
 def init(
     ctx: typer.Context,
     folder: Annotated[
@@ -41,7 +33,7 @@ def init(
     ] = None,
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """Make a home: settings, a shared vault, a personal vault for each agent.
+    """Create a home: settings, a shared vault, and a personal vault for each agent.
 
     Run it again to complete a home or to add agents; it changes nothing that is there.
     """
@@ -53,7 +45,7 @@ def init(
     if json:
         from djinn_memory.cli.schemas.home import Init
 
-        output.as_json(Init(home.root, made))
+        output.print_json(Init(home.root, made))
         return
     say(f"{'made' if made else 'nothing to do in'} {output.clean(str(home.root))}")
     for name in made:
@@ -65,6 +57,7 @@ def init(
         )
 
 
+@plain("Examples: `djinn index --vault notes` · `djinn index --model ollama:nomic-embed-text`")
 def index(
     ctx: typer.Context,
     vaults: options.Vaults = None,
@@ -87,7 +80,7 @@ def index(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Bring the index up to date with the vaults: words first, then meaning.
+    """Update the index from the vaults: words first, then meaning.
 
     Only what changed is read, and only new text is embedded. Stop it at any time; the next run
     goes on. After a change of model the old vectors answer until the new ones are whole, and going
@@ -105,7 +98,7 @@ def index(
 
         from djinn_memory.cli.schemas.home import Index
 
-        output.as_json(Index(**asdict(report)))
+        output.print_json(Index(**asdict(report)))
     else:
         output.problems(report.problems)
         _say_report(report)
@@ -143,13 +136,14 @@ def _in_background(ctx: typer.Context, vaults: Sequence[str], *, rebuild: bool, 
     if json:
         from djinn_memory.cli.schemas.home import IndexBackground
 
-        output.as_json(IndexBackground(process.pid, log))
+        output.print_json(IndexBackground(process.pid, log))
     else:
         say(f"indexing as process {process.pid}; its messages go to {output.clean(str(log))}")
 
 
+@plain("Example: `djinn status --json`")
 def status(ctx: typer.Context, json: options.Json = False) -> None:
-    """Show the home: vaults, how much is indexed, what waits."""
+    """Show the home: its vaults, the index, and what is pending."""
     djinn = options.open_djinn(ctx)
     found = djinn.status()
     if json:
@@ -159,7 +153,7 @@ def status(ctx: typer.Context, json: options.Json = False) -> None:
         from djinn_memory.cli.schemas.vault import shown
 
         vaults = [shown(vault, CountedVault, notes=notes) for vault, notes in found.vaults]
-        output.as_json(Status(**{**asdict(found), "vaults": vaults}))
+        output.print_json(Status(**{**asdict(found), "vaults": vaults}))
         return
     say(f"home      {output.clean(str(found.home))}")
     say(f"agents    {', '.join(found.agents)}")

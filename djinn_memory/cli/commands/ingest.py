@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from djinn_memory.cli import candidates, options, output, parsing
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.models import DocumentType, Strategy
 from djinn_memory.system.plural import count
@@ -48,15 +49,11 @@ ModelContext = Annotated[
 ]  # fmt: skip
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the top of the tree."""
-    app.command(
-        epilog="Examples: `djinn ingest report.pdf --doc-type technical` · "
-        "`djinn ingest ~/papers --recursive --strategy page_based --vault shared` · "
-        '`cat notes.txt | djinn ingest - --title "Minutes"`'
-    )(ingest)
-
-
+@plain(
+    "Examples: `djinn ingest report.pdf --doc-type technical` · "
+    "`djinn ingest ~/papers --recursive --strategy page_based --vault shared` · "
+    '`cat notes.txt | djinn ingest - --title "Minutes"`'
+)
 def ingest(
     ctx: typer.Context,
     paths: Annotated[
@@ -98,7 +95,7 @@ def ingest(
     allow_secret: options.AllowSecret = False,
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """Turn files into documents: notes with the whole text, found and cited by page.
+    """Turn files into documents that searches cite by page.
 
     PDF, text, Markdown and CSV; with the extra `djinn-memory[documents]` also DOCX, PPTX, EPUB and
     HTML. The file's content says what it is. Files that are documents already are skipped, and
@@ -128,7 +125,7 @@ def ingest(
 
         fields = asdict(report)
         fields["problems"] = [*djinn.problems, *report.problems]
-        output.as_json(Ingest(**fields))
+        output.print_json(Ingest(**fields))
     else:
         output.problems([*djinn.problems, *report.problems])
         if not report.documents:

@@ -7,16 +7,11 @@ from typing import Annotated
 import typer
 
 from djinn_memory.cli import candidates, options, output
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import say, talk
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the top of the tree."""
-    app.command(epilog="Examples: `djinn maintain` · `djinn maintain --only promote --dry-run`")(
-        maintain
-    )
-
-
+@plain("Examples: `djinn maintain` · `djinn maintain --only promote --dry-run`")
 def maintain(
     ctx: typer.Context,
     only: Annotated[
@@ -27,7 +22,7 @@ def maintain(
     dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """Do what a home wants done now and then, such as once a day.
+    """Run the upkeep that a home needs about once a day.
 
     promote: short-term entries of `djinn working` that were used three times or more become notes;
     those that say the same become one. expire: memories whose time is over are marked so.
@@ -38,7 +33,7 @@ def maintain(
 
         from djinn_memory.cli.schemas.maintain import Maintain
 
-        output.as_json(Maintain(**asdict(done)))
+        output.print_json(Maintain(**asdict(done)))
     else:
         output.problems(done.problems)
         for one in done.deeds:

@@ -10,20 +10,17 @@ from typing import Annotated
 import typer
 
 from djinn_memory.cli import options
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import talk
 from djinn_memory.errors import Unavailable
 
 PORT = 8765
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the top of the tree."""
-    app.command(
-        epilog="Examples: `djinn mcp` · `djinn mcp --agent finn --read-only` · "
-        "`DJINN_MCP_TOKEN=... djinn mcp --http --port 8765`"
-    )(mcp)
-
-
+@plain(
+    "Examples: `djinn mcp` · `djinn mcp --agent finn --read-only` · "
+    "`DJINN_MCP_TOKEN=... djinn mcp --http --port 8765`"
+)
 def mcp(
     ctx: typer.Context,
     agent: options.Agent = None,
@@ -42,7 +39,7 @@ def mcp(
         int, typer.Option("--port", min=0, max=65535, help="For --http; 0 takes any that is free.")
     ] = PORT,
 ) -> None:
-    """Let agents use this memory, over the Model Context Protocol.
+    """Serve this memory to agents over the Model Context Protocol.
 
     A client starts this by itself and talks to it over stdin and stdout. Whose memory it is, is
     fixed here: the client sees that agent's own vault and what is shared, whatever it asks.

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from djinn_memory.cli import candidates, options, output, render
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import say, talk
-from djinn_memory.cli.parsing import App
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.catalog.catalog import MemoryEntry
-
-app = App(help="Find, read and manage what is remembered.", no_args_is_help=True)
 
 
 class ModeOption(StrEnum):
@@ -51,8 +49,8 @@ Name = Annotated[
 ]
 
 
-@app.command(
-    epilog='Examples: `djinn memory search "how do I link to a heading"` · '
+@plain(
+    'Examples: `djinn memory search "how do I link to a heading"` · '
     "`djinn memory search '\"exact words\" -draft tag:project/x'` · "
     "`djinn memory search pricing --type decision --since 90d --json`"
 )
@@ -107,7 +105,7 @@ def search(
         FormatOption, typer.Option("--format", help="How to print.")
     ] = FormatOption.table,
 ) -> None:
-    """Search by words and by meaning, across all vaults that the agent sees.
+    """Search by words and by meaning in all vaults that the agent sees.
 
     Nothing leaves this machine, unless you set a model that is behind a server. Notes that changed
     since the last `djinn index` are noticed.
@@ -132,10 +130,9 @@ def search(
     render.search_talk(result, quiet=form is FormatOption.table, explain=explain)
 
 
-@app.command(
-    name="list",
-    epilog="Examples: `djinn memory list --type decision` · "
-    "`djinn memory list --tag project/x --since 30d`",
+@plain(
+    "Examples: `djinn memory list --type decision` · "
+    "`djinn memory list --tag project/x --since 30d`"
 )
 def list_memories(
     ctx: typer.Context,
@@ -151,7 +148,7 @@ def list_memories(
     expired: options.Expired = False,
     json: options.Json = False,
 ) -> None:
-    """List memories, newest first."""
+    """List memories, the newest first."""
     asked = options.filters(
         vaults=vaults, types=types, tags=tags, planes=planes, since=since, until=until, where=where
     )
@@ -160,7 +157,7 @@ def list_memories(
     if json:
         from djinn_memory.cli.schemas.memory import MemoryList
 
-        output.as_json(MemoryList([render.memory(one) for one in entries], djinn.problems))
+        output.print_json(MemoryList([render.memory(one) for one in entries], djinn.problems))
         return
     output.problems(djinn.problems)
     if not entries:
@@ -171,11 +168,11 @@ def list_memories(
     )
 
 
-@app.command(epilog='Example: `djinn memory show "Project: Harbourlight"`')
+@plain('Example: `djinn memory show "Project: Harbourlight"`')
 def show(
     ctx: typer.Context, name: Name, agent: options.Agent = None, json: options.Json = False
 ) -> None:
-    """Show a whole note, what it links to and what links to it."""
+    """Show a note, its links and its backlinks."""
     djinn = options.open_djinn(ctx)
     detail, text = djinn.show(name, agent=agent)
     if json:
@@ -185,7 +182,7 @@ def show(
         render.show(detail, text)
 
 
-@app.command(epilog="Example: `djinn memory delete inbox/old-idea.md --yes`")
+@plain("Example: `djinn memory delete inbox/old-idea.md --yes`")
 def delete(
     ctx: typer.Context,
     name: Name,
@@ -194,7 +191,7 @@ def delete(
     dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> None:
-    """Move a note to its vault's `.trash/`, from where it can be taken back."""
+    """Move a note to the `.trash/` of its vault."""
     djinn = options.open_djinn(ctx)
     entry = djinn.find(name, agent=agent)
     place = f"{entry.vault}/{entry.path}"
@@ -202,7 +199,7 @@ def delete(
     if json:
         from djinn_memory.cli.schemas.memory import MemoryDelete
 
-        output.as_json(MemoryDelete(render.memory(entry), moved, djinn.problems))
+        output.print_json(MemoryDelete(render.memory(entry), moved, djinn.problems))
     elif dry_run:
         say(f"would move {output.clean(place)} to the trash")
     elif moved is None:
@@ -211,8 +208,8 @@ def delete(
         say(f"moved {output.clean(place)} to {output.clean(str(moved))}")
 
 
-@app.command(
-    epilog="Examples: `djinn memory purge inbox/old-idea.md` · "
+@plain(
+    "Examples: `djinn memory purge inbox/old-idea.md` · "
     "`djinn memory purge mem_7k2m9q4dxw30hv5t --dry-run`"
 )
 def purge(
@@ -223,7 +220,7 @@ def purge(
     dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> None:
-    """Remove a memory for good: the note, its earlier versions and its copies in the trash.
+    """Remove a memory for good, with its versions and its copies in the trash.
 
     Its words go out of the index, its vectors out of the cache, its title and text out of what the
     ledger quotes. What you keep elsewhere, in git or in a backup, is yours to clean.
@@ -240,7 +237,7 @@ def purge(
 
         from djinn_memory.cli.schemas.memory import MemoryPurge
 
-        output.as_json(MemoryPurge(**{**asdict(found), "problems": problems}, purged=done))
+        output.print_json(MemoryPurge(**{**asdict(found), "problems": problems}, purged=done))
     else:
         output.problems(problems)
         if not (done or dry_run):
@@ -255,7 +252,7 @@ def purge(
         raise typer.Exit(1)
 
 
-@app.command(epilog="Example: `djinn memory stats --vault notes --json`")
+@plain("Example: `djinn memory stats --vault notes --json`")
 def stats(
     ctx: typer.Context,
     agent: options.Agent = None,
@@ -270,7 +267,7 @@ def stats(
 
         from djinn_memory.cli.schemas.memory import MemoryStats
 
-        output.as_json(MemoryStats(**asdict(found), problems=djinn.problems))
+        output.print_json(MemoryStats(**asdict(found), problems=djinn.problems))
         return
     output.problems(djinn.problems)
     say(

@@ -7,23 +7,15 @@ from typing import Annotated
 import typer
 
 from djinn_memory.cli import candidates, options, output
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import clean, say, talk
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the top of the tree."""
-    app.command(
-        epilog='Examples: `djinn recall "how do we deploy"` · '
-        '`djinn recall "what is next" --profile planning --budget 4000` · '
-        '`djinn recall "tide tables" --explain`'
-    )(recall)
-    app.command(
-        epilog="Examples: `djinn rate last --useful 1,3 --not-useful 2` · "
-        '`djinn rate last --gap "no word on backups" --gap-query "restore a backup"` · '
-        "`djinn rate --useful mem_7k2m9q4dxw30hv5t`"
-    )(rate)
-
-
+@plain(
+    'Examples: `djinn recall "how do we deploy"` · '
+    '`djinn recall "what is next" --profile planning --budget 4000` · '
+    '`djinn recall "tide tables" --explain`'
+)
 def recall(
     ctx: typer.Context,
     query: Annotated[list[str], typer.Argument(help="A question or words, as for a search.")],
@@ -54,7 +46,7 @@ def recall(
     ] = False,
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """Give the whole memories that help with a question, best first, to read and to rate.
+    """Print whole memories that help with a question, the best first.
 
     A search, moved by what you used and rated before and by what notes say of themselves. It is
     written down, so that `djinn rate last` knows what was shown.
@@ -73,6 +65,11 @@ def recall(
         recall_text.as_text(found, explain=explain)
 
 
+@plain(
+    "Examples: `djinn rate last --useful 1,3 --not-useful 2` · "
+    '`djinn rate last --gap "no word on backups" --gap-query "restore a backup"` · '
+    "`djinn rate --useful mem_7k2m9q4dxw30hv5t`"
+)
 def rate(
     ctx: typer.Context,
     target: Annotated[
@@ -101,7 +98,7 @@ def rate(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """Say which memories of a recall helped, so that the next recall knows.
+    """Rate the memories of a recall, so that the next recall learns.
 
     What you do not name is not judged. Three ratings are needed before bad ones count, and a
     rating given again for the same recall corrects the one before.
@@ -118,7 +115,7 @@ def rate(
 
         from djinn_memory.cli.schemas.recall import Rate
 
-        output.as_json(Rate(**asdict(done), problems=djinn.problems))
+        output.print_json(Rate(**asdict(done), problems=djinn.problems))
         return
     output.problems(djinn.problems)
     for one in done.judged:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from djinn_memory.cli import candidates, options, output
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import say, talk
 from djinn_memory.errors import UsageError
 
@@ -15,17 +16,13 @@ if TYPE_CHECKING:
     from djinn_memory.memories.writing.remember import RememberResult
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the tree."""
-    app.command(
-        epilog='Examples: `djinn remember decision "MyApp: Tech Stack" "FastAPI and PostgreSQL; '
-        'Django was rejected." --tag project:myapp --link "Project: MyApp"` · '
-        '`djinn remember lesson "Migrations need a backup" - --shared < notes.txt` · '
-        '`djinn remember preference "Tabs or spaces" "Spaces after all." --revise` · '
-        '`djinn remember commitment "Send the offer" --append --status done`'
-    )(remember)
-
-
+@plain(
+    'Examples: `djinn remember decision "MyApp: Tech Stack" "FastAPI and PostgreSQL; '
+    'Django was rejected." --tag project:myapp --link "Project: MyApp"` · '
+    '`djinn remember lesson "Migrations need a backup" - --shared < notes.txt` · '
+    '`djinn remember preference "Tabs or spaces" "Spaces after all." --revise` · '
+    '`djinn remember commitment "Send the offer" --append --status done`'
+)
 def remember(
     ctx: typer.Context,
     type: Annotated[
@@ -99,7 +96,7 @@ def remember(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """Remember something: write a note that the next search finds.
+    """Write a memory that the next search finds.
 
     A note that is there is never overwritten, what another note says already is not said twice,
     and what looks like a password or key is not written: each is refused (exit code 3) with what
@@ -134,7 +131,7 @@ def remember(
         from djinn_memory.cli.schemas.remember import Remember
 
         told = [*djinn.problems, *done.problems]
-        output.as_json(Remember(**asdict(done) | {"problems": told}))
+        output.print_json(Remember(**asdict(done) | {"problems": told}))
     else:
         output.problems([*djinn.problems, *done.problems])
         say(f"{done.id or '-'}  {done.vault}/{done.path}")

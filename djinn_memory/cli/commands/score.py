@@ -7,14 +7,12 @@ from typing import Annotated
 import typer
 
 from djinn_memory.cli import candidates, options, output
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import clean, dim, say, talk
-from djinn_memory.cli.parsing import App
 from djinn_memory.system.plural import count
 
-app = App(help="What use and ratings say of memories.", no_args_is_help=True)
 
-
-@app.command(epilog='Examples: `djinn score show` · `djinn score show "Project: Harbourlight"`')
+@plain('Examples: `djinn score show` · `djinn score show "Project: Harbourlight"`')
 def show(
     ctx: typer.Context,
     name: Annotated[
@@ -25,13 +23,13 @@ def show(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """Show a memory's score, with every number behind it."""
+    """Show the score of a memory with every number behind it."""
     djinn = options.open_djinn(ctx)
     found = djinn.score(name, agent=agent)
     if json:
         from djinn_memory.cli.schemas.score import ScoreShow
 
-        output.as_json(ScoreShow(found, djinn.problems))
+        output.print_json(ScoreShow(found, djinn.problems))
         return
     output.problems(djinn.problems)
     if not found:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from djinn_memory.cli import options, output
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import clean_lines, say
 
 if TYPE_CHECKING:
@@ -20,22 +21,10 @@ Session = Annotated[
 ]  # fmt: skip
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the tree."""
-    app.command(
-        epilog='Examples: `djinn wake` · `djinn wake --task "mend the login" --budget 3000` · '
-        "`djinn wake --agent finn --json`"
-    )(wake)
-    app.command(
-        epilog='Examples: `djinn checkpoint "working on the parser"` · `djinn checkpoint '
-        '"half of the tests pass" --focus "error messages" --decision "keep the old format"`'
-    )(checkpoint)
-    app.command(
-        epilog='Example: `djinn sleep --summary "The parser is done." --next "write its manual" '
-        '--blocked "the licence is not decided"`'
-    )(sleep)
-
-
+@plain(
+    'Examples: `djinn wake` · `djinn wake --task "mend the login" --budget 3000` · '
+    "`djinn wake --agent finn --json`"
+)
 def wake(
     ctx: typer.Context,
     task: Annotated[
@@ -50,7 +39,7 @@ def wake(
     session: Session = None,
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """Print what to start with, and open a session.
+    """Print the context to start with, and open a session.
 
     The summary, who the agent is, the last handoff and checkpoint, open commitments, active
     projects, preferences, and what the task recalls. A session that did not end with `djinn sleep`
@@ -64,7 +53,7 @@ def wake(
 
         from djinn_memory.cli.schemas.session import Wake
 
-        output.as_json(Wake(**asdict(found) | {"problems": told}))
+        output.print_json(Wake(**asdict(found) | {"problems": told}))
         return
     from djinn_memory.memories.sessions.context_markdown import markdown
 
@@ -72,6 +61,10 @@ def wake(
     say(clean_lines(markdown(found)).rstrip())
 
 
+@plain(
+    'Examples: `djinn checkpoint "working on the parser"` · `djinn checkpoint '
+    '"half of the tests pass" --focus "error messages" --decision "keep the old format"`'
+)
 def checkpoint(
     ctx: typer.Context,
     text: Annotated[
@@ -89,7 +82,7 @@ def checkpoint(
     allow_secret: options.AllowSecret = False,
     json: options.Json = False,
 ) -> None:
-    """Write down where the work stands, each time in a note of its own.
+    """Write a note that says where the work stands.
 
     Should the session break off, the next `djinn wake` begins with it.
     """
@@ -107,12 +100,16 @@ def checkpoint(
 
         from djinn_memory.cli.schemas.session import Checkpoint
 
-        output.as_json(Checkpoint(**asdict(done) | {"problems": _told(djinn, done)}))
+        output.print_json(Checkpoint(**asdict(done) | {"problems": _told(djinn, done)}))
     else:
         _written(djinn, done)
     output.ended(done.problems)
 
 
+@plain(
+    'Example: `djinn sleep --summary "The parser is done." --next "write its manual" '
+    '--blocked "the licence is not decided"`'
+)
 def sleep(
     ctx: typer.Context,
     summary: Annotated[
@@ -133,7 +130,7 @@ def sleep(
     allow_secret: options.AllowSecret = False,
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """End the session with a handoff: the next `djinn wake` begins with it."""
+    """End the session with a handoff for the next `djinn wake`."""
     djinn = options.open_djinn(ctx)
     done = djinn.sleep(
         options.text_or_stdin(summary),
@@ -148,7 +145,7 @@ def sleep(
 
         from djinn_memory.cli.schemas.session import Sleep
 
-        output.as_json(Sleep(**asdict(done) | {"problems": _told(djinn, done)}))
+        output.print_json(Sleep(**asdict(done) | {"problems": _told(djinn, done)}))
     else:
         _written(djinn, done)
     output.ended(done.problems)

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from djinn_memory.cli import options, output
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import clean, say, talk
-from djinn_memory.cli.parsing import App
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
     from djinn_memory.memories.sessions.summary import SummaryChange
 
-app = App(help="The narrative summary that `djinn wake` puts first.", no_args_is_help=True)
 
-
-@app.command(epilog="Example: `djinn summary show`")
+@plain("Example: `djinn summary show`")
 def show(ctx: typer.Context, agent: options.Agent = None, json: options.Json = False) -> None:
     """Print the summary."""
     djinn = options.open_djinn(ctx)
@@ -28,17 +26,16 @@ def show(ctx: typer.Context, agent: options.Agent = None, json: options.Json = F
 
         from djinn_memory.cli.schemas.summary import SummaryShow
 
-        output.as_json(SummaryShow(**asdict(found), problems=djinn.problems))
+        output.print_json(SummaryShow(**asdict(found), problems=djinn.problems))
     else:
         output.problems(djinn.problems)
         talk(output.dim(clean(f"{found.vault}/{found.path}, by {found.by}")))
         say(output.clean_lines(found.text))
 
 
-@app.command(
-    name="set",
-    epilog='Examples: `djinn summary set "Maren runs the harbour office."` · '
-    "`djinn summary set - < summary.md`",
+@plain(
+    'Examples: `djinn summary set "Maren runs the harbour office."` · '
+    "`djinn summary set - < summary.md`"
 )
 def set_summary(
     ctx: typer.Context,
@@ -47,13 +44,13 @@ def set_summary(
     allow_secret: options.AllowSecret = False,
     json: options.Json = False,
 ) -> None:
-    """Write the summary; the version before is kept beside it."""
+    """Write the summary; the previous one is kept."""
     djinn = options.open_djinn(ctx)
     said = sys.stdin.read() if text == "-" else text
     _told(djinn, djinn.summary.set(said, agent=agent, allow_secret=allow_secret), json)
 
 
-@app.command(epilog="Example: `djinn summary build`")
+@plain("Example: `djinn summary build`")
 def build(
     ctx: typer.Context,
     force: Annotated[
@@ -62,7 +59,7 @@ def build(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:
-    """Make the summary from facts, preferences, active projects and open commitments.
+    """Build the summary from facts, preferences, active projects and open commitments.
 
     Where `llm.model` is set that model writes it; else it is put together without one.
     """
@@ -76,7 +73,7 @@ def _told(djinn: Djinn, done: SummaryChange, json: bool) -> None:
     if json:
         from djinn_memory.cli.schemas.summary import SummarySet
 
-        output.as_json(SummarySet(done.action, done.summary, done.previous, problems))
+        output.print_json(SummarySet(done.action, done.summary, done.previous, problems))
     else:
         output.problems(problems)
         place = f"{done.summary.vault}/{done.summary.path}"

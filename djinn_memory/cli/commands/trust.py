@@ -7,14 +7,11 @@ from typing import Annotated
 import typer
 
 from djinn_memory.cli import options, output
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import say
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the top of the tree."""
-    app.command(epilog="Examples: `djinn trust` · `djinn trust --list`")(trust)
-
-
+@plain("Examples: `djinn trust` · `djinn trust --list`")
 def trust(
     ctx: typer.Context,
     listing: Annotated[
@@ -26,7 +23,7 @@ def trust(
     yes: options.Yes = False,
     json: options.Json = False,
 ) -> None:
-    """Let this home use the servers and models that its settings name.
+    """Let this home use the servers and models in its settings.
 
     Until then they do not count, so that a home that you cloned cannot send your notes anywhere.
     A setting that changes later is asked for again.
@@ -45,7 +42,7 @@ def trust(
     if json:
         from djinn_memory.cli.schemas.home import Trust
 
-        output.as_json(Trust(home.root, trusted, wanted))
+        output.print_json(Trust(home.root, trusted, wanted))
         return
     for one in trusted:
         say(f"trusted  {output.clean(str(one))}")

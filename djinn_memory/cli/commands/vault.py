@@ -8,15 +8,14 @@ from typing import Annotated, get_args
 import typer
 
 from djinn_memory.cli import candidates, options, output, parsing
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import say, talk
 from djinn_memory.models import Dialect, Problem
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
-app = parsing.App(help="Folders of notes that are searched.", no_args_is_help=True)
 
-
-@app.command(epilog="Example: `djinn vault add notes ~/Documents/notes --read-only`")
+@plain("Example: `djinn vault add notes ~/Documents/notes --read-only`")
 def add(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="What to call it.")],
@@ -46,7 +45,7 @@ def add(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Join a folder of notes; it stays where it is and is searched by default."""
+    """Add a folder of notes; it stays where it is and is searched by default."""
     from djinn_memory.home import setup
     from djinn_memory.notes.dialects.guess import guess
     from djinn_memory.system.files import expand
@@ -62,7 +61,7 @@ def add(
     if json:
         from djinn_memory.cli.schemas.vault import VaultAdd, shown
 
-        output.as_json(VaultAdd(shown(vault), guessed, problems))
+        output.print_json(VaultAdd(shown(vault), guessed, problems))
         return
     output.problems(problems)
     why = f" ({guessed})" if guessed else ""
@@ -81,14 +80,14 @@ def _dialect(written: str | None) -> Dialect | None:
     return None
 
 
-@app.command(name="list", epilog="Example: `djinn vault list`")
+@plain("Example: `djinn vault list`")
 def list_vaults(ctx: typer.Context, json: options.Json = False) -> None:
-    """List the vaults and whose they are."""
+    """List the vaults and whom they are for."""
     home = options.open_djinn(ctx).home
     if json:
         from djinn_memory.cli.schemas.vault import VaultList, shown
 
-        output.as_json(VaultList([shown(vault) for vault in home.vaults]))
+        output.print_json(VaultList([shown(vault) for vault in home.vaults]))
         return
     output.columns(
         [
@@ -106,8 +105,8 @@ def list_vaults(ctx: typer.Context, json: options.Json = False) -> None:
     )
 
 
-@app.command(
-    epilog='Examples: `djinn vault describe notes "Everything I know of the harbour"` · '
+@plain(
+    'Examples: `djinn vault describe notes "Everything I know of the harbour"` · '
     '`djinn vault describe notes/minutes "Minutes of the council, one a month"`'
 )
 def describe(
@@ -125,7 +124,7 @@ def describe(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Say in a sentence what a folder holds; hits from it carry the sentence.
+    """Describe a folder in a sentence that hits from it carry.
 
     A hit carries the sentence of the innermost described folder. Without a text, show it.
     """
@@ -135,12 +134,12 @@ def describe(
     if json:
         from djinn_memory.cli.schemas.vault import VaultDescribe
 
-        output.as_json(VaultDescribe(where, said or None))
+        output.print_json(VaultDescribe(where, said or None))
     else:
         say(output.clean(f"{where}: {said or 'not described'}"))
 
 
-@app.command(epilog="Example: `djinn vault remove notes`")
+@plain("Example: `djinn vault remove notes`")
 def remove(
     ctx: typer.Context,
     name: Annotated[
@@ -148,13 +147,13 @@ def remove(
     ],
     json: options.Json = False,
 ) -> None:
-    """Take a vault off the list. Its files are not touched."""
+    """Remove a vault from the settings; its files stay."""
     from djinn_memory.home import setup
 
     vault = setup.remove_vault(options.open_djinn(ctx).home, name)
     if json:
         from djinn_memory.cli.schemas.vault import VaultRemove, shown
 
-        output.as_json(VaultRemove(shown(vault)))
+        output.print_json(VaultRemove(shown(vault)))
     else:
         say(f"removed {vault.name}; its files stay in {output.clean(str(vault.root))}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from djinn_memory.cli import options, output
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import clean, say
 
 if TYPE_CHECKING:
@@ -19,14 +20,9 @@ STOP_SECONDS = 1.7
 """What is not done by then is done by the next watch; a service manager waits little longer."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the top of the tree."""
-    app.command(
-        epilog="Examples: `djinn watch` · `djinn watch --vault notes --log` · "
-        "`djinn watch --install-service`"
-    )(watch)
-
-
+@plain(
+    "Examples: `djinn watch` · `djinn watch --vault notes --log` · `djinn watch --install-service`"
+)
 def watch(
     ctx: typer.Context,
     vaults: options.Vaults = None,
@@ -46,7 +42,7 @@ def watch(
         bool, typer.Option("--json", help="Print each thing that happens as a JSON object.")
     ] = False,
 ) -> None:
-    """Keep the index fresh: what is written into a vault is searchable a moment later.
+    """Keep the index up to date while files change.
 
     Follows all vaults until you stop it, and files dropped into the folder that the setting
     `inbox` names become documents. Where the system does not tell of changes, as on a network
@@ -78,7 +74,7 @@ def _install(home: Any, vaults: list[str] | tuple[()], *, json: bool) -> None:
     if json:
         from djinn_memory.cli.schemas.watch import WatchInstall
 
-        output.as_json(WatchInstall(service.path, service.start, service.stop))
+        output.print_json(WatchInstall(service.path, service.start, service.stop))
         return
     say(f"wrote {clean(str(service.path))}")
     say(f"start it: {clean(service.start)}")
@@ -120,7 +116,7 @@ class _Lines:
         if self._json:
             from djinn_memory.cli.schemas.watch import WatchNotice
 
-            output.as_json(WatchNotice(_now(), notice.kind, notice.text), indent=None)
+            output.print_json(WatchNotice(_now(), notice.kind, notice.text), indent=None)
             return
         mark = "warning: " if notice.kind == "warning" else ""
         say(f"{_now()} {mark}{clean(notice.text)}")

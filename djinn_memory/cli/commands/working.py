@@ -9,18 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from djinn_memory.cli import candidates, options, output, working_text
+from djinn_memory.cli.command import plain
 from djinn_memory.cli.output import clean, say, talk
-from djinn_memory.cli.parsing import App
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
     from djinn_memory.memories.working.requests import TaskStep, WorkingValue
-
-app = App(
-    help="Values that an agent holds for minutes, and the context of its tasks.",
-    no_args_is_help=True,
-)
 
 
 class StepStatusOption(StrEnum):
@@ -71,12 +66,11 @@ Giver = Annotated[
 ]  # fmt: skip
 
 
-@app.command(
-    name="set",
-    epilog="Examples: `djinn working set cursor 1204 --ttl 60` · `djinn working set plan - < plan` "
+@plain(
+    "Examples: `djinn working set cursor 1204 --ttl 60` · `djinn working set plan - < plan` "
     '· `djinn working set finding "The mole\'s lamp is dark." --short --type observation` · '
     '`djinn working set chat "user: hello" --append` · '
-    "`djinn working set build --task deploy --status completed`",
+    "`djinn working set build --task deploy --status completed`"
 )
 def set_value(
     ctx: typer.Context,
@@ -115,7 +109,7 @@ def set_value(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """Keep a value under a key for a while: 300 seconds, or 7 days of rest with --task.
+    """Keep a value under a key for a while, or set a step of a task.
 
     What was there is replaced, and shown. Nothing of it is a note, and no search finds it.
     """
@@ -141,7 +135,7 @@ def set_value(
     if json:
         from djinn_memory.cli.schemas.working import WorkingSet
 
-        output.as_json(WorkingSet(done.value, done.replaced, djinn.problems))
+        output.print_json(WorkingSet(done.value, done.replaced, djinn.problems))
         return
     output.problems(djinn.problems)
     say(f"{clean(key)}  {working_text.where(done.value)}, until {done.value.expires}")
@@ -149,8 +143,8 @@ def set_value(
         talk(f"it replaces: {working_text.preview(done.replaced.value)}")
 
 
-@app.command(
-    epilog="Examples: `djinn working get cursor` · `djinn working get --task deploy` · "
+@plain(
+    "Examples: `djinn working get cursor` · `djinn working get --task deploy` · "
     "`djinn working get plan --from grace --json`"
 )
 def get(
@@ -162,7 +156,7 @@ def get(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:
-    """Print a value, which counts as a use of it; with --task alone all to go on with a task."""
+    """Print a value, or with --task alone a whole task."""
     from msgspec.structs import asdict
 
     from djinn_memory.errors import UsageError
@@ -175,7 +169,7 @@ def get(
         if json:
             from djinn_memory.cli.schemas.working import WorkingTask
 
-            output.as_json(WorkingTask(**asdict(found), problems=djinn.problems))
+            output.print_json(WorkingTask(**asdict(found), problems=djinn.problems))
         else:
             output.problems(djinn.problems)
             working_text.show_task(found)
@@ -184,7 +178,7 @@ def get(
     if json:
         from djinn_memory.cli.schemas.working import WorkingGet
 
-        output.as_json(WorkingGet(**asdict(value), problems=djinn.problems))
+        output.print_json(WorkingGet(**asdict(value), problems=djinn.problems))
         return
     output.problems(djinn.problems)
     if value.given_by:
@@ -195,9 +189,7 @@ def get(
     say(output.clean_lines(working_text.text(value.value, indent=True)))
 
 
-@app.command(
-    name="list", epilog="Examples: `djinn working list` · `djinn working list --tasks --json`"
-)
+@plain("Examples: `djinn working list` · `djinn working list --tasks --json`")
 def list_values(
     ctx: typer.Context,
     session: Session = None,
@@ -207,7 +199,7 @@ def list_values(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:
-    """List what the session or a task holds, and what others handed over."""
+    """List what a session or a task holds, and what other agents handed over."""
     djinn = options.open_djinn(ctx)
     if tasks:
         _list_tasks(djinn, agent, json)
@@ -216,7 +208,7 @@ def list_values(
     if json:
         from djinn_memory.cli.schemas.working import WorkingList
 
-        output.as_json(WorkingList(values, djinn.problems))
+        output.print_json(WorkingList(values, djinn.problems))
         return
     output.problems(djinn.problems)
     if not values:
@@ -230,9 +222,7 @@ def list_values(
     )
 
 
-@app.command(
-    epilog="Examples: `djinn working clear cursor` · `djinn working clear --task deploy --yes`"
-)
+@plain("Examples: `djinn working clear cursor` · `djinn working clear --task deploy --yes`")
 def clear(
     ctx: typer.Context,
     key: OptionalKey = None,
@@ -243,7 +233,7 @@ def clear(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:
-    """Forget what `djinn working list` shows: under a key, or all of it."""
+    """Forget the value under a key, or all that `djinn working list` shows."""
     djinn = options.open_djinn(ctx)
     about = {"task": task, "from": giver}
     place = f"session {session}" if session else "the current session"
@@ -262,14 +252,14 @@ def clear(
     if json:
         from djinn_memory.cli.schemas.working import WorkingClear
 
-        output.as_json(WorkingClear(gone, djinn.problems))
+        output.print_json(WorkingClear(gone, djinn.problems))
         return
     output.problems(djinn.problems)
     say(f"forgot {count(len(gone), 'value')}")
 
 
-@app.command(
-    epilog="Examples: `djinn working share plan --to grace` · "
+@plain(
+    "Examples: `djinn working share plan --to grace` · "
     "`djinn working share branch --task deploy --to grace --ttl 3600`"
 )
 def share(
@@ -285,13 +275,13 @@ def share(
     agent: options.Agent = None,
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """Hand a copy of a value to another agent, who sees whose it was."""
+    """Give another agent a copy of a value."""
     djinn = options.open_djinn(ctx)
     done = djinn.working.share(key, to, agent=agent, session=session, task=task, ttl=ttl)
     if json:
         from djinn_memory.cli.schemas.working import WorkingShare
 
-        output.as_json(WorkingShare(done.value, done.replaced, djinn.problems))
+        output.print_json(WorkingShare(done.value, done.replaced, djinn.problems))
         return
     output.problems(djinn.problems)
     say(f"{clean(key)}  for {clean(to)}, until {done.value.expires}")
@@ -315,7 +305,7 @@ def _told_step(djinn: Djinn, task: str, step: TaskStep, json: bool) -> None:
 
         from djinn_memory.cli.schemas.working import WorkingStep
 
-        output.as_json(WorkingStep(**asdict(step), problems=djinn.problems))
+        output.print_json(WorkingStep(**asdict(step), problems=djinn.problems))
         return
     output.problems(djinn.problems)
     say(f"{clean(step.title)}  {step.status}, a step of task {clean(task)}")
@@ -326,7 +316,7 @@ def _list_tasks(djinn: Djinn, agent: str | None, json: bool) -> None:
     if json:
         from djinn_memory.cli.schemas.working import WorkingTasks
 
-        output.as_json(WorkingTasks(tasks, djinn.problems))
+        output.print_json(WorkingTasks(tasks, djinn.problems))
         return
     output.problems(djinn.problems)
     if not tasks:

@@ -1,0 +1,234 @@
+"""A command: parse into a request, run its operation, print the answer as text or as JSON."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+from msgspec import Meta, Struct
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
+
+from djinn_memory.cli import output
+from djinn_memory.cli.options import open_djinn, text_or_stdin
+from djinn_memory.cli.parsing import Command
+from djinn_memory.cli.request_options import NO_FIELDS, Fields, build, parameters
+
+if TYPE_CHECKING:
+    from djinn_memory.djinn import Djinn
+    from djinn_memory.models import Problem
+
+R = TypeVar("R", bound=Struct)
+
+
+class NoRequest(Struct, frozen=True):
+    """The request of a command that takes none."""
+
+
+class PrintOptions(Struct, frozen=True):
+    """How a command prints its answer."""
+
+    json: Annotated[bool, Meta(description="Print one JSON object and nothing else.")] = False
+
+
+class Confirm(Struct, frozen=True):
+    """Whether a command asks before it removes something."""
+
+    yes: Annotated[bool, Meta(description="Do not ask.")] = False
+
+
+class DryRun(Confirm, frozen=True):
+    """Whether a command does anything at all."""
+
+    dry_run: Annotated[bool, Meta(description="Show what would be done, and do nothing.")] = False
+
+
+class Call:
+    """One run of a command."""
+
+    def __init__(self, ctx: typer.Context, declaration: Declaration, values: dict[str, Any]):
+        self.ctx = ctx
+        self.values = values
+        """What was given for each field; a command may change it before it takes the request."""
+        self.json: bool = values.get("json", False)
+        self.schema = ""
+        """The name of the answer's schema, where the command has several."""
+        self._declaration = declaration
+        self._progress: Any = None
+
+    @cached_property
+    def request(self) -> Any:
+        """The request, as the command declares it."""
+        return build(self._declaration.request, self.values)
+
+    @cached_property
+    def view(self) -> Any:
+        """The options that are not part of the request."""
+        return build(self._declaration.view, self.values)
+
+    @cached_property
+    def djinn(self) -> Djinn:
+        """The home that the command line means, opened."""
+        return open_djinn(self.ctx, self._progress)
+
+    @contextmanager
+    def showing_progress(self) -> Iterator[None]:
+        """Show how far the command is, for as long as it runs."""
+        with output.progress_line(self.json) as self._progress:
+            yield
+
+    def problems(self, answer: object) -> list[Problem]:
+        """What went wrong beside the answer."""
+        problems = [*self.djinn.problems] if "djinn" in self.__dict__ else []
+        return problems + [each for each in getattr(answer, "problems", ()) if each not in problems]
+
+
+Render = Callable[[Call, Any], None]
+
+
+class Plain:
+    """A command that is a function with the options of typer."""
+
+    def __init__(self, function: Callable[..., None], epilog: str) -> None:
+        self.function = function
+        self.epilog = epilog
+
+    def build(self, words: str) -> Any:
+        """The command, as `words` call it."""
+        name = words.rpartition(" ")[2]
+        info = CommandInfo(name=name, cls=Command, callback=self.function, epilog=self.epilog)
+        return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
+
+
+def plain(epilog: str) -> Callable[[Callable[..., None]], Plain]:
+    """Make a command of a function with the options of typer."""
+    return lambda function: Plain(function, epilog)
+
+
+class Declaration:
+    """What a command is made from; see `command`."""
+
+    def __init__(
+        self,
+        render: Render,
+        operation: str,
+        request: type[Struct],
+        *,
+        examples: Sequence[str],
+        arguments: Sequence[str] = (),
+        without: Sequence[str] = (),
+        fields: Fields = NO_FIELDS,
+        view: type[Struct] = NoRequest,
+        run: Callable[[Call], Struct | None] | None = None,
+        schemas: Mapping[str, str | type[Struct]] | None = None,
+        progress: bool = False,
+        warns: bool = True,
+        failed: Callable[[Any], bool] | None = None,
+        prints: type[Struct] = PrintOptions,
+    ) -> None:
+        self.render = render
+        self.operation = operation
+        self.request = request
+        self.examples = examples
+        self.arguments = arguments
+        self.without = without
+        self.fields = fields
+        self.view = view
+        self.run = run
+        self.progress = progress
+        self.warns = warns
+        self.failed = failed
+        self.prints = prints
+        self.schemas = schemas or {}
+
+    def build(self, words: str) -> Any:
+        """The command, as `words` call it."""
+        self.schemas = self.schemas or {words.replace(" ", "."): self.operation}
+        structs = [(self.request, self.arguments, self.without)]
+        structs += [(kind, (), ()) for kind in (self.view, self.prints)]
+        made = [
+            Parameter("ctx", Parameter.KEYWORD_ONLY, annotation=typer.Context),
+            *(
+                parameter
+                for kind, arguments, without in structs
+                for parameter in parameters(kind, arguments, without, self.fields)
+            ),
+        ]
+
+        def callback(ctx: typer.Context, **values: Any) -> None:
+            self(ctx, values)
+
+        callback.__signature__ = Signature(made)  # type: ignore[attr-defined]
+        callback.__annotations__ = {}
+        label = "Example" if len(self.examples) == 1 else "Examples"
+        info = CommandInfo(
+            name=words.rpartition(" ")[2],
+            cls=Command,
+            callback=callback,
+            help=inspect.getdoc(self.render),
+            epilog=f"{label}: " + " · ".join(f"`{example}`" for example in self.examples),
+        )
+        return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
+
+    def __call__(self, ctx: typer.Context, values: dict[str, Any]) -> None:
+        """Run the command with the values of its options and arguments."""
+        for name, field in self.fields.items():
+            value = values.get(name)
+            if field.words and value is not None:
+                values[name] = value = " ".join(value)
+            if field.stdin and value is not None:
+                values[name] = text_or_stdin(value)
+        call = Call(ctx, self, values)
+        if self.progress:
+            with call.showing_progress():
+                answer = self._answer(call)
+        else:
+            answer = self._answer(call)
+        if answer is None:
+            return
+        problems = call.problems(answer) if self.warns else [*getattr(answer, "problems", ())]
+        if call.json:
+            output.as_json(call.schema or next(iter(self.schemas)), answer, problems)
+        else:
+            output.problems(problems)
+            self.render(call, answer)
+        if self.failed and self.failed(answer):
+            raise typer.Exit(1)
+
+    def _answer(self, call: Call) -> Struct | None:
+        if self.run:
+            return self.run(call)
+        from djinn_memory.operations import OPERATIONS
+
+        answer: Struct = OPERATIONS[self.operation].run(call.djinn, call.request)
+        return answer
+
+    def answers(self) -> dict[str, type[Struct]]:
+        """The types of everything that the command can print, by the names of their schemas."""
+        from djinn_memory.operations import OPERATIONS
+
+        return {
+            name: OPERATIONS[kind].answer if isinstance(kind, str) else kind
+            for name, kind in self.schemas.items()
+        }
+
+
+def command(
+    operation: str, request: type[Struct], **settings: Any
+) -> Callable[[Render], Declaration]:
+    """Make a command of the function that prints an answer of `operation` as text."""
+
+    def declare(render: Render) -> Declaration:
+        return Declaration(render, operation, request, **settings)
+
+    return declare
+
+
+def failed(answer: Any) -> bool:
+    """Whether what was asked for was done with problems, so that the command ends with 1."""
+    return bool(answer.problems)

@@ -1,0 +1,63 @@
+"""Groups of commands that are imported when they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+from typer.core import TyperGroup
+
+from djinn_memory.cli import tree
+from djinn_memory.cli.help import write_help
+
+
+class LazyCommands(Mapping[str, Any]):
+    """The commands below a noun, or at the top for an empty one, by name.
+
+    A command is imported, and its options are made, when it is taken out.
+    """
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+        self.lines = tree.below(noun)
+        """The names, and what a list shows for each."""
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def _load(self, name: str) -> Any:
+        line = self.lines[name]
+        if not self._noun and name in tree.NOUNS:
+            return CommandGroup(noun=name, name=name, help=line, no_args_is_help=True)
+        words = f"{self._noun} {name}".strip()
+        module, _, attribute = tree.COMMANDS[words].path.partition(":")
+        commands = import_module(f"djinn_memory.cli.commands.{module}")
+        return getattr(commands, attribute).build(words)
+
+
+class CommandGroup(TyperGroup):
+    """A group whose list comes from the tree; `noun` is empty for the top."""
+
+    def __init__(self, *, noun: str = "", **settings: Any) -> None:
+        commands = LazyCommands(noun)
+        super().__init__(commands=commands, **settings)  # type: ignore[arg-type]
+        self.lines = commands.lines
+        """The names of its commands, and what a list shows for each."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands, none of which is imported."""
+        return list(self.lines)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of the group."""
+        write_help(self, ctx, formatter)

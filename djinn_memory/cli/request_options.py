@@ -1,0 +1,182 @@
+"""Options of a command from the fields of a request, each declared once, in the request.
+
+A field's type, bounds, default and description are those of its struct. What only the command line
+knows of a field, such as a short name or where completion finds values, is a `Field`.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence as AbstractSequence
+from inspect import Parameter
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    Optional,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import msgspec
+import typer
+from msgspec import Meta, Struct
+
+from djinn_memory.cli import candidates
+from djinn_memory.cli.parsing import path
+from djinn_memory.errors import UsageError
+from djinn_memory.operations.commands import CommandWording
+
+
+class Field(NamedTuple):
+    """What the command line adds to a field of a request."""
+
+    metavar: str | None = None
+    complete: Callable[..., list[str]] | None = None
+    """Finds the values that a word may become; see `cli.candidates`."""
+    short: str = ""
+    """A name of one letter."""
+    name: str = ""
+    """The option, where it is not named after the field."""
+    help: str = ""
+    """In place of the description of the field."""
+    optional: bool | None = None
+    """Whether an argument may be left out, where the field says otherwise."""
+    words: bool = False
+    """Whether an argument takes all words that follow, as one text."""
+    stdin: bool = False
+    """Whether `-` stands for what is piped."""
+
+
+FIELDS = {
+    "agent": Field("NAME", candidates.agents),
+    "vaults": Field("NAME", candidates.vaults),
+    "types": Field("TYPE", candidates.types),
+    "tags": Field("TAG", candidates.tags),
+    "planes": Field("PLANE", candidates.planes),
+    "since": Field("DATE"),
+    "until": Field("DATE"),
+    "where": Field("KEY=VALUE"),
+    "expires": Field("DATE"),
+    "due": Field("DATE"),
+    "limit": Field(short="-n"),
+    "yes": Field(short="-y"),
+    "session": Field("NAME"),
+    "links": Field("NOTE", candidates.titles),
+    "task": Field("ID", candidates.working_tasks),
+    "query": Field("TEXT"),
+}
+"""What holds for the fields of these names in every command."""
+
+Fields = Mapping[str, Field]
+NO_FIELDS: Fields = {}
+
+
+class FieldType(NamedTuple):
+    """The type of a field, taken apart."""
+
+    kind: Any
+    repeated: bool
+    nullable: bool
+    metas: tuple[Meta, ...]
+    """The outermost first."""
+
+    @property
+    def description(self) -> str:
+        """The outermost description."""
+        return next((meta.description for meta in self.metas if meta.description), "")
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The least and the greatest value of a number."""
+        if self.kind not in (int, float):
+            return {}
+        least = next((meta.ge for meta in self.metas if meta.ge is not None), None)
+        most = next((meta.le for meta in self.metas if meta.le is not None), None)
+        bounds = {"min": least, "max": most}
+        return {name: value for name, value in bounds.items() if value is not None}
+
+
+def field_type(hint: Any) -> FieldType:
+    """Take a type hint apart: annotations, null, and the type of what a list holds."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        metas = tuple(extra for extra in arguments[1:] if isinstance(extra, Meta))
+        inner = field_type(arguments[0])
+        return inner._replace(metas=(*metas, *inner.metas))
+    if origin in (Union, types.UnionType):
+        kinds = [kind for kind in arguments if kind is not types.NoneType]
+        inner = field_type(kinds[0] if len(kinds) == 1 else str)
+        return inner._replace(nullable=True)
+    if origin in (tuple, list, Sequence, AbstractSequence):
+        return field_type(arguments[0])._replace(repeated=True)
+    kind = hint if origin is Literal or hint in (bool, int, float, Path) else str
+    return FieldType(kind, repeated=False, nullable=False, metas=())
+
+
+def parameters(
+    request: type[Struct],
+    arguments: Sequence[str] = (),
+    without: Sequence[str] = (),
+    fields: Fields = NO_FIELDS,
+) -> Iterator[Parameter]:
+    """The parameters of a command: those in `arguments` by place, in that order, then options."""
+    hints = get_type_hints(request, include_extras=True)
+    declared = {info.name: info for info in msgspec.structs.fields(request)}
+    for name in (*arguments, *(name for name in declared if name not in {*arguments, *without})):
+        field = fields.get(name) or FIELDS.get(name) or Field()
+        parts = field_type(hints[name])
+        info = declared[name]
+        default = info.default if info.default is not msgspec.NODEFAULT else None
+        required = info.required if field.optional is None else not field.optional
+        settings: dict[str, Any] = {
+            "help": field.help or parts.description,
+            "metavar": field.metavar,
+            "autocompletion": field.complete,
+            **parts.bounds,
+        }
+        if parts.kind is Path:
+            settings["parser"] = path
+        kind: Any = list[parts.kind] if parts.repeated or field.words else parts.kind  # type: ignore[name-defined]
+        if not required:
+            kind = Optional[kind]  # noqa: UP045 - `kind` may be a Literal
+        if name in arguments:
+            extra: Any = typer.Argument(**settings)
+        else:
+            option = field.name or CommandWording().argument(name)
+            if parts.kind is bool and parts.nullable:
+                option = f"{option}/--no-{option.removeprefix('--')}"
+            names = [option, *([field.short] if field.short else [])]
+            extra = typer.Option(*names, show_default=_shown(default), **settings)
+        if required:
+            default = Parameter.empty
+        elif parts.repeated or default == "":
+            default = None
+        yield Parameter(
+            name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, extra]
+        )
+
+
+def _shown(default: object) -> bool:
+    return default is not None and not isinstance(default, bool)
+
+
+def build(request: type[Struct], values: Mapping[str, Any]) -> Any:
+    """The request with these values; `UsageError` names the field that does not fit."""
+    names = {info.name: info.encode_name for info in msgspec.structs.fields(request)}
+    given = {
+        names[name]: value for name, value in values.items() if name in names and value is not None
+    }
+    try:
+        return msgspec.convert(given, request)
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$.")
+        encoded = place.rstrip("`").partition("[")[0]
+        field = next((name for name, text in names.items() if text == encoded), None)
+        plain = what.replace("`", "").replace("Expected", "expected", 1)
+        raise UsageError(plain, argument=field) from None
