@@ -16,7 +16,7 @@ from djinn_memory.chunking.chunks import chunks, windows
 from djinn_memory.chunking.tokens import token_counts, token_starts
 from djinn_memory.chunking.window_text import path_at, prefix, room, window_text
 from djinn_memory.errors import DjinnError, NotFound
-from djinn_memory.indexing.scan import changes, seen_again
+from djinn_memory.indexing.scan import changes, memory_changes, seen_again
 from djinn_memory.models import (
     Chunk,
     IndexReport,
@@ -27,12 +27,13 @@ from djinn_memory.models import (
     silent,
 )
 from djinn_memory.notes.dialects.rules import RULES
-from djinn_memory.notes.note import DOCUMENT, Note, parse
+from djinn_memory.notes.note import DOCUMENT, Note
+from djinn_memory.notes.note_file import parse_file
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.walk import FileStat, attachments, walk
 from djinn_memory.store.index import links, memories, meta, words
-from djinn_memory.store.index.memories import IndexedFile, Window
-from djinn_memory.store.sqlite import rows, transaction
+from djinn_memory.store.index.memories import IndexedFile, NoteChanges, ParsedMemory, Window
+from djinn_memory.store.sqlite import transaction
 from djinn_memory.store.vector_cache import text_hash
 
 COMMIT_SECONDS = 1.0
@@ -144,13 +145,8 @@ def _remarks(
 
 def forget_others(connection: apsw.Connection, vaults: Sequence[Vault]) -> int:
     """Drop the vaults that are not among `vaults`, all of the home; returns how many."""
-    kept = {vault.id for vault in vaults}
-    known = rows(connection, "select id, uuid from vault")
-    stale = [key for key, uuid in known if uuid not in kept]
     with transaction(connection):
-        for key in stale:
-            memories.remove_vault(connection, key)
-    return len(stale)
+        return memories.keep_vaults(connection, {vault.id for vault in vaults})
 
 
 def outdated(connection: apsw.Connection) -> bool:
@@ -222,35 +218,45 @@ def _read_one(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> Ite
         if before.stat != file or before.seen_ns != counts:
             yield partial(memories.touch, run.connection, before.note_id, file, counts)
         if before.stat.mtime_ns != file.mtime_ns:
-            note = parse(file.path, data, run.vault.dialect)
-            yield partial(memories.redate, run.connection, before.note_id, file, note)
+            for memory in parse_file(file.path, data, run.vault.dialect).memories:
+                if memory.block is None:
+                    yield partial(
+                        memories.redate, run.connection, before.note_id, file, memory.parse()
+                    )
         return
     if before is None and digest in moved:
-        entry = moved.pop(digest)
-        run.gone.pop(entry.stat.path, None)
+        before = moved.pop(digest)
+        run.gone.pop(before.stat.path, None)
         tally.moved += 1
-        yield partial(memories.touch, run.connection, entry.note_id, file, seen)
+        yield partial(memories.touch, run.connection, before.note_id, file, seen)
     elif before is None:
         tally.added += 1
     else:
         tally.changed += 1
     with _costing_only_itself(run, file):
-        note = parse(file.path, data, run.vault.dialect)
-        parts = list(cut(note, outline=RULES[run.vault.dialect].outline))
-        yield partial(_put, run, file, seen, digest, note, parts)
+        changes = _note_changes(run, file, data, before)
+        yield partial(_put, run, file, seen, digest, changes)
 
 
-def _put(
-    run: _Run,
-    file: FileStat,
-    seen: int,
-    digest: bytes,
-    note: Note,
-    parts: Sequence[tuple[Chunk, list[Window]]],
-) -> None:
+def _note_changes(
+    run: _Run, file: FileStat, data: bytes, before: IndexedFile | None
+) -> NoteChanges:
+    """What is to be written of a file; memories that are known already are not cut again."""
+    content = parse_file(file.path, data, run.vault.dialect)
+    known = memories.of_note(run.connection, before.note_id) if before else {}
+    difference = memory_changes(known, content.memories, force=run.force)
+    outline = RULES[run.vault.dialect].outline
+    written = []
+    for memory in difference.written:
+        note = memory.parse()
+        written.append(ParsedMemory(memory, note, list(cut(note, outline=outline))))
+    return NoteChanges(written, difference.shifted, difference.removed, content.problem)
+
+
+def _put(run: _Run, file: FileStat, seen: int, digest: bytes, changes: NoteChanges) -> None:
     # A savepoint: what cannot be written of one note costs that note only.
     with _costing_only_itself(run, file), run.connection:
-        memories.put(run.connection, run.number, file, seen, digest, note, parts)
+        memories.put(run.connection, run.number, file, seen, digest, changes)
 
 
 @contextmanager

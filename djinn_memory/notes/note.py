@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from djinn_memory.models import Dialect
 from djinn_memory.notes import frontmatter
-from djinn_memory.notes.dialects.rules import RULES, DialectRules
+from djinn_memory.notes.dialects.rules import RULES, DialectRules, Span
 from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.frontmatter import FrontMatter
 from djinn_memory.notes.ids import ID
 from djinn_memory.notes.links import Link, parse_links
 from djinn_memory.notes.markdown.headings import headings
@@ -70,22 +71,42 @@ def parse(path: str, data: bytes, dialect: Dialect = "obsidian") -> Note:
     rules = RULES[dialect]
     text, remark = decode(data)
     front = rules.front(text, frontmatter.read(text))
+    return understand(PurePosixPath(path).stem, text, front, rules, remark=remark)
+
+
+def understand(
+    name: str,
+    text: str,
+    front: FrontMatter,
+    rules: DialectRules,
+    *,
+    title: str = "",
+    remark: str | None = None,
+    quoted: Iterable[Span] = (),
+    marks: Iterable[Span] = (),
+) -> Note:
+    """The note in a text whose front matter is known.
+
+    `name` is that of its file, `title` what it is called whatever the front matter says. Tags and
+    links do not count in the spans of `text` that are `quoted`. Spans that are `marks` for programs
+    are not searched. All spans are whole lines, in order.
+    """
     fields = {fold(key.strip()): value for key, value in front.fields.items()}
     body = text[front.body :]
-    masked = mask(body)
+    masked = mask(blank(text, quoted)[front.body :])
     hidden = list(rules.hidden(masked))
     prose = blank(masked, hidden) if hidden else masked
     unread = [match.span() for match in rules.unread.finditer(prose)] if rules.unread else []
-    name = PurePosixPath(path).stem
-    title = inline(_first(fields.get("title"))) or rules.title(name) or _first_heading(body, prose)
+    title = inline(title) or inline(_first(fields.get("title"))) or rules.title(name)
+    title = title or _first_heading(body, prose)
     day = rules.day(name)
     created = _date(fields, rules.created, rules.moment)
     identity = _first(fields.get("id")) or ""
     kind = fold(_unlinked(_first(fields.get("type"))))
     remarks = [part for part in (front.problem, remark, *_no_dates(fields, rules)) if part]
-    searched = text
+    searched = blank(text, marks)
     if hidden or unread:
-        searched = text[: front.body] + blank(blank(body, hidden), unread)
+        searched = text[: front.body] + blank(blank(searched[front.body :], hidden), unread)
     return Note(
         text=text,
         searched=hide(searched) if kind == DOCUMENT else searched,

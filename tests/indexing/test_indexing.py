@@ -193,9 +193,12 @@ def test_a_vault_that_left_the_config_leaves_the_index(home: Home, tmp_path: Pat
     remove_vault(home, "outside")
     assert not Djinn(home).search("type:lesson").hits
     Djinn(home).index()
-    assert Djinn(home)._index.execute("select count(*) from note").get == 0
+    assert Djinn(home).runtime.connection.execute("select count(*) from note").get == 0
     assert (
-        Djinn(home)._index.execute("select count(*) from words where words match 'note'").get == 0
+        Djinn(home)
+        .runtime.connection.execute("select count(*) from words where words match 'note'")
+        .get
+        == 0
     )
     assert len(list((tmp_path / "outside").iterdir())) == 3
 
@@ -299,14 +302,14 @@ def test_one_note_that_breaks_the_reader_costs_only_itself(
 ) -> None:
     fill(shared, 3)
     victim = sorted(path.name for path in shared.glob("*.md"))[1]
-    parse = indexer.parse
+    parse_file = indexer.parse_file
 
     def breaks(path: str, data: bytes, dialect: str) -> object:
         if path == victim:
             raise ZeroDivisionError("a bug")
-        return parse(path, data, dialect)
+        return parse_file(path, data, dialect)
 
-    monkeypatch.setattr(indexer, "parse", breaks)
+    monkeypatch.setattr(indexer, "parse_file", breaks)
     report = djinn.index()
     assert [problem.what for problem in report.problems] == [f"shared/{victim}"]
     assert djinn.stats().notes == 2

@@ -10,15 +10,20 @@ from djinn_memory.store.sqlite import Schema, load_vectors
 
 SHADOWS = ("words_data", "words_idx", "words_docsize", "words_config")
 
+REPLACED = {
+    "block": "select note_id, uuid from now.block join now.memory on memory.id = memory_id",
+}
+"""How the rows of a table are read that had other columns before."""
 
-def older(source: Path, target: Path, schema: Schema, version: int) -> None:
-    """Write what `source` holds into a database of an earlier version."""
+
+def older(newest: Path, target: Path, schema: Schema, version: int) -> None:
+    """Write what `newest` holds into a database of an earlier version."""
     connection = apsw.Connection(str(target))
     load_vectors(connection)
     connection.pragma("journal_mode", "wal")
     for number in range(1, version + 1):
         connection.execute(schema.numbered[number].read_text(encoding="utf-8"))
-    connection.execute("attach ? as now", (str(source),))
+    connection.execute("attach ? as now", (str(newest),))
     tables = connection.execute(
         "select name from sqlite_schema where type = 'table' and sql not like 'create virtual%' "
         "and name not like 'sqlite_%'"
@@ -26,7 +31,8 @@ def older(source: Path, target: Path, schema: Schema, version: int) -> None:
     for (table,) in tables:
         names = ", ".join(name for _, name in columns(connection, table))
         connection.execute(f"delete from main.{table}")
-        connection.execute(f"insert into main.{table} ({names}) select {names} from now.{table}")
+        source = REPLACED.get(table, f"select {names} from now.{table}")
+        connection.execute(f"insert into main.{table} ({names}) {source}")
     if "window" in {name for (name,) in tables}:
         _vectors(connection, version)
     connection.pragma("user_version", version)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import apsw
@@ -14,27 +16,37 @@ if TYPE_CHECKING:
     from djinn_memory.models import Vault
     from djinn_memory.notes.link_resolution import LinkTarget
     from djinn_memory.notes.note import Note
+    from djinn_memory.notes.note_file import NoteMemory
+
+UNSETTLED = "unsettled"
+"""Stands in `meta` while any link may lead elsewhere than it says."""
+
+ADDED = "added "
+"""Stands in `meta` before what `settled` says, while only new links are unresolved."""
 
 
-def put(connection: apsw.Connection, note_id: int, note: Note) -> None:
-    """Write the links of a note, with their place in its file, unresolved until `resolve` runs.
+def put(
+    connection: apsw.Connection, note_id: int, memory_id: int, source: NoteMemory, note: Note
+) -> None:
+    """Write the links of a memory, with their place in its file, unresolved until `resolve` runs.
 
     Also the blocks that links of other notes can mean.
     """
     connection.executemany(
-        "insert into block (note_id, uuid) values (?, ?)",
-        [(note_id, block) for block in note.blocks],
+        "insert into block (memory_id, uuid) values (?, ?)",
+        [(memory_id, block) for block in note.blocks],
     )
-    above = note.text.count("\n", 0, note.body)
+    above = source.line + note.text.count("\n", 0, note.body)
+    before = source.offset + note.body
     connection.executemany(
-        "insert into link (note_id, target, heading, block, label, kind, embed, field, line, "
-        "start, stop) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "insert into link (note_id, memory_id, target, heading, block, label, kind, embed, field, "
+        "line, start, stop) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (
-                note_id, link.target, link.heading, link.block, link.label, link.kind, link.embed,
-                link.field,
+                note_id, memory_id, link.target, link.heading, link.block, link.label, link.kind,
+                link.embed, link.field,
                 *(
-                    (link.line + above, link.start + note.body, link.end + note.body)
+                    (link.line + above, link.start + before, link.end + before)
                     if link.field is None
                     else (link.line, link.start, link.end)
                 ),
@@ -44,38 +56,48 @@ def put(connection: apsw.Connection, note_id: int, note: Note) -> None:
     )  # fmt: skip
 
 
-def unsettle(connection: apsw.Connection) -> None:
-    """Note, in the transaction that changes a note, that links may lead elsewhere now."""
-    meta.put(connection, "links", "unsettled")
+def unsettle(connection: apsw.Connection, *, names: bool = True) -> None:
+    """Note, in the transaction that changes a note, that links are to be resolved.
+
+    With `names`, what notes are called changed, so that any link may lead elsewhere now. Without,
+    only new links are unresolved, as behind an episode that was appended to a journal.
+    """
+    mark = meta.get(connection, "links")
+    if names or mark is None:
+        meta.put(connection, "links", UNSETTLED)
+    elif mark != UNSETTLED and not mark.startswith(ADDED):
+        meta.put(connection, "links", f"{ADDED}{mark}")
 
 
 def settled(connection: apsw.Connection) -> str | None:
     """What `resolve` was told of the attachments; None when a note has changed since."""
-    value = meta.get(connection, "links")
-    return None if value == "unsettled" else value
+    mark = meta.get(connection, "links")
+    return None if mark == UNSETTLED or (mark and mark.startswith(ADDED)) else mark
 
 
 def targets(connection: apsw.Connection, vaults: Sequence[Vault]) -> list[LinkTarget]:
-    """Every note of `vaults` under all that it is called."""
+    """Every note of `vaults` under all that it is called. Its key is the note's id."""
     from djinn_memory.notes.link_resolution import LinkTarget
 
     names = {vault.id: vault.name for vault in vaults}
-    aliases: dict[int, list[str]] = {}
+    aliases: defaultdict[int, list[str]] = defaultdict(list)
     for note_id, alias in connection.execute(
-        "select note_id, alias from alias join memory on memory.id = memory_id"
+        "select note_id, alias from alias join memory on memory.id = memory_id where block is null"
     ):
-        aliases.setdefault(note_id, []).append(alias)
-    blocks: dict[int, list[str]] = {}
-    for note_id, block in connection.execute("select note_id, uuid from block"):
-        blocks.setdefault(note_id, []).append(block)
+        aliases[note_id].append(alias)
+    blocks: defaultdict[int, list[str]] = defaultdict(list)
+    for note_id, uuid in connection.execute(
+        "select note_id, uuid from block join memory on memory.id = memory_id"
+    ):
+        blocks[note_id].append(uuid)
     return [
         LinkTarget(
-            key, names[uuid], path, uid, title,
-            tuple(aliases.get(key, ())), tuple(blocks.get(key, ())),
+            note_id, names[uuid], path, uid, title or PurePosixPath(path).stem,
+            tuple(aliases.get(note_id, ())), tuple(blocks.get(note_id, ())),
         )
-        for key, uuid, path, uid, title in connection.execute(
-            "select note.id, vault.uuid, path, uid, title from note "
-            "join vault on vault.id = vault_id join memory on memory.note_id = note.id"
+        for note_id, uuid, path, uid, title in connection.execute(
+            "select note.id, vault.uuid, path, uid, title from note join vault on "
+            "vault.id = vault_id left join memory on memory.note_id = note.id and block is null"
         )
         if uuid in names
     ]  # fmt: skip
@@ -94,6 +116,8 @@ def resolve(
     """
     from djinn_memory.notes.link_resolution import LinkTarget, Resolver
 
+    # New links only: what the others lead to is called as before.
+    only = " where how is null" if meta.get(connection, "links") == f"{ADDED}{mark}" else ""
     known = targets(connection, vaults)
     # Attachments have negative keys: they are targets, but no row of the index.
     known += [
@@ -102,23 +126,41 @@ def resolve(
     ]
     resolver = Resolver(
         known,
-        reserved={v.name: v.agent for v in vaults if v.agent},
-        dialects={v.name: v.dialect for v in vaults},
+        reserved={vault.name: vault.agent for vault in vaults if vault.agent},
+        dialects={vault.name: vault.dialect for vault in vaults},
     )
     places = {target.key: (target.vault, target.path) for target in known}
     changes = []
-    for key, note_id, target, kind, *before in connection.execute(
-        "select id, note_id, target, kind, target_note_id, how, candidates from link"
+    for link_id, note_id, target, kind, *before in connection.execute(
+        f"select id, note_id, target, kind, target_note_id, how, candidates from link{only}"
     ):
         if note_id not in places:
             continue
         vault, path = places[note_id]
-        found = resolver.resolve(target, source_vault=vault, source_path=path, kind=kind)
-        note = found.key if found.key is not None and found.key >= 0 else None
-        candidates = json.dumps(found.ambiguous) if found.ambiguous else None
-        if before != [note, found.how, candidates]:
-            changes.append((note, found.how, candidates, key))
+        resolution = resolver.resolve(target, source_vault=vault, source_path=path, kind=kind)
+        key = resolution.key
+        after = [
+            key if key is not None and key >= 0 else None,
+            resolution.how,
+            json.dumps(resolution.ambiguous) if resolution.ambiguous else None,
+        ]
+        if before != after:
+            changes.append((*after, link_id))
     connection.executemany(
         "update link set target_note_id = ?, how = ?, candidates = ? where id = ?", changes
     )
+    _point_at_memories(connection)
     meta.put(connection, "links", mark)
+
+
+def _point_at_memories(connection: apsw.Connection) -> None:
+    """Point each link at a memory of its target: the section of its block id, else the note."""
+    connection.execute(
+        "with target as (select id, coalesce("
+        "(select memory.id from memory where memory.note_id = target_note_id "
+        "and memory.block = link.block collate nocase), "
+        "(select memory.id from memory where memory.note_id = target_note_id "
+        "and memory.block is null)) as memory_id from link) "
+        "update link set target_memory_id = target.memory_id from target "
+        "where target.id = link.id and target.memory_id is not target_memory_id"
+    )

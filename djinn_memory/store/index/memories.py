@@ -1,9 +1,9 @@
-"""Notes, memories and chunks in the index: written whole, removed whole."""
+"""Notes, memories and chunks in the index. A memory is written whole and removed whole."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import apsw
@@ -18,6 +18,7 @@ from djinn_memory.store.sqlite import rows
 
 if TYPE_CHECKING:
     from djinn_memory.notes.note import Note
+    from djinn_memory.notes.note_file import NoteMemory
 
 
 MAX_NAMES = 2_000
@@ -35,6 +36,16 @@ class IndexedFile(Struct, frozen=True):
     problem: str | None
 
 
+class IndexedMemory(Struct, frozen=True):
+    """A memory of a note as the index remembers it."""
+
+    memory_id: int
+    digest: bytes | None
+    """As `NoteMemory.digest`; None in an index made by an earlier version."""
+    line: int
+    offset: int
+
+
 class Window(Struct, frozen=True):
     """A window of a chunk: its span in the chunk's text, key and length of the text it embeds."""
 
@@ -42,6 +53,26 @@ class Window(Struct, frozen=True):
     end: int
     hash: bytes
     length: int
+
+
+class ParsedMemory(Struct, frozen=True):
+    """A memory to be written, with its chunks."""
+
+    source: NoteMemory
+    note: Note
+    chunks: Sequence[tuple[Chunk, Sequence[Window]]]
+
+
+class NoteChanges(Struct, frozen=True):
+    """What is to be written of a note; memories that are not named here stay as they are."""
+
+    written: Sequence[ParsedMemory]
+    """New memories, and those with another text than before."""
+    shifted: Sequence[tuple[IndexedMemory, NoteMemory]]
+    """Memories of the same text at another place in their file."""
+    removed: Sequence[int]
+    """Ids of memories that are gone."""
+    problem: str | None
 
 
 class SearchNames(Struct, frozen=True):
@@ -113,51 +144,55 @@ def known(
     }
 
 
+def of_note(connection: apsw.Connection, note_id: int) -> dict[str | None, IndexedMemory]:
+    """The memories of a note by block id; None stands for a whole note."""
+    return {
+        block: IndexedMemory(*row)
+        for block, *row in connection.execute(
+            "select block, id, digest, lines_above, characters_above from memory where note_id = ?",
+            (note_id,),
+        )
+    }
+
+
 def put(
     connection: apsw.Connection,
     vault: int,
     file: FileStat,
     seen_ns: int,
     digest: bytes,
-    note: Note,
-    chunks: Iterable[tuple[Chunk, Sequence[Window]]],
-) -> int:
-    """Write a note with all that hangs off it, in the place of what was known at its path.
+    changes: NoteChanges,
+) -> None:
+    """Write a note and its changed memories.
 
-    The note keeps its number, so that links to it stay. Words are findable at once; windows wait
-    for their vectors.
+    Notes and memories keep their numbers, so that links to them stay. Words are findable at once;
+    windows wait for their vectors.
     """
-    from djinn_memory.languages.detection import ENGLISH, detect, detect_part
-
-    stat = (file.size, file.mtime_ns, file.ctime_ns, file.inode, seen_ns, digest, note.problem)
+    stat = (file.size, file.mtime_ns, file.ctime_ns, file.inode, seen_ns, digest, changes.problem)
     note_id: int | None = connection.execute(
-        "select id from note where vault_id = ? and path = ?", (vault, file.path)
+        "update note set size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, seen_ns = ?, "
+        "hash = ?, problem = ? where vault_id = ? and path = ? returning id",
+        (*stat, vault, file.path),
     ).get
+    names_changed = note_id is None
     if note_id is None:
         note_id = connection.execute(
             "insert into note (vault_id, path, folded, size, mtime_ns, ctime_ns, inode, seen_ns, "
             "hash, problem) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
             (vault, file.path, fold(file.path), *stat),
         ).get
-    else:
-        _clear(connection, note_id)
-        connection.execute(
-            "update note set size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, seen_ns = ?, "
-            "hash = ?, problem = ? where id = ?",
-            (*stat, note_id),
-        )
     assert note_id is not None
-    memory_id = _put_memory(connection, note_id, file, note)
-    language = detect(note.text[note.body :])
-    names = SearchNames(" \n".join(note.aliases), " ".join(note.tags))
-    for ordinal, (chunk, windows) in enumerate(chunks):
-        own = detect_part(note.text[chunk.start : chunk.end], language)
-        spoken = None if own == ENGLISH else own
-        _put_chunk(connection, memory_id, ordinal, file.path, note, names, chunk, windows, spoken)
-        names = names.shortened()
-    links.put(connection, note_id, note)
-    links.unsettle(connection)
-    return note_id
+    known = {memory.memory_id: block for block, memory in of_note(connection, note_id).items()}
+    for memory_id in changes.removed:
+        names_changed = names_changed or known[memory_id] is None
+        _clear(connection, memory_id)
+        connection.execute("delete from memory where id = ?", (memory_id,))
+    for before, source in changes.shifted:
+        _shift(connection, before, source)
+    for memory in changes.written:
+        names_changed = names_changed or memory.source.block is None
+        _put_memory(connection, note_id, file, memory)
+    links.unsettle(connection, names=names_changed)
 
 
 def touch(connection: apsw.Connection, note_id: int, file: FileStat, seen_ns: int) -> None:
@@ -182,14 +217,15 @@ def redate(connection: apsw.Connection, note_id: int, file: FileStat, note: Note
     """Remember when a file of unchanged bytes was changed last, where the note does not say it."""
     modified = _modified(file)
     connection.execute(
-        "update memory set updated = ?, date = ? where note_id = ?",
+        "update memory set updated = ?, date = ? where note_id = ? and block is null",
         (note.updated or modified, note.date or modified, note_id),
     )
 
 
 def remove(connection: apsw.Connection, note_id: int) -> None:
     """Forget a note and all that hangs off it."""
-    _clear(connection, note_id)
+    for memory in of_note(connection, note_id).values():
+        _clear(connection, memory.memory_id)
     connection.execute("delete from note where id = ?", (note_id,))
     links.unsettle(connection)
 
@@ -205,61 +241,132 @@ def forget(connection: apsw.Connection, vault: Vault, path: str) -> None:
         remove(connection, note_id)
 
 
-def remove_vault(connection: apsw.Connection, vault: int) -> None:
-    """Forget a vault and its notes."""
-    for (note_id,) in rows(connection, "select id from note where vault_id = ?", (vault,)):
-        remove(connection, note_id)
-    connection.execute("delete from vault where id = ?", (vault,))
+def keep_vaults(connection: apsw.Connection, uuids: Collection[str]) -> int:
+    """Forget all vaults but these, with their notes; returns how many were forgotten."""
+    stale = [
+        number
+        for number, uuid in rows(connection, "select id, uuid from vault")
+        if uuid not in uuids
+    ]
+    for number in stale:
+        for (note_id,) in rows(connection, "select id from note where vault_id = ?", (number,)):
+            remove(connection, note_id)
+        connection.execute("delete from vault where id = ?", (number,))
+    return len(stale)
 
 
-def _clear(connection: apsw.Connection, note_id: int) -> None:
+def _clear(connection: apsw.Connection, memory_id: int) -> None:
+    """Remove all that hangs off a memory."""
     chunk_ids = [
-        key
-        for (key,) in rows(
-            connection,
-            "select chunk.id from chunk join memory on memory.id = memory_id where note_id = ?",
-            (note_id,),
+        chunk_id
+        for (chunk_id,) in rows(
+            connection, "select id from chunk where memory_id = ?", (memory_id,)
         )
     ]
-    marks = json.dumps(chunk_ids)
     windows = rows(
         connection,
         "select id from window where embedded and chunk_id in (select value from json_each(?))",
-        (marks,),
+        (json.dumps(chunk_ids),),
     )
-    vectors.remove(connection, [key for (key,) in windows])
+    vectors.remove(connection, [window_id for (window_id,) in windows])
     words.remove(connection, chunk_ids)
-    connection.execute("delete from memory where note_id = ?", (note_id,))
-    connection.execute("delete from link where note_id = ?", (note_id,))
-    connection.execute("delete from block where note_id = ?", (note_id,))
+    for table in ("chunk", "tag", "alias", "field", "link", "block"):
+        connection.execute(f"delete from {table} where memory_id = ?", (memory_id,))
 
 
-def _put_memory(connection: apsw.Connection, note_id: int, file: FileStat, note: Note) -> int:
-    modified = _modified(file)
-    memory_id: int = connection.execute(
-        "insert into memory (note_id, uid, type, plane, title, created, updated, date, dated) "
-        "values (?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
-        (
-            note_id,
-            note.id,
-            note.type,
-            plane_of(note.type),
-            note.title,
-            note.created,
-            note.updated or modified,
-            note.date or modified,
-            note.date is not None,
-        ),
-    ).get
-    for tag in note.tags:
-        connection.execute(
-            "insert or ignore into tag values (?, ?, ?)", (memory_id, tag, fold(tag))
-        )
-    for alias in note.aliases:
-        connection.execute("insert or ignore into alias values (?, ?)", (memory_id, alias))
+def _shift(connection: apsw.Connection, before: IndexedMemory, source: NoteMemory) -> None:
+    """Move an unchanged memory, its chunks and its links to another place in their file."""
+    lines, characters = source.line - before.line, source.offset - before.offset
+    connection.execute(
+        "update memory set lines_above = ?, characters_above = ? where id = ?",
+        (source.line, source.offset, before.memory_id),
+    )
+    connection.execute(
+        "update chunk set first_line = first_line + ?1, last_line = last_line + ?1 "
+        "where memory_id = ?2 and ?1",
+        (lines, before.memory_id),
+    )
+    connection.execute(
+        "update link set line = line + ?, start = start + ?2, stop = stop + ?2 "
+        "where memory_id = ?3 and field is null",
+        (lines, characters, before.memory_id),
+    )
+
+
+def _put_memory(
+    connection: apsw.Connection, note_id: int, file: FileStat, memory: ParsedMemory
+) -> None:
+    """Write a memory in the place of what was known of it."""
+    from djinn_memory.languages.detection import ENGLISH, detect, detect_part
+
+    source, note = memory.source, memory.note
+    memory_id = _put_row(connection, note_id, file, source, note)
+    connection.executemany(
+        "insert or ignore into tag values (?, ?, ?)",
+        [(memory_id, tag, fold(tag)) for tag in note.tags],
+    )
+    connection.executemany(
+        "insert or ignore into alias values (?, ?)",
+        [(memory_id, alias) for alias in note.aliases],
+    )
     connection.executemany(
         "insert into field values (?, ?, ?, ?)",
         [(memory_id, fold(key), value, fold(value)) for key, value in note.fields],
+    )
+    language = detect(note.text[note.body :])
+    names = SearchNames(" \n".join(note.aliases), " ".join(note.tags))
+    for ordinal, (chunk, windows) in enumerate(memory.chunks):
+        own = detect_part(note.text[chunk.start : chunk.end], language)
+        text = note.searched[chunk.start : chunk.end]
+        words.add(
+            connection,
+            _put_chunk(connection, memory_id, ordinal, source.line, text, chunk, windows),
+            title=note.title,
+            aliases=names.aliases,
+            headings=" \n".join(chunk.headings),
+            tags=names.tags,
+            path=file.path.removesuffix(".md"),
+            body=text,
+            language=None if own == ENGLISH else own,
+        )
+        names = names.shortened()
+    links.put(connection, note_id, memory_id, source, note)
+
+
+def _put_row(
+    connection: apsw.Connection, note_id: int, file: FileStat, source: NoteMemory, note: Note
+) -> int:
+    """Write the memory's own row, and remove what hung off it before; returns its id."""
+    # A journal's file changes with every record, its records do not.
+    modified = _modified(file) if source.block is None else note.created or note.date
+    values = {
+        "note_id": note_id,
+        "block": source.block,
+        "uid": note.id,
+        "type": note.type,
+        "plane": plane_of(note.type) if source.block is None else "episodic",
+        "title": note.title,
+        "created": note.created,
+        "updated": note.updated or modified,
+        "date": note.date or modified or _modified(file),
+        "dated": note.date is not None,
+        "digest": source.digest,
+        "lines_above": source.line,
+        "characters_above": source.offset,
+    }
+    memory_id: int | None = connection.execute(
+        "select id from memory where note_id = ? and block is ?", (note_id, source.block)
+    ).get
+    if memory_id is None:
+        names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
+        inserted: int = connection.execute(
+            f"insert into memory ({names}) values ({marks}) returning id", values
+        ).get
+        return inserted
+    _clear(connection, memory_id)
+    assignments = ", ".join(f"{name} = :{name}" for name in values)
+    connection.execute(
+        f"update memory set {assignments} where id = :id", {**values, "id": memory_id}
     )
     return memory_id
 
@@ -276,14 +383,12 @@ def _put_chunk(
     connection: apsw.Connection,
     memory_id: int,
     ordinal: int,
-    path: str,
-    note: Note,
-    names: SearchNames,
+    above: int,
+    text: str,
     chunk: Chunk,
     windows: Sequence[Window],
-    language: str | None,
-) -> None:
-    text = note.searched[chunk.start : chunk.end]
+) -> int:
+    """Write a chunk with its windows; `above` lines of the file stand above the memory's text."""
     chunk_id: int = connection.execute(
         "insert into chunk "
         "(memory_id, ordinal, headings, first_line, last_line, page, parts, text) "
@@ -292,8 +397,8 @@ def _put_chunk(
             memory_id,
             ordinal,
             json.dumps(chunk.headings, ensure_ascii=False),
-            chunk.first_line,
-            chunk.last_line,
+            chunk.first_line + above,
+            chunk.last_line + above,
             chunk.page,
             json.dumps(msgspec.to_builtins(chunk.parts)) if chunk.parts else None,
             text,
@@ -301,16 +406,6 @@ def _put_chunk(
     ).get
     connection.executemany(
         "insert into window (chunk_id, start, stop, hash, length) values (?, ?, ?, ?, ?)",
-        [(chunk_id, one.start, one.end, one.hash, one.length) for one in windows],
+        [(chunk_id, window.start, window.end, window.hash, window.length) for window in windows],
     )
-    words.add(
-        connection,
-        chunk_id,
-        title=note.title,
-        aliases=names.aliases,
-        headings=" \n".join(chunk.headings),
-        tags=names.tags,
-        path=path.removesuffix(".md"),
-        body=text,
-        language=language,
-    )
+    return chunk_id

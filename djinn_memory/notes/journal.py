@@ -1,0 +1,209 @@
+"""Journals: files of many memories, one a section, to which records are only appended. Pure.
+
+The format is described in `docs/note-format.md`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Any
+
+from msgspec import Struct
+
+from djinn_memory.notes.encoding import writable
+from djinn_memory.notes.frontmatter import block_end
+
+TYPE = "journal"
+"""The type of a file below `journal/` that is a journal, whatever its name."""
+
+_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.([\w-]+)")
+
+_HEADING = re.compile(r"^#{1,2}[ \t][^\n]*", re.MULTILINE)
+"""What begins a section, and ends the one before: quoted lines begin with `>`."""
+
+_RECORD_HEADING = re.compile(r"##[ \t]+(?:\d\d:\d\d(?:[ \t]+|$))?(?P<title>[^\n]*)\n*")
+_BLOCK = re.compile(r"^\^(?P<block>[A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
+_DATA = re.compile(r"^%% (?P<data>\{[^\n]*\}) %%[ \t]*$", re.MULTILINE)
+_QUOTED = re.compile(r"^>[^\n]*$", re.MULTILINE)
+
+_BEGINNING_OF_RECORD = re.compile(
+    r"""
+    \#{1,2} \Z | \#\#[ ][\d:]{0,5} \Z | \#\#[ ]\d\d:\d\d[ ][^\n]*+
+    (?: \Z | \n (?: \Z | \n (?:>[^\n]*+\n)*+
+    (?: \Z | >[^\n]*+ \Z | \n (?: \Z | \^[A-Za-z0-9-]*+
+    (?: \Z | \n (?: \Z | \n (?: \Z | % \Z | %%[^\n]*+ \Z )))))))
+    """,
+    re.VERBOSE,
+)
+"""A record that breaks off, wherever it does."""
+
+_ACTIVE = re.compile(r"[#`~=\-%<$^*_\[\]]")
+"""Characters that a title could begin a link, a tag, code or a comment with."""
+
+
+class JournalRecord(Struct, frozen=True):
+    """One memory of a journal as its section says it."""
+
+    block: str
+    """By which links and the ledger name it."""
+    title: str
+    """The words of its heading, with Markdown in them."""
+    data: dict[str, Any]
+    """What its comment says; numbers and truth values are text, as they are in front matter."""
+    text: str
+    """The section from its heading on, without blank lines at its end."""
+    body: int
+    """Offset in `text` behind the heading and the blank lines below it."""
+    start: int
+    """Character offset of the section in the file's text."""
+    line: int
+    """How many lines stand above it."""
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where its section stands in the file's text."""
+        return self.start, self.start + len(self.text)
+
+    @property
+    def speech(self) -> str:
+        """The quoted text, without the marks."""
+        quoted = (line[0] for line in _QUOTED.finditer(self.text, self.body))
+        return "\n".join(line[1:].removeprefix(" ") for line in quoted)
+
+    @property
+    def quoted(self) -> Iterator[tuple[int, int]]:
+        """Where in `text` its quoted lines stand."""
+        return (line.span() for line in _QUOTED.finditer(self.text, self.body))
+
+    @property
+    def marks(self) -> Iterator[tuple[int, int]]:
+        """Where in `text` the block id and the comment stand."""
+        marks = (pattern.finditer(self.text, self.body) for pattern in (_BLOCK, _DATA))
+        return iter(sorted(mark.span() for found in marks for mark in found))
+
+
+class Journal(Struct, frozen=True):
+    """What is read from a journal's text."""
+
+    records: tuple[JournalRecord, ...]
+    others: tuple[tuple[int, int], ...]
+    """Spans of what belongs to no record: the front matter, and what a person wrote."""
+    torn: int | None
+    """Where a record begins that was not written to its end; None when all are whole."""
+    problem: str | None
+    """Sections that look like records and are none."""
+
+
+def is_journal(path: str, kind: str | None) -> bool:
+    """Whether the file at a path of a vault, whose front matter gives a type, is a journal."""
+    place = PurePosixPath(path)
+    return place.parts[0] == "journal" and (kind == TYPE or _NAME.fullmatch(place.stem) is not None)
+
+
+def intact(data: bytes) -> bytes:
+    """A journal's bytes without a character that was cut off, and zeros that were never written."""
+    data = data.rstrip(b"\0")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data" and error.end == len(data):
+            return data[: error.start]
+    return data
+
+
+def read(path: str, text: str) -> Journal:
+    """The records of a journal's text (line ends `\\n`)."""
+    torn = _torn(path, text)
+    whole = text if torn is None else text[:torn]
+    body = block_end(whole)
+    starts = [*(match.start() for match in _HEADING.finditer(whole, body)), len(whole)]
+    records: list[JournalRecord] = []
+    others = [(0, starts[0])]
+    blocks: set[str] = set()
+    problems = []
+    line = counted = 0
+    for start, end in pairwise(starts):
+        line += whole.count("\n", counted, start)
+        counted = start
+        record = _record(whole[start:end].rstrip(), start, line)
+        if isinstance(record, JournalRecord) and record.block.lower() not in blocks:
+            records.append(record)
+            blocks.add(record.block.lower())
+            continue
+        others.append((start, end))
+        if isinstance(record, JournalRecord):
+            problems.append(f"line {line + 1}: a section above has the block id {record.block} too")
+        elif record:
+            problems.append(f"line {line + 1}: {record}")
+    if torn is not None:
+        number = text.count("\n", 0, torn) + 1
+        problems.append(f"line {number}: the last record is incomplete and was not read")
+    return Journal(tuple(records), tuple(others), torn, "; ".join(problems[:3]) or None)
+
+
+def header(day: str, home: str) -> str:
+    """What a new journal begins with."""
+    return f"---\ntype: {TYPE}\ndate: {day}\nhome: {home}\n---\n# {day}\n"
+
+
+def compose(time: str, title: str, block: str, text: str, data: Mapping[str, Any]) -> str:
+    """A record, to be appended to a journal that has no torn one.
+
+    `time` is `HH:MM`, `block` letters, digits and `-`, `data` what JSON can hold. Nothing in
+    `title` and `text` can be structure. In `text` only line ends are changed, to `\\n`, and what
+    UTF-8 cannot hold.
+    """
+    words = _ACTIVE.sub(r"\\\g<0>", " ".join(writable(title).split()))
+    lines = writable(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    quoted = "\n".join(f"> {line}" if line else ">" for line in lines)
+    encoded = writable(json.dumps(data, ensure_ascii=False)).replace("%%", "%\\u0025")
+    return f"\n## {time} {words}\n\n{quoted}\n\n^{block}\n\n%% {encoded} %%\n"
+
+
+def _torn(path: str, text: str) -> int | None:
+    """Where the record, or the header, begins that breaks off with the text."""
+    named = _NAME.fullmatch(PurePosixPath(path).stem)
+    if named and text and text != (whole := header(*named.groups())) and whole.startswith(text):
+        return 0
+    start = text.rfind("\n#") + 1
+    if not _BEGINNING_OF_RECORD.match(text, start):
+        return None
+    # An editor may have taken away the last line's end.
+    last = _DATA.fullmatch(text, text.rfind("\n") + 1)
+    return None if last and _decoded(last["data"]) is not None else start
+
+
+def _record(text: str, start: int, line: int) -> JournalRecord | str | None:
+    """The record in a section; what is wrong with it, or None for a section of a person."""
+    heading, block, comment = _RECORD_HEADING.match(text), _BLOCK.search(text), _DATA.search(text)
+    if not (heading and block and comment):
+        return None
+    data = _decoded(comment["data"])
+    if data is None:
+        return "the data in %% is no JSON object, so the section is read as text"
+    return JournalRecord(
+        block["block"], heading["title"].strip(), data, text, heading.end(), start, line
+    )
+
+
+def _decoded(source: str) -> dict[str, Any] | None:
+    try:
+        data = _as_text(json.loads(source, parse_float=str, parse_int=str, parse_constant=str))
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _as_text(value: Any) -> Any:
+    """A JSON value as front matter gives it: scalars are text, which can be written as UTF-8."""
+    if isinstance(value, dict):
+        return {writable(key): _as_text(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_as_text(inner) for inner in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else writable(value)

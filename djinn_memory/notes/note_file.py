@@ -1,0 +1,111 @@
+"""The memories in one Markdown file: a note is one, a journal has one in each section."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import PurePosixPath
+
+from msgspec import Struct
+
+from djinn_memory.models import Dialect
+from djinn_memory.notes import frontmatter, journal
+from djinn_memory.notes.dialects.rules import RULES, DialectRules
+from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.frontmatter import FrontMatter
+from djinn_memory.notes.journal import JournalRecord
+from djinn_memory.notes.markdown.markup import blank
+from djinn_memory.notes.note import Note, parse, understand
+
+_TITLE = re.compile(r"^#[ \t][^\n]*", re.MULTILINE)
+"""The heading of a journal, which is no memory by itself."""
+
+
+class NoteMemory(Struct, frozen=True):
+    """A memory of a file. `parse` reads it, which pays only where `digest` is new."""
+
+    block: str | None
+    """The block id of a journal's section; None for a whole note."""
+    digest: bytes
+    """Of all that the memory is read from: its text, its path, its dialect, the journal's day."""
+    line: int
+    """How many lines of the file stand above its text."""
+    offset: int
+    """Where its text begins in the text of the file, in characters."""
+    parse: Callable[[], Note]
+
+
+class NoteFile(Struct, frozen=True):
+    """What is read from a file."""
+
+    memories: tuple[NoteMemory, ...]
+    """At least one. Of a journal at most one has no block id: what stands outside of records."""
+    problem: str | None
+
+
+def parse_file(path: str, data: bytes, dialect: Dialect = "obsidian") -> NoteFile:
+    """The memories in a file's bytes; `path` is relative to the vault."""
+    if path.startswith("journal/") and (file := _journal(path, data, dialect)):
+        return file
+    note = parse(path, data, dialect)
+    digest = _digest(path, dialect, data)
+    return NoteFile((NoteMemory(None, digest, 0, 0, lambda: note),), note.problem)
+
+
+def _journal(path: str, data: bytes, dialect: Dialect) -> NoteFile | None:
+    """The memories of a journal; None for a file that is none, or has no record yet."""
+    text, remark = decode(journal.intact(data))
+    rules = RULES[dialect]
+    front = rules.front(text, frontmatter.read(text))
+    kind = front.fields.get("type")
+    if not journal.is_journal(path, kind if isinstance(kind, str) else None):
+        return None
+    content = journal.read(path, text)
+    problem = "; ".join(filter(None, (front.problem, remark, content.problem))) or None
+    name = PurePosixPath(path).stem
+    written = front.fields.get("date")
+    day = (rules.moment(written) if isinstance(written, str) else None) or rules.day(name)
+    memories = [
+        NoteMemory(
+            record.block,
+            _digest(path, dialect, day or "", record.text),
+            record.line,
+            record.start,
+            partial(_record_note, record, day, rules),
+        )
+        for record in content.records
+    ]
+    if not memories and content.torn is None:
+        return None
+    others = [(start, text[start:end]) for start, end in content.others]
+    if any(_TITLE.sub("", other[max(front.body - start, 0) :]).strip() for start, other in others):
+        whole = blank(text[: content.torn], [record.span for record in content.records])
+        digest = _digest(path, dialect, repr(others))
+        read = partial(understand, name, whole, front, rules)
+        memories.append(NoteMemory(None, digest, 0, 0, read))
+    return NoteFile(tuple(memories), problem)
+
+
+def _record_note(record: JournalRecord, day: str | None, rules: DialectRules) -> Note:
+    fields = record.data
+    if day and not any(fields.get(key) for key in ("date", *rules.created)):
+        fields = {**fields, "date": day}
+    return understand(
+        record.block,
+        record.text,
+        FrontMatter(fields, record.body),
+        rules,
+        title=record.title,
+        quoted=record.quoted,
+        marks=record.marks,
+    )
+
+
+def _digest(*parts: str | bytes) -> bytes:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        digest.update(len(encoded).to_bytes(8) + encoded)
+    return digest.digest()
