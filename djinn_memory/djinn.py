@@ -1,17 +1,16 @@
-"""Djinn: one object with everything that a home can do; every front end calls it."""
+"""Djinn: a home with its verbs and namespaces; every front end calls it."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from djinn_memory.agent_verbs import AgentVerbs
-from djinn_memory.errors import Changed, DjinnError
 from djinn_memory.home.home import Home, discover
+from djinn_memory.memories.recall.requests import RatingRequest, RecallOptions
+from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import (
     Expand,
     Filters,
@@ -20,24 +19,32 @@ from djinn_memory.models import (
     Problem,
     ProgressCallback,
     SearchResult,
-    Vault,
     silent,
 )
-from djinn_memory.runtime import Runtime, utc_now
-from djinn_memory.store.recovery import recovers, recovers_index, store_errors
+from djinn_memory.runtime import Namespace, Runtime, operation, utc_now
+from djinn_memory.store.recovery import recovers, recovers_index
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
-    from djinn_memory.memories.catalog.catalog import CatalogStats, Known, MemoryDetail, MemoryEntry
+    from djinn_memory.memories.facts.verbs import Facts
     from djinn_memory.memories.library.verbs import Documents
+    from djinn_memory.memories.recall.audit import ToolCall
+    from djinn_memory.memories.recall.gaps import Gaps
+    from djinn_memory.memories.recall.rating import RatingResult
+    from djinn_memory.memories.recall.recall import RecallResult
+    from djinn_memory.memories.recall.scores import Scores
+    from djinn_memory.memories.sessions.summary import Summaries
+    from djinn_memory.memories.sessions.wake import WakeContext
+    from djinn_memory.memories.verbs import Memories
+    from djinn_memory.memories.working.verbs import WorkingMemory
+    from djinn_memory.memories.writing.remember import RememberResult
     from djinn_memory.upkeep.doctor import Diagnosis
     from djinn_memory.upkeep.maintain import MaintenanceReport
-    from djinn_memory.upkeep.purge import PurgeReport
     from djinn_memory.upkeep.status import HomeStatus
     from djinn_memory.watch.heard import Heard, Tell
 
 
-class Djinn(AgentVerbs):
+class Djinn(Namespace):
     """One home and everything that can be done with it.
 
     Use it as a context manager, or call `close` when done.
@@ -88,11 +95,92 @@ class Djinn(AgentVerbs):
         return cls(discover(place), progress)
 
     @cached_property
+    def memories(self) -> Memories:
+        """The memories of the home, whatever they are about."""
+        from djinn_memory.memories.verbs import Memories
+
+        return Memories(self.runtime)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """Values under a category and a key."""
+        from djinn_memory.memories.facts.verbs import Facts
+
+        return Facts(self.runtime)
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """What agents looked for in vain."""
+        from djinn_memory.memories.recall.gaps import Gaps
+
+        return Gaps(self.runtime)
+
+    @cached_property
+    def scores(self) -> Scores:
+        """How use and ratings move memories in a recall."""
+        from djinn_memory.memories.recall.scores import Scores
+
+        return Scores(self.runtime)
+
+    @cached_property
+    def summary(self) -> Summaries:
+        """What an agent is told first when it wakes."""
+        from djinn_memory.memories.sessions.summary import Summaries
+
+        return Summaries(self.runtime)
+
+    @cached_property
+    def working(self) -> WorkingMemory:
+        """Values that expire, and tasks."""
+        from djinn_memory.memories.working.verbs import WorkingMemory
+
+        return WorkingMemory(self.runtime)
+
+    @cached_property
     def documents(self) -> Documents:
         """Files that became notes."""
         from djinn_memory.memories.library.verbs import Documents
 
         return Documents(self.runtime)
+
+    @operation(NewMemory)
+    def remember(self, request: NewMemory) -> RememberResult:
+        """Write a memory as a note, which the next search finds.
+
+        It is written into the vault of the agent, or into the shared one. Raises `Refused` when a
+        note has the title and `existing` does not say what to do; when another note that the agent
+        sees says nearly the same, unless `force` is set; and when it looks like a secret, unless
+        `allow_secret` is set.
+        """
+        from djinn_memory.memories.writing.remember import remember
+
+        return remember(self._state, self._models, request, self.runtime.now())
+
+    @operation(RecallOptions)
+    def recall(self, request: RecallOptions) -> RecallResult:
+        """Recall whole memories that answer a question, up to a budget of tokens.
+
+        A search, rescored by what the agent used and rated, by what notes say of themselves and by
+        the profile. It is logged, so that it can be rated. When the ledger cannot be written, the
+        answer comes all the same, with a problem. Raises `UsageError` for an unknown profile.
+        """
+        from djinn_memory.memories.recall.recall import recall
+
+        return recall(self._state, self._models, request, self.runtime.now())
+
+    @operation(RatingRequest)
+    def rate(self, request: RatingRequest) -> RatingResult:
+        """Rate the memories of a recall by rank or name, and report what was missing.
+
+        Memories that are not named are not judged; rating again corrects. Raises `UsageError` for
+        a rank or name that was not in the recall, with those that were.
+        """
+        from djinn_memory.memories.recall.rating import rate
+
+        named = any(isinstance(name, str) for name in (*request.useful, *request.not_useful))
+        agent = self.home.agent(request.agent)
+        vaults = self.runtime.fresh_scope(agent) if named else ()
+        return rate(self._state, vaults, request)
 
     @recovers_index
     def index(self, vaults: Sequence[str] = (), *, rebuild: bool = False) -> IndexReport:
@@ -154,152 +242,6 @@ class Djinn(AgentVerbs):
         return ask(self._state, self._models, text, filters or Filters(), chosen, how)
 
     @recovers
-    def entries(
-        self,
-        filters: Filters | None = None,
-        *,
-        agent: str | None = None,
-        limit: int = 50,
-        skip: int = 0,
-        expired: bool = False,
-    ) -> list[MemoryEntry]:
-        """Memories in the vaults that `agent` sees, newest first, without the `skip` newest.
-
-        Those that have expired are among them only if asked for.
-        """
-        from datetime import UTC, datetime
-
-        from djinn_memory.memories.catalog.catalog import entries
-        from djinn_memory.search.filters import valid
-        from djinn_memory.store.sqlite import snapshot
-
-        filters = filters or Filters()
-        vaults = self._scope(agent, filters)
-        with snapshot(self.runtime.connection):
-            if not expired:
-                filters = valid(self.runtime.connection, filters, datetime.now(UTC))
-            return entries(self.runtime.connection, filters, vaults, limit, skip)
-
-    @recovers
-    def show(self, name: str, *, agent: str | None = None) -> tuple[MemoryDetail, str]:
-        """A memory by id, path or title, and its text as it stands on the disk now.
-
-        That is a use of it, as far as the ledger can be written.
-        """
-        from djinn_memory.memories.catalog.catalog import detail, find
-        from djinn_memory.memories.recall.rating import opened
-        from djinn_memory.notes.encoding import decode
-        from djinn_memory.notes.vault import files as disk
-        from djinn_memory.store.sqlite import snapshot
-
-        vaults = self._scope(agent, Filters())
-        with snapshot(self.runtime.connection):
-            found = detail(
-                self.runtime.connection, find(self.runtime.connection, name, vaults), vaults
-            )
-        vault = next(vault for vault in vaults if vault.name == found.entry.vault)
-        text = decode(disk.read(vault, found.entry.path))[0]
-        self.problems.extend(opened(self._state, found.entry, self.home.agent(agent)))
-        return found, text
-
-    @recovers
-    def neighbours(self, name: str, *, agent: str | None = None) -> MemoryDetail:
-        """The memory that `name` means, with its links both ways; it does not count as read."""
-        from djinn_memory.memories.catalog.catalog import detail, find
-        from djinn_memory.store.sqlite import snapshot
-
-        vaults = self._scope(agent, Filters())
-        with snapshot(self.runtime.connection):
-            return detail(
-                self.runtime.connection, find(self.runtime.connection, name, vaults), vaults
-            )
-
-    @recovers
-    def find(self, name: str, *, agent: str | None = None) -> MemoryEntry:
-        """The memory that `name` means, as `show` would."""
-        from msgspec.structs import replace
-
-        from djinn_memory.memories.catalog.catalog import find
-
-        found = find(self.runtime.connection, name, self._scope(agent, Filters()))
-        return replace(found, digest=self._digest(found))
-
-    @recovers
-    def delete(self, entry: MemoryEntry) -> Path:
-        """Move a note to its vault's `.trash/`, with its versions; returns where it lies now.
-
-        Raises `Changed` when it is not what it was when `find` found it.
-        """
-        from djinn_memory.indexing.refresh import remove_notes
-        from djinn_memory.memories.writing.versions import versions
-        from djinn_memory.notes.vault import files as disk
-
-        vault = next(vault for vault in self.home.vaults if vault.name == entry.vault)
-        with self._state.vault_lock(vault):
-            if entry.digest and self._digest(entry) not in (entry.digest, b""):
-                raise Changed(vault.root / entry.path)
-            before = [one for one in versions(vault, entry.path) if not disk.trashed(one)]
-            place = self._trash(vault, entry)
-            for path in before:
-                disk.trash(vault, path)
-        remove_notes(self._state, vault, [entry.path, *before])
-        return place
-
-    @recovers
-    def purge(
-        self,
-        name: str,
-        *,
-        agent: str | None = None,
-        dry_run: bool = False,
-        seen: PurgeReport | None = None,
-    ) -> PurgeReport:
-        """Remove a memory for good, with its versions, copies, vectors and what the ledger quotes.
-
-        `name` may mean one in the trash. With `dry_run` only say what would go; given that answer
-        as `seen`, `Refused` where something else would go by now.
-        """
-        from djinn_memory.upkeep.purge import purge
-
-        vaults = self._scope(agent, Filters())
-        return purge(self._state, vaults, name, dry_run=dry_run, seen=seen)
-
-    def _trash(self, vault: Vault, entry: MemoryEntry) -> Path:
-        from djinn_memory.notes.vault import files as disk
-
-        if entry.plane == "documents":
-            from djinn_memory.memories.library.catalog import stored_documents, trash_document
-
-            # With its original and its earlier versions.
-            for document in stored_documents(self._state, [vault]):
-                if document.path == entry.path:
-                    return trash_document(document)[0]
-        return disk.trash(vault, entry.path)
-
-    def _digest(self, entry: MemoryEntry) -> bytes:
-        """Of a note's bytes; empty where they cannot be read."""
-        import hashlib
-
-        from djinn_memory.notes.vault import files as disk
-
-        [vault] = self.home.named((entry.vault,))
-        try:
-            return hashlib.blake2b(disk.read(vault, entry.path), digest_size=16).digest()
-        except (OSError, DjinnError):
-            return b""
-
-    @recovers
-    def stats(self, filters: Filters | None = None, *, agent: str | None = None) -> CatalogStats:
-        """Counts of what `agent` sees."""
-        from djinn_memory.memories.catalog.catalog import stats
-        from djinn_memory.store.sqlite import snapshot
-
-        filters = filters or Filters()
-        vaults = self._scope(agent, filters)
-        with snapshot(self.runtime.connection):
-            return stats(self.runtime.connection, filters, vaults)
-
-    @recovers
     def status(self) -> HomeStatus:
         """The state of the home; reads only, and makes nothing that is not there."""
         from djinn_memory.upkeep.status import status
@@ -325,17 +267,84 @@ class Djinn(AgentVerbs):
 
         return examine(self.home, fix=fix, progress=self.runtime.progress)
 
-    def known(self, what: Known, *, agent: str | None = None) -> list[str]:
-        """The tags, types, titles or the like that `agent` sees in the index as it stands.
+    @recovers
+    def wake(
+        self,
+        *,
+        agent: str | None = None,
+        task: str | None = None,
+        budget: int = 2000,
+        session: str | None = None,
+    ) -> WakeContext:
+        """The context for `agent` to start with, in `budget` tokens as Markdown; opens a session.
 
-        For completion: quick, and makes nothing. Empty where there is no index to read.
+        What the `task` recalls is logged, so that it can be rated. Where the ledger cannot be
+        written it answers all the same, with a problem.
         """
-        from djinn_memory.memories.catalog.catalog import known
-        from djinn_memory.store.sqlite import peek
+        from datetime import UTC, datetime
 
-        vaults = self.home.scope(self.home.agent(agent))
-        try:
-            with contextlib.closing(peek(self.home.index_path)) as connection:
-                return known(connection, what, vaults)
-        except store_errors():
-            return []
+        from djinn_memory.memories.sessions.context_markdown import fit_to_budget
+        from djinn_memory.memories.sessions.wake import wake
+
+        name = self.runtime.home.agent(agent)
+        if not task:
+            # What the task recalls looks around by itself.
+            self._scope(name, Filters())
+        awake = wake(
+            self._state, self._models, name, task=task, budget=budget, session=session,
+            now=datetime.now(UTC),
+        )  # fmt: skip
+        return fit_to_budget(awake, budget)
+
+    def checkpoint(
+        self,
+        text: str,
+        *,
+        agent: str | None = None,
+        focus: str | None = None,
+        decisions: Sequence[str] = (),
+        session: str | None = None,
+        allow_secret: bool = False,
+    ) -> RememberResult:
+        """Write down where the work stands, in a note of its own."""
+        parts = {"Focus": [focus] if focus else [], "Decisions": decisions}
+        return self._mark("checkpoint", text, parts, agent, session, allow_secret)
+
+    def sleep(
+        self,
+        summary: str,
+        *,
+        agent: str | None = None,
+        following: Sequence[str] = (),
+        blocked: Sequence[str] = (),
+        session: str | None = None,
+        allow_secret: bool = False,
+    ) -> RememberResult:
+        """End a session with a handoff for the next one, in a note of its own."""
+        parts = {"Next": following, "Blocked": blocked}
+        return self._mark("handoff", summary, parts, agent, session, allow_secret)
+
+    @recovers
+    def _mark(
+        self,
+        kind: Literal["checkpoint", "handoff"],
+        text: str,
+        parts: Mapping[str, Sequence[str]],
+        agent: str | None,
+        session: str | None,
+        allow_secret: bool,
+    ) -> RememberResult:
+        from datetime import UTC, datetime
+
+        from djinn_memory.memories.recall.session_log import mark
+
+        return mark(
+            self._state, self._models, self.runtime.home.agent(agent), kind, text, parts,
+            session=session, allow_secret=allow_secret, now=datetime.now(UTC),
+        )  # fmt: skip
+
+    def audit(self, call: ToolCall) -> Problem | None:
+        """Write down what a client asked of a server; what keeps it from that is no failure."""
+        from djinn_memory.memories.recall.audit import record
+
+        return record(self._state, call)

@@ -17,6 +17,7 @@ from djinn_memory.models import PLANES
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
+    from djinn_memory.memories.catalog.requests import CatalogField
 
 
 class CompletionLine(NamedTuple):
@@ -88,22 +89,24 @@ def _keys(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
     return walk(as_data(djinn.home.config), "")
 
 
+def _values(djinn: Djinn, line: CompletionLine, field: CatalogField) -> Iterable[str]:
+    return djinn.memories.values(field, agent=line.agent).values
+
+
 vaults = _of_home(_vaults)
 added_vaults = _of_home(_added)
 folders = _of_home(_folders)
 agents = _of_home(lambda djinn, line: djinn.home.config.agents)
 keys = _of_home(_keys)
-tags = _of_home(lambda djinn, line: djinn.known("tag", agent=line.agent))
-titles = _of_home(lambda djinn, line: djinn.known("title", agent=line.agent))
-documents = _of_home(lambda djinn, line: djinn.known("document", agent=line.agent))
+tags = _of_home(lambda djinn, line: _values(djinn, line, "tag"))
+titles = _of_home(lambda djinn, line: _values(djinn, line, "title"))
+documents = _of_home(lambda djinn, line: _values(djinn, line, "document"))
 facts = _of_home(
-    lambda djinn, line: (
-        name for what in ("category", "fact") for name in djinn.known(what, agent=line.agent)
-    )
+    lambda djinn, line: [*_values(djinn, line, "category"), *_values(djinn, line, "fact")]
 )
-fact_categories = _of_home(lambda djinn, line: djinn.known("category", agent=line.agent))
-fact_keys = _of_home(lambda djinn, line: djinn.known("key", agent=line.agent))
-_types = _of_home(lambda djinn, line: djinn.known("type", agent=line.agent))
+fact_categories = _of_home(lambda djinn, line: _values(djinn, line, "category"))
+fact_keys = _of_home(lambda djinn, line: _values(djinn, line, "key"))
+_types = _of_home(lambda djinn, line: _values(djinn, line, "type"))
 
 
 def _working_keys(djinn: Djinn, line: CompletionLine) -> Iterable[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -179,6 +179,15 @@ def filters(
         until=_date("--until", until),
         where=tuple(pairs),
     )
+
+
+def narrowing(filters: Filters) -> dict[str, Any]:
+    """Filters as the fields of a request."""
+    fields = {
+        name: getattr(filters, name)
+        for name in ("vaults", "types", "tags", "planes", "paths", "since", "until")
+    }
+    return {**fields, "where": tuple("=".join(pair) for pair in filters.where)}
 
 
 def _date(option: str, text: str | None) -> str | None:

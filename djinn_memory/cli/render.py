@@ -11,11 +11,11 @@ from msgspec.structs import asdict
 
 from djinn_memory.cli import output
 from djinn_memory.cli.output import clean, dim, say, talk
-from djinn_memory.models import Memory, Problem
+from djinn_memory.models import Problem
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail, MemoryEntry
+    from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
     from djinn_memory.models import Hit, SearchResult
 
 NO_MATCH = "no confident match"
@@ -114,44 +114,26 @@ def search_talk(result: SearchResult, *, quiet: bool, explain: bool = False) -> 
         talk(f"{count(result.unembedded, 'window')} found by words only yet; run `djinn index`")
 
 
-def memory(entry: MemoryEntry) -> Memory:
-    """A memory of a list, for JSON."""
-    return Memory(**{name: getattr(entry, name) for name in Memory.__struct_fields__})
-
-
-def show(detail: MemoryDetail, text: str) -> None:
+def show(detail: MemoryDetail) -> None:
     """A note's text, with links both ways below."""
-    one = detail.entry
-    talk(dim(f"{clean(one.vault)}/{clean(one.path)}"))
-    say(output.clean_lines(text.rstrip("\n")))
+    talk(dim(f"{clean(detail.vault)}/{clean(detail.path)}"))
+    say(output.clean_lines(detail.text.rstrip("\n")))
     for label, links in (("links to", detail.links), ("linked from", detail.backlinks)):
         if links:
             say()
             say(dim(f"{label}:"))
         for line in dict.fromkeys(_link(link, label == "links to") for link in links):
             say(f"  {line}")
-    if detail.problem:
-        talk(f"{typer.style('warning', fg='yellow')}: {clean(detail.problem)}")
+    for problem in detail.problems:
+        talk(f"{typer.style('warning', fg='yellow')}: {clean(problem.why)}")
 
 
-def show_json(detail: MemoryDetail, text: str, problems: Sequence[Problem]) -> None:
+def show_json(detail: MemoryDetail, problems: Sequence[Problem]) -> None:
     """A whole memory as one object."""
     from djinn_memory.cli.schemas.memory import MemoryShow
 
-    fields: dict[str, list[str]] = {}
-    for key, value in detail.fields:
-        fields.setdefault(key, []).append(value)
-    path = f"{detail.entry.vault}/{detail.entry.path}"
-    answer = MemoryShow(
-        **asdict(memory(detail.entry)),
-        aliases=detail.aliases,
-        fields=fields,
-        text=text,
-        links=detail.links,
-        backlinks=detail.backlinks,
-        problems=[*problems, *([Problem(path, detail.problem)] if detail.problem else [])],
-    )
-    output.print_json(answer)
+    fields = asdict(detail) | {"problems": (*problems, *detail.problems)}
+    output.print_json(MemoryShow(**fields))
 
 
 def _link(link: LinkEnd, forward: bool) -> str:

@@ -34,7 +34,7 @@ def page(context: ClientContext, cursor: str | None) -> tuple[list[types.Resourc
         if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
             raise UsageError("no such cursor; begin again without one")
         skip = int(cursor)
-    found = context.djinn.entries(agent=context.agent, limit=PAGE + 1, skip=skip)
+    found = context.djinn.memories.list(agent=context.agent, limit=PAGE + 1, skip=skip).memories
     listed = [
         types.Resource(
             uri=uri(one.vault, one.path),
@@ -61,10 +61,10 @@ def read(context: ClientContext, address: str) -> str:
         raise missing
     vault, path = (os.fsdecode(unquote_to_bytes(part)) for part in (vault, path))
     try:
-        detail, text = context.djinn.show(f"{vault}:{path}", agent=context.agent)
+        detail = context.djinn.memories.show(f"{vault}:{path}", agent=context.agent)
     except (NotFound, UsageError):
         raise missing from None
     # A title can be written like a place too.
-    if (detail.entry.vault, detail.entry.path) != (vault, path):
+    if (detail.vault, detail.path) != (vault, path):
         raise missing
-    return text
+    return detail.text

@@ -31,11 +31,12 @@ class Operation(Struct, frozen=True):
     """Whether it can take away what was remembered."""
     rights: Literal["agent", "person"] = "agent"
     """Who may ask for it: `person` keeps it off servers that agents talk to."""
+    result: str = ""
+    """The import path of the answer's type; empty if the module of the method imports that."""
 
     def load(self) -> OperationMethod[..., Any, Any]:
         """Import the method."""
-        module, _, attribute = self.path.partition(":")
-        method: OperationMethod[..., Any, Any] = attrgetter(attribute)(import_module(module))
+        method: OperationMethod[..., Any, Any] = _imported(self.path)
         return method
 
     @property
@@ -47,7 +48,9 @@ class Operation(Struct, frozen=True):
     @property
     def answer(self) -> type[Struct]:
         """The type of the answer."""
-        kind: type[Struct] = get_type_hints(self.load().method)["return"]
+        kind: type[Struct] = (
+            _imported(self.result) if self.result else get_type_hints(self.load().method)["return"]
+        )
         return kind
 
     def run(self, djinn: Djinn, request: Struct) -> Any:
@@ -55,14 +58,39 @@ class Operation(Struct, frozen=True):
         return attrgetter(self.name)(djinn)(request)
 
 
+def _imported(path: str) -> Any:
+    module, _, attribute = path.partition(":")
+    return attrgetter(attribute)(import_module(module))
+
+
+_DJINN = "djinn_memory.djinn:Djinn"
+_REMEMBER = "djinn_memory.memories.writing.remember"
+_RECALL = "djinn_memory.memories.recall"
+_MEMORIES = "djinn_memory.memories.verbs:Memories"
 _FACTS = "djinn_memory.memories.facts.verbs:Facts"
 _WORKING = "djinn_memory.memories.working.verbs:WorkingMemory"
 _DOCUMENTS = "djinn_memory.memories.library.verbs:Documents"
-_GAPS = "djinn_memory.memories.recall.gaps:Gaps"
+_GAPS = f"{_RECALL}.gaps:Gaps"
 
 OPERATIONS: dict[str, Operation] = {
     operation.name: operation
     for operation in (
+        Operation(
+            "remember", f"{_DJINN}.remember", writes=True, result=f"{_REMEMBER}:RememberResult"
+        ),
+        Operation("recall", f"{_DJINN}.recall", result=f"{_RECALL}.recall:RecallResult"),
+        Operation("rate", f"{_DJINN}.rate", writes=True, result=f"{_RECALL}.rating:RatingResult"),
+        Operation("scores.show", f"{_RECALL}.scores:Scores.show"),
+        Operation("memories.list", f"{_MEMORIES}.list"),
+        Operation("memories.find", f"{_MEMORIES}.find"),
+        Operation("memories.show", f"{_MEMORIES}.show"),
+        Operation("memories.links", f"{_MEMORIES}.links"),
+        Operation("memories.delete", f"{_MEMORIES}.delete", writes=True, removes=True),
+        Operation(
+            "memories.purge", f"{_MEMORIES}.purge", writes=True, removes=True, rights="person"
+        ),
+        Operation("memories.stats", f"{_MEMORIES}.stats"),
+        Operation("memories.values", f"{_MEMORIES}.values"),
         Operation("facts.set", f"{_FACTS}.set", writes=True),
         Operation("facts.get", f"{_FACTS}.get"),
         Operation("facts.list", f"{_FACTS}.list"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from djinn_memory.models import PLANES, Filters
 
 AgentName = Annotated[str | None, Meta(description="Whose memory; the default agent if not given.")]
 
-_Names = Annotated[tuple[Annotated[str, Meta(max_length=200)], ...], Meta(max_length=20)]
+_Names = Annotated[Sequence[Annotated[str, Meta(max_length=200)]], Meta(max_length=20)]
 
 
 class Narrowing(Struct, frozen=True, kw_only=True):
@@ -43,7 +44,7 @@ class Narrowing(Struct, frozen=True, kw_only=True):
         Meta(description="Up to this day, which is included."),
     ] = None
     where: Annotated[
-        tuple[Annotated[str, Meta(max_length=1000)], ...],
+        Sequence[Annotated[str, Meta(max_length=1000)]],
         Meta(
             max_length=20,
             description="Only memories whose front matter has these values, such as status=active.",

@@ -13,7 +13,7 @@ from djinn_memory.cli.output import say, talk
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.catalog.catalog import MemoryEntry
+    from djinn_memory.models import Memory
 
 
 class ModeOption(StrEnum):
@@ -153,11 +153,13 @@ def list_memories(
         vaults=vaults, types=types, tags=tags, planes=planes, since=since, until=until, where=where
     )
     djinn = options.open_djinn(ctx)
-    entries = djinn.entries(asked, agent=agent, limit=limit or 50, expired=expired)
+    entries = djinn.memories.list(
+        agent=agent, limit=limit or 50, expired=expired, **options.narrowing(asked)
+    ).memories
     if json:
         from djinn_memory.cli.schemas.memory import MemoryList
 
-        output.print_json(MemoryList([render.memory(one) for one in entries], djinn.problems))
+        output.print_json(MemoryList(entries, djinn.problems))
         return
     output.problems(djinn.problems)
     if not entries:
@@ -174,12 +176,12 @@ def show(
 ) -> None:
     """Show a note, its links and its backlinks."""
     djinn = options.open_djinn(ctx)
-    detail, text = djinn.show(name, agent=agent)
+    detail = djinn.memories.show(name, agent=agent)
     if json:
-        render.show_json(detail, text, djinn.problems)
+        render.show_json(detail, djinn.problems)
     else:
         output.problems(djinn.problems)
-        render.show(detail, text)
+        render.show(detail)
 
 
 @plain("Example: `djinn memory delete inbox/old-idea.md --yes`")
@@ -193,13 +195,18 @@ def delete(
 ) -> None:
     """Move a note to the `.trash/` of its vault."""
     djinn = options.open_djinn(ctx)
-    entry = djinn.find(name, agent=agent)
-    place = f"{entry.vault}/{entry.path}"
-    moved = djinn.delete(entry) if not dry_run and _confirmed(entry, yes) else None
+    memory = djinn.memories.find(name, agent=agent)
+    place = f"{memory.vault}/{memory.path}"
+    sure = dry_run or _confirmed(memory, yes)
+    deletion = djinn.memories.delete(
+        f"{memory.vault}:{memory.path}", agent=agent, digest=memory.digest,
+        dry_run=dry_run or not sure,
+    )  # fmt: skip
+    moved = deletion.moved_to
     if json:
         from djinn_memory.cli.schemas.memory import MemoryDelete
 
-        output.print_json(MemoryDelete(render.memory(entry), moved, djinn.problems))
+        output.print_json(MemoryDelete(deletion.memory, moved, djinn.problems))
     elif dry_run:
         say(f"would move {output.clean(place)} to the trash")
     elif moved is None:
@@ -226,18 +233,18 @@ def purge(
     ledger quotes. What you keep elsewhere, in git or in a backup, is yours to clean.
     """
     djinn = options.open_djinn(ctx)
-    found = djinn.purge(name, agent=agent, dry_run=True)
+    found = djinn.memories.purge(name, agent=agent, dry_run=True)
     about = f"{found.title}: {', '.join(found.files)} in {found.vault}"
     done = not dry_run and options.confirmed("Remove it for good?", yes, about=about, doing="purge")
     if done:
-        found = djinn.purge(name, agent=agent, seen=found)
+        found = djinn.memories.purge(found.id or name, agent=agent, files=found.files)
     problems = [*djinn.problems, *found.problems]
     if json:
         from msgspec.structs import asdict
 
         from djinn_memory.cli.schemas.memory import MemoryPurge
 
-        output.print_json(MemoryPurge(**{**asdict(found), "problems": problems}, purged=done))
+        output.print_json(MemoryPurge(**{**asdict(found), "problems": problems}))
     else:
         output.problems(problems)
         if not (done or dry_run):
@@ -261,7 +268,7 @@ def stats(
 ) -> None:
     """Count notes by type, plane, tag and vault."""
     djinn = options.open_djinn(ctx)
-    found = djinn.stats(options.filters(vaults=vaults), agent=agent)
+    found = djinn.memories.stats(vaults=tuple(vaults or ()), agent=agent)
     if json:
         from msgspec.structs import asdict
 
@@ -283,6 +290,6 @@ def stats(
             say(f"{label:7} {output.clean(listed)}")
 
 
-def _confirmed(entry: MemoryEntry, yes: bool) -> bool:
-    about = f"{entry.title}  ({entry.vault}/{entry.path})"
+def _confirmed(memory: Memory, yes: bool) -> bool:
+    about = f"{memory.title}  ({memory.vault}/{memory.path})"
     return options.confirmed("Move it to the trash?", yes, about=about, doing="delete")

@@ -57,8 +57,9 @@ def recall(
         vaults=vaults, types=types, tags=tags, planes=planes, since=since, until=until, where=where
     )
     found = options.open_djinn(ctx).recall(
-        " ".join(query), asked, agent=agent, profile=profile, limit=limit, budget=budget
-    )
+        " ".join(query), profile=profile, limit=limit, budget=budget, agent=agent,
+        **options.narrowing(asked),
+    )  # fmt: skip
     if json:
         recall_text.as_json(found)
     else:
@@ -103,11 +104,12 @@ def rate(
     What you do not name is not judged. Three ratings are needed before bad ones count, and a
     rating given again for the same recall corrects the one before.
     """
-    from djinn_memory.memories.recall.rating import items
+    from djinn_memory.memories.recall.rating import ranks_and_names
 
     djinn = options.open_djinn(ctx)
     done = djinn.rate(
-        target, useful=items(useful or ()), not_useful=items(not_useful or ()),
+        target, useful=ranks_and_names(useful or ()),
+        not_useful=ranks_and_names(not_useful or ()),
         gap=gap, gap_query=gap_query, agent=agent,
     )  # fmt: skip
     if json:

@@ -106,22 +106,22 @@ def remember(
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other; give one of them")
     djinn = options.open_djinn(ctx)
-    done = djinn.remember(
+    done = djinn.remember(  # type: ignore[call-overload, misc]
         type,
         title,
         options.text_or_stdin(text),
         agent=agent,
         shared=shared,
-        tags=tags or (),
-        links=links or (),
+        tags=tuple(tags or ()),
+        links=tuple(links or ()),
         importance=importance,
         confidence=confidence,
         source=source,
         expires=expires,
         due=due,
         supersedes=supersedes,
-        fields={"status": status} if status else None,
-        existing=chosen[0] if chosen else "refuse",  # type: ignore[arg-type]
+        status=status,
+        existing=chosen[0] if chosen else "refuse",
         force=force,
         allow_secret=allow_secret,
     )

@@ -25,7 +25,7 @@ def show(
 ) -> None:  # fmt: skip
     """Show the score of a memory with every number behind it."""
     djinn = options.open_djinn(ctx)
-    found = djinn.score(name, agent=agent)
+    found = djinn.scores.show(name, agent=agent).scores
     if json:
         from djinn_memory.cli.schemas.score import ScoreShow
 

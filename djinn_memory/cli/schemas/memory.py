@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from djinn_memory.memories.catalog.catalog import CatalogStats, LinkEnd
+from djinn_memory.memories.catalog.catalog import CatalogStats, MemoryDetail
+from djinn_memory.memories.purge import PurgeReport
 from djinn_memory.models import Memory, Problem, SearchResult
-from djinn_memory.upkeep.purge import PurgeReport
 
 
 class Search(
@@ -27,22 +27,13 @@ class MemoryList(Struct, tag="djinn.memory.list/1", tag_field="schema", forbid_u
 
 
 class MemoryShow(
-    Memory, frozen=True, tag="djinn.memory.show/1", tag_field="schema", forbid_unknown_fields=True
+    MemoryDetail,
+    frozen=True,
+    tag="djinn.memory.show/1",
+    tag_field="schema",
+    forbid_unknown_fields=True,
 ):
     """A whole memory."""
-
-    aliases: Sequence[str]
-    """Its other names."""
-    fields: dict[str, list[str]]
-    """Its front matter as text, one value or many for each field; dotted names for fields within
-    fields."""
-    text: str
-    """The whole file, front matter included, as it stands on the disk now."""
-    links: Sequence[LinkEnd]
-    """What it leads to, in the order of the text."""
-    backlinks: Sequence[LinkEnd]
-    """What leads to it, from the vaults that the agent sees."""
-    problems: Sequence[Problem] = ()
 
 
 class MemoryDelete(
@@ -65,9 +56,6 @@ class MemoryPurge(
     forbid_unknown_fields=True,
 ):
     """A memory that was removed for good."""
-
-    purged: bool = False
-    """False for `--dry-run` or a no to the question: then all is there still."""
 
 
 class MemoryStats(

@@ -45,8 +45,8 @@ def rate(context: ClientContext, asked: RateArguments) -> RatingResult:
     ranks = any(isinstance(one, int) for one in (*asked.useful, *asked.not_useful))
     return context.djinn.rate(
         asked.request or ("last" if ranks else None),
-        useful=asked.useful,
-        not_useful=asked.not_useful,
+        useful=tuple(asked.useful),
+        not_useful=tuple(asked.not_useful),
         gap=asked.gap,
         gap_query=asked.gap_query,
         agent=context.agent,
@@ -95,7 +95,7 @@ class ScoreAnswer(Struct):
 def score(context: ClientContext, asked: ScoreArguments) -> ScoreAnswer:
     """As `djinn score show`."""
     djinn = context.djinn
-    found = djinn.score(asked.name, agent=context.agent)
+    found = djinn.scores.show(asked.name, agent=context.agent).scores
     shown = found[: asked.limit]
     return ScoreAnswer(shown, len(found) - len(shown), list(djinn.problems))
 

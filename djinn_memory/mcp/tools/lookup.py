@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from djinn_memory.mcp.answers import MemoryPlace, headline, place, problem_lines, uri
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.handmade import HandTool
-from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults, filters
+from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults, filters, narrowing
 from djinn_memory.memories.catalog.catalog import LinkEnd
 from djinn_memory.models import Hit, Problem
 
@@ -139,9 +139,8 @@ class ReadAnswer(MemoryPlace):
 def read(context: ClientContext, asked: ReadArguments) -> ReadAnswer:
     """As `djinn memory show`."""
     djinn = context.djinn
-    detail, text = djinn.show(asked.name, agent=context.agent)
-    entry = detail.entry
-    lines = text.splitlines(keepends=True)
+    entry = djinn.memories.show(asked.name, agent=context.agent)
+    lines = entry.text.splitlines(keepends=True)
     first = min(asked.from_line, len(lines) or 1)
     last, size = first - 1, 0
     for line in lines[first - 1 :]:
@@ -212,9 +211,9 @@ class NeighboursAnswer(Struct):
 def neighbours(context: ClientContext, asked: NeighboursArguments) -> NeighboursAnswer:
     """As the links of `djinn memory show`."""
     djinn = context.djinn
-    detail = djinn.neighbours(asked.name, agent=context.agent)
+    detail = djinn.memories.links(asked.name, agent=context.agent)
     return NeighboursAnswer(
-        place(detail.entry),
+        place(detail.memory),
         [_neighbour(one) for one in detail.links],
         [_neighbour(one) for one in detail.backlinks],
         list(djinn.problems),
@@ -259,8 +258,9 @@ class ListAnswer(Struct):
 def listed(context: ClientContext, asked: ListArguments) -> ListAnswer:
     """As `djinn memory list`."""
     djinn = context.djinn
-    chosen = filters(asked.types, asked.tags, asked.vaults, asked.since, asked.until)
-    entries = djinn.entries(chosen, agent=context.agent, limit=asked.limit)
+    entries = djinn.memories.list(
+        agent=context.agent, limit=asked.limit, **narrowing(asked)
+    ).memories
     return ListAnswer([place(one) for one in entries], list(djinn.problems))
 
 

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from djinn_memory.mcp.answers import MemoryPlace, headline, problem_lines
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.handmade import HandTool
-from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults, filters
+from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults, narrowing
 from djinn_memory.memories.recall.recall import RecalledMemory
 from djinn_memory.models import Problem
 from djinn_memory.system.plural import count
@@ -87,12 +87,12 @@ def recall(context: ClientContext, asked: RecallArguments) -> RecallAnswer:
     """As `djinn recall`."""
     found = context.djinn.recall(
         asked.query,
-        filters(asked.types, asked.tags, asked.vaults, asked.since, asked.until),
         agent=context.agent,
         profile=asked.profile,
         limit=asked.limit,
         budget=asked.budget,
         session=context.session,
+        **narrowing(asked),
     )
     return RecallAnswer(
         found.request_id,

@@ -1,16 +1,17 @@
-"""What is remembered, without a question asked: list, show, count, and where a name leads."""
+"""The catalog of memories: list, find, describe and count them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Literal
+from typing import Any, TypeVar
 
 import apsw
 from msgspec import Struct
 
 from djinn_memory.errors import NotFound, UsageError
-from djinn_memory.models import Filters, Memory, Vault
+from djinn_memory.memories.catalog.requests import CatalogField
+from djinn_memory.models import Filters, Memory, Problem, Vault
 from djinn_memory.notes.link_resolution import LinkTarget, Resolver
 from djinn_memory.search.filters import condition
 from djinn_memory.search.hits import on_disk, tags
@@ -18,71 +19,88 @@ from djinn_memory.store.index import links
 from djinn_memory.store.index.memories import vault_ids
 from djinn_memory.store.sqlite import Row, rows
 
+M = TypeVar("M", bound=Memory)
+
 
 class MemoryEntry(Memory, frozen=True, kw_only=True):
     """A memory, and where the index keeps it."""
 
     note_id: int
-    digest: bytes = b""
-    """Of the bytes that its file had when a person was shown it; empty in a list."""
+
+    @property
+    def memory(self) -> Memory:
+        """The memory without its place in the index."""
+        return self.extended(Memory)
+
+    def extended(self, kind: type[M], **more: Any) -> M:
+        """The memory as a record that has more fields."""
+        fields: dict[str, Any] = {name: getattr(self, name) for name in Memory.__struct_fields__}
+        return kind(**fields, **more)
 
 
 class LinkEnd(Struct, frozen=True):
     """A link as one of its two notes sees it."""
 
     target: str
-    """As written."""
+    """The target as written."""
     title: str | None
-    """The other note's title; None while the target is unresolved or no note."""
+    """The other note's title; null while the target is unresolved or no note."""
     vault: str | None
     """The other note's vault."""
     path: str | None
     """The other note's path."""
     line: int
-    """Where the link stands, from 1; 0 for a field of the front matter."""
+    """The line of the link, from 1; 0 for a field of the front matter."""
     field: str | None
-    """The front matter's field that holds the link; None for one in the text."""
+    """The field of the front matter that holds the link; null for a link in the text."""
     embed: bool
-    """Whether it shows what it leads to in its own place: `![[...]]`."""
+    """Whether the link shows its target in its own place: `![[...]]`."""
     how: str | None
-    """How the target was found, by `path`, `title` and so on; None while it is unresolved."""
+    """How the target was resolved: by `path`, `title` and so on; null while it is unresolved."""
     ambiguous: bool
     """Whether other notes could be meant as well."""
 
 
-class MemoryDetail(Struct, frozen=True):
+Links = tuple[LinkEnd, ...]
+
+
+class MemoryDetail(Memory, frozen=True, kw_only=True):
     """A whole memory."""
 
-    entry: MemoryEntry
     aliases: tuple[str, ...]
-    fields: tuple[tuple[str, str], ...]
-    links: tuple[LinkEnd, ...]
-    backlinks: tuple[LinkEnd, ...]
-    problem: str | None
-
-
-Known = Literal["tag", "type", "title", "document", "fact", "category", "key"]
+    """Its other names."""
+    fields: dict[str, tuple[str, ...]]
+    """Its front matter as text, one value or many for each field; dotted names for fields within
+    fields."""
+    text: str = ""
+    """The whole file, front matter included, as it is on the disk now."""
+    links: Links
+    """What it leads to, in the order of the text."""
+    backlinks: Links
+    """What leads to it, from the vaults that the agent sees."""
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with its note."""
 
 
 class CatalogStats(Struct, frozen=True):
     """How much there is."""
 
     notes: int
-    """One for each file."""
+    """Notes: one for each file."""
     chunks: int
-    """The parts of notes that hits return."""
+    """Chunks: the parts of notes that hits return."""
     windows: int
-    """The parts of chunks that are embedded."""
+    """Windows: the parts of chunks that are embedded."""
     pending: int
-    """Windows that wait for their vector."""
+    """Windows that have no vector yet."""
     links: int
-    """Links in notes, embeds and links in front matter included."""
+    """Links in notes, including embeds and links in front matter."""
     unresolved: int
     """Links that lead nowhere."""
     broken: int
-    """Notes with a problem, such as front matter that is no YAML."""
+    """Notes with a problem, such as front matter that is not YAML."""
     types: dict[str, int]
-    """Notes of each type, the most frequent first; likewise below."""
+    """Notes of each type, the most frequent first; the fields below are sorted likewise."""
     planes: dict[str, int]
     """Notes of each plane."""
     tags: dict[str, int]
@@ -104,24 +122,19 @@ def entries(
     limit: int,
     skip: int = 0,
 ) -> list[MemoryEntry]:
-    """Memories that satisfy `filters` and are still on the disk, newest first.
-
-    The first `skip` of them are left out.
-    """
+    """List memories that satisfy `filters` and are still on the disk, the newest first."""
     numbered = vault_ids(connection, vaults)
     where, values = condition(filters, numbered)
-    found = rows(connection, f"{_ENTRY} where {where} order by date desc, path", values)
-    present = (row for row in found if on_disk(numbered[row[5]], row[6]))
+    matching = rows(connection, f"{_ENTRY} where {where} order by date desc, path", values)
+    present = (row for row in matching if on_disk(numbered[row[5]], row[6]))
     return [_entry(connection, row, numbered) for row in islice(present, skip, skip + limit)]
 
 
 def find(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> MemoryEntry:
-    """The memory that `name` means: an id, a path, a title, alias or file name.
+    """Find the memory that `name` means: an id, a path, a title, an alias or a file name.
 
-    A path may begin with `vault/`; `vault:path` is never ambiguous.
-
-    Names resolve as links do. Raises `NotFound`, and `UsageError` with the choices when several
-    notes could be meant.
+    A path may begin with `vault/`; `vault:path` is never ambiguous. Names resolve as links do.
+    Raises `NotFound`, or `UsageError` with the choices when several notes could be meant.
     """
     numbered = vault_ids(connection, vaults)
     targets = {target.key: target for target in links.targets(connection, vaults)}
@@ -129,16 +142,16 @@ def find(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> Mem
     if len(keys) > 1:
         places = ", ".join(f"{targets[key].vault}:{targets[key].path}" for key in keys)
         raise UsageError(f"{name!r} could be any of: {places}; name one like that")
-    found = rows(connection, f"{_ENTRY} where note.id = ?", tuple(keys)) if keys else []
-    if not found or not on_disk(numbered[found[0][5]], found[0][6]):
+    notes = rows(connection, f"{_ENTRY} where note.id = ?", tuple(keys)) if keys else []
+    if not notes or not on_disk(numbered[notes[0][5]], notes[0][6]):
         raise NotFound(
             f"no note {name!r}; give an id, a path or a title as `djinn memory list` shows them"
         )
-    return _entry(connection, found[0], numbered)
+    return _entry(connection, notes[0], numbered)
 
 
 def entry_of(connection: apsw.Connection, note_id: int, vaults: Sequence[Vault]) -> MemoryEntry:
-    """The memory of a note of these vaults."""
+    """The memory of a note in these vaults."""
     [row] = rows(connection, f"{_ENTRY} where note.id = ?", (note_id,))
     return _entry(connection, row, vault_ids(connection, vaults))
 
@@ -146,47 +159,62 @@ def entry_of(connection: apsw.Connection, note_id: int, vaults: Sequence[Vault])
 def detail(
     connection: apsw.Connection, entry: MemoryEntry, vaults: Sequence[Vault]
 ) -> MemoryDetail:
-    """All that the index knows of a memory, with links both ways inside `vaults`."""
-    numbered = vault_ids(connection, vaults)
+    """All that the index has of a memory, with its links both ways inside `vaults`."""
     [(memory, problem)] = rows(
         connection,
         "select memory.id, problem from memory join note on note.id = note_id where note.id = ?",
         (entry.note_id,),
     )
     aliases = rows(connection, "select alias from alias where memory_id = ?", (memory,))
-    fields = rows(connection, "select key, value from field where memory_id = ?", (memory,))
-    return MemoryDetail(
-        entry,
-        tuple(alias for (alias,) in aliases),
-        tuple(fields),
-        tuple(_links(connection, "note_id", "target_note_id", entry.note_id, numbered)),
-        tuple(_links(connection, "target_note_id", "note_id", entry.note_id, numbered)),
-        problem,
+    fields: dict[str, tuple[str, ...]] = {}
+    for key, value in rows(
+        connection, "select key, value from field where memory_id = ?", (memory,)
+    ):
+        fields[key] = (*fields.get(key, ()), value)
+    forward, backward = links_of(connection, entry, vaults)
+    return entry.extended(
+        MemoryDetail,
+        aliases=tuple(alias for (alias,) in aliases),
+        fields=fields,
+        links=forward,
+        backlinks=backward,
+        problems=(Problem(f"{entry.vault}/{entry.path}", problem),) if problem else (),
     )
 
 
-def known(connection: apsw.Connection, what: Known, vaults: Sequence[Vault]) -> list[str]:
-    """All tags, types, titles or files of documents in these vaults, in alphabetical order."""
-    where, values = condition(Filters(), vault_ids(connection, vaults))
+def links_of(
+    connection: apsw.Connection, entry: MemoryEntry, vaults: Sequence[Vault]
+) -> tuple[Links, Links]:
+    """The links of a memory, and the links to it, inside `vaults`."""
+    numbered = vault_ids(connection, vaults)
+    return (
+        _link_ends(connection, "note_id", "target_note_id", entry.note_id, numbered),
+        _link_ends(connection, "target_note_id", "note_id", entry.note_id, numbered),
+    )
+
+
+def values(connection: apsw.Connection, field: CatalogField, vaults: Sequence[Vault]) -> list[str]:
+    """The values of a field in these vaults, in alphabetical order."""
+    where, bound = condition(Filters(), vault_ids(connection, vaults))
     source = "memory join note on note.id = note_id"
-    if what == "tag":
+    if field == "tag":
         source += " join tag on tag.memory_id = memory.id"
-    column: str = what
-    if what in ("fact", "category", "key"):
-        where, column = f"{where} and type = 'fact'", "title" if what == "fact" else "value"
-    if what in ("category", "key"):
-        source += f" join field on field.memory_id = memory.id and field.key = '{what}'"
-    if what == "document":
+    column: str = field
+    if field in ("fact", "category", "key"):
+        where, column = f"{where} and type = 'fact'", "title" if field == "fact" else "value"
+    if field in ("category", "key"):
+        source += f" join field on field.memory_id = memory.id and field.key = '{field}'"
+    if field == "document":
         source += " join field on field.memory_id = memory.id and key = 'filename'"
         where, column = f"{where} and plane = 'documents'", "value"
     sql = (
         f"select distinct {column} from {source} where {where} and {column} is not null order by 1"
     )
-    return [name for (name,) in connection.execute(sql, values)]
+    return [value for (value,) in connection.execute(sql, bound)]
 
 
 def stats(connection: apsw.Connection, filters: Filters, vaults: Sequence[Vault]) -> CatalogStats:
-    """Counts over the memories that satisfy `filters`."""
+    """Count the memories that satisfy `filters`."""
     numbered = vault_ids(connection, vaults)
     where, values = condition(filters, numbered)
     base = f"from memory join note on note.id = note_id where {where}"
@@ -195,10 +223,10 @@ def stats(connection: apsw.Connection, filters: Filters, vaults: Sequence[Vault]
         return int(connection.execute(sql, values).get or 0)
 
     def group(what: str, source: str = base) -> dict[str, int]:
-        found = rows(
+        counted = rows(
             connection, f"select {what}, count(*) {source} group by 1 order by 2 desc, 1", values
         )
-        return {str(key): number for key, number in found if key is not None}
+        return {str(key): number for key, number in counted if key is not None}
 
     chunk = f"from chunk where memory_id in (select memory.id {base})"
     window = f"from window where chunk_id in (select id {chunk})"
@@ -243,30 +271,30 @@ def _resolve(name: str, targets: Iterable[LinkTarget], vaults: Sequence[Vault]) 
     written = name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md")
     if not written:
         return []
-    found: dict[int, None] = {}
+    keys: dict[int, None] = {}
     for vault in vaults:
         own = [target for target in targets if target.vault == vault.name]
         resolver = Resolver(own, dialects={vault.name: vault.dialect})
         result = resolver.resolve(written, source_vault=vault.name, source_path="")
         if result.key is not None:
-            found.update(dict.fromkeys(result.ambiguous or (result.key,)))
-    return list(found)
+            keys.update(dict.fromkeys(result.ambiguous or (result.key,)))
+    return list(keys)
 
 
-def _links(
+def _link_ends(
     connection: apsw.Connection, here: str, there: str, note: int, vaults: dict[int, Vault]
-) -> list[LinkEnd]:
-    found = []
-    for target, title, vault, path, line, field, embed, how, candidates in connection.execute(
+) -> Links:
+    ends = connection.execute(
         "select target, title, vault_id, path, line, field, embed, how, candidates from link "
         f"left join note on note.id = link.{there} left join memory on memory.note_id = note.id "
         f"where link.{here} = ? order by path, line, start",
         (note,),
-    ):
-        if vault is not None and vault not in vaults:
-            continue
-        name = vaults[vault].name if vault is not None else None
-        found.append(
-            LinkEnd(target, title, name, path, line, field, bool(embed), how, bool(candidates))
+    )
+    return tuple(
+        LinkEnd(
+            target, title, vaults[vault].name if vault is not None else None, path, line, field,
+            bool(embed), how, bool(candidates),
         )
-    return found
+        for target, title, vault, path, line, field, embed, how, candidates in ends
+        if vault is None or vault in vaults
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the ledger calls a memory: by its id, else by its vault and path, followed by its text."""
+"""The name of a memory in the ledger: its id, else its vault and path, tracked by its text."""
 
 from __future__ import annotations
 
@@ -8,20 +8,29 @@ from collections.abc import Collection, Mapping, Sequence
 import apsw
 from msgspec import Struct
 
+from djinn_memory.memories.catalog.catalog import MemoryEntry
 from djinn_memory.models import Vault
+from djinn_memory.store.index.memories import vault_ids
 from djinn_memory.store.ledger import Ledger, reading
 from djinn_memory.store.sqlite import rows
+from djinn_memory.store.state import State
 
 
 class LedgerName(Struct, frozen=True):
-    """A memory as events name it."""
+    """The name of a memory in events."""
 
     memory: str
     """Its id, else `<vault uuid>/<path>`."""
     hash: str | None
-    """Of its text, by which it is known at another path; None where the id does that."""
+    """The hash of its text, which identifies it at another path; None for a memory with an id."""
     place: str
-    """`<vault uuid>/<path>`, whether or not it has an id."""
+    """`<vault uuid>/<path>`, also for a memory with an id."""
+
+
+def ledger_name(state: State, entry: MemoryEntry) -> LedgerName:
+    """What the ledger calls one memory."""
+    vaults = vault_ids(state.index, state.home.vaults)
+    return ledger_names(state.index, [entry.note_id], vaults)[entry.note_id]
 
 
 def ledger_names(
@@ -29,9 +38,9 @@ def ledger_names(
 ) -> dict[int, LedgerName]:
     """What the ledger calls these notes.
 
-    Of several notes with one id it is the oldest's; the others are known by their paths.
+    When several notes share an id, the oldest keeps it. The others are identified by path.
     """
-    found = rows(
+    notes = rows(
         connection,
         "select note.id, vault_id, path, lower(hex(hash)), uid, uid is not null and exists ("
         "select 1 from memory as other join note as its on its.id = other.note_id "
@@ -42,49 +51,53 @@ def ledger_names(
         "where note.id in (select value from json_each(?))",
         (json.dumps(list(note_ids)),),
     )
-    made = {}
-    for key, vault, path, digest, uid, younger in found:
+    names = {}
+    for key, vault, path, digest, uid, younger in notes:
         place = f"{vaults[vault].id}/{path}"
         by_id = uid and not younger
-        made[key] = LedgerName(uid if by_id else place, None if by_id else digest, place)
-    return made
+        names[key] = LedgerName(uid if by_id else place, None if by_id else digest, place)
+    return names
 
 
-def names(
+def former_names(
     connection: apsw.Connection, ledger: Ledger, known: Mapping[int, LedgerName]
 ) -> dict[int, list[str]]:
-    """By note: under what earlier events may name it, what they call it now first.
+    """By note: the names that earlier events may have for it, its current name first.
 
-    A note that had no id was known by its path, and one without an id that was renamed by another
-    path, from which it is gone: there it was seen with a text that this note has or had, and that
-    no other has.
+    A note that had no id was known by its path. A note without an id that was renamed was known by
+    another path, where it is gone: it was seen there with a text that this note has or had, and
+    that no other note has.
     """
-    made = {key: list(dict.fromkeys((one.memory, one.place))) for key, one in known.items()}
-    texts = {one.hash: key for key, one in known.items() if one.hash}
+    names = {key: list(dict.fromkeys((name.memory, name.place))) for key, name in known.items()}
+    texts = {name.hash: key for key, name in known.items() if name.hash}
     if not texts:
-        return made
-    now = set(texts)
+        return names
+    current = set(texts)
     places = {known[key].memory: key for key in texts.values()}
-    for memory, had in reading.hashes(ledger, places).items():
-        texts |= dict.fromkeys(had - now, places[memory])
+    for memory, hashes in reading.hashes(ledger, places).items():
+        texts |= dict.fromkeys(hashes - current, places[memory])
     for digest, memories in reading.seen_with(ledger, texts).items():
         key = texts[digest]
-        former = memories - set(made[key])
-        if former and _copies(connection, digest) == (digest in now):
-            made[key] += _gone(connection, ledger, former)
-    return made
+        former = memories - set(names[key])
+        if former and _copies(connection, digest) == (digest in current):
+            names[key] += _gone(connection, ledger, former)
+    return names
 
 
 def _gone(connection: apsw.Connection, ledger: Ledger, former: set[str]) -> list[str]:
-    """Of memories known by their paths those that are gone, and what they were called before."""
-    found: list[str] = []
+    """The names of memories known by path that are gone, and the names they had before."""
+    names: list[str] = []
     while former:
-        gone = [one for one in sorted(former) if one not in found and not _there(connection, one)]
-        found += gone
-        texts = {digest for some in reading.hashes(ledger, gone).values() for digest in some}
+        gone = [
+            name for name in sorted(former) if name not in names and not _exists(connection, name)
+        ]
+        names += gone
+        hashes = reading.hashes(ledger, gone).values()
+        texts = {digest for digests in hashes for digest in digests}
         seen = reading.seen_with(ledger, texts) if texts else {}
-        former = {one for some in seen.values() for one in some} - set(found) if gone else set()
-    return found
+        former = {name for memories in seen.values() for name in memories} - set(names)
+        former = former if gone else set()
+    return names
 
 
 def _copies(connection: apsw.Connection, digest: str) -> int:
@@ -94,8 +107,8 @@ def _copies(connection: apsw.Connection, digest: str) -> int:
     return count
 
 
-def _there(connection: apsw.Connection, memory: str) -> bool:
-    # An id names a note for good: it is never another's former name.
+def _exists(connection: apsw.Connection, memory: str) -> bool:
+    # An id names a note for good: it is never the former name of another.
     return "/" not in memory or bool(
         connection.execute(
             "select exists (select 1 from vault join note on vault_id = vault.id "
@@ -109,8 +122,8 @@ def _there(connection: apsw.Connection, memory: str) -> bool:
 def located(
     connection: apsw.Connection, memories: Sequence[str], vaults: Mapping[int, Vault]
 ) -> dict[str, int]:
-    """By what the ledger calls them: the notes of these vaults that are still there."""
-    found = {}
+    """The notes of these vaults that still exist, by their names in the ledger."""
+    notes = {}
     for key, uid, vault, path in rows(
         connection,
         "select note.id, uid, vault_id, path from note join memory on note_id = note.id "
@@ -122,5 +135,5 @@ def located(
         if vault in vaults:
             for name in (f"{vaults[vault].id}/{path}", uid):
                 if name:
-                    found[name] = key
-    return found
+                    notes[name] = key
+    return notes

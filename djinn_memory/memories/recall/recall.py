@@ -1,20 +1,26 @@
-"""Recall: what a search finds, weighed by what the agent used and rated, as whole memories."""
+"""Recall: the whole memories that a search finds, rescored by what the agent used and rated."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, Unavailable, UsageError
 from djinn_memory.memories.recall import session_log
+from djinn_memory.memories.recall.requests import (
+    LEAST_BUDGET,
+    MOST,
+    MOST_BUDGET,
+    RecallOptions,
+)
 from djinn_memory.memories.recall.rescoring import Rescorer, ScoreBreakdown, pool_of
 from djinn_memory.memories.writing.arguments import between
-from djinn_memory.models import Filters, Hit, LegScore, Mode, Problem, SearchStep
+from djinn_memory.models import Hit, LegScore, MemoryRef, Mode, Problem, SearchStep
 from djinn_memory.notes.ids import crockford
 from djinn_memory.notes.markdown import body
 from djinn_memory.notes.vault import files as disk
@@ -26,25 +32,19 @@ from djinn_memory.store.state import State
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
-    from djinn_memory.home.settings import ProfileConfig, RecallConfig
-
-MOST = 1_000
-"""Memories of one recall."""
-
-LEAST_BUDGET, MOST_BUDGET = 50, 1_000_000
-"""Tokens: less holds no memory, and more no model reads."""
+    from djinn_memory.home.settings import RecallConfig
 
 LONGEST = 40
 """Characters of text for each token of the budget, at most."""
 
 SCRAP = 48
-"""Tokens of a memory that are worth giving; where fewer are left the budget is spent."""
+"""Tokens of a memory that are worth giving; when fewer are left, the budget is spent."""
 
 MARK = "\n[... cut here]"
-"""Stands where a text was cut at the budget."""
+"""Marks where a text was cut at the budget."""
 
 _ALL = 10_000_000
-"""Characters of a document's chunk: all of it."""
+"""Characters of the chunk of a document: all of it."""
 
 
 class RecallReason(Struct, frozen=True):
@@ -53,28 +53,23 @@ class RecallReason(Struct, frozen=True):
     words: tuple[str, ...]
     """Words of the question, as the memory has them."""
     legs: dict[str, LegScore]
-    """By `words` or `meaning`: what each said; none for what came by a link or as the newest."""
+    """What each leg gave, by `words` or `meaning`; empty for a memory that came by a link or as
+    one of the newest."""
     weight: ScoreBreakdown
     """The raw score, and all that it was multiplied by."""
     scored: Score | None
-    """What the agent's uses and ratings say; null where there are none."""
+    """What the agent's uses and ratings say; null if there are none."""
 
 
-class RecalledMemory(Struct, frozen=True):
+class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     """A whole memory, as a recall gives it."""
 
     rank: int
     """Its place, from 1: what `djinn rate` takes."""
-    id: str | None
-    """`mem_` and 16 characters; null for a note that has none."""
     type: str | None
     """Such as `decision`; null for a plain note."""
     title: str
     """The title of the memory."""
-    vault: str
-    """The name of the vault it is in."""
-    path: str
-    """Its file, relative to the folder of the vault."""
     lines: tuple[int, int]
     """The first and the last line of what answers best."""
     page_number: int | None
@@ -84,19 +79,19 @@ class RecalledMemory(Struct, frozen=True):
     created: str | None
     """When it was written, as ISO 8601."""
     updated: str | None
-    """When it was changed last, as ISO 8601."""
+    """When it was last changed, as ISO 8601."""
     date: str
-    """What it is about, else when it was written."""
+    """The day it is about, else when it was written."""
     age: int
-    """Days since that date; negative for what is to come."""
+    """Days since that date; negative for a date in the future."""
     score: float
     """The raw score times all of `why`; not bounded by 1."""
     text: str
-    """The note without its front matter, as it is on the disk now; of a document the chunk."""
+    """The note without its front matter, as it is on the disk now; of a document, the chunk."""
     tokens: int
-    """How long the text is."""
+    """The length of the text."""
     cut: bool
-    """Whether it was cut at the budget."""
+    """Whether the text was cut at the budget."""
     why: RecallReason
     """Why it came up, and what moved it."""
 
@@ -105,9 +100,9 @@ class RecallResult(Struct, frozen=True):
     """The answer to one recall."""
 
     request_id: str | None
-    """What `djinn rate` takes; null where the recall could not be logged."""
+    """What `djinn rate` takes; null if the recall could not be logged."""
     query: str
-    """As it was given."""
+    """The query as it was given."""
     agent: str
     """Whose memory it was."""
     profile: str
@@ -131,72 +126,64 @@ class RecallResult(Struct, frozen=True):
     problems: tuple[Problem, ...]
     """What kept a part of it from working."""
     steps: tuple[SearchStep, ...] = ()
-    """What expansion and rerank did, where the settings ask for them."""
-
-
-class RecallOptions(Struct, frozen=True):
-    """How to recall where it is otherwise than the settings say; None is as they say."""
-
-    profile: str | None = None
-    limit: int | None = None
-    budget: int | None = None
-    session: str | None = None
-    run: str | None = None
-    source: str = "recall"
-    """The verb on whose behalf this is."""
+    """What expansion and rerank did, if the settings ask for them."""
 
 
 def recall(
     state: State,
     models: ModelRegistry,
-    query: str,
-    filters: Filters,
-    agent: str,
-    wish: RecallOptions,
+    request: RecallOptions,
+    now: datetime,
+    *,
+    source: str = "recall",
 ) -> RecallResult:
-    """See `Djinn.recall`."""
-    between("--limit", wish.limit, 1, MOST)
-    between("--budget", wish.budget, LEAST_BUDGET, MOST_BUDGET)
+    """Recall whole memories; see `Djinn.recall`. `source` is the verb on whose behalf this is."""
+    between("--limit", request.limit, 1, MOST)
+    between("--budget", request.budget, LEAST_BUDGET, MOST_BUDGET)
     settings = state.home.config.recall
-    name = chosen(wish.profile or settings.profile, query, settings)
-    budget = settings.budget if wish.budget is None else wish.budget
+    agent = state.home.agent(request.agent)
+    profile = profile_for(request.profile or settings.profile, request.query, settings)
+    budget = settings.budget if request.budget is None else request.budget
     problems: list[Problem] = []
-    weighing = Rescorer(
-        settings.profiles[name],
+    rescorer = Rescorer(
+        settings.profiles[profile],
         state.home.config.scoring,
         agent,
         pool_of(state.home),
         _ledger(state, problems),
-        query,
-        datetime.now(UTC),
+        request.query,
+        now,
     )
-    how = SearchOptions(limit=settings.limit if wish.limit is None else wish.limit, excerpt=_ALL)
-    found = ask(state, models, query, filters, agent, how, weighing)
-    memories = _within(state, found.hits, weighing, budget)
-    request = f"rec_{crockford(50)}"
+    limit = settings.limit if request.limit is None else request.limit
+    options = SearchOptions(limit=limit, excerpt=_ALL)
+    result = ask(state, models, request.query, request.filters(now), agent, options, rescorer)
+    memories = _within(state, result.hits, rescorer, budget)
+    request_id = f"rec_{crockford(50)}"
     logged = bool(memories) and _log(
-        state, request, query, agent, name, wish, memories, weighing, problems
+        state,
+        _event(state, request_id, request, agent, profile, source, memories, rescorer),
+        problems,
     )
     return RecallResult(
-        request_id=request if logged else None,
-        query=query,
+        request_id=request_id if logged else None,
+        query=request.query,
         agent=agent,
-        profile=name,
-        mode=found.mode,
-        confident=found.confident,
+        profile=profile,
+        mode=result.mode,
+        confident=result.confident,
         memories=memories,
-        more=len(found.hits) - len(memories),
-        tokens=sum(one.tokens for one in memories),
+        more=len(result.hits) - len(memories),
+        tokens=sum(memory.tokens for memory in memories),
         budget=budget,
-        suggestions=found.suggestions,
-        milliseconds=found.milliseconds,
-        problems=(*found.problems, *problems),
-        steps=found.steps,
+        suggestions=result.suggestions,
+        milliseconds=result.milliseconds,
+        problems=(*result.problems, *problems),
+        steps=result.steps,
     )
 
 
-def chosen(name: str, query: str, settings: RecallConfig) -> str:
-    """The profile that is meant; `auto` is that of which the query has most words."""
+def profile_for(name: str, query: str, settings: RecallConfig) -> str:
+    """The profile to use; `auto` means the one that has the most words of the query."""
     if name != "auto":
         if name not in settings.profiles:
             known = ", ".join(["auto", *settings.profiles])
@@ -205,11 +192,11 @@ def chosen(name: str, query: str, settings: RecallConfig) -> str:
     words = " ".join(re.findall(r"\w+", query.casefold()))
     text = f" {words} "
 
-    def said(profile: ProfileConfig) -> int:
-        return sum(f" {word.casefold()} " in text for word in profile.words)
+    def hits(name: str) -> int:
+        return sum(f" {word.casefold()} " in text for word in settings.profiles[name].words)
 
-    best = max(settings.profiles, key=lambda one: said(settings.profiles[one]))
-    return best if said(settings.profiles[best]) else "default"
+    best = max(settings.profiles, key=hits)
+    return best if hits(best) else "default"
 
 
 def _ledger(state: State, problems: list[Problem]) -> Ledger | None:
@@ -221,73 +208,61 @@ def _ledger(state: State, problems: list[Problem]) -> Ledger | None:
 
 
 def _within(
-    state: State, hits: Sequence[Hit], weighing: Rescorer, budget: int
+    state: State, hits: Sequence[Hit], rescorer: Rescorer, budget: int
 ) -> tuple[RecalledMemory, ...]:
-    """The memories of these hits, whole, as far as the budget goes.
+    """The whole memories of these hits, as far as the budget goes.
 
-    One that is longer than half of it is cut there, where there are others.
+    A memory that takes more than half of the budget is cut there, unless it is the only one.
     """
     from djinn_memory.chunking.tokens import token_counts, token_starts
 
-    made: list[RecalledMemory] = []
+    memories: list[RecalledMemory] = []
     left = budget
     texts = [_text(state, hit) for hit in hits]
-    # Of a very long note only as much is counted as could ever be given.
+    # Of a very long note, only as much is counted as could ever be given.
     parts = [text[: LONGEST * budget] for text in texts]
     for hit, whole, text, count in zip(hits, texts, parts, token_counts(parts), strict=True):
         room = left if len(hits) == 1 else min(left, max(SCRAP, budget // 2))
         cut = count > room or len(whole) > len(text)
         if cut:
-            if left < SCRAP and made:
+            if left < SCRAP and memories:
                 break
             starts = token_starts(text)
             text = text[: starts[room] if room < len(starts) else None].rstrip() + MARK
         left -= min(count, room)
-        made.append(_recollection(hit, text, min(count, room), cut, weighing))
-    return tuple(made)
+        memories.append(_memory(hit, text, min(count, room), cut, rescorer))
+    return tuple(memories)
 
 
 def _text(state: State, hit: Hit) -> str:
-    """A note's body as it is now; of a document the chunk that answers."""
+    """The body of a note as it is now; of a document, the chunk that answers."""
     if hit.plane == "documents":
         return hit.excerpt
     [vault] = state.home.named((hit.vault,))
-    # It may be gone since it was looked for.
+    # The note may have been removed since the search.
     with contextlib.suppress(OSError, DjinnError):
         return body.text_of(disk.read(vault, hit.path)).strip("\n")
     return hit.excerpt
 
 
-def _recollection(
-    hit: Hit, text: str, tokens: int, cut: bool, weighing: Rescorer
-) -> RecalledMemory:
+def _memory(hit: Hit, text: str, tokens: int, cut: bool, rescorer: Rescorer) -> RecalledMemory:
     place = (hit.vault, hit.path)
-    weight = weighing.weights[place]
+    weight = rescorer.weights[place]
     words = {hit.snippet[start:end].casefold(): None for start, end in hit.marks}
+    fields = set(RecalledMemory.__struct_fields__) & set(Hit.__struct_fields__)
     return RecalledMemory(
-        rank=hit.rank,
-        id=hit.id,
-        type=hit.type,
-        title=hit.title,
-        vault=hit.vault,
-        path=hit.path,
-        lines=hit.lines,
-        page_number=hit.page_number,
-        tags=hit.tags,
-        created=hit.created,
-        updated=hit.updated,
-        date=hit.date,
-        age=_days(hit.date, weighing.now),
+        **{name: getattr(hit, name) for name in fields - {"score"}},
+        age=_days(hit.date, rescorer.now),
         score=round(weight.score, 4),
         text=text,
         tokens=tokens,
         cut=cut,
-        why=RecallReason(tuple(words), hit.legs, weight, weighing.scores.get(place)),
+        why=RecallReason(tuple(words), hit.legs, weight, rescorer.scores.get(place)),
     )
 
 
 def _session(state: State, agent: str) -> str | None:
-    # A ledger that cannot be read is told of where it is written.
+    # A ledger that cannot be read is reported where it is written.
     with contextlib.suppress(Unavailable):
         return session_log.current(state, agent)
     return None
@@ -300,35 +275,39 @@ def _days(day: str, now: datetime) -> int:
         return 0
 
 
-def _log(
+def _event(
     state: State,
-    request: str,
-    query: str,
+    request_id: str,
+    request: RecallOptions,
     agent: str,
     profile: str,
-    wish: RecallOptions,
+    source: str,
     memories: Sequence[RecalledMemory],
-    weighing: Rescorer,
-    problems: list[Problem],
-) -> bool:
-    """Write down what was recalled; whether it could be."""
+    rescorer: Rescorer,
+) -> Event:
+    """The event of a recall: what was asked, and what was shown."""
     shown = []
-    session = wish.session or _session(state, agent)
-    for one in memories:
-        known = weighing.references[one.vault, one.path]
+    for memory in memories:
+        reference = rescorer.references[memory.vault, memory.path]
+        weight = memory.why.weight
         shown.append(
             {
-                "memory": known.memory, "title": one.title, "hash": known.hash, "rank": one.rank,
-                "raw": one.why.weight.raw, "score": one.why.weight.score,
+                "memory": reference.memory, "title": memory.title, "hash": reference.hash,
+                "rank": memory.rank, "raw": weight.raw, "score": weight.score,
             }
         )  # fmt: skip
     data = {
-        "agent": agent, "session": session, "run": wish.run, "query": mask(query),
-        "profile": profile, "source": wish.source, "memories": shown,
+        "agent": agent, "session": request.session or _session(state, agent), "run": None,
+        "query": mask(request.query), "profile": profile, "source": source, "memories": shown,
     }  # fmt: skip
+    return Event("memory.retrieved", request_id, data)
+
+
+def _log(state: State, event: Event, problems: list[Problem]) -> bool:
+    """Write an event to the ledger; returns whether that was possible."""
     try:
-        # To answer is more than to remember the question if the power goes in this moment.
-        state.ledger.append([Event("memory.retrieved", request, data)], durable=False)
+        # Answering matters more than keeping this event if the power fails at this moment.
+        state.ledger.append([event], durable=False)
     except DjinnError as error:
         problems.append(Problem("ledger", f"{error}; this recall cannot be rated"))
         return False

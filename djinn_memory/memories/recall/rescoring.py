@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from djinn_memory import scoring
 from djinn_memory.home.home import SHARED, Home
 from djinn_memory.home.settings import ProfileConfig
-from djinn_memory.memories.catalog.identity import LedgerName, ledger_names, names
+from djinn_memory.memories.catalog.identity import LedgerName, former_names, ledger_names
 from djinn_memory.models import Filters, Vault
 from djinn_memory.scoring import (
     Rating,
@@ -212,7 +212,7 @@ class Rescorer:
         """The scores of those that have one, and by what this question's result is multiplied."""
         if self._ledger is None:
             return {}
-        called = names(connection, self._ledger, known)
+        called = former_names(connection, self._ledger, known)
         every = [name for some in called.values() for name in some]
         records = reading.records(self._ledger, every)
         if not records:

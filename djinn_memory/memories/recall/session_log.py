@@ -117,8 +117,8 @@ def mark(
     `parts` are points under headings, such as what is next.
     """
     # Who only asks for the session of now, as each recall does, writes nothing.
-    from djinn_memory.memories.writing.drafts import NewMemory
     from djinn_memory.memories.writing.remember import remember
+    from djinn_memory.memories.writing.requests import NewMemory
 
     if not said.strip():
         raise UsageError(f"a {kind} says what was done; give a sentence")
@@ -145,9 +145,9 @@ def mark(
         # Whoever does the same as yesterday says so in the same words.
         force=True,
         allow_secret=allow_secret,
+        agent=agent,
     )
-    own = state.home.personal(agent)
-    done = remember(state, models, own, [own], wish, now)
+    done = remember(state, models, wish, now)
     try:
         data = {"agent": agent, "note": done.id, "named": bool(named)}
         state.ledger.append([Event(f"session.{step}", inside, data)])

@@ -13,8 +13,8 @@ from djinn_memory.errors import DjinnError, NotFound, Refused, UsageError
 from djinn_memory.memories.facts.queries import indexed_facts
 from djinn_memory.memories.sessions.standing import MemoryExcerpt, StandingMemories
 from djinn_memory.memories.sessions.summarize import summarize_by_model, told
-from djinn_memory.memories.writing.drafts import NewMemory
 from djinn_memory.memories.writing.remember import remember
+from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, Problem
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
@@ -137,9 +137,9 @@ class Summaries(Namespace):
             raise Refused(f"{vault.name}/{path} is called {TITLE!r} and is none; rename it first")
         wish = NewMemory(
             TYPE, TITLE, text,
-            fields=fields, existing="revise", force=True, allow_secret=allow_secret,
+            fields=fields, existing="revise", force=True, allow_secret=allow_secret, agent=agent,
         )  # fmt: skip
-        done = remember(self._state, self._models, vault, [vault], wish, now)
+        done = remember(self._state, self._models, wish, now)
         made = self._found(agent, now)
         if made is None or made.path != done.path:
             made = NarrativeSummary(done.id, done.vault, done.path, text, _by(text, fields))

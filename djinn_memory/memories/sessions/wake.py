@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.recall import session_log
-from djinn_memory.memories.recall.recall import MOST_BUDGET, RecallOptions, recall
+from djinn_memory.memories.recall.recall import recall
+from djinn_memory.memories.recall.requests import MOST_BUDGET, RecallOptions
 from djinn_memory.memories.recall.session_log import Session
 from djinn_memory.memories.sessions.standing import MemoryExcerpt, StandingMemories, TokenBudget
 from djinn_memory.memories.writing.arguments import between
-from djinn_memory.models import Filters, Problem
+from djinn_memory.models import Problem
 from djinn_memory.notes.dates import moment
 from djinn_memory.search.query import plain
 from djinn_memory.store.state import State
@@ -122,8 +123,8 @@ def wake(
     if asked:
         # First, as it also reads the notes that changed.
         most = max(int(budget * RECALLED) - FRAMES, MIN_BUDGET // 2)
-        how = RecallOptions("auto", budget=most, session=opened, source="wake")
-        answer = recall(state, models, asked, Filters(), agent, how)
+        options = RecallOptions(asked, "auto", budget=most, session=opened, agent=agent)
+        answer = recall(state, models, options, now, source="wake")
         problems += answer.problems
         request = answer.request_id
         shelf.ranks = {(one.vault, one.path): one.rank for one in answer.memories}

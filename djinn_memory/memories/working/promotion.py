@@ -16,9 +16,10 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.working.requests import WorkingValue
 from djinn_memory.memories.working.values import value_of
-from djinn_memory.memories.writing.drafts import NewMemory, draft_of
+from djinn_memory.memories.writing.drafts import draft_of
 from djinn_memory.memories.writing.duplicates import DuplicateFinder
 from djinn_memory.memories.writing.remember import remember
+from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import frontmatter
@@ -120,7 +121,7 @@ def _promote(state: State, models: ModelRegistry, vault: Vault, entry: WorkingEn
     if same:
         # Nobody asked for a change of a note that a person, or another verb, has written.
         wish = replace(wish, links=(same.title,))
-    written = remember(state, models, vault, scope, wish, now)
+    written = remember(state, models, wish, now)
     return Promotion(value, written.vault, written.path, False)
 
 
@@ -133,6 +134,7 @@ def _wish(value: WorkingValue, entry: WorkingEntry) -> NewMemory:
         fields={"source_context": _origin(value), MARK: [entry.id]},
         existing="new",
         force=True,
+        agent=entry.agent,
     )
 
 

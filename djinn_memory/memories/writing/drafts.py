@@ -3,49 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal, get_args
-
-from msgspec import Struct
+from typing import get_args
 
 from djinn_memory.errors import UsageError
 from djinn_memory.memories.writing.arguments import between, day, one_of
+from djinn_memory.memories.writing.requests import Existing, NewMemory
 from djinn_memory.memories.writing.vault_writer import Draft
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.note import DOCUMENT, MAX_TITLE
 from djinn_memory.notes.slugs import fold
 
-Existing = Literal["refuse", "append", "revise", "new"]
-"""What to do with a title that is there already."""
-
 MAX_TYPE = 100
-
-
-class NewMemory(Struct, frozen=True):
-    """What is to be remembered, as a user says it."""
-
-    type: str
-    title: str
-    text: str = ""
-    tags: Sequence[str] = ()
-    links: Sequence[str] = ()
-    importance: float | None = None
-    confidence: float | None = None
-    source: str | None = None
-    expires: str | None = None
-    """A day, a time, or how long: `30d`."""
-    due: str | None = None
-    supersedes: str | None = None
-    """An id, a path or a title."""
-    fields: Mapping[str, object] = {}
-    """More front matter."""
-    existing: Existing = "refuse"
-    force: bool = False
-    """Write what is there in other words, too."""
-    allow_secret: bool = False
-    """Write what looks like a secret, too."""
 
 
 def draft_of(wish: NewMemory, now: datetime) -> Draft:
@@ -76,6 +46,8 @@ def draft_of(wish: NewMemory, now: datetime) -> Draft:
         if key in (*fields, "id", "type", "title", "supersedes"):
             raise UsageError(f"fields: {key!r} is none of them; remember has its own word for it")
     fields |= wish.fields
+    if wish.status:
+        fields["status"] = wish.status
     return Draft(
         type=kind,
         title=title,

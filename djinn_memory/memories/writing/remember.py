@@ -6,22 +6,23 @@ import itertools
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 
 from djinn_memory.errors import Changed, DjinnError, Refused, UsageError
 from djinn_memory.home.home import is_own
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.memories.catalog.catalog import MemoryEntry, find
-from djinn_memory.memories.writing.drafts import NewMemory, draft_of
+from djinn_memory.memories.writing.drafts import draft_of
 from djinn_memory.memories.writing.duplicates import DuplicateFinder
+from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.memories.writing.vault_writer import Draft, SecretPolicy, VaultWriter, writing
 from djinn_memory.memories.writing.versions import HISTORY
-from djinn_memory.models import Problem, Vault
+from djinn_memory.models import MemoryRef, Problem, Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode
@@ -43,47 +44,39 @@ Action = Literal["created", "appended", "revised", "numbered"]
 Searchable = Literal["words and meaning", "words", "later"]
 
 
-class RememberResult(Struct, frozen=True):
-    """What was written."""
+class RememberResult(MemoryRef, frozen=True, kw_only=True):
+    """A memory that was written."""
 
-    id: str | None
-    """`mem_` and 16 characters, which never change; null for a note that has none."""
     type: str
     """Such as `decision`."""
     title: str
-    """As the note has it: numbered where it was taken."""
-    vault: str
-    """The name of the vault it is in."""
-    path: str
-    """Its file, relative to the folder of the vault."""
+    """The title that the note has: numbered when another note has the one given."""
     action: Action
-    """What was done: `numbered` where another note has the title too."""
+    """What was done: `numbered` when another note has the title too."""
     previous: str | None = None
-    """Where the old version of what was revised lies, relative to the folder of the vault."""
+    """The old version of a note that was revised, relative to the folder of the vault."""
     expires: str | None = None
-    """The day or time that was understood, as ISO 8601; null where none was given."""
+    """Until when it holds, as ISO 8601; null if that was not given."""
     due: str | None = None
-    """Likewise."""
+    """When it is due, as ISO 8601; null if that was not given."""
     searchable: Searchable = "later"
-    """How it is found from now on; `later` when the index could not be told at once."""
+    """How it is found from now on; `later` when the index could not be updated at once."""
     problems: list[Problem] = field(default_factory=list)
-    """What went wrong beside."""
+    """What went wrong beside the writing."""
 
 
 def remember(
     state: State,
     models: ModelRegistry,
-    vault: Vault,
-    scope: Sequence[Vault],
     wish: NewMemory,
-    now: datetime | None = None,
+    now: datetime,
 ) -> RememberResult:
-    """Write what is wished into `vault`; see `Djinn.remember`.
-
-    `scope` is what its agent sees: what stands there in other words is not written again, what is
-    superseded is looked for there.
-    """
-    now = now or datetime.now(UTC)
+    """Write a memory as a note; see `Djinn.remember`."""
+    home = state.home
+    agent = home.agent(wish.agent)
+    vault = home.shared if wish.shared else home.personal(agent)
+    # Where it may be said already, or where the note that it supersedes may be.
+    scope = home.scope(agent) if wish.supersedes or not wish.force else (vault,)
     draft = draft_of(wish, now)
     # Before anything is made of it, such as a vector that is kept.
     SecretPolicy(state.home.config.secrets, wish.allow_secret).guard(draft)
@@ -122,7 +115,7 @@ def remember(
             done = (_append if wish.existing == "append" else _revise)(pen, draft, there[0])
     problems = list(pen.problems)
     if old:
-        problems += _supersede(state, models, scope, old, done)
+        problems += _supersede(state, models, scope, old, done, now)
     return replace(done, searchable=_searchable(pen), problems=problems)
 
 
@@ -263,6 +256,7 @@ def _supersede(
     scope: Sequence[Vault],
     old: MemoryEntry,
     new: RememberResult,
+    now: datetime,
 ) -> list[Problem]:
     """Tell a note by what it was superseded; returns what kept it from being told."""
     vault = next(one for one in scope if one.name == old.vault)
@@ -273,7 +267,7 @@ def _supersede(
         return _dated(frontmatter.edit(data, ("superseded_by",), link), pen.now)
 
     try:
-        with writing(state, models, vault) as pen:
+        with writing(state, models, vault, now=now) as pen:
             pen.rewrite(old.path, change)
     except (DjinnError, OSError) as error:
         why = f"is not marked as superseded: {getattr(error, 'strerror', None) or error}"
@@ -291,9 +285,16 @@ def _done(
 ) -> RememberResult:
     expires, due = (draft.fields.get(key) for key in ("expires", "due"))
     return RememberResult(
-        identity, draft.type, draft.title, pen.vault.name, path, action, previous,
-        expires if isinstance(expires, str) else None, due if isinstance(due, str) else None,
-    )  # fmt: skip
+        id=identity,
+        vault=pen.vault.name,
+        path=path,
+        type=draft.type,
+        title=draft.title,
+        action=action,
+        previous=previous,
+        expires=expires if isinstance(expires, str) else None,
+        due=due if isinstance(due, str) else None,
+    )
 
 
 def _searchable(pen: VaultWriter) -> Searchable:

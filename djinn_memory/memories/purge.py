@@ -15,6 +15,7 @@ from djinn_memory.documents.sources import fingerprint
 from djinn_memory.errors import DjinnError, NotFound, Refused, Unavailable, UsageError
 from djinn_memory.indexing.indexer import cut, resolve_links
 from djinn_memory.memories.catalog.catalog import MemoryEntry, find
+from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.facts.note_format import history_of, value_of
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.facts.writer import FACT
@@ -59,6 +60,8 @@ class PurgeReport(Struct, frozen=True):
     """Values of working memory in which they stood."""
     problems: list[Problem] = field(default_factory=list)
     """Where something of it may still be found."""
+    purged: bool = False
+    """Whether it was removed; false for a dry run, after which all is still there."""
 
 
 class _Doomed(Struct, frozen=True):
@@ -71,24 +74,14 @@ class _Doomed(Struct, frozen=True):
     """The note last, so that what is cut short can be done again."""
 
 
-def purge(
-    state: State,
-    vaults: Sequence[Vault],
-    name: str,
-    *,
-    dry_run: bool = False,
-    seen: PurgeReport | None = None,
-) -> PurgeReport:
-    """Remove the memory that `name` means in `vaults`, also one that is in the trash already.
-
-    `seen` is what a person was shown: `Refused` where other files would be removed than those.
-    """
-    doomed = _doomed(state, name, vaults)
-    done = PurgeReport(doomed.id, doomed.title, doomed.vault.name, doomed.files)
-    if dry_run:
-        return done
-    if seen and (seen.id, seen.files) != (done.id, done.files):
-        raise Refused(f"{name!r} has other files by now; look at them, then purge again")
+def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeReport:
+    """Remove the memory that a name means in `vaults`, also one that is in the trash already."""
+    doomed = _doomed(state, request.name, vaults)
+    report = PurgeReport(doomed.id, doomed.title, doomed.vault.name, doomed.files)
+    if request.dry_run:
+        return report
+    if request.files is not None and tuple(request.files) != doomed.files:
+        raise Refused(f"{request.name!r} has other files by now; look at them, then purge again")
     if doomed.vault.read_only:
         raise Refused(f"vault {doomed.vault.name} is read-only; remove its files yourself")
     notes = list(_notes(doomed.vault, doomed.files))
@@ -112,7 +105,9 @@ def purge(
                 (doomed.vault.root / path).unlink(missing_ok=True)
         resolve_links(state.index, state.home.vaults, state.home.config.exclude)
     problems = list(_erase(state))
-    return replace(done, vectors=vectors, events=events, values=values, problems=problems)
+    return replace(
+        report, vectors=vectors, events=events, values=values, problems=problems, purged=True
+    )
 
 
 def _forget_values(state: State, texts: Sequence[str]) -> int:

@@ -1,0 +1,90 @@
+"""What can be asked of the memories of a home; light, so that a front end can describe it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from djinn_memory.search.narrowing import AgentName, Narrowing
+
+MemoryName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=1000,
+        description="The memory: an id, `vault:path`, a path, a title, an alias or a file name.",
+    ),
+]
+CatalogField = Literal["tag", "type", "title", "document", "fact", "category", "key"]
+
+
+class ListMemories(Narrowing, frozen=True):
+    """List memories, the newest first."""
+
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="How many at most.")] = 50
+    skip: Annotated[int, Meta(ge=0, description="How many of the newest to leave out.")] = 0
+    expired: Annotated[bool, Meta(description="Include memories that have expired.")] = False
+
+
+class ShowMemory(Struct, frozen=True):
+    """Show a whole note, what it links to and what links to it; this counts as a use of it."""
+
+    name: MemoryName
+    agent: AgentName = None
+
+
+class FindMemory(Struct, frozen=True):
+    """Find the memory that a name means."""
+
+    name: MemoryName
+    agent: AgentName = None
+
+
+class ShowLinks(Struct, frozen=True):
+    """Show what a memory links to and what links to it; this does not count as a use of it."""
+
+    name: MemoryName
+    agent: AgentName = None
+
+
+class DeleteMemory(Struct, frozen=True):
+    """Move a note to the trash of its vault, with its earlier versions."""
+
+    name: MemoryName
+    agent: AgentName = None
+    digest: Annotated[
+        str | None,
+        Meta(description="Only if the note is unchanged since `memories.find` gave this digest."),
+    ] = None
+    dry_run: Annotated[bool, Meta(description="Say what would be moved, and move nothing.")] = False
+
+
+class PurgeMemory(Struct, frozen=True):
+    """Remove a memory for good: the note, its earlier versions and its copies in the trash.
+
+    Its words go out of the index, its vectors out of the cache, its title and text out of what
+    the ledger quotes. Copies elsewhere, such as in git or in a backup, are not touched.
+    """
+
+    name: MemoryName
+    agent: AgentName = None
+    files: Annotated[
+        Sequence[str] | None,
+        Meta(description="Only if these are the files to remove, as a dry run lists them."),
+    ] = None
+    dry_run: Annotated[bool, Meta(description="Say what would be removed, and remove nothing.")] = (
+        False
+    )
+
+
+class CountMemories(Narrowing, frozen=True):
+    """Count memories by type, plane, tag and vault."""
+
+
+class ListValues(Struct, frozen=True):
+    """List the values of a field in the index, for completion; needs no up-to-date index."""
+
+    field: Annotated[CatalogField, Meta(description="What to list.")]
+    agent: AgentName = None

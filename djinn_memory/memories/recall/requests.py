@@ -1,0 +1,96 @@
+"""What can be asked of a recall; light, so that a front end can describe it at no cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from djinn_memory.search.narrowing import AgentName, Narrowing
+
+MOST = 1_000
+"""Memories of one recall."""
+
+LEAST_BUDGET, MOST_BUDGET = 50, 1_000_000
+"""Tokens: fewer hold no memory, and no model reads more."""
+
+RankOrName = Annotated[int, Meta(ge=1)] | Annotated[str, Meta(min_length=1, max_length=1000)]
+"""The rank of a memory in a recall, or its name."""
+
+Session = Annotated[
+    Annotated[str, Meta(max_length=100)] | None,
+    Meta(description="The session; the current one if not given."),
+]
+_Sentence = Annotated[str, Meta(max_length=2000)]
+_Memories = Annotated[Sequence[RankOrName], Meta(max_length=1000)]
+
+
+class RecallOptions(Narrowing, frozen=True):
+    """Recall the whole memories that help with a question, best first, to read and to rate.
+
+    A search, adjusted by what the agent used and rated before and by what notes say of
+    themselves. It is logged, so that it can be rated.
+    """
+
+    query: Annotated[str, Meta(max_length=20_000, description="A question or words.")]
+    profile: Annotated[
+        Annotated[str, Meta(max_length=64)] | None,
+        Meta(
+            description="What the recall is for: default, planning, incident, handoff, a profile "
+            "of your own, or auto, which chooses by the question."
+        ),
+    ] = None
+    limit: Annotated[
+        Annotated[int, Meta(ge=1, le=MOST)] | None, Meta(description="How many memories at most.")
+    ] = None
+    budget: Annotated[
+        Annotated[int, Meta(ge=LEAST_BUDGET, le=MOST_BUDGET)] | None,
+        Meta(description="How many tokens of text at most."),
+    ] = None
+    session: Session = None
+
+
+class RatingRequest(Struct, frozen=True):
+    """Say which memories of a recall helped, so that the next recall knows.
+
+    Memories that are not named are not judged. Bad ratings count from the third on. Rating the
+    same recall again corrects the earlier rating.
+    """
+
+    target: Annotated[
+        Annotated[str, Meta(max_length=100)] | None,
+        Meta(
+            description="`last`, or the request_id of a recall. Without it, ranks are those of "
+            "the last recall, and names are those of any memory."
+        ),
+    ] = None
+    useful: Annotated[
+        _Memories, Meta(description="Ranks or names of the memories that helped.")
+    ] = ()
+    not_useful: Annotated[
+        _Memories, Meta(description="Ranks or names of the memories that did not help.")
+    ] = ()
+    gap: Annotated[
+        _Sentence | None,
+        Meta(description="What was missing, in a sentence that stands by itself."),
+    ] = None
+    gap_query: Annotated[
+        _Sentence | None,
+        Meta(description="What you asked for it; the query of the recall if not given."),
+    ] = None
+    agent: AgentName = None
+    session: Session = None
+
+
+class ShowScores(Struct, frozen=True):
+    """Show how use and ratings move memories in a recall, with every number behind it."""
+
+    name: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=1000)] | None,
+        Meta(
+            description="The memory: an id, `vault:path`, a path, a title or an alias; all that "
+            "were used or rated if not given, the most recent first."
+        ),
+    ] = None
+    agent: AgentName = None

@@ -1,0 +1,205 @@
+"""The memories of a home: list, find, show, count and remove them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from djinn_memory.errors import Changed, DjinnError
+from djinn_memory.memories.catalog import catalog
+from djinn_memory.memories.catalog.catalog import (
+    CatalogStats,
+    LinkEnd,
+    MemoryDetail,
+    MemoryEntry,
+    detail,
+)
+from djinn_memory.memories.catalog.requests import (
+    CountMemories,
+    DeleteMemory,
+    FindMemory,
+    ListMemories,
+    ListValues,
+    PurgeMemory,
+    ShowLinks,
+    ShowMemory,
+)
+from djinn_memory.memories.purge import PurgeReport, purge
+from djinn_memory.models import Memory, Vault
+from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.runtime import Namespace, operation
+from djinn_memory.search.filters import valid
+from djinn_memory.store.recovery import store_errors
+from djinn_memory.store.sqlite import peek, snapshot
+
+
+class MemoryPage(Struct, frozen=True):
+    """Memories, without a question asked."""
+
+    memories: tuple[Memory, ...]
+    """The newest first."""
+
+
+class MemoryMatch(Memory, frozen=True, kw_only=True):
+    """The memory that a name means."""
+
+    digest: str
+    """Of the bytes of its file; empty for a file that cannot be read."""
+
+
+class MemoryLinks(Struct, frozen=True):
+    """A memory and its links, inside the vaults that the agent sees."""
+
+    memory: Memory
+    """The memory."""
+    links: tuple[LinkEnd, ...]
+    """What it leads to, in the order of the text."""
+    backlinks: tuple[LinkEnd, ...]
+    """What leads to it."""
+
+
+class MemoryDeletion(Struct, frozen=True):
+    """A memory that was, or would be, moved to the trash."""
+
+    memory: Memory
+    """The memory that the name means."""
+    moved_to: Path | None
+    """Where its file is now; null if it was not moved."""
+
+
+class FieldValues(Struct, frozen=True):
+    """The values of a field."""
+
+    values: tuple[str, ...]
+    """In alphabetical order, each once."""
+
+
+class Memories(Namespace):
+    """The memories of a home, whatever they are about."""
+
+    @operation(ListMemories)
+    def list(self, request: ListMemories) -> MemoryPage:
+        """List memories in the vaults that an agent sees, the newest first."""
+        filters = request.filters(self.runtime.now())
+        vaults = self.runtime.fresh_scope(request.agent, filters)
+        index = self.runtime.connection
+        with snapshot(index):
+            if not request.expired:
+                filters = valid(index, filters, self.runtime.now())
+            entries = catalog.entries(index, filters, vaults, request.limit, request.skip)
+        return MemoryPage(tuple(entry.memory for entry in entries))
+
+    @operation(ShowMemory)
+    def show(self, request: ShowMemory) -> MemoryDetail:
+        """Show a memory with its text as it is on the disk now, and count that as a use of it."""
+        from djinn_memory.memories.recall.rating import log_use
+
+        vaults = self.runtime.fresh_scope(request.agent)
+        index = self.runtime.connection
+        with snapshot(index):
+            entry = catalog.find(index, request.name, vaults)
+            links = detail(index, entry, vaults)
+        vault = next(vault for vault in vaults if vault.name == entry.vault)
+        text = decode(disk.read(vault, entry.path))[0]
+        agent = self.runtime.home.agent(request.agent)
+        self.runtime.problems.extend(log_use(self._state, entry, agent))
+        return replace(links, text=text)
+
+    @operation(FindMemory)
+    def find(self, request: FindMemory) -> MemoryMatch:
+        """Find the memory that a name means: an id, a path, a title, an alias or a file name."""
+        entry = self._find(request.name, request.agent)
+        return entry.extended(MemoryMatch, digest=self._digest(entry))
+
+    @operation(ShowLinks)
+    def links(self, request: ShowLinks) -> MemoryLinks:
+        """Show the links of a memory both ways, without counting that as a use of it."""
+        vaults = self.runtime.fresh_scope(request.agent)
+        index = self.runtime.connection
+        with snapshot(index):
+            entry = catalog.find(index, request.name, vaults)
+            return MemoryLinks(entry.memory, *catalog.links_of(index, entry, vaults))
+
+    @operation(DeleteMemory)
+    def delete(self, request: DeleteMemory) -> MemoryDeletion:
+        """Move a note to the trash of its vault, with its earlier versions.
+
+        Raises `Changed` when the note has another digest than the one given.
+        """
+        entry = self._find(request.name, request.agent)
+        moved_to = None if request.dry_run else self._delete(entry, request.digest)
+        return MemoryDeletion(entry.memory, moved_to)
+
+    @operation(PurgeMemory)
+    def purge(self, request: PurgeMemory) -> PurgeReport:
+        """Remove a memory for good, also one that is in the trash.
+
+        Its versions, copies and vectors go too, and what the ledger quotes of it. Raises `Refused`
+        when other files would be removed than those given.
+        """
+        vaults = self.runtime.fresh_scope(request.agent)
+        return purge(self._state, vaults, request)
+
+    @operation(CountMemories)
+    def stats(self, request: CountMemories) -> CatalogStats:
+        """Count the memories that an agent sees, by type, plane, tag and vault."""
+        filters = request.filters(self.runtime.now())
+        vaults = self.runtime.fresh_scope(request.agent, filters)
+        index = self.runtime.connection
+        with snapshot(index):
+            return catalog.stats(index, filters, vaults)
+
+    @operation(ListValues, recover=False)
+    def values(self, request: ListValues) -> FieldValues:
+        """List the values of a field that an agent sees in the index as it is.
+
+        This is for completion: it is quick and creates no file. Without an index there are none.
+        """
+        home = self.runtime.home
+        vaults = home.scope(home.agent(request.agent))
+        try:
+            with contextlib.closing(peek(home.index_path)) as index:
+                return FieldValues(tuple(catalog.values(index, request.field, vaults)))
+        except store_errors():
+            return FieldValues(())
+
+    def _find(self, name: str, agent: str | None) -> MemoryEntry:
+        vaults = self.runtime.fresh_scope(agent)
+        return catalog.find(self.runtime.connection, name, vaults)
+
+    def _delete(self, entry: MemoryEntry, digest: str | None) -> Path:
+        from djinn_memory.indexing.refresh import remove_notes
+        from djinn_memory.memories.writing.versions import versions
+
+        [vault] = self.runtime.home.named((entry.vault,))
+        with self._state.vault_lock(vault):
+            if digest and self._digest(entry) not in (digest, ""):
+                raise Changed(vault.root / entry.path)
+            earlier = [path for path in versions(vault, entry.path) if not disk.trashed(path)]
+            moved_to = self._trash(vault, entry)
+            for path in earlier:
+                disk.trash(vault, path)
+        remove_notes(self._state, vault, [entry.path, *earlier])
+        return moved_to
+
+    def _trash(self, vault: Vault, entry: MemoryEntry) -> Path:
+        """Move a note to the trash; a document takes its original and its versions along."""
+        if entry.plane == "documents":
+            from djinn_memory.memories.library.catalog import stored_documents, trash_document
+
+            for document in stored_documents(self._state, [vault]):
+                if document.path == entry.path:
+                    return trash_document(document)[0]
+        return disk.trash(vault, entry.path)
+
+    def _digest(self, entry: MemoryEntry) -> str:
+        [vault] = self.runtime.home.named((entry.vault,))
+        try:
+            return hashlib.blake2b(disk.read(vault, entry.path), digest_size=16).hexdigest()
+        except (OSError, DjinnError):
+            return ""
