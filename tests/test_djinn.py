@@ -90,5 +90,5 @@ def test_the_same_home_from_two_objects(home: Home, shared: Path) -> None:
     (shared / "new.md").write_text("a walrus")
     assert two.search('"walrus"').hits
     assert one.search('"walrus"').hits
-    one.delete(one.find("new"))
+    one.memories.delete("new")
     assert not two.search('"walrus"').hits

@@ -127,7 +127,7 @@ def test_notes_that_change_half_way_are_whole_in_both(
     server.mood = ""
     Djinn(filled).index()
     found = Djinn(filled)
-    assert found.stats().pending == 0
+    assert found.memories.stats().pending == 0
     counted = found.runtime.connection.execute("select count(*) from window").get
     space = vectors.serving(found.runtime.connection)
     assert space

@@ -226,16 +226,16 @@ def test_one_vault_can_be_indexed_alone(home: Home, shared: Path) -> None:
 def test_links_find_a_target_that_appears_later(djinn: Djinn, shared: Path) -> None:
     (shared / "a.md").write_text("[[Later]] and ![[plan.png]]")
     djinn.index()
-    assert djinn.stats().unresolved == 2
+    assert djinn.memories.stats().unresolved == 2
     (shared / "b.md").write_text("# Later\n")
     assert djinn.index().added == 1
-    assert djinn.stats().unresolved == 1
+    assert djinn.memories.stats().unresolved == 1
     (shared / "plan.png").write_bytes(b"\x89PNG")
     djinn.index()
-    assert djinn.stats().unresolved == 0
+    assert djinn.memories.stats().unresolved == 0
     (shared / "b.md").unlink()
     djinn.index()
-    assert djinn.stats().unresolved == 1
+    assert djinn.memories.stats().unresolved == 1
 
 
 def test_an_index_of_another_version_is_made_anew_by_an_index_run_only(
@@ -312,7 +312,7 @@ def test_one_note_that_breaks_the_reader_costs_only_itself(
     monkeypatch.setattr(indexer, "parse_file", breaks)
     report = djinn.index()
     assert [problem.what for problem in report.problems] == [f"shared/{victim}"]
-    assert djinn.stats().notes == 2
+    assert djinn.memories.stats().notes == 2
     monkeypatch.undo()
     assert djinn.index().added == 1
 
@@ -340,7 +340,7 @@ def test_a_file_that_was_only_touched_has_its_new_date(djinn: Djinn, shared: Pat
         os.utime(path, (1_000_000_000, 1_000_000_000))
     report = djinn.index()
     assert (report.changed, report.embedded) == (0, 0)
-    dates = {one.title: (one.date, one.updated) for one in djinn.entries()}
+    dates = {one.title: (one.date, one.updated) for one in djinn.memories.list().memories}
     assert dates["Plain"] == ("2001-09-09T01:46:40Z", "2001-09-09T01:46:40Z")
     assert dates["Dated"] == ("2020-01-02", "2020-03-04")
 

@@ -79,16 +79,18 @@ def test_a_deleted_note_never_appears_even_without_a_sweep(home: Home, shared: P
         assert "note-00001.md" not in found(home, "kettle", mode=mode)
     assert found(home, "type:lesson") == {f"note-0000{n}.md" for n in (0, 2, 3)}
     djinn = Djinn(home)
-    assert {entry.path for entry in djinn.entries()} == {f"note-0000{n}.md" for n in (0, 2, 3)}
+    assert {entry.path for entry in djinn.memories.list().memories} == {
+        f"note-0000{n}.md" for n in (0, 2, 3)
+    }
 
 
 def test_list_show_and_stats_are_fresh_too(home: Home, shared: Path) -> None:
     djinn = Djinn(home)
     djinn.index()
     (shared / "a.md").write_text("---\ntitle: Heron\n---\nx")
-    assert [entry.title for entry in Djinn(home).entries()] == ["Heron"]
-    assert Djinn(home).show("heron")[0].entry.path == "a.md"
-    assert Djinn(home).stats().notes == 1
+    assert [entry.title for entry in Djinn(home).memories.list().memories] == ["Heron"]
+    assert Djinn(home).memories.show("heron").path == "a.md"
+    assert Djinn(home).memories.stats().notes == 1
 
 
 def test_the_sweep_embeds_what_is_new_not_a_backlog(home: Home, shared: Path) -> None:

@@ -41,7 +41,9 @@ def test_what_was_used_three_times_becomes_a_note(pair: Home) -> None:
 
     asked(pair, work)
     Djinn(pair).maintain(["promote"])
-    assert [one.type for one in Djinn(pair).entries(agent="finn", limit=9)].count("reflection") == 1
+    assert [one.type for one in Djinn(pair).memories.list(agent="finn", limit=9).memories].count(
+        "reflection"
+    ) == 1
 
 
 def test_what_another_agent_handed_over(pair: Home) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +14,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, init
+from djinn_memory.memories.catalog.catalog import entries
 from djinn_memory.models import Filters
 from tests.conftest import Run
 from tests.indexing.vaults import with_sample
@@ -71,18 +73,27 @@ def test_suggestions_do_not_tell_a_hidden_word_from_none(split: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    "filters",
+    "narrowed",
     [
-        Filters(types=("vibraphone",)), Filters(tags=("marimba",)), Filters(paths=("secret",)),
-        Filters(where=(("status", "celesta"),)), Filters(since="2000"), Filters(),
-        Filters(excluded=(("tag", "zzz"),)), Filters(planes=("semantic",)),
+        {"types": ["vibraphone"]}, {"tags": ["marimba"]}, {"paths": ["secret"]},
+        {"where": ["status=celesta"]}, {"since": "2000"}, {}, {"until": "2100"},
+        {"planes": ["semantic"]},
     ],
 )  # fmt: skip
-def test_list_and_stats(split: Home, filters: Filters) -> None:
+def test_list_and_stats(split: Home, narrowed: dict[str, Any]) -> None:
     djinn = Djinn(split)
-    assert not told(djinn.entries(filters, agent="finn"))
-    assert not told(djinn.stats(filters, agent="finn"))
-    assert djinn.entries(filters, agent="grace")
+    assert not told(djinn.memories.list(**narrowed, agent="finn").memories)
+    assert not told(djinn.memories.stats(**narrowed, agent="finn"))
+    assert djinn.memories.list(**narrowed, agent="grace").memories
+
+
+def test_a_list_without_a_tag(split: Home) -> None:
+    djinn = Djinn(split)
+    filters = Filters(excluded=(("tag", "zzz"),))
+    scopes = {name: djinn.runtime.fresh_scope(name) for name in ("finn", "grace")}
+    index = djinn.runtime.connection
+    assert not told(entries(index, filters, scopes["finn"], 50))
+    assert entries(index, filters, scopes["grace"], 50)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +105,8 @@ def test_list_and_stats(split: Home, filters: Filters) -> None:
     ],
 )  # fmt: skip
 def test_show_and_delete(split: Home, name: str) -> None:
-    for verb in (Djinn(split).show, Djinn(split).find):
+    memories = Djinn(split).memories
+    for verb in (memories.show, memories.find, memories.delete, memories.links):
         with pytest.raises(NotFound) as caught:
             verb(name, agent="finn")
         assert not told(str(caught.value), name)
@@ -102,7 +114,7 @@ def test_show_and_delete(split: Home, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["Shared note", "Mine"])
 def test_links_both_ways(split: Home, name: str) -> None:
-    detail, _ = Djinn(split).show(name, agent="finn")
+    detail = Djinn(split).memories.show(name, agent="finn")
     for link in (*detail.links, *detail.backlinks):
         assert link.vault in (None, "shared", "finn")
     assert not told((detail.backlinks, [link.title for link in detail.links]))
@@ -110,18 +122,23 @@ def test_links_both_ways(split: Home, name: str) -> None:
 
 def test_a_link_from_shared_never_leads_into_a_personal_vault(split: Home) -> None:
     for agent in ("finn", "grace"):
-        detail, _ = Djinn(split).show("Shared note", agent=agent)
+        detail = Djinn(split).memories.show("Shared note", agent=agent)
         assert {link.vault for link in detail.links} == {None}
-    detail, _ = Djinn(split).show("Shared note", agent="grace")
+    detail = Djinn(split).memories.show("Shared note", agent="grace")
     assert [link.vault for link in detail.backlinks] == ["grace", "theirs"]
 
 
 def test_the_vault_cannot_be_named(split: Home) -> None:
     for vault in ("grace", "theirs"):
-        for verb in ("search", "entries", "stats"):
+        djinn = Djinn(split)
+        for ask in (
+            lambda: djinn.search("kettle", Filters(vaults=(vault,)), agent="finn"),  # noqa: B023
+            lambda: djinn.recall("kettle", vaults=[vault], agent="finn"),  # noqa: B023
+            lambda: djinn.memories.list(vaults=[vault], agent="finn"),  # noqa: B023
+            lambda: djinn.memories.stats(vaults=[vault], agent="finn"),  # noqa: B023
+        ):
             with pytest.raises(NotFound) as caught:
-                arguments = ("kettle",) if verb == "search" else ()
-                getattr(Djinn(split), verb)(*arguments, Filters(vaults=(vault,)), agent="finn")
+                ask()
             assert "known: shared, finn" in str(caught.value)
 
 
@@ -148,7 +165,7 @@ def test_the_windows_that_wait_are_ones_own(home: Home, sample: Path) -> None:
     waiting = {
         name: Djinn(home).search("tide", agent=name).unembedded for name in ("finn", "grace")
     }
-    pending = {name: Djinn(home).stats(agent=name).pending for name in ("finn", "grace")}
+    pending = {name: Djinn(home).memories.stats(agent=name).pending for name in ("finn", "grace")}
     assert waiting == pending
 
 
@@ -181,5 +198,5 @@ def test_every_command(split: Home, run: Run, command: list[str]) -> None:
 def test_errors_do_not_tell_either(split: Home) -> None:
     for name in ("xyl", "Xylophones", "balafon"):
         with pytest.raises(DjinnError) as caught:
-            Djinn(split).show(name, agent="finn")
+            Djinn(split).memories.show(name, agent="finn")
         assert not told(str(caught.value), name)

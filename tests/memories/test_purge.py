@@ -31,7 +31,7 @@ def test_nothing_of_a_purged_memory_is_left(home: Home, djinn: Djinn) -> None:
     djinn.remember("lesson", "Wibblewick", TEXT.replace("harbour", "mole"), existing="revise")
     # Deleted once already, and written anew.
     note = home.root / "vaults" / "me" / made.path
-    djinn.delete(djinn.find(made.id or ""))
+    djinn.memories.delete(made.id or "")
     note.write_bytes(next((home.root / "vaults/me/.trash").rglob("wibblewick.md")).read_bytes())
     djinn.index()
     data = {
@@ -51,9 +51,9 @@ def test_nothing_of_a_purged_memory_is_left(home: Home, djinn: Djinn) -> None:
     assert len(djinn.search(WORDS[0]).hits) == 1
     other = Djinn(home)
     assert other.search("knots").hits
-    would = djinn.purge("Wibblewick", dry_run=True)
+    would = djinn.memories.purge("Wibblewick", dry_run=True)
     assert len(would.files) == 3 and len(holders(home, *WORDS)) >= 5
-    done = djinn.purge("Wibblewick", seen=would)
+    done = djinn.memories.purge("Wibblewick", files=would.files)
     assert (done.files, done.problems, done.events) == (would.files, [], 2)
     assert done.vectors >= 1 and done.values == 1
     assert [one.key for one in djinn.working.list().values] == ["other"]
@@ -64,7 +64,7 @@ def test_nothing_of_a_purged_memory_is_left(home: Home, djinn: Djinn) -> None:
     assert djinn.search(WORDS[0], mode="words").hits == ()
     assert len(djinn.search("knots", limit=50).hits) == 30
     with pytest.raises(NotFound):
-        djinn.purge("Wibblewick")
+        djinn.memories.purge("Wibblewick")
     scores = djinn._state.ledger.rows("select memory_title, memory_id from memory_retrieval_log")
     assert scores == [("(purged)", made.id)]
     djinn._state.ledger.rebuild()
@@ -81,7 +81,7 @@ def test_versions_of_one_second_go_too(home: Home, djinn: Djinn) -> None:
     history = home.root / "vaults/me/lessons/history"
     (history / "torn.md").write_bytes(next(history.iterdir()).read_bytes().replace(b"two", b"six"))
     djinn.index()
-    assert len(djinn.purge("Wib").files) == 5
+    assert len(djinn.memories.purge("Wib").files) == 5
     assert holders(home, WORDS[0]) == []
 
 
@@ -97,7 +97,7 @@ def test_what_a_fact_said_goes_from_what_clients_asked(home: Home, djinn: Djinn)
     )
     djinn.working.set("site", {"agent": "quorble"})
     made = djinn.facts.get("dig", "site")
-    done = djinn.purge(made.id or "")
+    done = djinn.memories.purge(made.id or "")
     assert (done.events, done.values) == (3, 1)
     assert holders(home, "zanth", "quorble", "Wibblewick") == []
     djinn._state.ledger.rebuild()
@@ -109,26 +109,26 @@ def test_a_vector_that_another_note_shares_stays(home: Home, djinn: Djinn) -> No
         (shared / f"{name}.md").write_text("# Kettle\n\nThe kettle boils.\n")
     (shared / "c.md").write_text("# Lantern\n\nThe lantern burns.\n")
     djinn.index()
-    assert djinn.purge("shared:a.md").vectors == 0
-    assert djinn.purge("shared:c.md").vectors == 1
+    assert djinn.memories.purge("shared:a.md").vectors == 0
+    assert djinn.memories.purge("shared:c.md").vectors == 1
     assert [hit.path for hit in djinn.search("kettle").hits] == ["b.md"]
 
 
 def test_what_is_in_the_trash_is_purged_by_name(home: Home, djinn: Djinn) -> None:
     for text in ("first", "second"):
         made = djinn.remember("lesson", "Gone", f"It was {text}: {WORDS[0]}.", force=True)
-        djinn.delete(djinn.find(made.path))
+        djinn.memories.delete(made.path)
     with pytest.raises(UsageError, match="could be any of: mem_"):
-        djinn.purge("Gone")
-    assert djinn.purge(made.id or "").files == (".trash/lessons/gone-2.md",)
+        djinn.memories.purge("Gone")
+    assert djinn.memories.purge(made.id or "").files == (".trash/lessons/gone-2.md",)
     # A note without an id, and one of another name that looks like its copy.
     me = home.root / "vaults" / "me"
     for name, text in (("plain.md", "# Plain\n\nOne."), ("plain-2.md", "# Plain two\n\nTwo.")):
         (me / name).write_text(text)
-        djinn.delete(djinn.find(name))
-    assert djinn.purge("plain.md").files == (".trash/plain.md",)
+        djinn.memories.delete(name)
+    assert djinn.memories.purge("plain.md").files == (".trash/plain.md",)
     assert (me / ".trash" / "plain-2.md").exists()
-    assert not djinn.purge("gone").problems
+    assert not djinn.memories.purge("gone").problems
     assert holders(home, WORDS[0]) == []
 
 
@@ -139,7 +139,7 @@ def test_a_document_goes_with_its_original_and_versions(
     for text in (f"First, {WORDS[0]}.", f"Then, {WORDS[1]}."):
         file.write_text(text)
         djinn.documents.ingest(paths=(file,))
-    done = djinn.purge("paper.txt")
+    done = djinn.memories.purge("paper.txt")
     assert len(done.files) == 4 and not done.problems
     assert holders(home, *WORDS) == []
 
@@ -148,13 +148,13 @@ def test_a_read_only_vault_and_a_change_meanwhile_are_refused(
     home: Home, djinn: Djinn, tmp_path: Path
 ) -> None:
     made = djinn.remember("lesson", "Held", "Held text.")
-    would = djinn.purge("Held", dry_run=True)
+    would = djinn.memories.purge("Held", dry_run=True)
     djinn.remember("lesson", "Held", "Another text.", existing="revise")
     with pytest.raises(Refused, match="other files by now"):
-        djinn.purge("Held", seen=would)
+        djinn.memories.purge("Held", files=would.files)
     home.edit((("vaults", "me", "read_only"), True))
     with pytest.raises(Refused, match="read-only"):
-        Djinn(home).purge("Held")
+        Djinn(home).memories.purge("Held")
     assert (home.root / "vaults" / "me" / made.path).exists()
 
 
@@ -164,10 +164,10 @@ def test_versions_go_with_what_is_deleted_and_with_what_is_purged_from_the_trash
     first = djinn.remember("lesson", "Dia", "Quorble one.")
     djinn.remember("lesson", "Dia", "Quorble two.", existing="revise")
     djinn.remember("lesson", "Dia", "Quorble three.", existing="revise")
-    djinn.delete(djinn.find(first.id or ""))
+    djinn.memories.delete(first.id or "")
     assert djinn.search("quorble", mode="words").hits == ()
     assert len(list((home.root / "vaults/me/.trash/lessons/history").iterdir())) == 2
-    done = djinn.purge("Dia")
+    done = djinn.memories.purge("Dia")
     assert len(done.files) == 3
     assert holders(home, "quorble", "Quorble") == []
 
@@ -176,5 +176,5 @@ def test_a_value_with_a_word_of_the_title_stays(home: Home, djinn: Djinn) -> Non
     djinn.remember("plan", "planning", "Quorble in the morning, then tea.")
     djinn.working.set("trip", "the planning of the trip")
     djinn.working.set("copy", "note: Quorble in the morning, then tea.")
-    assert djinn.purge("planning").values == 1
+    assert djinn.memories.purge("planning").values == 1
     assert [one.key for one in djinn.working.list().values] == ["trip"]

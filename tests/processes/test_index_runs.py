@@ -160,9 +160,9 @@ def test_a_note_is_deleted_while_another_process_indexes(home: Home, shared: Pat
     fill(shared, 3)
     djinn = Djinn(home)
     djinn.index()
-    entry = djinn.find("Note 1")
     with holding(home.state / "index.lock"):
-        assert djinn.delete(entry).is_file()
+        moved_to = djinn.memories.delete("Note 1").moved_to
+        assert moved_to and moved_to.is_file()
         assert "note-00001.md" not in {hit.path for hit in djinn.search("type:lesson").hits}
 
 

@@ -125,12 +125,13 @@ def test_a_note_that_was_changed_while_the_person_was_asked_stays(home: Home, sh
     note = shared / "a.md"
     note.write_text("one")
     djinn = Djinn(home)
-    entry = djinn.find("a")
+    digest = djinn.memories.find("a").digest
     note.write_text("two")
     with pytest.raises(Changed, match="was changed meanwhile and stays"):
-        djinn.delete(entry)
+        djinn.memories.delete("a", digest=digest)
     assert note.read_text() == "two"
-    assert djinn.delete(djinn.find("a")).read_text() == "two"
+    moved_to = djinn.memories.delete("a").moved_to
+    assert moved_to and moved_to.read_text() == "two"
 
 
 def test_a_document_with_a_new_version_stays(home: Home, me: Path, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def stress(home: Home, tmp_path: Path, *, seconds: float, writers: int, readers:
     assert not site.faults, "\n".join(site.faults)
     djinn = Djinn(home)
     assert djinn.status().stale == 0
-    titles = Counter(one.title for one in djinn.entries(limit=10_000))
+    titles = Counter(one.title for one in djinn.memories.list(limit=10_000).memories)
     assert [title for title, times in titles.items() if times > 1] == []
     assert strays(home) == []
     left = [path for path in home.root.rglob(".djinn-*") if path.is_file()]

@@ -180,7 +180,7 @@ def test_two_who_embed_leave_nothing_behind(held: Home, server: ModelServer) -> 
         assert process.returncode == 0, err
         assert not scary(err)
     djinn = Djinn(held)
-    assert djinn.stats().pending == 0
+    assert djinn.memories.stats().pending == 0
     report = djinn.index()
     assert (report.added, report.changed, report.embedded, report.problems) == (0, 0, 0, ())
 
@@ -201,7 +201,7 @@ def test_an_ingest_leaves_its_texts_to_who_embeds(
     server.go_on()
     _, err = first.communicate(timeout=HANG)
     assert first.returncode == 0, err
-    assert Djinn(held).stats().pending == 0
+    assert Djinn(held).memories.stats().pending == 0
 
 
 def test_a_killed_holder_is_succeeded(held: Home, server: ModelServer) -> None:
@@ -216,7 +216,7 @@ def test_a_killed_holder_is_succeeded(held: Home, server: ModelServer) -> None:
     _, err = second.communicate(timeout=HANG)
     assert second.returncode == 0
     assert not scary(err)
-    assert Djinn(held).stats().pending == 0
+    assert Djinn(held).memories.stats().pending == 0
 
 
 def test_short_writes_get_in_between_long_ones(home: Home) -> None:

@@ -75,7 +75,7 @@ def test_an_index_of_each_version(whole: Home, version: int, maker: str) -> None
     djinn = Djinn(whole)
     result = djinn.search("kettle")
     assert result.hits
-    assert djinn.entries(limit=99).__len__() == NOTES
+    assert djinn.memories.list(limit=99).memories.__len__() == NOTES
     assert djinn.status().stats
     djinn.close()
     assert not list(whole.state.glob("*corrupt*"))

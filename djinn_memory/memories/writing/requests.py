@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -80,4 +80,4 @@ class NewMemory(Struct, frozen=True):
         bool, Meta(description="Write into the vault that all agents see, not into your own.")
     ] = False
     agent: AgentName = None
-    fields: Annotated[Mapping[str, object], Meta(description="More front matter, by key.")] = {}
+    fields: Annotated[Mapping[str, Any], Meta(description="More front matter, by key.")] = {}

@@ -10,7 +10,6 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault
-from djinn_memory.models import Filters
 from tests.indexing.vaults import with_sample
 
 
@@ -33,34 +32,38 @@ def test_a_note_is_found_by_any_of_its_names(djinn: Djinn, shared: Path, name: s
         "---\nid: mem_7k2m9q4dxw30hv5t\ntitle: The Kettle\naliases: [Boiler]\n---\nIt sings.\n",
     )  # fmt: skip
     write(shared, "other.md", "x")
-    detail, text = djinn.show(name)
-    assert detail.entry.path == "notes/kettle.md"
-    assert text.endswith("It sings.\n")
+    detail = djinn.memories.show(name)
+    assert detail.path == "notes/kettle.md"
+    assert detail.text.endswith("It sings.\n")
 
 
 def test_a_name_of_several_notes_lists_them(djinn: Djinn, shared: Path) -> None:
     write(shared, "a/x.md", "1")
     write(shared, "b/x.md", "2")
     with pytest.raises(UsageError, match=r"shared:a/x\.md.*shared:b/x\.md"):
-        djinn.show("x")
-    assert djinn.show("b/x")[1] == "2"
+        djinn.memories.show("x")
+    assert djinn.memories.show("b/x").text == "2"
 
 
 def test_an_id_of_several_notes_lists_them(djinn: Djinn, shared: Path) -> None:
     for path in ("a.md", "copy.md"):
         write(shared, path, f"---\nid: mem_7k2m9q4dxw30hv5t\n---\n{path}")
     with pytest.raises(UsageError, match=r"shared:a\.md, shared:copy\.md"):
-        djinn.find("mem_7k2m9q4dxw30hv5t")
-    assert djinn.find("shared:copy.md").path == "copy.md"
+        djinn.memories.find("mem_7k2m9q4dxw30hv5t")
+    assert djinn.memories.find("shared:copy.md").path == "copy.md"
 
 
 def test_a_vault_or_a_folder_of_that_name(djinn: Djinn, home: Home, shared: Path) -> None:
     write(shared, "foo.md", "1")
     write(home.root / "vaults" / "me", "shared/foo.md", "2")
     with pytest.raises(UsageError, match=r"shared:foo\.md, me:shared/foo\.md"):
-        djinn.find("shared/foo.md")
-    assert djinn.show("shared:foo.md")[1] == "1"
-    assert djinn.show("me:shared/foo.md")[1] == djinn.show("me/shared/foo.md")[1] == "2"
+        djinn.memories.find("shared/foo.md")
+    assert djinn.memories.show("shared:foo.md").text == "1"
+    assert (
+        djinn.memories.show("me:shared/foo.md").text
+        == djinn.memories.show("me/shared/foo.md").text
+        == "2"
+    )
 
 
 def test_links_reach_every_vault_of_the_same_agent(home: Home, tmp_path: Path) -> None:
@@ -69,15 +72,15 @@ def test_links_reach_every_vault_of_the_same_agent(home: Home, tmp_path: Path) -
     write(home.root / "vaults" / "shared", "b.md", "[[mytarget]]")
     add_vault(home, "n2", tmp_path / "n2", agent="me")
     djinn = Djinn(home)
-    assert [link.path for link in djinn.show("a")[0].links] == ["mytarget.md"]
-    assert [link.path for link in djinn.show("b")[0].links] == [None]
+    assert [link.path for link in djinn.memories.show("a").links] == ["mytarget.md"]
+    assert [link.path for link in djinn.memories.show("b").links] == [None]
 
 
 @pytest.mark.parametrize("name", ["", " ", "nothing", "../secret", "/etc/passwd", "[[", "a\0b"])
 def test_a_name_of_nothing_is_not_found(djinn: Djinn, shared: Path, name: str) -> None:
     write(shared, "a.md", "1")
     with pytest.raises(NotFound):
-        djinn.show(name)
+        djinn.memories.show(name)
 
 
 def test_links_are_shown_both_ways(djinn: Djinn, shared: Path) -> None:
@@ -85,12 +88,12 @@ def test_links_are_shown_both_ways(djinn: Djinn, shared: Path) -> None:
     write(shared, "b.md", "nothing")
     write(shared, "c.md", "and [[b]] too")
     (shared / "p.png").write_bytes(b"x")
-    a, _ = djinn.show("a")
+    a = djinn.memories.show("a")
     assert [(link.target, link.path, link.how) for link in a.links] == [
         ("nowhere", None, None), ("p.png", None, "path"), ("b", "b.md", "path"),
         ("c", "c.md", "path"),
     ]  # fmt: skip
-    b, _ = djinn.show("b")
+    b = djinn.memories.show("b")
     assert [(link.path, link.line) for link in b.backlinks] == [("a.md", 4), ("c.md", 1)]
 
 
@@ -99,25 +102,25 @@ def test_the_text_shown_is_what_stands_on_the_disk(home: Home, shared: Path) -> 
     write(shared, "a.md", "old")
     Djinn(home).index()
     write(shared, "a.md", "new")
-    assert Djinn(home).show("a")[1] == "new"
+    assert Djinn(home).memories.show("a").text == "new"
     (shared / "a.md").unlink()
     with pytest.raises(NotFound):
-        Djinn(home).show("a")
+        Djinn(home).memories.show("a")
 
 
 def test_newest_first_and_no_more_than_asked(djinn: Djinn, shared: Path) -> None:
     for day in range(1, 6):
         write(shared, f"{day}.md", f"---\ncreated: 2026-01-0{day}\ntype: note\n---\nx")
-    assert [entry.path for entry in djinn.entries(limit=2)] == ["5.md", "4.md"]
-    kept = djinn.entries(Filters(until="2026-01-02"))
+    assert [entry.path for entry in djinn.memories.list(limit=2).memories] == ["5.md", "4.md"]
+    kept = djinn.memories.list(until="2026-01-02").memories
     assert [entry.path for entry in kept] == ["2.md", "1.md"]
-    assert djinn.entries(Filters(types=("other",))) == []
+    assert djinn.memories.list(types=("other",)).memories == ()
 
 
 def test_counts(home: Home, sample: Path) -> None:
     djinn = Djinn(with_sample(home, sample))
     djinn.index()
-    everything = djinn.stats(agent="grace")
+    everything = djinn.memories.stats(agent="grace")
     assert everything.notes == sum(everything.vaults.values()) == 33
     assert everything.vaults == {"shared": 29, "grace": 4}
     assert everything.planes["semantic"] == sum(
@@ -132,7 +135,7 @@ def test_counts(home: Home, sample: Path) -> None:
             "incident",
         )
     )
-    only = djinn.stats(Filters(vaults=("grace",)), agent="grace")
+    only = djinn.memories.stats(vaults=("grace",), agent="grace")
     assert only.notes == 4
     assert only.tags.keys() <= everything.tags.keys()
     assert everything.pending == everything.broken == 0
@@ -142,18 +145,18 @@ def test_delete_moves_to_the_trash_and_tells_the_links(djinn: Djinn, shared: Pat
     write(shared, "deep/a.md", "bytes \r\n stay")
     write(shared, "b.md", "[[a]]")
     djinn.index()
-    place = djinn.delete(djinn.find("a"))
+    place = djinn.memories.delete("a").moved_to
     assert place == shared / ".trash" / "deep" / "a.md"
     assert place.read_bytes() == b"bytes \r\n stay"
-    assert djinn.stats().notes == djinn.stats().unresolved == 1
+    assert djinn.memories.stats().notes == djinn.memories.stats().unresolved == 1
     with pytest.raises(NotFound):
-        djinn.find("a")
+        djinn.memories.find("a")
 
 
 def test_the_trash_keeps_every_note_of_a_name(djinn: Djinn, shared: Path) -> None:
     for text in ("one", "two", "three"):
         write(shared, "a.md", text)
-        djinn.delete(djinn.find("a"))
+        djinn.memories.delete("a")
     kept = sorted(path.read_text() for path in (shared / ".trash").iterdir())
     assert kept == ["one", "three", "two"]
 
@@ -163,5 +166,5 @@ def test_a_read_only_vault_keeps_its_notes(home: Home, tmp_path: Path) -> None:
     add_vault(home, "theirs", tmp_path / "theirs", read_only=True)
     djinn = Djinn(home)
     with pytest.raises(Refused, match="read-only"):
-        djinn.delete(djinn.find("a"))
+        djinn.memories.delete("a")
     assert (tmp_path / "theirs" / "a.md").exists()

@@ -169,9 +169,9 @@ def test_expired_facts_leave_every_answer(djinn: Djinn, clock: Clock) -> None:
     assert [fact.fact.key for fact in facts.search("borrowed from Mika").facts] == ["boat"]
     assert [hit.title for hit in djinn.search("borrowed Mika").hits] == ["loan/boat"]
     assert [memory.title for memory in djinn.recall("borrowed Mika").memories] == ["loan/boat"]
-    assert [memory.title for memory in djinn.entries()] == ["loan/boat"]
+    assert [memory.title for memory in djinn.memories.list().memories] == ["loan/boat"]
     assert len(djinn.search("borrowed Mika", expired=True).hits) == 3
-    assert len(djinn.entries(expired=True)) == 3
+    assert len(djinn.memories.list(expired=True).memories) == 3
     with pytest.raises(NotFound):
         facts.get("loan", "desk")
     assert facts.mark_expired() == 2 and facts.mark_expired() == 0

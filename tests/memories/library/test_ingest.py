@@ -328,7 +328,7 @@ def test_other_bytes_under_the_name_are_a_new_version(djinn: Djinn, me: Path, pa
     assert said["supersedes"] == first.document_id != said["id"]
     assert (said["Tags"], said["aliases"], said["importance"]) == (["tea", "pot"], ["Kanne"], "0.9")
     assert (said["mine"], said["document_type"]) == ({"a": ["b"]}, "technical")
-    assert djinn.find("Kanne").id == second.document_id
+    assert djinn.memories.find("Kanne").id == second.document_id
     assert found(djinn, "kettle sings") == []
     assert found(djinn, "lantern") == [("a.txt", None)]
     assert djinn.search("lantern", Filters(tags=("tea",)), mode="words").hits

@@ -11,7 +11,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
-from djinn_memory.memories.recall.rating import items
+from djinn_memory.memories.recall.rating import ranks_and_names
 from tests.conftest import Run
 from tests.indexing.vaults import settle
 
@@ -35,7 +35,7 @@ def kettles(djinn: Djinn, shared: Path) -> Djinn:
 
 
 def counts(djinn: Djinn, name: str, agent: str | None = None) -> tuple[int, int, int]:
-    [one] = djinn.score(name, agent=agent)
+    [one] = djinn.scores.show(name, agent=agent).scores
     return one.record.uses, one.record.useful, one.record.not_useful
 
 
@@ -80,43 +80,44 @@ def test_mistakes_say_what_there_was(kettles: Djinn, home: Home) -> None:
         kettles.rate("last", useful=[1], not_useful=[1])
     with pytest.raises(UsageError, match="nothing is said"):
         kettles.rate("last")
-    assert kettles.score() == []
+    assert kettles.scores.show().scores == ()
     add_agent(home, "grace")
     with pytest.raises(NotFound, match="of grace"):
         kettles.rate(found.request_id, useful=[1], agent="grace")
 
 
 def test_what_an_option_names() -> None:
-    assert items(["1,3", f"2,{ID}", "notes/a,b.md", " "]) == [1, 3, 2, ID, "notes/a,b.md"]
+    ranks = ranks_and_names(["1,3", f"2,{ID}", "notes/a,b.md", " "])
+    assert ranks == (1, 3, 2, ID, "notes/a,b.md")
 
 
 def test_to_read_in_full_is_a_use(kettles: Djinn, home: Home) -> None:
     add_agent(home, "grace")
-    kettles.show("B", agent="grace")
+    kettles.memories.show("B", agent="grace")
     assert counts(kettles, "B", "grace") == (1, 0, 0)
     assert counts(kettles, "B", "me") == (0, 0, 0)
-    [one] = kettles.score(agent="grace")
+    [one] = kettles.scores.show(agent="grace").scores
     assert (one.title, one.score.recency) == ("B", pytest.approx(1.0, abs=1e-3))
 
 
 def test_events_follow_a_note_without_an_id_by_its_text(kettles: Djinn, shared: Path) -> None:
     kettles.rate(not_useful=["B"])
-    kettles.show("B")
+    kettles.memories.show("B")
     target = shared / "moved" / "b2.md"
     target.parent.mkdir()
     (shared / "b.md").rename(target)
     kettles.index()
     assert counts(kettles, "shared:moved/b2.md") == (1, 0, 1)
-    kettles.show("shared:moved/b2.md")
+    kettles.memories.show("shared:moved/b2.md")
     kettles.rate(not_useful=["shared:moved/b2.md"])
-    [one] = [one for one in kettles.score() if one.title == "B"]
+    [one] = [one for one in kettles.scores.show().scores if one.title == "B"]
     assert (one.record.uses, one.record.not_useful) == (2, 2)
     # What it says now is followed from here on.
     target.write_text("# B\n\nkettle water, more\n")
     settle()
     kettles.index()
     assert counts(kettles, "shared:moved/b2.md") == (2, 0, 2)
-    kettles.show("shared:moved/b2.md")
+    kettles.memories.show("shared:moved/b2.md")
     target.rename(shared / "last.md")
     kettles.index()
     assert counts(kettles, "shared:last.md") == (3, 0, 2)

@@ -15,7 +15,7 @@ from djinn_memory.errors import ConfigError, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import RecallConfig
 from djinn_memory.home.setup import add_agent
-from djinn_memory.memories.recall.recall import MARK, RecallResult, chosen
+from djinn_memory.memories.recall.recall import MARK, RecallResult, profile_for
 from djinn_memory.scoring import share_of
 from djinn_memory.store.ledger import reading
 from tests.conftest import Run
@@ -274,7 +274,7 @@ def test_filters_hold_for_what_a_profile_brings(project: Djinn) -> None:
     ],
 )
 def test_auto_chooses_by_the_words(query: str, profile: str) -> None:
-    assert chosen("auto", query, RecallConfig()) == profile
+    assert profile_for("auto", query, RecallConfig()) == profile
 
 
 def test_a_profile_of_ones_own(home: Home, project: Djinn) -> None:
@@ -299,7 +299,7 @@ def test_a_ledger_that_is_damaged_is_a_problem(djinn: Djinn, put: Put, home: Hom
     assert titles(found) == ["Kettle"]
     assert found.request_id is None
     assert "ledger" in {one.what for one in found.problems}
-    djinn.show("Kettle")
+    djinn.memories.show("Kettle")
     assert "ledger" in {one.what for one in djinn.problems}
 
 

@@ -13,8 +13,8 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, add_vault
-from djinn_memory.memories.writing.drafts import Existing
 from djinn_memory.memories.writing.remember import RememberResult
+from djinn_memory.memories.writing.requests import Existing
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.note import parse
 from tests.conftest import Run
@@ -114,7 +114,7 @@ def test_revise_keeps_and_links_the_old_version(djinn: Djinn, home: Home, own: P
     assert "[[decisions/stack]]" in old
     assert earlier.id not in (None, first.id)
     assert dict(earlier.fields)["status"] == "superseded"
-    assert djinn.show("Stack")[0].backlinks[0].path == done.previous
+    assert djinn.memories.show("Stack").backlinks[0].path == done.previous
     third = djinn.remember("decision", "Stack", "Litestar.", existing="revise")
     assert third.previous != done.previous
     assert "Django it is." in (own / str(done.previous)).read_text()
@@ -125,7 +125,7 @@ def test_versions_are_linked_whatever_the_title_is(djinn: Djinn, title: str) -> 
     first = djinn.remember("decision", title, "Tabs.")
     kept = [djinn.remember("decision", title, text, existing="revise").previous
             for text in ("Spaces.", "Neither.")]  # fmt: skip
-    links = djinn.show(first.id or "")[0]
+    links = djinn.memories.show(first.id or "")
     assert [one.path for one in links.links] == [kept[1]]
     assert {one.path for one in links.backlinks} == set(kept)
 

@@ -460,9 +460,9 @@ def test_a_vault_of_each(home: Home, tmp_path: Path, dialect: Dialect) -> None:
     }[dialect]
     assert [(hit.path, hit.title) for hit in hits] == [(name, title)]
     coffee = {"logseq": "food/coffee", "dendron": "food.coffee"}.get(dialect, "coffee")
-    detail, _ = djinn.show(coffee)
+    detail = djinn.memories.show(coffee)
     assert [back.path for back in detail.backlinks] == [name]
-    assert djinn.stats().unresolved == 0
+    assert djinn.memories.stats().unresolved == 0
     hidden = "zebrafish" if dialect == "foam" else "collapsed"
     assert not djinn.search(hidden, mode="words").hits
     assert {path: (root / path).read_text() for path in VAULTS[dialect]} == VAULTS[dialect]
@@ -472,28 +472,28 @@ def test_logseq_from_end_to_end(home: Home, tmp_path: Path) -> None:
     add_vault(home, "theirs", write(tmp_path / "g", VAULTS["logseq"]), dialect="logseq")
     djinn = Djinn(home)
     djinn.index()
-    detail, text = djinn.show("food/tea")
+    detail = djinn.memories.show("food/tea")
     assert [(back.path, back.how) for back in detail.backlinks] == [
         ("journals/2026_03_04.md", "block")
     ]
-    assert detail.entry.tags == ("warm drinks",)
-    assert f"id:: {ONE}" in text
+    assert detail.tags == ("warm drinks",)
+    assert f"id:: {ONE}" in detail.text
     assert not djinn.search(ONE[:8], mode="words").hits
     assert "id::" not in djinn.search("brewed").hits[0].snippet
-    day, _ = djinn.show("Mar 4th, 2026")
-    assert (day.entry.title, day.entry.date) == ("2026-03-04", "2026-03-04")
-    assert djinn.show("food/coffee")[0].entry.plane == "semantic"
+    day = djinn.memories.show("Mar 4th, 2026")
+    assert (day.title, day.date) == ("2026-03-04", "2026-03-04")
+    assert djinn.memories.show("food/coffee").plane == "semantic"
 
 
 def test_a_changed_dialect_is_read_anew(home: Home, tmp_path: Path) -> None:
     add_vault(home, "theirs", write(tmp_path / "g", VAULTS["logseq"]))
     djinn = Djinn(home)
     djinn.index()
-    assert djinn.show("pages/food___tea.md")[0].entry.tags == ()
+    assert djinn.memories.show("pages/food___tea.md").tags == ()
     home.edit((("vaults", "theirs", "dialect"), "logseq"))
     djinn.index()
-    assert djinn.show("food/tea")[0].entry.tags == ("warm drinks",)
-    assert djinn.stats().notes == 3
+    assert djinn.memories.show("food/tea").tags == ("warm drinks",)
+    assert djinn.memories.stats().notes == 3
 
 
 def test_vault_add_says_what_it_guessed(home: Home, tmp_path: Path, run: Run) -> None:
