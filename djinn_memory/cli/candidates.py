@@ -55,9 +55,9 @@ def _vaults(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
 
 
 def _added(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
-    from djinn_memory.home.home import SHARED
+    from djinn_memory.home import access
 
-    return [v.name for v in djinn.home.vaults if v.name not in (SHARED, v.agent)]
+    return [vault.name for vault in djinn.home.vaults if not access.is_own(vault)]
 
 
 def _folders(djinn: Djinn, line: CompletionLine) -> Iterable[str]:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from djinn_memory.errors import ConfigError, Remedy
+from djinn_memory.home import access
 from djinn_memory.home.settings import (
     HOME_ONLY,
     NAME,
@@ -141,7 +142,7 @@ def _contradictions(config: Config) -> Iterator[ConfigError]:
     """What is wrong with settings that are each valid by themselves."""
     owners: dict[str, str] = {}
     for name, vault in config.vaults.items():
-        if vault.agent is not None and vault.agent not in config.agents:
+        if not access.is_known_reader(vault.agent, config.agents):
             allowed = ", ".join(config.agents)
             yield ConfigError(f"vaults.{name}.for: no agent {vault.agent!r}; allowed: {allowed}")
         if vault.id is not None and owners.setdefault(vault.id, name) != name:

@@ -11,15 +11,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from djinn_memory.errors import ConfigError, NotFound, Refused, Remedy
+from djinn_memory.home import access, trust
 from djinn_memory.home import config as configuration
-from djinn_memory.home import trust
 from djinn_memory.home.settings import Config, EmbeddingConfig
 from djinn_memory.home.trust import Endpoint
 from djinn_memory.models import Vault
 from djinn_memory.system.files import expand, revise
 from djinn_memory.system.locks import lock
 
-SHARED = "shared"
 Change = tuple[tuple[str, ...], Any]
 """The keys that lead to a setting, and its new value; None removes it."""
 
@@ -208,23 +207,22 @@ class Home:
 
     def scope(self, agent: str, only: Sequence[str] = ()) -> tuple[Vault, ...]:
         """The vaults that `agent` sees, or those of them that `only` names."""
-        return _select([v for v in self.vaults if v.agent in (None, agent)], only)
+        return _select(access.readable(self.vaults, agent), only)
 
     @property
     def shared(self) -> Vault:
         """The vault that all agents write to."""
-        return self._own(SHARED, None)
+        return self._own(None)
 
     def personal(self, agent: str) -> Vault:
         """The vault that `agent` writes to and no other agent sees."""
-        return self._own(agent, agent)
+        return self._own(agent)
 
-    def _own(self, name: str, agent: str | None) -> Vault:
-        for vault in self.vaults:
-            if vault.name == name and vault.agent == agent:
-                return vault
+    def _own(self, agent: str | None) -> Vault:
+        if vault := access.own_vault(self.vaults, agent):
+            return vault
         raise NotFound(
-            f"no vault {name!r} to write to",
+            f"no vault {access.own_name(agent)!r} to write to",
             Remedy("init", {"folder": str(self.root)}, "makes it"),
         )
 
@@ -286,11 +284,6 @@ class Home:
                     "folder; remove one of the two"
                 )
         return folders
-
-
-def is_own(vault: Vault) -> bool:
-    """Whether djinn made the vault, for an agent or for all; an added vault is only read."""
-    return vault.name == (vault.agent or SHARED)
 
 
 def _select(vaults: Sequence[Vault], names: Sequence[str]) -> tuple[Vault, ...]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
-from djinn_memory.home.home import SHARED, Change, Home
+from djinn_memory.home import access
+from djinn_memory.home.home import Change, Home
 from djinn_memory.home.settings import NAME
 from djinn_memory.models import Dialect, Vault
 from djinn_memory.system.files import create, expand, inside, write_atomic
@@ -68,18 +69,18 @@ def _add_own_vaults(home: Home, new_agent: str | None = None) -> list[str]:
                 raise Refused(f"a vault is named {new_agent} already; take another name")
             agents = [*agents, new_agent]
             yield ("agents",), agents
-        for name in (SHARED, *agents):
+        for name, agent in access.own_vaults(agents).items():
             entry = home.config.vaults.get(name)
             if entry is None:
                 yield ("vaults", name, "path"), f"vaults/{name}"
-                if name != SHARED:
-                    yield ("vaults", name, "for"), name
+                if agent:
+                    yield ("vaults", name, "for"), agent
             if entry is None or entry.id is None:
                 yield ("vaults", name, "id"), _new_id()
 
     home.revise(missing)
     created = []
-    for name in (SHARED, *home.config.agents):
+    for name in access.own_vaults(home.config.agents):
         folder = home.root / expand(home.config.vaults[name].path)
         if not folder.exists():
             folder.mkdir(parents=True, exist_ok=True)
@@ -130,7 +131,9 @@ def outer_vault(home: Home, vault: Vault) -> Vault | None:
     """The vault of other readers that contains a reserved vault's folder; they lose sight of it."""
     outer = [other for other in home.vaults if other.root.resolve() in vault.root.parents]
     innermost = max(outer, key=lambda other: len(other.root.resolve().parts), default=None)
-    return innermost if innermost and vault.agent not in (None, innermost.agent) else None
+    if innermost is None or access.is_open(vault) or access.same_readers(vault, innermost):
+        return None
+    return innermost
 
 
 def describe(home: Home, place: str, text: str | None) -> tuple[str, str]:
@@ -163,7 +166,7 @@ def remove_vault(home: Home, name: str) -> Vault:
 
     def removal() -> Iterable[Change]:
         removed.extend(home.named((name,)))
-        if name == SHARED or removed[0].agent == name:
+        if access.is_own(removed[0]):
             raise Refused(f"{name} is one of the home's own vaults and stays")
         yield ("vaults", name), None
 
@@ -173,11 +176,11 @@ def remove_vault(home: Home, name: str) -> Vault:
 
 def check_name(name: str, what: str) -> str:
     """`name`, if it is a valid name for an agent or a vault; else `UsageError`."""
-    if not re.fullmatch(NAME, name) or (name == SHARED and what == "agent"):
+    if not re.fullmatch(NAME, name) or (what == "agent" and access.is_shared_name(name)):
         raise UsageError(
             f"{name!r} cannot name {'an' if what == 'agent' else 'a'} {what}; "
             "use letters, digits, '.', '-' and '_', beginning with a letter or digit"
-            + (" (shared is the common vault)" if name == SHARED else "")
+            + (" (shared is the common vault)" if access.is_shared_name(name) else "")
         )
     return name
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from djinn_memory.home import access
 from djinn_memory.models import Dialect
 from djinn_memory.notes.dialects.rules import RULES, DialectRules
 from djinn_memory.notes.links import Kind
@@ -57,7 +58,6 @@ class Resolver:
         self,
         targets: Iterable[LinkTarget],
         *,
-        shared: str = "shared",
         reserved: Mapping[str, str] | None = None,
         dialects: Mapping[str, Dialect] | None = None,
     ) -> None:
@@ -72,7 +72,7 @@ class Resolver:
         # None is everybody. `sorted` is stable: after the shared vault the others stay in the
         # order first seen.
         self._of: defaultdict[str | None, list[str]] = defaultdict(list)
-        for name in sorted(by_vault, key=shared.__ne__):
+        for name in sorted(by_vault, key=lambda name: not access.is_shared_name(name)):
             self._of[self._reserved.get(name)].append(name)
 
     def resolve(

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.home.home import is_own
+from djinn_memory.home.access import is_own
 from djinn_memory.memories.facts.note_format import PastValue, value_of, with_value, written
 from djinn_memory.memories.facts.queries import Fact, IndexedFact, indexed_facts, read_fact
 from djinn_memory.memories.facts.requests import CONFIDENCES, DEFAULT_SOURCE

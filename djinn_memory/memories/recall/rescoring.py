@@ -15,7 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory import scoring
-from djinn_memory.home.home import SHARED, Home
+from djinn_memory.home import access
+from djinn_memory.home.home import Home
 from djinn_memory.home.settings import ProfileConfig
 from djinn_memory.memories.catalog.identity import LedgerName, former_names, ledger_names
 from djinn_memory.models import Filters, Vault
@@ -344,4 +345,5 @@ def pool_of(home: Home) -> str | None:
     """The id of the vault in which the ratings of all agents count, if in any."""
     if not home.config.scoring.shared:
         return None
-    return next((vault.id for vault in home.vaults if vault.name == SHARED), None)
+    vault = access.own_vault(home.vaults, None)
+    return vault.id if vault else None

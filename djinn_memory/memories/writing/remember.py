@@ -14,7 +14,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from djinn_memory.errors import Changed, DjinnError, Refused, UsageError
-from djinn_memory.home.home import is_own
+from djinn_memory.home import access
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.memories.catalog.catalog import MemoryEntry, find
 from djinn_memory.memories.writing.drafts import draft_of
@@ -126,14 +126,14 @@ def _told_of(old: MemoryEntry, scope: Sequence[Vault], vault: Vault) -> bool:
     """
     there = next(one for one in scope if one.name == old.vault)
     place = f"{old.vault}/{old.path}"
-    if not is_own(there):
+    if not access.is_own(there):
         raise Refused(f"{place} is in a vault that djinn only reads; leave --supersedes out")
-    if there.agent is None and vault.agent is not None:
+    if access.is_open(there) and not access.is_open(vault):
         raise Refused(
             f"{place} is for all, and only {vault.agent} sees {vault.name}; add --shared, "
             "or leave --supersedes out"
         )
-    return there.agent == vault.agent
+    return access.same_readers(there, vault)
 
 
 def _titled(state: State, pen: VaultWriter, draft: Draft) -> list[str]:

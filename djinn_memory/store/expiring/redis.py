@@ -81,7 +81,7 @@ class RedisWorkingStore:
         url = home.config.working_memory
         assert url
         # Another copy of the home has the same vaults: agents on several machines meet there.
-        return cls(url, home.named(("shared",))[0].id, home.config.working.key_env)
+        return cls(url, home.shared.id, home.config.working.key_env)
 
     def change(
         self, slot: WorkingSlot, decide: Decide

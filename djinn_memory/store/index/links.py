@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from djinn_memory.home import access
 from djinn_memory.store.index import meta
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def resolve(
     ]
     resolver = Resolver(
         known,
-        reserved={vault.name: vault.agent for vault in vaults if vault.agent},
+        reserved=access.reserved_for(vaults),
         dialects={vault.name: vault.dialect for vault in vaults},
     )
     places = {target.key: (target.vault, target.path) for target in known}
