@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
-import apsw
 from msgspec import Struct
 
 from djinn_memory.chunking.window_text import path_at, prefix, window_text
@@ -16,7 +14,7 @@ from djinn_memory.errors import Unavailable
 from djinn_memory.models import Progress, ProgressCallback, silent
 from djinn_memory.store.index import vectors
 from djinn_memory.store.index.vectors import VectorSpace
-from djinn_memory.store.sqlite import transaction
+from djinn_memory.store.sqlite import Connection, transaction
 from djinn_memory.store.vector_cache import EmbeddingCache
 
 COMMIT_WINDOWS = 128
@@ -27,7 +25,7 @@ CACHED_AT_ONCE = 2000
 
 
 def embed(
-    connection: apsw.Connection,
+    connection: Connection,
     cache: EmbeddingCache,
     embedder: Embedder,
     recipe: str,
@@ -73,9 +71,7 @@ def embed(
     return done, reused
 
 
-def restore(
-    connection: apsw.Connection, cache: EmbeddingCache, embedder: Embedder, recipe: str
-) -> None:
+def restore(connection: Connection, cache: EmbeddingCache, embedder: Embedder, recipe: str) -> None:
     """Give windows the vectors that the cache has; nothing is asked of the model."""
     serving = vectors.serving(connection)
     if cache.known(embedder.identity) is None:
@@ -88,7 +84,7 @@ def restore(
 class _Filling(Struct):
     """A space being filled."""
 
-    connection: apsw.Connection
+    connection: Connection
     cache: EmbeddingCache
     embedder: Embedder
     space: VectorSpace
@@ -98,7 +94,7 @@ class _Filling(Struct):
 
 
 def _space(
-    connection: apsw.Connection,
+    connection: Connection,
     cache: EmbeddingCache,
     embedder: Embedder,
     recipe: str,
@@ -152,14 +148,14 @@ def _make(filling: _Filling, waiting: dict[bytes, tuple[list[int], int]], most: 
     return done
 
 
-def _add(connection: apsw.Connection, space: VectorSpace, made: list[tuple[int, bytes]]) -> None:
+def _add(connection: Connection, space: VectorSpace, made: list[tuple[int, bytes]]) -> None:
     with transaction(connection):
         # Another process may have changed to another model since.
         if _current(connection, space):
             vectors.add(connection, space, made)
 
 
-def _current(connection: apsw.Connection, space: VectorSpace) -> bool:
+def _current(connection: Connection, space: VectorSpace) -> bool:
     return space in (vectors.serving(connection), vectors.coming(connection))
 
 
@@ -178,7 +174,7 @@ def _reuse(filling: _Filling) -> int:
     return reused
 
 
-def _waiting(connection: apsw.Connection, space: VectorSpace) -> dict[bytes, tuple[list[int], int]]:
+def _waiting(connection: Connection, space: VectorSpace) -> dict[bytes, tuple[list[int], int]]:
     """By text hash: the windows that wait for its vector, and its length in tokens."""
     found: dict[bytes, tuple[list[int], int]] = defaultdict(lambda: ([], 0))
     for window, key, length in vectors.waiting(connection, space):
@@ -188,14 +184,9 @@ def _waiting(connection: apsw.Connection, space: VectorSpace) -> dict[bytes, tup
     return found
 
 
-def _texts(connection: apsw.Connection, windows: Sequence[int]) -> Iterator[tuple[int, str]]:
-    for key, start, stop, text, headings, parts, title, date in connection.execute(
-        "select window.id, start, stop, text, headings, parts, title, "
-        "iif(dated and type is not 'document', date, null) "
-        "from window join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
-        "where window.id in (select value from json_each(?))",
-        (json.dumps(windows),),
-    ):
-        path = path_at(json.loads(headings), json.loads(parts or "[]"), start)
-        line = prefix(title, path, date)
-        yield key, window_text(line, text[start:stop])
+def _texts(connection: Connection, windows: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """What is embedded of each window."""
+    for window in vectors.sources(connection, windows):
+        path = path_at(window.headings, window.parts, window.start)
+        line = prefix(window.title, path, window.date)
+        yield window.window_id, window_text(line, window.text)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-import apsw
 from msgspec import Struct, field
 
 from djinn_memory.chunking.chunks import VERSION as CHUNKS_VERSION
@@ -33,7 +32,7 @@ from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.walk import FileStat, attachments, walk
 from djinn_memory.store.index import links, memories, meta, words
 from djinn_memory.store.index.memories import IndexedFile, NoteChanges, ParsedMemory, Window
-from djinn_memory.store.sqlite import transaction
+from djinn_memory.store.sqlite import Connection, DatabaseError, transaction
 from djinn_memory.store.vector_cache import text_hash
 
 COMMIT_SECONDS = 1.0
@@ -78,7 +77,7 @@ def movements(found: IndexTally | IndexReport) -> str:
 
 
 def update(
-    connection: apsw.Connection,
+    connection: Connection,
     vaults: Sequence[Vault],
     *,
     exclude: Sequence[str] = (),
@@ -133,7 +132,7 @@ def update(
 
 
 def _remarks(
-    connection: apsw.Connection, vault: Vault, number: int, only: Collection[str] | None
+    connection: Connection, vault: Vault, number: int, only: Collection[str] | None
 ) -> list[Problem]:
     """What cannot be understood of the vault's notes, whenever they were read."""
     return [
@@ -143,19 +142,19 @@ def _remarks(
     ]
 
 
-def forget_others(connection: apsw.Connection, vaults: Sequence[Vault]) -> int:
+def forget_others(connection: Connection, vaults: Sequence[Vault]) -> int:
     """Drop the vaults that are not among `vaults`, all of the home; returns how many."""
     with transaction(connection):
         return memories.keep_vaults(connection, {vault.id for vault in vaults})
 
 
-def outdated(connection: apsw.Connection) -> bool:
+def outdated(connection: Connection) -> bool:
     """Whether another version of djinn cut or split the notes of this index."""
     return meta.get(connection, "maker") not in (None, MAKER)
 
 
 def resolve_links(
-    connection: apsw.Connection, vaults: Sequence[Vault], exclude: Sequence[str] = ()
+    connection: Connection, vaults: Sequence[Vault], exclude: Sequence[str] = ()
 ) -> None:
     """Point every link at its note, if any note or attachment changed; `vaults` are all."""
     there = [(vault.name, path) for vault in vaults for path in attachments(vault, exclude)]
@@ -170,7 +169,7 @@ def resolve_links(
 class _Run(Struct):
     """One vault being read."""
 
-    connection: apsw.Connection
+    connection: Connection
     vault: Vault
     number: int
     known: dict[str, IndexedFile]
@@ -234,17 +233,19 @@ def _read_one(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> Ite
     else:
         tally.changed += 1
     with _costing_only_itself(run, file):
-        changes = _note_changes(run, file, data, before)
+        # Another path is another word to be found by.
+        force = run.force or (before is not None and before.stat.path != file.path)
+        changes = _note_changes(run, file, data, before, force=force)
         yield partial(_put, run, file, seen, digest, changes)
 
 
 def _note_changes(
-    run: _Run, file: FileStat, data: bytes, before: IndexedFile | None
+    run: _Run, file: FileStat, data: bytes, before: IndexedFile | None, *, force: bool
 ) -> NoteChanges:
     """What is to be written of a file; memories that are known already are not cut again."""
     content = parse_file(file.path, data, run.vault.dialect)
     known = memories.of_note(run.connection, before.note_id) if before else {}
-    difference = memory_changes(known, content.memories, force=run.force)
+    difference = memory_changes(known, content.memories, force=force)
     outline = RULES[run.vault.dialect].outline
     written = []
     for memory in difference.written:
@@ -264,7 +265,7 @@ def _costing_only_itself(run: _Run, file: FileStat) -> Iterator[None]:
     """What fails with one note is a problem of that note; what fails with the disk is not."""
     try:
         yield
-    except (apsw.Error, DjinnError):
+    except (DatabaseError, DjinnError):
         raise
     except Exception as error:
         why = f"cannot be understood ({type(error).__name__}: {error}); exclude it, and report this"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -87,7 +86,7 @@ def index(
         changed=tally.changed,
         removed=tally.removed,
         moved=tally.moved,
-        windows=state.index.execute("select count(*) from window").get,
+        windows=vectors.count(state.index),
         embedded=embedded,
         reused=reused,
         seconds=time.monotonic() - began,
@@ -188,14 +187,13 @@ def index_notes(state: State, models: ModelRegistry, vault: Vault, paths: Sequen
         return False
     space = vectors.serving(state.index)
     if space is None:
-        waiting: int = state.index.execute("select count(*) from window").get
-        if waiting > SWEEP_WINDOWS:
+        if vectors.count(state.index) > SWEEP_WINDOWS:
             return False
         with suppress(Busy), state.lock("embed", timeout=GLANCE_SECONDS):
             _embed(state, embedder, models.recipe)
     elif embedder.ready and space.identity == embedder.identity:
         _embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS)
-    return not _unembedded(state, vault, paths)
+    return not vectors.pending_in(state.index, vault, paths)
 
 
 def remove_notes(state: State, vault: Vault, paths: Sequence[str]) -> None:
@@ -208,18 +206,6 @@ def remove_notes(state: State, vault: Vault, paths: Sequence[str]) -> None:
             for path in paths:
                 memories.forget(state.index, vault, path)
         resolve_links(state.index, state.home.vaults, state.home.config.exclude)
-
-
-def _unembedded(state: State, vault: Vault, paths: Sequence[str]) -> bool:
-    """Whether a window of these notes waits for its vector."""
-    some: int = state.index.execute(
-        "select exists (select 1 from window join chunk on chunk.id = chunk_id "
-        "join memory on memory.id = memory_id join note on note.id = note_id "
-        "join vault on vault.id = vault_id where not embedded and uuid = ? "
-        "and path in (select value from json_each(?)))",
-        (vault.id, json.dumps(list(paths))),
-    ).get
-    return bool(some)
 
 
 def resolve_pending_links(state: State) -> None:

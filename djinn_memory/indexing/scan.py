@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from djinn_memory.notes.note_file import NoteMemory
 from djinn_memory.notes.vault.walk import FileStat, VaultListing
-from djinn_memory.store.index.memories import IndexedFile, IndexedMemory
+from djinn_memory.store.index.memories import IndexedFile, KnownMemory
 
 RACY_NS = 2_000_000_000
 """Two writes within the grain of a file system's clock (2 s on FAT) leave the same time."""
@@ -33,14 +33,14 @@ class MemoryChanges(Struct, frozen=True):
 
     written: tuple[NoteMemory, ...]
     """New memories, and those with another text than before."""
-    shifted: tuple[tuple[IndexedMemory, NoteMemory], ...]
+    shifted: tuple[tuple[KnownMemory, NoteMemory], ...]
     """Memories of the same text at another place in their file."""
     removed: tuple[int, ...]
     """Ids of memories that the file no longer has."""
 
 
 def memory_changes(
-    known: Mapping[str | None, IndexedMemory],
+    known: Mapping[str | None, KnownMemory],
     memories: Sequence[NoteMemory],
     *,
     force: bool = False,

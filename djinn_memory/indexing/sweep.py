@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-import apsw
 from msgspec import Struct
 
 from djinn_memory.errors import NotFound
@@ -13,6 +12,7 @@ from djinn_memory.indexing.scan import changes
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.vault.walk import walk
 from djinn_memory.store.index import memories
+from djinn_memory.store.sqlite import Connection
 
 
 class StaleNotes(Struct, frozen=True):
@@ -28,7 +28,7 @@ class StaleNotes(Struct, frozen=True):
 
 
 def stale(
-    connection: apsw.Connection,
+    connection: Connection,
     vaults: Sequence[Vault],
     exclude: Sequence[str],
     deadline: float,

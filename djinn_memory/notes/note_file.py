@@ -29,7 +29,7 @@ class NoteMemory(Struct, frozen=True):
     block: str | None
     """The block id of a journal's section; None for a whole note."""
     digest: bytes
-    """Of all that the memory is read from: its text, its path, its dialect, the journal's day."""
+    """Of all that the memory is read from: its text, its dialect, the day of its journal."""
     line: int
     """How many lines of the file stand above its text."""
     offset: int
@@ -50,7 +50,7 @@ def parse_file(path: str, data: bytes, dialect: Dialect = "obsidian") -> NoteFil
     if path.startswith("journal/") and (file := _journal(path, data, dialect)):
         return file
     note = parse(path, data, dialect)
-    digest = _digest(path, dialect, data)
+    digest = _digest(dialect, data)
     return NoteFile((NoteMemory(None, digest, 0, 0, lambda: note),), note.problem)
 
 
@@ -70,7 +70,7 @@ def _journal(path: str, data: bytes, dialect: Dialect) -> NoteFile | None:
     memories = [
         NoteMemory(
             record.block,
-            _digest(path, dialect, day or "", record.text),
+            _digest(dialect, day or "", record.text),
             record.line,
             record.start,
             partial(_record_note, record, day, rules),
@@ -82,7 +82,7 @@ def _journal(path: str, data: bytes, dialect: Dialect) -> NoteFile | None:
     others = [(start, text[start:end]) for start, end in content.others]
     if any(_TITLE.sub("", other[max(front.body - start, 0) :]).strip() for start, other in others):
         whole = blank(text[: content.torn], [record.span for record in content.records])
-        digest = _digest(path, dialect, repr(others))
+        digest = _digest(dialect, repr(others))
         read = partial(understand, name, whole, front, rules)
         memories.append(NoteMemory(None, digest, 0, 0, read))
     return NoteFile(tuple(memories), problem)

@@ -18,6 +18,9 @@ from djinn_memory.store.busy import BREATH_SECONDS, insist, patience
 
 Row = tuple[Any, ...]
 
+Connection = apsw.Connection
+DatabaseError = apsw.Error
+
 
 class Schema(Struct, frozen=True):
     """A kind of database of ours."""

@@ -36,7 +36,7 @@ class IndexedFile(Struct, frozen=True):
     problem: str | None
 
 
-class IndexedMemory(Struct, frozen=True):
+class KnownMemory(Struct, frozen=True):
     """A memory of a note as the index remembers it."""
 
     memory_id: int
@@ -68,7 +68,7 @@ class NoteChanges(Struct, frozen=True):
 
     written: Sequence[ParsedMemory]
     """New memories, and those with another text than before."""
-    shifted: Sequence[tuple[IndexedMemory, NoteMemory]]
+    shifted: Sequence[tuple[KnownMemory, NoteMemory]]
     """Memories of the same text at another place in their file."""
     removed: Sequence[int]
     """Ids of memories that are gone."""
@@ -144,10 +144,10 @@ def known(
     }
 
 
-def of_note(connection: apsw.Connection, note_id: int) -> dict[str | None, IndexedMemory]:
+def of_note(connection: apsw.Connection, note_id: int) -> dict[str | None, KnownMemory]:
     """The memories of a note by block id; None stands for a whole note."""
     return {
-        block: IndexedMemory(*row)
+        block: KnownMemory(*row)
         for block, *row in connection.execute(
             "select block, id, digest, lines_above, characters_above from memory where note_id = ?",
             (note_id,),
@@ -274,7 +274,7 @@ def _clear(connection: apsw.Connection, memory_id: int) -> None:
         connection.execute(f"delete from {table} where memory_id = ?", (memory_id,))
 
 
-def _shift(connection: apsw.Connection, before: IndexedMemory, source: NoteMemory) -> None:
+def _shift(connection: apsw.Connection, before: KnownMemory, source: NoteMemory) -> None:
     """Move an unchanged memory, its chunks and its links to another place in their file."""
     lines, characters = source.line - before.line, source.offset - before.offset
     connection.execute(

@@ -1,16 +1,44 @@
-"""Finds the notes that a name could mean, as a person gives it."""
+"""Finds the memories that a name could mean, as a person gives it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+
+import apsw
 
 from djinn_memory.models import Vault
 from djinn_memory.notes.link_resolution import LinkTarget, Resolver
+from djinn_memory.store.index import links
+from djinn_memory.store.sqlite import rows
 
 
-def resolve(name: str, targets: Sequence[LinkTarget], vaults: Sequence[Vault]) -> list[int]:
-    """The keys of the targets that a name could mean; see `SqliteIndex.resolve`."""
-    return _exact(name, targets) or _as_link(name, targets, vaults)
+def resolve(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> list[int]:
+    """The numbers of the memories that a name could mean; see `SqliteIndex.resolve`."""
+    note, section, block = name.strip().removeprefix("[[").removesuffix("]]").partition("#^")
+    targets = links.targets(connection, vaults)
+    keys = _exact(note if section else name, targets) or _as_link(note, targets, vaults)
+    listed: dict[int, int] = dict(
+        rows(
+            connection,
+            "select note_id, id from memory where note_id in (select value from json_each(?)) "
+            "and block is ? collate nocase",
+            (json.dumps(keys), block if section else None),
+        )
+    )
+    return [listed[key] for key in keys if key in listed] or _sections(connection, name, vaults)
+
+
+def _sections(connection: apsw.Connection, uid: str, vaults: Sequence[Vault]) -> list[int]:
+    """The sections of journals that have an id."""
+    listed = rows(
+        connection,
+        "select memory.id from memory join note on note.id = note_id "
+        "join vault on vault.id = vault_id where uid = ? and block is not null "
+        "and vault.uuid in (select value from json_each(?))",
+        (uid, json.dumps([vault.id for vault in vaults])),
+    )
+    return [memory_id for (memory_id,) in listed]
 
 
 def _exact(name: str, targets: Sequence[LinkTarget]) -> list[int]:
@@ -26,7 +54,7 @@ def _exact(name: str, targets: Sequence[LinkTarget]) -> list[int]:
 
 
 def _as_link(name: str, targets: Sequence[LinkTarget], vaults: Sequence[Vault]) -> list[int]:
-    written = name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md")
+    written = name.removesuffix(".md")
     if not written:
         return []
     keys: dict[int, None] = {}

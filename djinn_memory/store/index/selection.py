@@ -27,9 +27,8 @@ _EXPIRED = (
 _PHRASE = "chunk.id in (select rowid from words where words match ?)"
 _SOMEWHERE = f"memory.id in (select memory_id from chunk where {_PHRASE})"
 _LINKED = (
-    "note.id in (select target_note_id from link join memory as near "
-    "on near.note_id = link.note_id where near.id = ? union select link.note_id from link "
-    "join memory as near on near.note_id = link.target_note_id where near.id = ?)"
+    "memory.id in (select target_memory_id from link where memory_id = ? "
+    "union select memory_id from link where target_memory_id = ?)"
 )
 
 

@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import apsw
+from msgspec import UNSET
 
 from djinn_memory.models import Filters, Part, Vault
-from djinn_memory.store.index import links, memories, vectors
+from djinn_memory.store.index import memories, vectors
 from djinn_memory.store.index.records import (
     ChunkRef,
     IndexCounts,
@@ -51,7 +52,8 @@ _ORDERS: dict[Order, str] = {
 
 _MEMORY = f"""
 select memory.id, uid, vault_id, path, type, plane, title, created, updated, date, dated,
-    lower(hex(hash)), problem, (select min(id) from chunk where memory_id = memory.id),
+    lower(hex(iif(block is null, hash, memory.digest))), problem, block,
+    (select min(id) from chunk where memory_id = memory.id),
     uid is not null and not exists (
         select 1 from memory as other join note as place on place.id = other.note_id
         where other.uid = memory.uid and other.id <> memory.id
@@ -202,11 +204,12 @@ class SqliteIndex:
             key, uid, vault, path, kind, plane, title, created, updated, date, dated, *rest = row
             if vault not in self._numbered:
                 continue
-            digest, problem, chunk, owns_id = rest
+            digest, problem, block, chunk, owns_id = rest
             loaded[key] = IndexedMemory(
                 id=uid,
                 vault=self._numbered[vault].name,
                 path=path,
+                block=UNSET if block is None else block,
                 type=kind,
                 plane=plane,
                 title=title,
@@ -238,33 +241,26 @@ class SqliteIndex:
         """The memories that a name could mean: one, none, or several that share the name.
 
         A name is an id, a path, `vault/path`, `vault:path`, which is never ambiguous, or whatever
-        a link may say: a title, an alias, a file name.
+        a link may say: a title, an alias, a file name. `#^` and a block id behind it mean a section
+        of a journal.
         """
         from djinn_memory.store.index.names import resolve
 
-        targets = {each.key: each for each in links.targets(self._connection, self.vaults)}
-        places = [
-            (targets[key].vault, targets[key].path)
-            for key in resolve(name, list(targets.values()), self.vaults)
-        ]
-        known = {
-            (each.vault, each.path): each for each in self.memories(Selection(places=tuple(places)))
-        }
-        return [known[place] for place in places]
+        keys = resolve(self._connection, name, self.vaults)
+        known = self.lookup(keys)
+        return [known[key] for key in keys if key in known]
 
     def links(self, memory_ids: Collection[int]) -> list[IndexedLink]:
         """The links from and to some memories; none that leads into or out of a hidden vault."""
         ids = json.dumps(list(memory_ids))
-        of_these = "select note_id from memory where memory.id in (select value from json_each(?))"
+        these = "(select value from json_each(?))"
         listed = rows(
             self._connection,
-            "select source.id, target.id, link.target, line, start, field, embed, how, candidates, "
-            "one.vault_id, other.vault_id from link "
-            "join note as one on one.id = link.note_id "
-            "join memory as source on source.note_id = one.id "
+            "select memory_id, target_memory_id, target, line, start, field, embed, how, "
+            "candidates, source.vault_id, other.vault_id from link "
+            "join note as source on source.id = link.note_id "
             "left join note as other on other.id = target_note_id "
-            "left join memory as target on target.note_id = other.id "
-            f"where link.note_id in ({of_these}) or link.target_note_id in ({of_these})",
+            f"where memory_id in {these} or target_memory_id in {these}",
             (ids, ids),
         )
         return [
@@ -281,7 +277,7 @@ class SqliteIndex:
         base = f"{_FROM} where {where.sql}"
         chunk = f"from chunk where memory_id in (select memory.id {base})"
         window = f"from window where chunk_id in (select id {chunk})"
-        link = f"from link where note_id in (select note.id {base})"
+        link = f"from link where memory_id in (select memory.id {base})"
 
         def count(sql: str) -> int:
             return int(self._connection.execute(f"select count(*) {sql}", where.values).get)

@@ -7,19 +7,24 @@ they fill a second one beside it, which takes over when it is whole.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import apsw
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.models import Calibration
+from djinn_memory.models import Calibration, Vault
 from djinn_memory.store.index import matrix
 from djinn_memory.store.sqlite import rows
 
 MAX_NEIGHBOURS = 4096
 """The most that vec0 gives for one query."""
+
+_WAITING = (
+    "from window join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
+    "join note on note.id = note_id where not embedded"
+)
 
 
 class VectorSpace(Struct, frozen=True):
@@ -146,6 +151,48 @@ def remove(connection: apsw.Connection, window_ids: Sequence[int]) -> None:
         )
 
 
+class WindowSource(Struct, frozen=True):
+    """A window, and what is said above its text when it is embedded."""
+
+    window_id: int
+    start: int
+    """Offset of its text in the chunk's."""
+    text: str
+    headings: list[str]
+    """Those at the beginning of its chunk."""
+    parts: list[tuple[int, int | None, list[str]]]
+    """As `Chunk.parts`."""
+    title: str
+    date: str | None
+    """None where the memory's date says nothing of what it is about."""
+
+
+def sources(connection: apsw.Connection, window_ids: Sequence[int]) -> Iterator[WindowSource]:
+    """What is to be embedded of windows; one that is gone is passed over."""
+    for window_id, start, stop, text, headings, parts, title, date in connection.execute(
+        "select window.id, start, stop, text, headings, parts, title, "
+        "iif(dated and type is not 'document', date, null) "
+        "from window join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
+        "where window.id in (select value from json_each(?))",
+        (json.dumps(window_ids),),
+    ):
+        yield WindowSource(
+            window_id,
+            start,
+            text[start:stop],
+            json.loads(headings),
+            json.loads(parts or "[]"),
+            title,
+            date,
+        )
+
+
+def count(connection: apsw.Connection) -> int:
+    """How many windows there are."""
+    number: int = connection.execute("select count(*) from window").get
+    return number
+
+
 def waiting(connection: apsw.Connection, space: VectorSpace) -> list[tuple[int, bytes, int]]:
     """The windows that have no vector in a space: id, text hash, tokens."""
     found = rows(connection, f"select id, hash, length from window where not {space._mark}")
@@ -162,13 +209,21 @@ def pending(connection: apsw.Connection, vault_ids: Iterable[int]) -> int:
     """How many windows of these vaults wait for a vector to answer by."""
     if not connection.execute("select exists (select 1 from window where not embedded)").get:
         return 0
-    count: int = connection.execute(
-        "select count(*) from window join chunk on chunk.id = chunk_id "
-        "join memory on memory.id = memory_id join note on note.id = note_id "
-        "where not embedded and vault_id in (select value from json_each(?))",
+    number: int = connection.execute(
+        f"select count(*) {_WAITING} and vault_id in (select value from json_each(?))",
         (json.dumps(list(vault_ids)),),
     ).get
-    return count
+    return number
+
+
+def pending_in(connection: apsw.Connection, vault: Vault, paths: Sequence[str]) -> bool:
+    """Whether a window of the notes at these paths of a vault waits for a vector to answer by."""
+    some: int = connection.execute(
+        f"select exists (select 1 {_WAITING} and path in (select value from json_each(?)) "
+        "and vault_id = (select id from vault where uuid = ?))",
+        (json.dumps(list(paths)), vault.id),
+    ).get
+    return bool(some)
 
 
 def nearest(
