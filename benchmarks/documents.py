@@ -33,10 +33,10 @@ WHOLE_PAGES = (100, 1000)
 READER = """
 import sys
 from pathlib import Path
-from djinn_memory.documents.document import Order, unheard
-from djinn_memory.documents.pdf import read_pdf
+from djinn_memory.documents.document import ReadRequest, no_progress
+from djinn_memory.documents.pdf.reader import read_pdf
 path = Path(sys.argv[1])
-read_pdf(Order(path, path.name), unheard)
+read_pdf(ReadRequest(path, path.name), no_progress)
 """
 
 

@@ -51,12 +51,12 @@ class FileLines:
                 # Who reads along, `head` say, has enough; the files are to be done all the same.
                 self._quiet = True
         elif isinstance(event, FileStarted | PagesRead):
-            place = str(event.order.path)
+            place = str(event.request.path)
             done, total = (event.done, event.total) if isinstance(event, PagesRead) else (0, None)
             if sys.stderr.isatty():
-                self._bar(place, event.order.name, done, total)
+                self._bar(place, event.request.name, done, total)
             else:
-                self._word(place, event.order.name, done, total)
+                self._word(place, event.request.name, done, total)
 
     def ask(self, name: str, why: str) -> str | None:
         """A password from the person at the terminal; None for an empty answer."""

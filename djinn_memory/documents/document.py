@@ -1,4 +1,4 @@
-"""What goes into a reader of files, and what comes out."""
+"""The request to a reader of files, and the document that the reader returns."""
 
 from __future__ import annotations
 
@@ -15,40 +15,43 @@ class ReadRequest(Struct, frozen=True):
 
     path: Path
     name: str
-    """The file's name as the user knows it, which messages and front matter carry."""
+    """The file's name as the user knows it, for messages and front matter."""
     password: str | None = None
     ocr: str | None = None
     """The languages in which `ocrmypdf` may read pages without text, such as `deu+eng`."""
 
 
 class Document(Struct, frozen=True):
-    """What a file holds."""
+    """The content of a file."""
 
-    content_type: str
-    """Its MIME type, told from the content."""
     pages: tuple[str, ...]
-    """Markdown for each page in order; one for all of a file without pages."""
+    """The Markdown of each page in order; a single text for a file without pages."""
     paged: bool = False
     """Whether the file has pages that can be cited."""
     title: str | None = None
-    """What the file says of itself, as it says it: control characters, file names and all."""
+    """The title in the file's metadata, unchanged: it may hold control characters or a path."""
     author: str | None = None
     subject: str | None = None
     warnings: tuple[str, ...] = ()
-    """What was left out or is doubtful, a sentence each."""
+    """What was left out or is doubtful, one sentence each."""
+    content_type: str = ""
+    """The MIME type, detected from the content; `documents.read` sets it."""
 
 
 class Unreadable(DjinnError):
-    """A file that gives no document; the text says why and what would help, without its name."""
+    """A file that cannot be read; the message gives the reason and a remedy, without the name."""
 
 
 class Locked(Unreadable):
-    """A file that wants a password, or another one than was given."""
+    """A file that needs a password, or another one than was given."""
 
 
-Tell = Callable[[int, int | None], None]
-"""Told as a reader goes on: how many pages are done, of how many."""
+ReportPages = Callable[[int, int | None], None]
+"""Called while a file is read, with the number of pages done and their total."""
+
+Reader = Callable[[ReadRequest, ReportPages], Document]
+"""Reads files of one format. Raises `Unreadable`, or `Locked` when a password is missing."""
 
 
 def no_progress(done: int, total: int | None) -> None:
-    """The `Tell` of those who do not watch."""
+    """A `ReportPages` that does nothing."""

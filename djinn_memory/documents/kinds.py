@@ -1,4 +1,4 @@
-"""What a file is, told by its content; its name only says which kind of text."""
+"""Detects the format of a file from its content; the name only tells kinds of text apart."""
 
 from __future__ import annotations
 
@@ -7,65 +7,82 @@ import re
 import zipfile
 from mimetypes import MimeTypes
 from pathlib import Path, PurePath
-from typing import Literal
 
 from msgspec import Struct
 
 from djinn_memory.documents.document import Unreadable
 from djinn_memory.notes.encoding import detect
 
-Name = Literal["pdf", "docx", "pptx", "epub", "html", "csv", "markdown", "text"]
-
 HEAD = 8192
-"""Bytes from which a kind is told."""
+"""Bytes from which the format is detected."""
 
 CONTROL = 0.05
-"""Share of control characters from which text is binary: logs and old documents have a few.
+"""Share of control characters from which text counts as binary: logs and old documents have a few.
 
-Backspaces do not count: manual pages are bold by them.
+Backspaces do not count: manual pages use them for bold text.
 """
 
 
 class Kind(Struct, frozen=True):
-    """What a file is."""
+    """The format of a file."""
 
-    name: Name
+    name: str
+    """A key of `FORMATS`."""
     content_type: str
     remark: str | None = None
-    """What the user should know of the difference to its name."""
+    """A sentence for the user when the format is not the one that the file's name promises."""
 
 
-TYPES: dict[Name, str] = {
-    "pdf": "application/pdf",
-    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    "epub": "application/epub+zip",
-    "html": "text/html",
-    "csv": "text/csv",
-    "markdown": "text/markdown",
-    "text": "text/plain",
-}
+class Format(Struct, frozen=True):
+    """A format that djinn reads, as `FORMATS` registers it."""
 
-_SHOWN: dict[Name, str] = {
-    "pdf": "PDF", "docx": "Word (DOCX)", "pptx": "PowerPoint (PPTX)", "epub": "EPUB",
-    "html": "HTML", "csv": "CSV", "markdown": "Markdown", "text": "plain text",
+    content_type: str
+    label: str
+    reader: str
+    """`module:function` of its `Reader`, imported when a file of the format is read."""
+    extensions: tuple[str, ...]
+    text: bool = False
+    """Whether its files are text: only the extension tells such formats apart."""
+    magic: bytes = b""
+    """The bytes at the start of every file of the format."""
+    part: str = ""
+    """The member of a ZIP file that makes it a file of the format."""
+
+
+_READERS = "djinn_memory.documents"
+_OOXML = "application/vnd.openxmlformats-officedocument"
+FORMATS = {
+    "pdf": Format(
+        "application/pdf", "PDF", f"{_READERS}.pdf.reader:read_pdf", (".pdf",), magic=b"%PDF-"
+    ),
+    "docx": Format(
+        f"{_OOXML}.wordprocessingml.document", "Word (DOCX)",
+        f"{_READERS}.office.reader:read_docx", (".docx", ".docm"), part="word/document.xml",
+    ),
+    "pptx": Format(
+        f"{_OOXML}.presentationml.presentation", "PowerPoint (PPTX)",
+        f"{_READERS}.office.reader:read_pptx", (".pptx", ".pptm"), part="ppt/presentation.xml",
+    ),
+    "epub": Format(
+        "application/epub+zip", "EPUB", f"{_READERS}.office.reader:read_epub", (".epub",)
+    ),
+    "html": Format(
+        "text/html", "HTML", f"{_READERS}.office.reader:read_html", (".html", ".htm", ".xhtml"),
+        text=True,
+    ),
+    "csv": Format(
+        "text/csv", "CSV", f"{_READERS}.office.reader:read_csv", (".csv", ".tsv"), text=True
+    ),
+    "markdown": Format(
+        "text/markdown", "Markdown", f"{_READERS}.plaintext:read_markdown",
+        (".md", ".markdown", ".mdown", ".mkd"), text=True,
+    ),
+    "text": Format(
+        "text/plain", "plain text", f"{_READERS}.plaintext:read_text", (".txt", ".text", ".log"),
+        text=True,
+    ),
 }  # fmt: skip
-
-_CLAIMS: dict[str, Name] = {
-    ".pdf": "pdf", ".docx": "docx", ".docm": "docx", ".pptx": "pptx", ".pptm": "pptx",
-    ".epub": "epub",
-}  # fmt: skip
-"""Extensions that promise a format which a program checks."""
-
-_TEXTS: dict[str, Name] = {
-    ".md": "markdown", ".markdown": "markdown", ".mdown": "markdown", ".mkd": "markdown",
-    ".csv": "csv", ".tsv": "csv", ".txt": "text", ".text": "text", ".log": "text",
-    ".html": "html", ".htm": "html", ".xhtml": "html",
-}  # fmt: skip
-
-_PARTS: tuple[tuple[str, Name], ...] = (
-    ("word/document.xml", "docx"), ("ppt/presentation.xml", "pptx"),
-)  # fmt: skip
+"""The formats that djinn reads, by name."""
 
 _REFUSED: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n", "is a PNG picture, not a document"),
@@ -90,8 +107,8 @@ _REFUSED: tuple[tuple[bytes, str], ...] = (
     (b"RIFF", "is an audio, video or WebP file, not a document"),
     (b"\x1a\x45\xdf\xa3", "is a video, not a document"),
 )
-_WORDS = (b"GIF8", b"BM", b"BZh", b"Rar!", b"MZ", b"ID3", b"OggS", b"RIFF")
-"""With these a text may begin as well."""
+_ALSO_TEXT = (b"GIF8", b"BM", b"BZh", b"Rar!", b"MZ", b"ID3", b"OggS", b"RIFF")
+"""A text may begin with these as well."""
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
@@ -102,82 +119,92 @@ _PAGE = re.compile(
     r"<(?:(?P<page>!doctype\s+html|html|head|body)|title|meta|article|div|p|h1|table)\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""Where a `page` opens, whatever the file is called; a README in Markdown may open with `<p>`."""
+"""The start of HTML. Group `page` proves a page; a README in Markdown may start with `<p>`."""
 
 _ELEMENT = re.compile(r"<(?:[a-z][a-z0-9]*[\s>]|!--)", re.IGNORECASE)
 
 _TEXTUAL = ("application/json", "application/xml", "application/javascript", "image/svg+xml")
 
 
-def kind_of(path: Path, name: str) -> Kind:
-    """What the file at `path`, which the user knows as `name`, is.
+def detect_kind(path: Path, name: str) -> Kind:
+    """The format of the file at `path`, which the user knows as `name`.
 
-    Raises `Unreadable` for what is no document, or not what its name promises.
+    Raises `Unreadable` when the file is no document, or not what its name promises.
     """
     with path.open("rb") as file:
         head = file.read(HEAD)
     if not head:
         raise Unreadable("is empty (0 bytes)")
     extension = PurePath(name).suffix.lower()
-    found = _told(path, head, extension)
-    claimed = _CLAIMS.get(extension)
-    if claimed and found != claimed:
-        hint = " (perhaps a failed download)" if found == "html" else ""
-        raise Unreadable(f"is {_SHOWN[found]}, not {_SHOWN[claimed]}{hint}; rename it if so meant")
+    named = _named(extension)
+    actual = _detect(path, head, named, extension)
+    label = FORMATS[actual].label
+    if named and not FORMATS[named].text and actual != named:
+        hint = " (perhaps a failed download)" if actual == "html" else ""
+        raise Unreadable(f"is {label}, not {FORMATS[named].label}{hint}; rename it if so meant")
     remark = None
-    if found not in ("text", _TEXTS.get(extension, found)):
-        remark = f"it is {_SHOWN[found]}, whatever its name says"
-    return Kind(found, _mime(head) or _named(found, extension), remark)
+    if actual not in ("text", named or actual):
+        remark = f"it is {label}, whatever its name says"
+    return Kind(actual, _libmagic(head) or _content_type(actual, named, extension), remark)
 
 
-def _told(path: Path, head: bytes, extension: str) -> Name:
-    # Some begin with junk, and a text may speak of PDF.
-    at = head[:1024].find(b"%PDF-")
-    if at == 0 or (at > 0 and extension not in _TEXTS):
+def _named(extension: str) -> str | None:
+    """The format that a file's extension promises."""
+    return next((name for name, form in FORMATS.items() if extension in form.extensions), None)
+
+
+def _detect(path: Path, head: bytes, named: str | None, extension: str) -> str:
+    # Some PDFs begin with junk, and a text may mention the mark of a PDF.
+    at = head[:1024].find(FORMATS["pdf"].magic)
+    if at == 0 or (at > 0 and not (named and FORMATS[named].text)):
         return "pdf"
+    for name, form in FORMATS.items():
+        if form.magic and head.startswith(form.magic):
+            return name
     if head.startswith(b"PK\x03\x04"):
-        return _packed(path)
+        return _detect_zip(path)
     if head.startswith(_OLE):
-        raise Unreadable(_ole(path))
+        raise Unreadable(_describe_ole(path))
     text = _is_text(head)
     for magic, why in _REFUSED:
-        if head.startswith(magic) and not (text and magic in _WORDS):
+        if head.startswith(magic) and not (text and magic in _ALSO_TEXT):
             raise Unreadable(why)
     if head[:1] == b"\0" and head[4:8] == b"ftyp":
         raise Unreadable("is a video or a picture, not a document")
     if not text:
         raise Unreadable("is binary, not text or a document that djinn knows")
-    return _text(_decoded(head), extension)
+    return _detect_text(head, named, extension)
 
 
-def _text(head: str, extension: str) -> Name:
-    told = _TEXTS.get(extension, "text")
-    page = _PAGE.match(head)
+def _detect_text(head: bytes, named: str | None, extension: str) -> str:
+    bom, encoding, _ = detect(head)
+    text = head[len(bom) :].decode(encoding or "utf-8", "replace")
+    page = _PAGE.match(text)
     if page and (page["page"] or not extension):
         return "html"
-    if told == "html" and not _ELEMENT.search(head):
+    if named == "html" and not _ELEMENT.search(text):
         return "text"
-    return told
+    return named if named and FORMATS[named].text else "text"
 
 
-def _packed(path: Path) -> Name:
+def _detect_zip(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
-            if any(one.flag_bits & 1 for one in archive.infolist()):
+            if any(member.flag_bits & 1 for member in archive.infolist()):
                 raise Unreadable("is a ZIP file with a password; save it without one")
             if "mimetype" in names:
                 with archive.open("mimetype") as part:
-                    if part.read(100).strip() == TYPES["epub"].encode():
+                    if part.read(100).strip() == FORMATS["epub"].content_type.encode():
                         return "epub"
     except Unreadable:
         raise
     except Exception:
-        # A broken ZIP raises whatever zipfile and its decompressors come upon.
+        # A broken ZIP raises any error of zipfile and its decompressors.
         raise Unreadable("is a damaged or cut-short ZIP or Office file; fetch it again") from None
-    found = next((kind for part, kind in _PARTS if part in names), None)
-    if found:
-        return found
+    for name, form in FORMATS.items():
+        if form.part and form.part in names:
+            return name
     if "xl/workbook.xml" in names:
         raise Unreadable("is a spreadsheet (XLSX); save its sheets as CSV")
     if "mimetype" in names and "content.xml" in names:
@@ -185,8 +212,8 @@ def _packed(path: Path) -> Name:
     raise Unreadable("is a ZIP archive; unpack it and ingest what is in it")
 
 
-def _ole(path: Path) -> str:
-    # The names of its streams stand in UTF-16.
+def _describe_ole(path: Path) -> str:
+    # The names of its streams are in UTF-16.
     with path.open("rb") as file:
         data = file.read(4_000_000)
     if "EncryptedPackage".encode("utf-16-le") in data:
@@ -204,27 +231,22 @@ def _is_text(head: bytes) -> bool:
     return len(_CONTROL.findall(text)) <= CONTROL * len(text)
 
 
-def _decoded(head: bytes) -> str:
-    bom, encoding, _ = detect(head)
-    return head[len(bom) :].decode(encoding or "utf-8", "replace")
+def _content_type(actual: str, named: str | None, extension: str) -> str:
+    """The content type, for text by the extension; the tables of the machine are not read."""
+    if actual in ("text", "csv") and named in (actual, None):
+        guess = MimeTypes().guess_type(f"a{extension}")[0] or ""
+        if guess.startswith("text/") or guess in _TEXTUAL:
+            return guess
+    return FORMATS[actual].content_type
 
 
-def _named(kind: Name, extension: str) -> str:
-    """The content type of a text by its name; the machine's own tables have no say."""
-    if kind in ("text", "csv") and _TEXTS.get(extension, kind) == kind:
-        said = MimeTypes().guess_type(f"a{extension}")[0] or ""
-        if said.startswith("text/") or said in _TEXTUAL:
-            return said
-    return TYPES[kind]
-
-
-def _mime(head: bytes) -> str | None:
-    """What libmagic says, where it is installed and knows more than that it is text or data."""
+def _libmagic(head: bytes) -> str | None:
+    """The content type by libmagic, if it is installed and knows more than text or data."""
     try:
         import magic
 
-        said: str = magic.from_buffer(head, mime=True)
-    except Exception:
+        guess: str = magic.from_buffer(head, mime=True)
+    except Exception:  # the binding is missing, or its library is
         return None
     vague = ("application/octet-stream", "application/zip", "text/plain", "inode/x-empty")
-    return None if said in vague or not re.fullmatch(r"[\w.+-]+/[\w.+-]+", said) else said
+    return None if guess in vague or not re.fullmatch(r"[\w.+-]+/[\w.+-]+", guess) else guess

@@ -1,4 +1,4 @@
-"""Makes text that is no Markdown safe to stand in a note."""
+"""Escapes plain text so that it can stand in a Markdown note."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ _ACTIVE = re.compile(
   | (?:^|(?<=[ \t])) (?= \^[\w-]+ [ \t]* \r? $ )  # the name of a block
     """
 )
-"""Where a backslash makes what follows plain."""
+"""Places where a backslash makes the characters after it plain."""
 
 _BAR = re.compile(r"(?<!\\)(\\*+)\|")
 
 
 def escape(text: str) -> str:
-    """`text` as Markdown that shows it: no heading, link, tag, block, comment or fence acts."""
+    """`text` as Markdown that shows it unchanged: no heading, link, tag, comment or fence acts."""
     return _ACTIVE.sub(_plain, text)
 
 
-def _plain(found: re.Match[str]) -> str:
-    lead = found["lead"] or found["rule"] or ""
-    hashes = found["hashes"] or found["more"] or found["tag"] or ""
-    start = found.end() - len(hashes)
+def _plain(match: re.Match[str]) -> str:
+    lead = match["lead"] or match["rule"] or ""
+    hashes = match["hashes"] or match["more"] or match["tag"] or ""
+    start = match.end() - len(hashes)
     at = start
-    while at > 0 and found.string[at - 1 : at] == "\\":
+    while at > 0 and match.string[at - 1 : at] == "\\":
         at -= 1
-    # What a backslash of the text's own makes plain already, another would make act.
+    # A character escaped by the text itself would act again after one more backslash.
     first = "\\" * ((start - at + 1) % 2)
-    # Each mark of a heading: `\##` would be a heading again to those who look past `\#`.
+    # Escape each mark of a heading: a reader that skips `\#` takes `\##` for a heading.
     return lead + first + "\\".join(hashes)
 
 
 def fenced(code: str, language: str = "") -> str:
-    """A block of code, whose fence is longer than any in it."""
+    """A block of code with a fence longer than any in it."""
     fence = "`" * (max(map(len, re.findall("`{3,}", code)), default=2) + 1)
     return f"{fence}{language}\n{code}\n{fence}"
 
@@ -57,7 +57,7 @@ def _in_cell(bar: re.Match[str]) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Lines of plain cells as a Markdown table whose first row is its head."""
+    """Rows of plain cells as a Markdown table; the first row is the header."""
     width = max(map(len, rows), default=0)
     lines = []
     for number, row in enumerate(rows):

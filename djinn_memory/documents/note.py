@@ -1,4 +1,4 @@
-"""A document as a note: its front matter, and its text with a mark where each page begins."""
+"""A document as a note: its title, and its text with a mark where each page begins."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from pathlib import PurePath
 
 from djinn_memory.documents import titles
 from djinn_memory.documents.document import Document
-from djinn_memory.documents.kinds import TYPES
+from djinn_memory.documents.kinds import FORMATS
 from djinn_memory.notes.markdown.headings import headings
 from djinn_memory.notes.markdown.markup import mask
 from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.pages import defang, mark
 
 FOLDER = "documents"
-"""Where in a vault djinn writes documents."""
+"""The folder of a vault where djinn writes documents."""
 
 HISTORY = f"{FOLDER}/.history"
-"""Where earlier versions lie: a hidden folder, so that they answer no search."""
+"""The folder of earlier versions; it is hidden, so that they answer no search."""
 
-_ENDINGS = {content_type: kind for kind, content_type in TYPES.items()} | {
-    TYPES["markdown"]: "markdown", TYPES["text"]: "txt",
-}  # fmt: skip
+_ENDINGS = {form.content_type: name for name, form in FORMATS.items()} | {"text/plain": "txt"}
 
 TITLE_LINES = 40
 """Lines of a document among which its first heading may be its title."""
@@ -34,13 +32,13 @@ def body(document: Document) -> str:
     if not document.paged:
         return "\n\n".join(pages) + "\n"
     return "".join(
-        f"{mark(number)}\n\n{page}\n\n" if page else f"{mark(number)}\n\n"
+        f"{mark(number)}\n\n" + (f"{page}\n\n" if page else "")
         for number, page in enumerate(pages, 1)
     )
 
 
 def title_of(document: Document, name: str) -> str:
-    """What a document is called: its own title if it is one, its first heading, or its file."""
+    """A document's title: from its metadata, its first heading, or the name of its file."""
     return titles.title(document.title) or _first_heading(document.pages) or stem(name)
 
 
@@ -52,14 +50,16 @@ def stem(name: str) -> str:
 
 def _first_heading(pages: Sequence[str]) -> str:
     first = "\n".join((pages[0] if pages else "").split("\n")[:TITLE_LINES])
-    found = (first[slice(*one.title)] for one in headings(mask(first)) if one.level == 1)
-    return next((name for one in found if (name := titles.clean(inline(one)))), "")
+    texts = (
+        first[slice(*heading.title)] for heading in headings(mask(first)) if heading.level == 1
+    )
+    return next((title for text in texts if (title := titles.clean(inline(text)))), "")
 
 
 def extension(name: str, kind: str) -> str:
-    """What the kept original's name ends with, so that it is no note and no path.
+    """The extension of the stored original, made safe: never that of a note, and no path.
 
-    `kind` is the content type, for a file whose name ends in nothing.
+    `kind` is the content type, for a file whose name has no extension.
     """
     suffix = re.sub(r"[^a-z0-9]", "", PurePath(name).suffix.lower())[:12]
     suffix = suffix or re.sub(r"[^a-z0-9]", "", _ENDINGS.get(kind, kind).lower())[:12] or "bin"

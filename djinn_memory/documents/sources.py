@@ -1,4 +1,4 @@
-"""The files that a user names, to be made documents."""
+"""The files that a user wants to ingest."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ class Source(Struct, frozen=True):
 
     path: Path
     name: str
-    """What it is called; the file's own name but for what comes from elsewhere."""
+    """The file's own name, or the name under which it came from elsewhere."""
     lasting: bool = True
-    """Whether the file stays where it is, so that it can be linked to."""
+    """Whether the file stays in its place, so that a link to it lasts."""
 
 
 def sources(
     paths: Sequence[Path], *, recursive: bool = False
 ) -> tuple[list[Source], list[tuple[str, DjinnError]]]:
-    """The files at `paths` and in folders among them, each once, and what is no file or folder.
+    """The files at `paths` and in folders among them, each once, and the paths that failed.
 
-    Of a folder hidden files are left out, and the folders in it unless `recursive`.
+    Hidden files of a folder are left out, and so are its subfolders unless `recursive`.
     """
-    found: dict[str, Source] = {}
+    files: dict[str, Source] = {}
     missing: list[tuple[str, DjinnError]] = []
     for path in map(expand, paths):
         for file in _files(path, recursive, missing):
-            found.setdefault(os.path.realpath(file), Source(file, file.name))
-    return list(found.values()), missing
+            files.setdefault(os.path.realpath(file), Source(file, file.name))
+    return list(files.values()), missing
 
 
 def _files(path: Path, recursive: bool, missing: list[tuple[str, DjinnError]]) -> Iterator[Path]:
@@ -56,7 +56,7 @@ def _files(path: Path, recursive: bool, missing: list[tuple[str, DjinnError]]) -
         return
 
     def fail(error: OSError) -> None:
-        # One folder that is closed must not cost the others.
+        # A folder that cannot be read must not stop the others.
         where = str(error.filename or path)
         missing.append((where, DjinnError(f"cannot be read: {error.strerror}")))
 
@@ -64,7 +64,7 @@ def _files(path: Path, recursive: bool, missing: list[tuple[str, DjinnError]]) -
         names[:] = sorted(name for name in names if recursive and not hidden(name))
         for name in sorted(files):
             place = Path(folder, name)
-            # A folder from elsewhere must not lead to what lies outside of it.
+            # A link in a folder from elsewhere must not lead out of that folder.
             if not name.startswith(".") and not (place.is_symlink() and _leads_out(path, place)):
                 yield place
 
@@ -77,11 +77,11 @@ def _leads_out(root: Path, link: Path) -> bool:
 
 
 def fingerprint(path: Path) -> tuple[str, int]:
-    """The SHA-256 of a file's bytes, and how many there are. Raises `DjinnError`, in one line."""
+    """The SHA-256 of a file's bytes, and their number. Raises `DjinnError` with one line."""
     digest, size = hashlib.sha256(), 0
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            # To open a FIFO would wait for a writer for ever.
+            # Opening a FIFO would wait for a writer for ever.
             raise DjinnError("is no file that can be read to its end")
         with path.open("rb") as file:
             while block := file.read(_BLOCK):

@@ -1,4 +1,4 @@
-"""Titles and names that files give themselves: which are meant, and what is safe of them."""
+"""Titles in the metadata of files: which a person meant, and how to make them safe."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ _SPACE = frozenset({"Cc", "Cs", "Zl", "Zp", "Zs"})
 
 
 def clean(text: str | None) -> str:
-    """`text` on one line without characters that could act: in YAML, a terminal, a file name."""
-    kept = []
-    for char in text or "":
-        kind = category(char)
-        if kind not in _HIDDEN:
-            kept.append(" " if kind in _SPACE else char)
-    return " ".join("".join(kept).split())[:LONGEST].strip()
+    """`text` on one line, without characters that act in YAML, a terminal or a file name."""
+    visible = "".join(
+        " " if category(char) in _SPACE else char
+        for char in text or ""
+        if category(char) not in _HIDDEN
+    )
+    return " ".join(visible.split())[:LONGEST].strip()
 
 
 def title(text: str | None) -> str | None:
-    """`text` if a person meant it as a title; None for the name of a file, a path or a program."""
+    """`text` if a person meant it as a title; None for a file name, a path or a program."""
     name, before = clean(text), None
     while name != before:
         before = name

@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from djinn_memory.documents.document import Unreadable
-from djinn_memory.documents.kinds import Kind, kind_of
+from djinn_memory.documents.kinds import Kind, detect_kind
 
 
 def told(folder: Path, data: bytes, name: str) -> Kind:
     path = folder / "data"
     path.write_bytes(data)
-    return kind_of(path, name)
+    return detect_kind(path, name)
 
 
 def packed(**parts: bytes) -> bytes:
@@ -148,14 +148,14 @@ def test_what_is_no_document(tmp_path: Path, data: bytes, name: str, why: str) -
 def test_real_files_are_what_they_are(data_dir: Path) -> None:
     for path in (data_dir / "pdfs").glob("*.pdf"):
         try:
-            assert kind_of(path, path.name).name == "pdf"
+            assert detect_kind(path, path.name).name == "pdf"
         except Unreadable:
             assert path.name in ("pdfplumber__empty.pdf", "ocrmypdf__invalid.pdf")
     notes = list((data_dir / "vaults").rglob("*.md"))
     assert len(notes) > 100
     for path in notes:
         if path.stat().st_size:
-            assert kind_of(path, path.name).name == "markdown", path
+            assert detect_kind(path, path.name).name == "markdown", path
 
 
 STARTS = [

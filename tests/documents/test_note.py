@@ -55,7 +55,7 @@ STRINGS = st.sampled_from(ODD) | st.text(max_size=40)
 
 
 def document(*texts: str, paged: bool = True, title: str | None = None) -> Document:
-    return Document("text/plain", texts, paged, title=title)
+    return Document(texts, paged, title=title)
 
 
 @settings(max_examples=200, deadline=None)

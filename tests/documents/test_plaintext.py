@@ -47,7 +47,7 @@ def test_text_in_every_encoding(
     tmp_path: Path, data: bytes, shown: str, warnings: tuple[str, ...]
 ) -> None:
     found = document(tmp_path, data)
-    assert found == Document("text/plain", (shown,), warnings=warnings)
+    assert found == Document((shown,), warnings=warnings, content_type="text/plain")
 
 
 def test_form_feeds_part_pages(tmp_path: Path) -> None:
@@ -108,10 +108,10 @@ def test_markdown_stands_as_it_is(tmp_path: Path) -> None:
     found = document(tmp_path, MARKDOWN.replace("\n", "\r\n").encode(), "a.md")
     front = '```yaml\ntitle: "Plan: B"\nauthors: [Ann, Bob]\ntags: [x]\n```\n\n'
     assert found == Document(
-        "text/markdown",
         (front + MARKDOWN.split("---\n")[2].strip(),),
         title="Plan: B",
         author="Ann, Bob",
+        content_type="text/markdown",
     )
     note = compose({"type": "document"}, body(found))
     assert pages(note, 0) == []

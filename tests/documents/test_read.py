@@ -1,9 +1,17 @@
+import re
 from pathlib import Path
 
 import pytest
 from fpdf import FPDF
 
-from djinn_memory.documents.document import Document, ReadRequest, Unreadable, no_progress
+from djinn_memory.documents.document import (
+    Document,
+    ReadRequest,
+    ReportPages,
+    Unreadable,
+    no_progress,
+)
+from djinn_memory.documents.kinds import FORMATS, Format
 from djinn_memory.documents.read import read
 
 
@@ -58,3 +66,24 @@ def test_progress_is_told(tmp_path: Path) -> None:
 def test_what_is_gone_is_the_systems_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read(ReadRequest(tmp_path / "gone", "gone.txt"), no_progress)
+
+
+def read_rtf(request: ReadRequest, report: ReportPages) -> Document:
+    """A reader: all that a format needs beside its row in `FORMATS`."""
+    report(1, 1)
+    return Document((re.sub(r"[{}]|\\\w+", "", request.path.read_text()).strip(),))
+
+
+def test_a_format_is_registered_in_one_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = rb"{\rtf1 The kettle sings.}"
+    with pytest.raises(Unreadable, match="is RTF; save it as DOCX or PDF"):
+        document(tmp_path, data, "a.rtf")
+    row = Format("text/rtf", "RTF", f"{__name__}:read_rtf", (".rtf",), magic=rb"{\rtf")
+    monkeypatch.setitem(FORMATS, "rtf", row)
+    assert document(tmp_path, data, "a.rtf") == Document(
+        ("The kettle sings.",), content_type="text/rtf"
+    )
+    with pytest.raises(Unreadable, match=r"is RTF, not PDF; rename it"):
+        document(tmp_path, data, "a.pdf")

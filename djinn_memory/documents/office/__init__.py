@@ -1,1 +1,1 @@
-"""The readers of Office files, EPUB and HTML."""
+"""Readers of Office files, EPUB, HTML and CSV."""

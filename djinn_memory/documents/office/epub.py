@@ -21,20 +21,22 @@ def chapters(archive: zipfile.ZipFile) -> list[bytes]:
     root = ElementTree.fromstring(archive.read("META-INF/container.xml")).find(f".//{_CONTAINER}")
     package = root.get("full-path", "")
     book: Any = ElementTree.fromstring(archive.read(package))
-    hrefs = {item.get("id"): item.get("href", "") for item in book.iter(f"{_OPF}item")}
+    hrefs = {node.get("id"): node.get("href", "") for node in book.iter(f"{_OPF}item")}
     folder = posixpath.dirname(package)
-    found = []
-    for item in book.iter(f"{_OPF}itemref"):
-        href = hrefs.get(item.get("idref"), "").partition("#")[0]
-        paths = (posixpath.normpath(posixpath.join(folder, one)) for one in (unquote(href), href))
-        found += [path for path in paths if path in names][:1]
-    _readable(archive, names, found)
-    return [archive.read(path) for path in dict.fromkeys(found)]
+    chosen = []
+    for reference in book.iter(f"{_OPF}itemref"):
+        href = hrefs.get(reference.get("idref"), "").partition("#")[0]
+        paths = (posixpath.normpath(posixpath.join(folder, h)) for h in (unquote(href), href))
+        chosen += [path for path in paths if path in names][:1]
+    _check_readable(archive, names, chosen)
+    return [archive.read(path) for path in dict.fromkeys(chosen)]
 
 
-def _readable(archive: zipfile.ZipFile, names: set[str], paths: list[str]) -> None:
-    # Fonts are often scrambled in books that can be read.
-    locks = "META-INF/encryption.xml"
-    locked = unquote(archive.read(locks).decode("utf-8", "replace")) if locks in names else ""
-    if any(f'"{path}"' in locked for path in paths):
+def _check_readable(archive: zipfile.ZipFile, names: set[str], paths: list[str]) -> None:
+    # Only chapters count: many books that can be read have encrypted fonts.
+    listing = "META-INF/encryption.xml"
+    encrypted = (
+        unquote(archive.read(listing).decode("utf-8", "replace")) if listing in names else ""
+    )
+    if any(f'"{path}"' in encrypted for path in paths):
         raise Unreadable("is protected (DRM); djinn cannot read it")

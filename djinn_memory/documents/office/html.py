@@ -1,8 +1,9 @@
-"""HTML as Markdown that shows what the page shows: it fetches nothing, hides nothing, links out."""
+"""Converts HTML to Markdown that shows what the page shows; nothing is fetched."""
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from bs4 import BeautifulSoup
@@ -14,7 +15,7 @@ from djinn_memory.notes.encoding import decode
 
 _DROPPED = ("script", "style", "template", "noscript", "head", "svg")
 _LAYOUT = ("table", "h1", "h2", "h3", "pre", "ul", "ol", "blockquote")
-"""What no Markdown table can hold, so that the table around it only lays a page out."""
+"""Elements that no Markdown table can hold: a table with one of them is only a layout."""
 
 _WIDEST = 100
 """Columns and rows that one cell may span; a page can claim a million."""
@@ -25,9 +26,9 @@ _WIDER = {
     "shift-jis": "cp932", "sjis": "cp932", "euc-kr": "cp949", "ks_c_5601-1987": "cp949",
     "tis-620": "cp874", "iso-8859-11": "cp874",
 }  # fmt: skip
-"""What browsers read where a page names the first: https://encoding.spec.whatwg.org/#names."""
+"""The encodings that browsers use for these names: https://encoding.spec.whatwg.org/#names."""
 
-# A mark at the end of a piece may meet its partner in the next.
+# A mark at the end of a text node may continue in the next node.
 _ACTIVE = re.compile(
     r"""(?mx)
     \\(?=[!-/:-@\[-`{-~]) | [`*_]
@@ -40,23 +41,21 @@ _ACTIVE = re.compile(
 
 
 def html_text(data: bytes) -> tuple[str, str | None]:
-    """The text of an HTML file as `decode` gives it, but in the encoding that it names."""
+    """The text of an HTML file, in the encoding that it names; else as `decode` returns it."""
     text, remark = decode(data)
     if remark is None and b"\x1b" not in data:
         return text, None
     named = EncodingDetector.find_declared_encoding(data, is_html=True, search_entire_document=True)
     encoding = (named or "").lower()
-    if not encoding.startswith("utf-16") and encoding:
-        try:
-            found = data.decode(_WIDER.get(encoding, encoding), "replace")
-        except (LookupError, TypeError, ValueError):
-            return text, remark
-        return found.replace("\r\n", "\n").replace("\r", "\n"), None
+    if encoding and not encoding.startswith("utf-16"):
+        with suppress(LookupError, TypeError, ValueError):
+            text, remark = data.decode(_WIDER.get(encoding, encoding), "replace"), None
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text, remark
 
 
 def html_facts(text: str) -> dict[str, str]:
-    """What a page says of itself: title, author and subject."""
+    """Title, author and subject in the metadata of a page."""
     soup: Any = BeautifulSoup(text, "lxml")
     facts: dict[str, str] = {}
     if soup.title and soup.title.get_text().strip():
@@ -70,7 +69,7 @@ def html_facts(text: str) -> dict[str, str]:
 
 def html_markdown(text: str) -> str:
     """The body of a page as Markdown."""
-    # Not html.parser: it takes minutes for a page whose elements are not closed.
+    # Not html.parser: it takes minutes for a page with unclosed elements.
     soup: Any = BeautifulSoup(text, "lxml")
     for element in soup.find_all(_DROPPED):
         element.decompose()
@@ -89,7 +88,7 @@ def html_markdown(text: str) -> str:
 
 class _Shown(MarkdownConverter):
     def escape(self, text: str, parent_tags: Any) -> str:
-        return _ACTIVE.sub(lambda one: f"{one['lead'] or ''}\\{one[0].lstrip()}", text)
+        return _ACTIVE.sub(lambda mark: f"{mark['lead'] or ''}\\{mark[0].lstrip()}", text)
 
     def convert_a(self, el: Any, text: str, parent_tags: Any) -> str:
         address = "".join(
@@ -97,7 +96,7 @@ class _Shown(MarkdownConverter):
             for char in str(el.get("href") or "").strip()
         )
         words = text.strip()
-        if words == "↑" and address.startswith("#"):  # mammoth's way back from a footnote
+        if words == "↑" and address.startswith("#"):  # mammoth's link back from a footnote
             return ""
         outward = re.match(r"(?:https?|mailto):", address, re.IGNORECASE)
         alone = "\n" in words or words.startswith(("#", "|", ">", "```"))
@@ -130,7 +129,7 @@ class _Shown(MarkdownConverter):
 
 
 def _unwrap(table: Any) -> None:
-    """Make a table's cells parts of the page; tables in it stay."""
+    """Replace a layout table by its cells; tables inside it stay."""
     for part in table.find_all(("tbody", "thead", "tfoot", "tr", "td", "th", "caption")):
         if part.find_parent("table") is table:
             part.name = "div"
@@ -138,15 +137,15 @@ def _unwrap(table: Any) -> None:
 
 
 def _spread(table: Any) -> None:
-    """Put empty cells where a cell from above reaches into a row, so that columns stay columns."""
-    maker: Any = BeautifulSoup("", "lxml")
+    """Insert empty cells where a cell from above spans a row, so that the columns stay aligned."""
+    factory: Any = BeautifulSoup("", "lxml")
     spans: dict[int, int] = {}
     for row in table.find_all("tr"):
         at = 0
         for cell in [*row.find_all(("td", "th"), recursive=False), None]:
             while spans.get(at, 0):
                 spans[at] -= 1
-                empty = maker.new_tag("td")
+                empty = factory.new_tag("td")
                 if cell is None:
                     row.append(empty)
                 else:

@@ -1,4 +1,4 @@
-"""Word, PowerPoint, EPUB, HTML and CSV files."""
+"""Reads Word, PowerPoint, EPUB, HTML and CSV files."""
 
 from __future__ import annotations
 
@@ -9,77 +9,84 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from djinn_memory.documents.document import Document, ReadRequest, Tell, Unreadable
-from djinn_memory.documents.kinds import Kind
+from msgspec import Struct
+
+from djinn_memory.documents.document import Document, ReadRequest, ReportPages, Unreadable
 from djinn_memory.documents.markdown import table
-from djinn_memory.notes.encoding import decode
+from djinn_memory.documents.plaintext import decoded_file
 from djinn_memory.notes.vault.walk import MAX_BYTES
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 
 _EXTRA = ("mammoth", "markdownify", "markitdown", "pptx")
-"""All that the extra brings: a part of it may be there for another reason."""
+"""Modules of the extra: any of them may be installed for another reason."""
 
 _FACTS = {"title": "title", "creator": "author", "subject": "subject", "description": "subject"}
 _DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 _MAX_FACTS = 1_000_000
-"""Bytes of a part that says who wrote a file: a bomb may unpack to gigabytes."""
+"""Bytes that are read of a metadata part: a bomb may unpack to gigabytes."""
 
 _STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh\nu => u"
 
 _SAMPLE = 20_000
-"""Characters of a table from which its delimiter is told."""
+"""Characters of a table from which its delimiter is detected."""
 
 CELLS = 1_000_000
 """A table of more cells is data, not a document."""
 
-Converted = tuple[list[str], dict[str, str], str | None]
-"""Pages, what the file says of itself, and a remark."""
+
+class Converted(Struct):
+    """The content of an Office file, before it is tidied."""
+
+    pages: list[str]
+    facts: dict[str, str]
+    """Title, author and subject from the metadata."""
+    remark: str | None = None
 
 
-def read_office(order: ReadRequest, kind: Kind, tell: Tell) -> Document:
-    """The text of such a file as Markdown; the slides of a presentation are its pages."""
-    if kind.name == "csv":
-        return _read_csv(order, kind, tell)
-    pages, facts, remark = _converted(order, kind)
-    pages = [_tidy(page) for page in pages]
+def _read_office(
+    request: ReadRequest,
+    report: ReportPages,
+    *,
+    name: str,
+    convert: Callable[[bytes], Converted],
+    paged: bool = False,
+) -> Document:
+    """The text of a file as Markdown."""
+    content = _convert(request, name, convert)
+    pages = [_tidy(page) for page in content.pages]
     if not any(pages):
         raise Unreadable("has no text")
-    tell(len(pages), len(pages))
+    report(len(pages), len(pages))
     return Document(
-        content_type=kind.content_type,
         pages=tuple(pages),
-        paged=kind.name == "pptx",
-        title=facts.get("title"),
-        author=facts.get("author"),
-        subject=facts.get("subject"),
-        warnings=(remark,) if remark else (),
+        paged=paged,
+        title=content.facts.get("title"),
+        author=content.facts.get("author"),
+        subject=content.facts.get("subject"),
+        warnings=(content.remark,) if content.remark else (),
     )
 
 
-def _converted(order: ReadRequest, kind: Kind) -> Converted:
+def _convert(request: ReadRequest, name: str, convert: Callable[[bytes], Converted]) -> Converted:
     try:
         missing = [module for module in _EXTRA if find_spec(module) is None]
     except ImportError:
         missing = ["?"]
     if missing:
-        raise Unreadable(
-            f"is {kind.name.upper()}, which needs an extra: pip install 'djinn-memory[documents]'"
-        )
-    convert: Callable[[bytes], Converted] = {
-        "docx": _docx, "pptx": _pptx, "epub": _epub, "html": _html,
-    }[kind.name]  # fmt: skip
-    data = order.path.read_bytes()
+        raise Unreadable(f"is {name}, which needs an extra: pip install 'djinn-memory[documents]'")
+    data = request.path.read_bytes()
     try:
         return convert(data)
     except (MemoryError, Unreadable):
         raise
     except RecursionError:
         raise Unreadable("nests too deep to be read") from None
-    except Exception as error:
+    except Exception as error:  # the libraries raise errors of every kind for a damaged file
         why = " ".join(str(error).split())[:200]
         raise Unreadable(f"is damaged and cannot be read ({type(error).__name__}: {why})") from None
 
@@ -90,14 +97,14 @@ def _docx(data: bytes) -> Converted:
 
     from djinn_memory.documents.office.html import html_markdown
 
-    facts = _packed_facts(data)
-    # Formulas become LaTeX. Pictures stay out: their bytes would be carried through as text.
-    mended = pre_process_docx(io.BytesIO(data))
-    html = mammoth.convert_to_html(mended, style_map=_STYLES, convert_image=_no_picture).value
-    return [html_markdown(html)], facts, None
+    facts = _zip_facts(data)
+    # Formulas become LaTeX. Pictures are left out: mammoth would embed their bytes as text.
+    file = pre_process_docx(io.BytesIO(data))
+    html = mammoth.convert_to_html(file, style_map=_STYLES, convert_image=_alt_text).value
+    return Converted([html_markdown(html)], facts)
 
 
-def _no_picture(image: Any) -> list[Any]:
+def _alt_text(image: Any) -> list[Any]:
     from mammoth import html
 
     return [html.text(image.alt_text)] if image.alt_text else []
@@ -106,7 +113,7 @@ def _no_picture(image: Any) -> list[Any]:
 def _pptx(data: bytes) -> Converted:
     from djinn_memory.documents.office.slides import slides
 
-    return slides(data), _packed_facts(data), None
+    return Converted(slides(data), _zip_facts(data))
 
 
 def _epub(data: bytes) -> Converted:
@@ -115,18 +122,24 @@ def _epub(data: bytes) -> Converted:
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         texts = [html_markdown(html_text(chapter)[0]) for chapter in chapters(archive)]
-    return ["\n\n".join(filter(None, texts))], _packed_facts(data), None
+    return Converted(["\n\n".join(filter(None, texts))], _zip_facts(data))
 
 
 def _html(data: bytes) -> Converted:
     from djinn_memory.documents.office.html import html_facts, html_markdown, html_text
 
     text, remark = html_text(data)
-    return [html_markdown(text)], html_facts(text), remark
+    return Converted([html_markdown(text)], html_facts(text), remark)
 
 
-def _packed_facts(data: bytes) -> dict[str, str]:
-    """What the part of an Office or EPUB file that is made for it says of the file."""
+read_docx = partial(_read_office, name="DOCX", convert=_docx)
+read_pptx = partial(_read_office, name="PPTX", convert=_pptx, paged=True)
+read_epub = partial(_read_office, name="EPUB", convert=_epub)
+read_html = partial(_read_office, name="HTML", convert=_html)
+
+
+def _zip_facts(data: bytes) -> dict[str, str]:
+    """Title, author and subject in the metadata part of an Office or EPUB file."""
     from defusedxml import DefusedXmlException, ElementTree
 
     facts: dict[str, str] = {}
@@ -151,13 +164,9 @@ def _tidy(markdown: str) -> str:
     return re.sub(r"\n(?:[ \t]*\n){2,}", "\n\n", text).strip("\n")
 
 
-def _read_csv(order: ReadRequest, kind: Kind, tell: Tell) -> Document:
-    size = order.path.stat().st_size
-    if size > MAX_BYTES:
-        raise Unreadable(f"has {size:,} bytes, too much for a note; split it")
-    text, remark = decode(order.path.read_bytes())
-    if not text.strip():
-        raise Unreadable("has no text")
+def read_csv(request: ReadRequest, report: ReportPages) -> Document:
+    """A CSV file as a Markdown table."""
+    text, warnings = decoded_file(request)
     # A field may be a whole page.
     csv.field_size_limit(MAX_BYTES)
     try:
@@ -168,19 +177,14 @@ def _read_csv(order: ReadRequest, kind: Kind, tell: Tell) -> Document:
     width = max((len(row) for row in rows), default=0)
     if len(rows) * width > CELLS:
         raise Unreadable(f"has {len(rows):,} rows of up to {width:,} cells: data, not a document")
-    tell(1, 1)
-    return Document(
-        content_type=kind.content_type,
-        pages=(
-            table([[" ".join(_CONTROL.sub("", cell).split()) for cell in row] for row in rows]),
-        ),
-        warnings=(remark,) if remark else (),
-    )
+    report(1, 1)
+    cells = [[" ".join(_CONTROL.sub("", cell).split()) for cell in row] for row in rows]
+    return Document(pages=(table(cells),), warnings=warnings)
 
 
 def _delimiter(text: str) -> str:
-    """What parts most of the first lines into the same number of cells, more than one."""
-    # csv.Sniffer takes a letter for it, and a long quoted field for everything.
+    """The delimiter that splits most of the first lines into the same number of cells."""
+    # csv.Sniffer takes a letter for the delimiter, and is misled by a long quoted field.
     lines = text[:_SAMPLE].split("\n")[:50]
 
     def fit(delimiter: str) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The slides of a presentation, each as Markdown."""
+"""Converts the slides of a presentation to Markdown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _slide(slide: Any) -> str:
 
 
 def _in_order(shapes: Any) -> Iterator[Any]:
-    for shape in sorted(shapes, key=lambda one: (one.top or 0, one.left or 0)):
+    for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
         if hasattr(shape, "shapes"):
             yield from _in_order(shape.shapes)
         else:
@@ -46,13 +46,13 @@ def _shape(shape: Any) -> Iterator[str]:
     elif shape.has_text_frame:
         yield _paragraphs(shape.text_frame, listed=shape.is_placeholder)
     else:
-        # What a picture shows, in its author's words.
-        described = shape._element.xpath(".//p:cNvPr/@descr")
-        yield escape(_line(" ".join(described)))
+        # The alternative text of a picture.
+        descriptions = shape._element.xpath(".//p:cNvPr/@descr")
+        yield escape(_line(" ".join(descriptions)))
 
 
 def _paragraphs(frame: Any, *, listed: bool) -> str:
-    lines = [(one.level, _line(one.text)) for one in frame.paragraphs]
+    lines = [(part.level, _line(part.text)) for part in frame.paragraphs]
     lines = [(level, line) for level, line in lines if line]
     if listed and len(lines) > 1:
         return "\n".join(f"{'  ' * level}- {escape(line)}" for level, line in lines)
@@ -62,8 +62,8 @@ def _paragraphs(frame: Any, *, listed: bool) -> str:
 def _chart(chart: Any) -> str:
     try:
         plot = chart.plots[0]
-        rows = [["", *(_line(str(one.name)) for one in plot.series)]]
-        values = [list(one.values) for one in plot.series]
+        rows = [["", *(_line(str(series.name)) for series in plot.series)]]
+        values = [list(series.values) for series in plot.series]
         for number, category in enumerate(plot.categories):
             cells = [column[number] if number < len(column) else "" for column in values]
             rows.append([_line(str(category)), *map(str, cells)])

@@ -1,4 +1,4 @@
-"""From the lines of a page to Markdown: headings, paragraphs, lists, tables, words made whole."""
+"""Lays out the lines of a page as Markdown: headings, paragraphs, lists, tables, broken words."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from djinn_memory.documents.markdown import escape
 from djinn_memory.documents.pdf.lines import TextLine, plain
 
 MAX_HEADING = 150
-"""Characters: what is longer is prose in large letters."""
+"""Characters: a longer line is prose in large letters."""
 
 MOST_LINES = 3
-"""Of a heading."""
+"""Lines of a heading."""
 
 FEW_HEADINGS = 3
-"""A page of hardly more than that is the title of a part, or a heading above a table."""
+"""A page with more headings than this, and little else, has none: its text is set large."""
 
 _LEVELS = ((1.7, 1), (1.35, 2), (1.15, 3))
 """A line so many times as large as the body text is a heading of this level; a bold one is 4."""
 
 COMMON = 0.25
-"""The size of body text has at least this share; an OCR layer sets each line in its own."""
+"""Least share of text in the body's size; an OCR layer sets each line in a size of its own."""
 
 _BULLET = re.compile(r"[•◦▪▫●○■□◆◇‣⁃∙➢➤►▶✓✔❖\uf000-\uf0ff·o–—*-](?:\s+|$)")
 _TYPED = "·o–—*-"
-"""Such marks are often something else: a list has two of them."""
+"""Marks that are often something else: they need two list items."""
 
 _LEADERS = re.compile(r"(?:[ \t]*[.·…_]){5,}[ \t]*")
 _SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’)\]]*$")
@@ -41,7 +41,7 @@ _RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufefc]")
 
 
 class Table(Struct, frozen=True):
-    """A table's Markdown and the lines it stands for."""
+    """A table's Markdown, and the area of the page that it replaces."""
 
     markdown: str
     left: float
@@ -50,21 +50,21 @@ class Table(Struct, frozen=True):
     top: float
 
     def holds(self, line: TextLine) -> bool:
-        """Whether a line of the page stands in the table."""
+        """Whether a line of the page lies in the table."""
         middle = (line.left + line.right) / 2
         return self.left <= middle <= self.right and self.bottom <= line.base <= self.top
 
 
 class Layout(Struct):
-    """What the pages of a document have in common, learnt as they come."""
+    """The text sizes and hyphenated words of a document, learnt page by page."""
 
     sizes: Counter[float] = field(default_factory=Counter)
-    """Characters set in each size."""
+    """The number of characters in each size."""
     words: set[str] = field(default_factory=set)
-    """Hyphenated words that stand whole somewhere."""
+    """Hyphenated words that appear unbroken somewhere."""
 
     def learn(self, pages: Iterable[Sequence[TextLine]]) -> None:
-        """Take notice of pages before they are laid out."""
+        """Learn from pages before they are laid out."""
         for page in pages:
             for line in page:
                 self.sizes[line.size] += len(line.text)
@@ -72,7 +72,7 @@ class Layout(Struct):
 
     @property
     def body(self) -> float:
-        """The size of most text; 0 when none has a good share."""
+        """The size of most text; 0 when no size is common."""
         size, count = self.sizes.most_common(1)[0] if self.sizes else (0.0, 0)
         return size if count >= COMMON * self.sizes.total() else 0.0
 
@@ -86,41 +86,36 @@ class Layout(Struct):
         lines = _whole_bullets(lines, tables)
         marks = _bullets(lines)
         parts = _parts(lines, tables, self, outline or {})
-        texts = (_joined(part, self.words, marks) for part in parts if part.text)
+        texts = (_render(part, self.words, marks) for part in parts if part.lines)
         return "\n\n".join(text for text in texts if text)
 
 
 class _Part(Struct):
-    """What blank lines set apart."""
+    """A block of lines between blank lines."""
 
-    text: list[str]
+    lines: list[str]
     level: int = 0
     verbatim: bool = False
 
 
 def heading_key(text: str) -> str:
-    """What of a heading is compared: letters and digits."""
+    """The letters and digits of a heading, by which headings are compared."""
     return re.sub(r"[\W_]+", "", text.lower())
 
 
-def mended(
+def join_broken_words(
     pages: Sequence[list[TextLine]], tables: Sequence[Sequence[Table]], words: set[str]
 ) -> None:
-    """Join words that are broken at the end of a page: they belong where they begin."""
+    """Join words that break at the end of a page; the whole word moves to the first page."""
     for at, (page, after) in enumerate(pairwise(pages)):
-        broken = _BROKEN.search(page[-1].text) if page else None
-        rest = _GOES_ON.match(after[0].text) if after else None
-        if not (broken and rest) or rest[0][0].isupper():
-            continue
-        if any(table.holds(page[-1]) for table in tables[at]):
-            continue
-        if any(table.holds(after[0]) for table in tables[at + 1]):
-            continue
-        tail = re.match(r"\S*", after[0].text[rest.end() :])
-        whole = _word(broken, rest[0], words) + (tail[0] if tail else "")
-        page[-1] = replace(page[-1], text=page[-1].text[: broken.start()] + whole)
-        left = after[0].text[rest.end() :].removeprefix(tail[0] if tail else "").strip()
-        after[:1] = [replace(after[0], text=left)] if left else []
+        joined = _join(page[-1].text, after[0].text, words) if page and after else None
+        in_table = joined and (
+            any(table.holds(page[-1]) for table in tables[at])
+            or any(table.holds(after[0]) for table in tables[at + 1])
+        )
+        if joined and not in_table:
+            page[-1] = replace(page[-1], text=joined[0])
+            after[:1] = [replace(after[0], text=joined[1])] if joined[1] else []
 
 
 def _parts(
@@ -146,13 +141,13 @@ def _parts(
             yield part
             part = _Part([])
         part.level = level
-        part.text.append(line.text)
+        part.lines.append(line.text)
         above = line
     yield part
 
 
 def _passed(table: Table, above: TextLine | None, line: TextLine) -> bool:
-    """Whether a table stands between two lines, though the file may draw it later."""
+    """Whether a table lies between two lines; the file may draw it later."""
     return bool(
         above
         and above.base > table.top
@@ -163,36 +158,42 @@ def _passed(table: Table, above: TextLine | None, line: TextLine) -> bool:
 
 
 def _headings(lines: Sequence[TextLine], body: float, outline: Mapping[str, int]) -> list[int]:
-    """The level of each line, 0 for text; none by size where half the page would be headings."""
+    """The heading level of each line, 0 for text.
+
+    When half the page would be headings, only the bookmarks tell.
+    """
     levels = [_level(line, body) for line in lines]
     for at, line in enumerate(lines):
-        # A bold line is a heading where text follows; a paragraph may be bold as well.
+        # A bold line is a heading if no bold line is next to it: a paragraph may be bold as well.
         if levels[at] == len(_LEVELS) + 1:
             above, below = lines[at - 1 : at], lines[at + 1 : at + 2]
-            if any(one.bold and one.size == line.size for one in (*above, *below)):
+            if any(near.bold and near.size == line.size for near in (*above, *below)):
                 levels[at] = 0
     large = [len(line.text) for line, level in zip(lines, levels, strict=True) if level]
     if len(large) > FEW_HEADINGS and 2 * sum(large) > sum(len(line.text) for line in lines):
         levels = [0] * len(lines)
-    for at, level in _marked(lines, outline):
+    for at, level in _bookmarked(lines, outline):
         levels[at] = level
     return levels
 
 
-def _marked(lines: Sequence[TextLine], outline: Mapping[str, int]) -> Iterator[tuple[int, int]]:
-    """Which lines bookmarks lead to, each to the largest that read as it does, and the levels."""
-    found: dict[str, tuple[int, int]] = {}
+def _bookmarked(lines: Sequence[TextLine], outline: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+    """The lines that bookmarks lead to, and their levels.
+
+    When several lines read as a bookmark does, it leads to the largest.
+    """
+    spans: dict[str, tuple[int, int]] = {}
     keys = [heading_key(line.text) for line in lines] if outline else []
     for at, line in enumerate(lines if outline else ()):
         for stop in range(at + 1, min(at + MOST_LINES, len(lines)) + 1):
             key = "".join(keys[at:stop])
-            if key in outline and (key not in found or line.size > lines[found[key][0]].size):
-                found[key] = at, stop
-    return ((at, outline[key]) for key, span in found.items() for at in range(*span))
+            if key in outline and (key not in spans or line.size > lines[spans[key][0]].size):
+                spans[key] = at, stop
+    return ((at, outline[key]) for key, span in spans.items() for at in range(*span))
 
 
 def _level(line: TextLine, body: float) -> int:
-    """The level that a line's looks give it."""
+    """The heading level of a line by its size and weight, 0 for text."""
     text = line.text
     if len(text) > MAX_HEADING or sum(map(str.isalpha, text)) < 2 or _BULLET.match(text):
         return 0
@@ -207,7 +208,7 @@ def _level(line: TextLine, body: float) -> int:
 
 
 def _leading(lines: Sequence[TextLine]) -> float:
-    """The usual distance from a line to the next."""
+    """The usual distance between two lines."""
     gaps = [
         above.base - below.base
         for above, below in pairwise(lines)
@@ -226,7 +227,7 @@ def _apart(above: TextLine, line: TextLine, leading: float, *, heading: bool) ->
         above, line = _mirrored(above), _mirrored(line)
     gap = above.base - line.base
     if gap < -leading / 2 or line.left > above.right:
-        # The next column, or the next cell: a sentence may go on there.
+        # The next column or cell: a sentence may continue there.
         return heading or bool(_SENTENCE_END.search(above.text))
     if above.size and abs(line.size / above.size - 1) > 0.15:
         return True
@@ -245,13 +246,13 @@ def _mirrored(line: TextLine) -> TextLine:
 
 
 def _bullets(lines: Sequence[TextLine]) -> set[str]:
-    """The marks that begin items on a page."""
-    seen = Counter(line.text[0] for line in lines if _BULLET.match(line.text))
-    return {mark for mark, count in seen.items() if count > 1 or mark not in _TYPED}
+    """The marks that begin list items on a page."""
+    counts = Counter(line.text[0] for line in lines if _BULLET.match(line.text))
+    return {mark for mark, count in counts.items() if count > 1 or mark not in _TYPED}
 
 
 def _whole_bullets(lines: Sequence[TextLine], tables: Sequence[Table]) -> list[TextLine]:
-    """A bullet that is a line of its own joins the line that it stands before."""
+    """The lines, with each bullet that is a line of its own joined to the line after it."""
     result: list[TextLine] = []
     for line in lines:
         above = result[-1] if result else None
@@ -261,51 +262,54 @@ def _whole_bullets(lines: Sequence[TextLine], tables: Sequence[Table]) -> list[T
             and abs(above.base - line.base) < max(line.size, 1.0)
         ):
             whole = replace(line, text=f"{above.text} {line.text}", left=above.left)
-            if not any(table.holds(one) for table in tables for one in (above, line, whole)):
+            if not any(table.holds(part) for table in tables for part in (above, line, whole)):
                 result[-1] = whole
                 continue
         result.append(line)
     return result
 
 
-def _joined(part: _Part, words: set[str], marks: set[str]) -> str:
+def _render(part: _Part, words: set[str], marks: set[str]) -> str:
     if part.verbatim:
-        return part.text[0]
-    lines = [plain(_LEADERS.sub(" … ", line)) for line in part.text]
-    lines = [line for line in _unbroken(lines, words) if line]
+        return part.lines[0]
+    lines: list[str] = []
+    for line in part.lines:
+        line = plain(_LEADERS.sub(" … ", line))
+        joined = _join(lines[-1], line, words) if lines else None
+        if joined:
+            lines[-1], line = joined
+        if line.strip():
+            lines.append(line.strip())
     if part.level:
         return f"{'#' * part.level} {escape(' '.join(lines))}" if lines else ""
-    return "\n".join(_item(line, marks) for line in lines)
+    return "\n".join(_list_item(line, marks) for line in lines)
 
 
-def _item(line: str, marks: set[str]) -> str:
+def _list_item(line: str, marks: set[str]) -> str:
     bullet = _BULLET.match(line)
     if bullet and line[0] in marks and bullet.end() < len(line):
         return f"- {escape(line[bullet.end() :])}"
     return escape(line)
 
 
-def _unbroken(lines: Sequence[str], words: set[str]) -> list[str]:
-    """Lines with the words that a hyphen broke at their ends made whole."""
-    result: list[str] = []
-    for line in lines:
-        broken = _BROKEN.search(result[-1]) if result else None
-        rest = _GOES_ON.match(line) if broken else None
-        if broken and rest and not rest[0][0].isupper():
-            result[-1] = result[-1][: broken.start()] + _word(broken, rest[0], words)
-            line = line[rest.end() :]
-            # What follows the word without a space, such as a full stop, stays with it.
-            tail = re.match(r"\S+", line)
-            if tail:
-                result[-1] += tail[0]
-                line = line[tail.end() :]
-        if line.strip():
-            result.append(line.strip())
-    return result
+def _join(line: str, following: str, words: set[str]) -> tuple[str, str] | None:
+    """Both lines with a word that a hyphen breaks between them made whole in the first one.
+
+    None when no word is broken there.
+    """
+    broken = _BROKEN.search(line)
+    rest = _GOES_ON.match(following) if broken else None
+    if not (broken and rest) or rest[0][0].isupper():
+        return None
+    # Characters after the word without a space, such as a full stop, stay with it.
+    tail = re.match(r"\S*", following[rest.end() :])
+    end = rest.end() + (tail.end() if tail else 0)
+    whole = _word(broken, rest[0], words) + following[rest.end() : end]
+    return line[: broken.start()] + whole, following[end:].strip()
 
 
 def _word(broken: re.Match[str], rest: str, words: set[str]) -> str:
-    """The whole word: with its hyphen if it stands so elsewhere, or is clearly a compound."""
+    """The whole word; it keeps its hyphen if it has one elsewhere, or is clearly a compound."""
     first = broken[1]
     before = broken.string[: broken.start(1)]
     compound = (

@@ -10,17 +10,17 @@ from typing import Any
 from djinn_memory.documents.document import Locked, Unreadable
 
 MOST_ANNOTATIONS = 1000
-"""Of a page, that are looked at."""
+"""Annotations of a page that are examined."""
 
 DAMAGED = "is damaged or cut short, so no page can be read; fetch it again"
 
 
 @contextmanager
-def opened(path: Path, password: str | None = None) -> Iterator[Any]:
+def open_pdf(path: Path, password: str | None = None) -> Iterator[Any]:
     """The file as a pdfium document."""
     import pypdfium2 as pdfium
 
-    # For some damage pdfium leaves the error of the file before, such as a missing password.
+    # For some kinds of damage pdfium reports the error of the last file. This call resets it.
     pdfium.raw.FPDF_LoadMemDocument(b"none", 4, None)
     try:
         file = pdfium.PdfDocument(path)
@@ -51,36 +51,36 @@ def _unlocked(path: Path, password: str) -> Any:
         raise Locked("is encrypted, and this password does not open it") from None
 
 
-def loaded(file: Any, number: int, form: bool) -> Any:
-    """A page, with what is filled in or written upon it as a part of it."""
+def load_page(file: Any, number: int, form: bool) -> Any:
+    """A page with its form fields and notes as part of its text."""
     import pypdfium2 as pdfium
 
     page = file[number]
-    if not _annotated(page, form):
+    if not _has_notes(page, form):
         return page
-    # pypdfium2 flattens only where there is a form.
+    # pypdfium2 flattens only pages of a file with a form.
     with closing(page), suppress(pdfium.PdfiumError):
         pdfium.raw.FPDFPage_Flatten(page, pdfium.raw.FLAT_NORMALDISPLAY)
     return file[number]
 
 
-def _annotated(page: Any, form: bool) -> bool:
-    """Whether fields or notes stand on the page; the many links of others do not count."""
+def _has_notes(page: Any, form: bool) -> bool:
+    """Whether the page has form fields or notes; its links do not count."""
     import pypdfium2.raw as pdfium
 
     count = pdfium.FPDFPage_GetAnnotCount(page)
     shown = (pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP)
     for at in range(min(count, MOST_ANNOTATIONS)):
-        note = pdfium.FPDFPage_GetAnnot(page, at)
-        kind = pdfium.FPDFAnnot_GetSubtype(note)
-        pdfium.FPDFPage_CloseAnnot(note)
+        annotation = pdfium.FPDFPage_GetAnnot(page, at)
+        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+        pdfium.FPDFPage_CloseAnnot(annotation)
         if kind in shown:
             return True
     return form and bool(count)
 
 
-def with_forms(file: Any) -> bool:
-    """Whether the file has form fields, which can then be read."""
+def init_forms(file: Any) -> bool:
+    """Whether the file has form fields; from now on their content can be read."""
     import pypdfium2 as pdfium
 
     if file.get_formtype() == pdfium.raw.FORMTYPE_NONE:

@@ -1,4 +1,4 @@
-"""Tells text from what a font without a map gives in its place."""
+"""Detects garbled text, as a font without a character map gives it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import pairwise
 from unicodedata import category, name
 
 GARBLED = 0.35
-"""From this share of unsound characters on a page is not text. Real pages stay below .1."""
+"""Share of garbled characters from which a page is not text. Real pages stay below .1."""
 
 FEWEST = 20
-"""Fewer characters prove nothing."""
+"""Fewer characters are never called garbled."""
 
 _CID = re.compile(r"\(cid:\d+\)")
 _VOWELS = re.compile(r"[aeiouy]", re.IGNORECASE)
@@ -26,25 +26,25 @@ _ALLIES = {
     "GREEK": "LATIN", "MATHEMATICAL": "LATIN", "MICRO": "LATIN", "OHM": "LATIN",
     "MODIFIER": "LATIN", "FEMININE": "LATIN", "MASCULINE": "LATIN",
 }  # fmt: skip
-"""Scripts that stand in one word: Japanese writes three, formulas two."""
+"""Scripts that may share a word: Japanese mixes three, formulas two."""
 
 
-def unsound(text: str) -> float:
-    """The share of the characters of `text`, 0 to 1, in words that cannot be words.
+def garbled_share(text: str) -> float:
+    """The share of the characters of `text`, 0 to 1, in words that no language writes.
 
-    Such are words with unmapped glyphs, with control characters, in several scripts at once, in
-    Latin letters without a vowel, or of many different marks and no letter.
+    Such words have unmapped glyphs, control characters, several scripts at once, Latin letters
+    without a vowel, or many different marks and no letter.
     """
     text, unmapped = _CID.subn(" ", text)
     total, bad = unmapped, unmapped
     for word in text.split():
         total += len(word)
-        if not _sound(word):
+        if not _is_word(word):
             bad += len(word)
     return bad / total if total >= FEWEST else 0.0
 
 
-def _sound(word: str) -> bool:
+def _is_word(word: str) -> bool:
     if word.isascii():
         if word.isalnum():
             return len(word) < 5 or not word.isalpha() or bool(_VOWELS.search(word))
@@ -56,16 +56,16 @@ def _sound(word: str) -> bool:
         return any(map(_VOWELS.search, runs))
     scripts = [_script(char) for char in word]
     if "?" in scripts:
-        # A symbol font's bullet is one character of private use.
+        # A bullet of a symbol font is a single character of private use.
         return len(word) == 1
     written = [script for script in scripts if script]
-    switches = sum(one != other for one, other in pairwise(written))
+    switches = sum(script != following for script, following in pairwise(written))
     return switches < 2 or set(written) <= {"CJK", "LATIN"}
 
 
 @lru_cache(maxsize=20_000)
 def _script(char: str) -> str:
-    """The script of a letter; empty for what all scripts share, `?` for what is no text."""
+    """The script of a letter; "" for characters of all scripts, "?" for those that are no text."""
     kind = category(char)
     if kind in _BAD or char == "\ufffd":
         return "?"

@@ -1,4 +1,4 @@
-"""PDF files: their text page by page, and what they say of themselves."""
+"""Reads PDF files: the text of each page, and the metadata."""
 
 from __future__ import annotations
 
@@ -12,47 +12,48 @@ from typing import Any
 
 from msgspec import Struct
 
-from djinn_memory.documents.document import Document, ReadRequest, Tell, Unreadable
-from djinn_memory.documents.pdf.layout import Layout, Table, heading_key, mended
+from djinn_memory.documents.document import Document, ReadRequest, ReportPages, Unreadable
+from djinn_memory.documents.ocr import hint, recognized_copy
+from djinn_memory.documents.pdf.layout import Layout, Table, heading_key, join_broken_words
 from djinn_memory.documents.pdf.lines import TextLine, Turn, page_lines
-from djinn_memory.documents.pdf.pdfium import DAMAGED, loaded, opened, with_forms
-from djinn_memory.documents.pdf.quality import GARBLED, unsound
+from djinn_memory.documents.pdf.pdfium import DAMAGED, init_forms, load_page, open_pdf
+from djinn_memory.documents.pdf.quality import GARBLED, garbled_share
 from djinn_memory.documents.pdf.running_lines import RunningLines
 
 BLOCK = 50
-"""Pages laid out together: enough to see what repeats, so that memory does not grow with pages."""
+"""Pages laid out together: enough to see what repeats, few enough to bound the memory."""
 
 FEW_LETTERS = 10
-"""A page with fewer letters and digits says nothing; a picture on it is a scan then."""
+"""A page with fewer letters and digits counts as empty; a picture on it is then a scan."""
 
 SCANNED = 0.5
-"""From this share of pictures without text on, a file with little text elsewhere is a scan."""
+"""Share of pages that are pictures from which a file with little other text is a scan."""
 
 WORDS_A_PAGE = 10
-"""Fewer words a page are the noise of a scan: a stamp, a page number."""
+"""Fewer words on a page are the noise of a scan: a stamp, a page number."""
 
 MOST_BOOKMARKS = 20_000
-"""More are no table of contents."""
+"""A file with more bookmarks has no usable table of contents."""
 
 VERTICAL = 0.5
-"""Share of lines that run down the page, from which it is written in columns from the right."""
+"""Share of vertical lines from which a page is written in columns from the right."""
 
 _FROM_THE_RIGHT = {
     "line_dir": "rtl", "char_dir": "ttb", "line_dir_render": "ttb", "char_dir_render": "ltr",
 }  # fmt: skip
 
-# What libraries remark on a file goes to no one; what matters of it is in the warnings.
+# The log messages of the libraries are discarded; the warnings hold what matters.
 for library in ("pypdfium2", "pdfminer", "pdfplumber"):
     getLogger(library).addHandler(NullHandler())
 
 
 class PdfPage(Struct):
-    """A page as it was read."""
+    """A page after reading."""
 
     lines: list[TextLine]
     tables: list[Table]
     turn: Turn = 0
-    """How most of its text stands."""
+    """The direction of most of its text."""
     flaw: UnreadablePage | None = None
 
 
@@ -65,90 +66,87 @@ class UnreadablePage(Enum):
 
 
 class PdfText(Struct):
-    """What a PDF gave. Pages are counted from 1."""
+    """The content of a PDF. Pages are counted from 1."""
 
     pages: list[str]
     facts: dict[str, str]
     xfa: bool
     flaws: dict[UnreadablePage, list[int]]
-    """The pages that have each."""
+    """The pages with each flaw."""
 
     def flawed(self, flaw: UnreadablePage) -> list[int]:
-        """The pages with it."""
+        """The pages with a flaw."""
         return self.flaws.get(flaw, [])
 
 
-def read_pdf(order: ReadRequest, tell: Tell) -> Document:
-    """The pages of a PDF. `Unreadable` says why there are none, `Locked` that a password is due."""
-    reading = _read(order.path, order.password, tell)
-    from djinn_memory.documents.ocr import hint, recognised
-
-    unread = sorted(reading.flawed(UnreadablePage.GARBLED) + reading.flawed(UnreadablePage.PICTURE))
-    if not (order.ocr and unread):
-        return _document(reading, hint())
-    if order.password:
+def read_pdf(request: ReadRequest, report: ReportPages) -> Document:
+    """The pages of a PDF. Raises `Unreadable`, or `Locked` when a password is missing."""
+    text = _read(request.path, request.password, report)
+    unread = sorted(text.flawed(UnreadablePage.GARBLED) + text.flawed(UnreadablePage.PICTURE))
+    if not (request.ocr and unread):
+        return _document(text, hint())
+    if request.password:
         raise Unreadable("is encrypted; for --ocr save it without its password")
-    with recognised(order.path, order.ocr, unread) as path:
-        return _document(_read(path, None, tell), "ocrmypdf found none either")
+    with recognized_copy(request.path, request.ocr, unread) as path:
+        return _document(_read(path, None, report), "ocrmypdf found none either")
 
 
-def _read(path: Path, password: str | None, tell: Tell) -> PdfText:
+def _read(path: Path, password: str | None, report: ReportPages) -> PdfText:
     import pypdfium2.raw as pdfium
 
-    with opened(path, password) as file:
+    with open_pdf(path, password) as file:
         xfa = file.get_formtype() in (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND)
-        reading = PdfText([], _facts(file), xfa, {})
+        text = PdfText([], _facts(file), xfa, {})
         outline = _outline(file)
         layout, running = Layout(), RunningLines()
         coming = _pages(file, path, password)
-        # The last page of a block waits for the next one, into which its last word may reach.
+        # The last page of a block waits for the next block, where its last word may end.
         waiting: list[PdfPage] = []
         while block := list(islice(coming, BLOCK)):
-            first = len(reading.pages) + len(waiting) + 1
+            first = len(text.pages) + len(waiting) + 1
             for number, page in enumerate(block, first):
                 if page.flaw:
-                    reading.flaws.setdefault(page.flaw, []).append(number)
-            for page, lines in zip(block, running.without([p.lines for p in block]), strict=True):
+                    text.flaws.setdefault(page.flaw, []).append(number)
+            for page, lines in zip(block, running.remove([p.lines for p in block]), strict=True):
                 page.lines = lines
             layout.learn(page.lines for page in block)
             waiting += block
-            mended([p.lines for p in waiting], [p.tables for p in waiting], layout.words)
-            whole = waiting if len(reading.pages) + len(waiting) == len(file) else waiting[:-1]
-            for page in whole:
-                marks = outline.get(len(reading.pages))
-                reading.pages.append(layout.markdown(page.lines, page.tables, marks))
-                tell(len(reading.pages), len(file))
-            del waiting[: len(whole)]
-    return reading
+            join_broken_words([p.lines for p in waiting], [p.tables for p in waiting], layout.words)
+            complete = waiting if len(text.pages) + len(waiting) == len(file) else waiting[:-1]
+            for page in complete:
+                marks = outline.get(len(text.pages))
+                text.pages.append(layout.markdown(page.lines, page.tables, marks))
+                report(len(text.pages), len(file))
+            del waiting[: len(complete)]
+    return text
 
 
 def _facts(file: Any) -> dict[str, str]:
-    """What the file says of itself."""
+    """Title, author and subject in the metadata of the file."""
     facts = {}
     for key in ("Title", "Author", "Subject"):
-        # Halves of surrogates are no text.
+        # Metadata with halves of surrogate pairs is not text.
         with suppress(UnicodeDecodeError):
             facts[key] = file.get_metadata_value(key)
     return facts
 
 
-def _document(reading: PdfText, hint: str) -> Document:
-    _check(reading, hint)
-    facts = reading.facts
+def _document(text: PdfText, hint: str) -> Document:
+    _check(text, hint)
+    facts = text.facts
     return Document(
-        content_type="application/pdf",
-        pages=tuple(reading.pages),
+        pages=tuple(text.pages),
         paged=True,
         title=facts.get("Title"),
         author=facts.get("Author"),
         subject=facts.get("Subject"),
-        warnings=tuple(_warnings(reading, hint)),
+        warnings=tuple(_warnings(text, hint)),
     )
 
 
 def raw_pages(path: Path, password: str | None = None) -> Iterator[str]:
-    """The text of each page as it is read, before anything is left out, joined or marked."""
-    with opened(path, password) as file:
+    """The text of each page before any line is removed, joined or formatted."""
+    with open_pdf(path, password) as file:
         for page in _pages(file, path, password, tables=False):
             yield "\n".join(line.text for line in page.lines)
 
@@ -158,16 +156,16 @@ def _pages(
 ) -> Iterator[PdfPage]:
     import pypdfium2 as pdfium
 
-    form = with_forms(file)
+    form = init_forms(file)
     for number in range(len(file)):
         try:
-            with closing(loaded(file, number, form)) as page:
-                found = _page(page, path, password, number, tables)
-                # Only on a page that stands upright does pdfium tell words and lines apart.
-                if found.lines and page.get_rotation() != 90 * found.turn:
-                    page.set_rotation(90 * found.turn)
-                    found = _page(page, path, password, number, tables)
-                yield found
+            with closing(load_page(file, number, form)) as page:
+                content = _page(page, path, password, number, tables)
+                # Only on an upright page does pdfium separate words and lines.
+                if content.lines and page.get_rotation() != 90 * content.turn:
+                    page.set_rotation(90 * content.turn)
+                    content = _page(page, path, password, number, tables)
+                yield content
         except pdfium.PdfiumError:
             yield PdfPage([], [], flaw=UnreadablePage.BROKEN)
 
@@ -176,14 +174,14 @@ def _page(page: Any, path: Path, password: str | None, number: int, tables: bool
     with closing(page.get_textpage()) as text_page:
         lines, turn = page_lines(text_page)
         text = "\n".join(line.text for line in lines)
-        bad = unsound(text)
-        if bad >= GARBLED or _vertical(lines):
+        garbled = garbled_share(text)
+        if garbled >= GARBLED or _vertical(lines):
             other = _by_pdfplumber(path, password, number, vertical=_vertical(lines))
-            if _letters(other) >= _letters(text) or unsound(other) < bad:
+            if _letters(other) >= _letters(text) or garbled_share(other) < garbled:
                 lines = [TextLine(line.strip()) for line in other.splitlines() if line.strip()]
-                bad = unsound(other)
+                garbled = garbled_share(other)
                 tables = False
-        if bad >= GARBLED:
+        if garbled >= GARBLED:
             return PdfPage([], [], flaw=UnreadablePage.GARBLED)
         if sum(map(str.isalnum, text)) < FEW_LETTERS and _has_picture(page):
             return PdfPage(lines, [], turn, UnreadablePage.PICTURE)
@@ -199,8 +197,8 @@ def _letters(text: str) -> int:
 
 
 def _vertical(lines: Sequence[TextLine]) -> bool:
-    """Whether most lines run down the page, as Japanese may."""
-    # A letter of these scripts is as wide as it is high, though its box may be twice as wide.
+    """Whether most lines run down the page, as in Japanese."""
+    # A letter of these scripts is as wide as high, though its box may be twice as wide.
     down = [
         line
         for line in lines
@@ -213,10 +211,10 @@ def _vertical(lines: Sequence[TextLine]) -> bool:
 
 
 def _by_pdfplumber(path: Path, password: str | None, number: int, *, vertical: bool) -> str:
-    """A page's text as pdfplumber reads it, which is slow and sometimes knows better."""
+    """A page's text by pdfplumber, which is slow and sometimes reads more than pdfium."""
     import pdfplumber
 
-    # What pdfminer cannot parse it reports in many ways.
+    # pdfminer raises errors of every kind for a file that it cannot parse.
     try:
         with pdfplumber.open(path, password=password or "", pages=[number + 1]) as file:
             return file.pages[0].extract_text(**(_FROM_THE_RIGHT if vertical else {})) or ""
@@ -227,58 +225,58 @@ def _by_pdfplumber(path: Path, password: str | None, number: int, *, vertical: b
 def _has_picture(page: Any) -> bool:
     import pypdfium2.raw as pdfium
 
-    found = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3)
-    return next(iter(found), None) is not None
+    images = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3)
+    return next(iter(images), None) is not None
 
 
 def _outline(file: Any) -> dict[int, dict[str, int]]:
-    """By page, from 0: the headings that the bookmarks lead to, and their levels."""
+    """The headings that bookmarks lead to, with their levels, by page from 0."""
     import pypdfium2 as pdfium
 
-    found: dict[int, dict[str, int]] = {}
+    outline: dict[int, dict[str, int]] = {}
     for mark in islice(file.get_toc(max_depth=6), MOST_BOOKMARKS):
-        # One that leads nowhere, or has halves of surrogates for a title, is none.
+        # A bookmark without a target, or with half a surrogate pair in its title, is skipped.
         with suppress(pdfium.PdfiumError, UnicodeDecodeError):
             target = mark.get_dest()
             page = target.get_index() if target else None
             key = heading_key(mark.get_title())
             if page is not None and key:
-                found.setdefault(page, {}).setdefault(key, mark.level + 1)
-    return found
+                outline.setdefault(page, {}).setdefault(key, mark.level + 1)
+    return outline
 
 
-def _check(reading: PdfText, hint: str) -> None:
-    """Raise `Unreadable` for a file that gives no text, or none worth keeping.
+def _check(text: PdfText, hint: str) -> None:
+    """Raise `Unreadable` for a file without text, or with too little of it.
 
-    `hint` says what may be done about pictures of text.
+    `hint` is the remedy for pictures of text.
     """
-    pages = reading.pages
+    pages = text.pages
     words = sum(len(page.split()) for page in pages)
     little = words < WORDS_A_PAGE * len(pages)
-    if reading.xfa and any("please wait" in page.lower() for page in pages):
+    if text.xfa and any("please wait" in page.lower() for page in pages):
         raise Unreadable(
             "is an XFA form, which only Adobe's reader fills in; print it to a PDF there"
         )
-    if reading.flawed(UnreadablePage.GARBLED) and little:
+    if text.flawed(UnreadablePage.GARBLED) and little:
         raise Unreadable(
             f"has fonts that do not say which letters they show, so its text is garbled; {hint}"
         )
-    if len(reading.flawed(UnreadablePage.PICTURE)) >= SCANNED * len(pages) and little:
+    if len(text.flawed(UnreadablePage.PICTURE)) >= SCANNED * len(pages) and little:
         raise Unreadable(f"is a scan without text; {hint}")
-    if not words and reading.flawed(UnreadablePage.BROKEN):
+    if not words and text.flawed(UnreadablePage.BROKEN):
         raise Unreadable(DAMAGED)
     if not words:
         raise Unreadable("has no text")
 
 
-def _warnings(reading: PdfText, hint: str) -> Iterator[str]:
+def _warnings(text: PdfText, hint: str) -> Iterator[str]:
     for flaw in UnreadablePage:
-        pages = reading.flawed(flaw)
+        pages = text.flawed(flaw)
         if pages:
             remedy = "" if flaw is UnreadablePage.BROKEN else f"; {hint}"
-            yield f"{_counted(pages)} {flaw.value}{remedy}"
+            yield f"{_count(pages)} {flaw.value}{remedy}"
 
 
-def _counted(pages: Sequence[int]) -> str:
-    listed = ", ".join(map(str, pages[:5])) + (", ..." if len(pages) > 5 else "")
-    return f"page {listed} is" if len(pages) == 1 else f"{len(pages)} pages ({listed}) are"
+def _count(pages: Sequence[int]) -> str:
+    numbers = ", ".join(map(str, pages[:5])) + (", ..." if len(pages) > 5 else "")
+    return f"page {numbers} is" if len(pages) == 1 else f"{len(pages)} pages ({numbers}) are"

@@ -1,4 +1,4 @@
-"""The header and footer lines that pages repeat."""
+"""Removes the header and footer lines that pages repeat."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from msgspec import Struct, field
 from djinn_memory.documents.pdf.lines import TextLine
 
 EDGE = 2
-"""Lines from the top and the bottom of a page that may be its header or footer."""
+"""Rows at the top and the bottom of a page that may be its header or footer."""
 
 DEEPEST = 6
-"""What follows running lines only may be one as well, up to so many lines into the page."""
+"""Rows into the page that may be running lines when only running lines precede them."""
 
 FEWEST_PAGES = 3
-"""On fewer pages a line that stands twice may be meant."""
+"""On fewer pages, a repeated line may be part of the text."""
 
 SHARE = 0.2
-"""Of the pages: left and right ones differ, each chapter may have its own, and begins without."""
+"""Share of pages with the same header: left and right pages differ, and so do chapters."""
 
 MOST = 0.45
-"""Of the pages: left and right ones may differ. What is on fewer stays where it comes first."""
+"""Share of pages below which a header is that of a chapter: its first occurrence stays."""
 
 CLOSE = 6
-"""On that many pages in a row the fewest make a header as well."""
+"""Consecutive pages among which FEWEST_PAGES are enough for a header."""
 
 LONG = 12
-"""Letters beside a number: what is shorter, `Question 7`, may be a heading."""
+"""Letters beside a number: a shorter line, such as `Question 7`, may be a heading."""
 
 APART = 1.5
-"""Times the usual distance between rows, by which a header or footer with a number stands off the
-text: `Fact 12 of the report` within the text is text."""
+"""Times the usual distance between rows: a header or footer with a number is at least so far from
+the text. A line such as `Fact 12 of the report` within the text is text."""
 
 LARGE = 1.2
-"""Times the usual size of the page's lines: what is larger is a heading."""
+"""Times the usual size of the page's lines: a larger line is a heading."""
 
 MANY_PAGES = 10
-"""On so many pages a number that ends or begins a line there and counts up with them is the page's,
-whatever the line says: each chapter has its own header."""
+"""Pages on which a number at an end of a line counts up with the pages: it is the page number,
+whatever else the line says, because each chapter may have its own header."""
 
 SMALL = 0.85
-"""Times the usual size: small print."""
+"""Times the usual size: a smaller line is small print."""
 
 _NUMBER = re.compile(r"(?<!\w)\d{1,9}(?!\w)|\b[ivxlc]{1,7}\b")
 _ANY = "\0"
@@ -54,38 +54,40 @@ _PAGED = re.compile(
     rf"(?:(?!{_ANY})[\W\d_]|\b(?:page|seite|pagina|página|side|pg|p|s|стр)\b|[第页頁])*+{_ANY}"
     r"(?:[\W\d_]|\b(?:of|von|de|sur|di|из)\b|[页頁])*+"
 )
-"""A page number by itself, however it is adorned."""
+"""A page number by itself, with any ornament."""
 
 _MOST_NUMBERS = 16
 _DRIFT = 8.0
-"""Points by which a line's height may differ from page to page."""
+"""Points by which the height of a running line may differ between pages."""
 
 Mark = tuple[str, int | None, int]
-"""What lines of several pages have in common: the text, with `_ANY` for a number, how far that
-number is from the page's, None where it may be any, and the height. No text stands for any."""
+"""The common features of lines on several pages: text, number and height.
+
+The text has `_ANY` in place of a number; "" stands for any text. The number is the difference from
+the page's, None for any number."""
 
 
 class RunningLines(Struct):
-    """Takes from pages the lines that many of them have at the same height near an edge.
+    """Removes the lines that many pages have at the same height near an edge.
 
-    Page numbers in such a line go with it. Pages come in blocks of consecutive ones, and what ran
-    through the block before is known in the next.
+    Page numbers in such lines are removed as well. Pages come in blocks of consecutive pages; the
+    running lines of a block are known in the next.
     """
 
     known: set[Mark] = field(default_factory=set)
     seldom: set[Mark] = field(default_factory=set)
-    """Those that are on fewer than most pages: of a chapter, of a part."""
+    """Marks on a minority of the pages, such as those of a chapter."""
     shown: set[Mark] = field(default_factory=set)
-    """Those that were met."""
+    """Marks that were met before."""
     done: int = 0
 
-    def without(self, pages: Sequence[Sequence[TextLine]]) -> list[list[TextLine]]:
-        """The pages of the next block without them; a page that has nothing else keeps them."""
+    def remove(self, pages: Sequence[Sequence[TextLine]]) -> list[list[TextLine]]:
+        """The pages of the next block without running lines; a page of nothing else keeps them."""
         marks = [_page_marks(page, number) for number, page in enumerate(pages, self.done)]
         self.done += len(pages)
         seen: dict[Mark, list[int]] = {}
         for number, page in enumerate(marks):
-            for mark in set().union(*(told for _, told in page.values())):
+            for mark in set().union(*(telling for _, telling in page.values())):
                 seen.setdefault(mark, []).append(number)
         least = max(FEWEST_PAGES, SHARE * len(pages))
         often = {mark for mark in seen if _often(mark, seen, least)}
@@ -93,35 +95,35 @@ class RunningLines(Struct):
         self.known = often if len(pages) >= FEWEST_PAGES else running
         self.seldom |= {mark for mark in often if len(seen[mark]) < MOST * len(pages)}
         return [
-            _without(page, {one for one, (own, _) in found.items() if self._runs(own & running)})
-            for page, found in zip(pages, marks, strict=True)
+            _without(page, {line for line, (own, _) in lines.items() if self._runs(own & running)})
+            for page, lines in zip(pages, marks, strict=True)
         ]
 
     def _runs(self, marks: set[Mark]) -> bool:
-        """Whether a line with these marks goes: one of few pages stays where it comes first."""
+        """Whether a line with these marks is removed; the first header of a chapter stays."""
         if not marks:
             return False
         first = not marks & self.shown
         self.shown |= marks
-        return not (first and marks <= self.seldom and any(map(_says, marks)))
+        return not (first and marks <= self.seldom and any(map(_has_words, marks)))
 
 
-def _says(mark: Mark) -> bool:
+def _has_words(mark: Mark) -> bool:
     return sum(map(str.isalpha, mark[0])) >= LONG
 
 
 def _without(page: Sequence[TextLine], running: set[int]) -> list[TextLine]:
-    gone: set[int] = set()
+    removed: set[int] = set()
     for side in _sides(page):
         for depth, row in enumerate(side):
-            gone.update(id(line) for line in row if id(line) in running)
+            removed.update(id(line) for line in row if id(line) in running)
             if depth + 1 >= EDGE and not all(id(line) in running for line in row):
                 break
-    return [line for line in page if id(line) not in gone] or list(page)
+    return [line for line in page if id(line) not in removed] or list(page)
 
 
 def _sides(page: Sequence[TextLine]) -> Iterator[list[list[TextLine]]]:
-    """The rows of lines from the top, those from the bottom, and what stands beside the text."""
+    """The rows from the top, the rows from the bottom, and the lines beside the text."""
     rows: dict[int, list[TextLine]] = {}
     for line in page:
         if line.upright:
@@ -129,16 +131,16 @@ def _sides(page: Sequence[TextLine]) -> Iterator[list[list[TextLine]]]:
     heights = sorted(rows)
     yield [rows[height] for height in heights[: -DEEPEST - 1 : -1]]
     yield [rows[height] for height in heights[:DEEPEST]]
-    # What runs up or down is a stamp.
+    # A line in another direction is a stamp.
     yield [[line for line in page if not line.upright]]
 
 
 def _page_marks(page: Sequence[TextLine], number: int) -> dict[int, tuple[set[Mark], set[Mark]]]:
-    """By the id of each line near an edge: its marks, and those of them that tell of a header.
+    """By the id of each line near an edge: its marks, and those that tell of a header.
 
-    A line with a number tells only where it stands off the text and is no heading.
+    A line with a number tells of a header only if it is set off from the text and is no heading.
     """
-    found: dict[int, tuple[set[Mark], set[Mark]]] = {}
+    marks: dict[int, tuple[set[Mark], set[Mark]]] = {}
     usual = median(line.size for line in page) if page else 0.0
     for side in _sides(page):
         off = _set_off(side)
@@ -147,20 +149,22 @@ def _page_marks(page: Sequence[TextLine], number: int) -> dict[int, tuple[set[Ma
                 if any(map(str.isalnum, line.text)):
                     plain = (line.text.lower(), None, _height(line))
                     large = line.size > LARGE * usual
-                    own, told = found.setdefault(id(line), ({plain}, set() if large else {plain}))
+                    own, telling = marks.setdefault(
+                        id(line), ({plain}, set() if large else {plain})
+                    )
                     small = line.size <= SMALL * usual
                     near = depth < max(EDGE, off)
                     numbered = set(_numbered(line, number, small)) if near else set()
                     own |= numbered
                     if depth < off and not large:
-                        told |= numbered
-    return found
+                        telling |= numbered
+    return marks
 
 
 def _set_off(side: Sequence[Sequence[TextLine]]) -> int:
-    """How many of the outermost rows stand off the text behind them."""
+    """The number of outermost rows that are set off from the text."""
     heights = [row[0].base for row in side if row]
-    gaps = [abs(one - other) for one, other in pairwise(heights)]
+    gaps = [abs(row - following) for row, following in pairwise(heights)]
     if len(heights) <= EDGE:
         return 0 if all(line.upright for row in side for line in row) else len(side)
     usual = median(gaps[EDGE:] or gaps)
@@ -172,15 +176,18 @@ def _height(line: TextLine) -> int:
 
 
 def _numbered(line: TextLine, page: int, small: bool) -> Iterator[Mark]:
-    """The line without a number that may count the pages: at either end, in small print within."""
+    """The marks of a line without its page number.
+
+    The number is at either end of the line, or anywhere in small print.
+    """
     text, height = line.text.lower(), _height(line)
-    for found in islice(_NUMBER.finditer(text), _MOST_NUMBERS):
-        rest = f"{text[: found.start()]}{_ANY}{text[found.end() :]}"
+    for number in islice(_NUMBER.finditer(text), _MOST_NUMBERS):
+        rest = f"{text[: number.start()]}{_ANY}{text[number.end() :]}"
         letters = sum(map(str.isalpha, rest))
         paged = _PAGED.fullmatch(rest)
         if paged or (letters >= LONG and (small or _ANY in (rest[0], rest[-1]))):
-            yield rest, _value(found[0]) - page, height
-            yield "", _value(found[0]) - page, height
+            yield rest, _value(number[0]) - page, height
+            yield "", _value(number[0]) - page, height
         if paged:
             yield rest, None, height
 
@@ -203,7 +210,7 @@ def _often(mark: Mark, seen: Mapping[Mark, Sequence[int]], least: float) -> bool
     if not text or (_ANY in text and number is None):
         return False
     # The header of a short chapter.
-    found = sorted(near)
+    pages = sorted(near)
     return any(
-        later - one < CLOSE for one, later in zip(found, found[FEWEST_PAGES - 1 :], strict=False)
+        last - first < CLOSE for first, last in zip(pages, pages[FEWEST_PAGES - 1 :], strict=False)
     )

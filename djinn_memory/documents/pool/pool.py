@@ -1,4 +1,4 @@
-"""Reads files in processes of their own: a bomb, a hang or a crash costs only its file."""
+"""Reads files in worker processes: a bomb, a hang or a crash costs only its own file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from djinn_memory.documents.document import Document, ReadRequest
 from djinn_memory.documents.pool.process import (
-    SECONDS_BETWEEN_LOOKS,
+    SECONDS_BETWEEN_CHECKS,
     STARTS_TO_TRY,
-    Heard,
+    Inbox,
     WorkerLimits,
     WorkerProcess,
-    families,
+    process_families,
 )
 from djinn_memory.documents.pool.worker import (
     Message,
@@ -36,13 +36,13 @@ from djinn_memory.system.interrupts import deferred
 class FileStarted(Struct, frozen=True):
     """A worker has begun to read a file."""
 
-    order: ReadRequest
+    request: ReadRequest
 
 
 class PagesRead(Struct, frozen=True):
-    """Pages of a file are done; not each is told of."""
+    """The progress of a file; pages read in quick succession share one event."""
 
-    order: ReadRequest
+    request: ReadRequest
     done: int
     total: int | None
 
@@ -50,130 +50,130 @@ class PagesRead(Struct, frozen=True):
 class FileRead(Struct, frozen=True):
     """A file is read."""
 
-    order: ReadRequest
+    request: ReadRequest
     document: Document
 
 
 class FileFailed(Struct, frozen=True):
-    """A file gives no document."""
+    """A file cannot be read."""
 
-    order: ReadRequest
+    request: ReadRequest
     why: str
     """One line, without the file's name."""
     locked: bool = False
-    """Whether a password is wanted."""
+    """Whether the file needs a password."""
 
 
 Event = FileStarted | PagesRead | FileRead | FileFailed
 
 
 def read_all(
-    orders: Iterable[ReadRequest],
+    requests: Iterable[ReadRequest],
     limits: WorkerLimits,
     reader: str = "djinn_memory.documents.read:read",
 ) -> Generator[Event, None, None]:
-    """Read files side by side; each tells Started, Page as often as need be, and Read or Failed.
+    """Read files side by side. Each gives FileStarted, PagesRead, and FileRead or FileFailed.
 
-    `reader` is "module:function", imported in the workers. Limits hold while the caller is busy
+    `reader` is "module:function", imported in the workers. The limits hold while the caller is busy
     between two events. No process outlives the generator, whichever way it ends.
     """
-    crew = _Crew(limits, reader)
-    # A generator that nobody closed is closed at exit too late: threads do not run then.
-    atexit.register(crew.dismiss)
+    pool = _Pool(limits, reader)
+    # Python closes a forgotten generator too late at exit: threads no longer run then.
+    atexit.register(pool.stop)
     try:
-        yield from crew.read(iter(orders))
+        yield from pool.read(iter(requests))
     finally:
-        crew.dismiss()
-        atexit.unregister(crew.dismiss)
+        pool.stop()
+        atexit.unregister(pool.stop)
 
 
-class _Crew:
-    """The workers of one call."""
+class _Pool:
+    """The workers of one call of `read_all`."""
 
     def __init__(self, limits: WorkerLimits, reader: str) -> None:
         self._limits = limits
         self._reader = reader
         self._workers: list[WorkerProcess] = []
-        self._heard: Heard = SimpleQueue()
-        self._bad_starts = 0
-        self._dismissed = threading.Event()
-        self._watch = threading.Thread(target=self._judge, daemon=True)
+        self._inbox: Inbox = SimpleQueue()
+        self._failed_starts = 0
+        self._stopped = threading.Event()
+        self._watch = threading.Thread(target=self._enforce_limits, daemon=True)
 
-    def read(self, orders: Iterator[ReadRequest]) -> Iterator[Event]:
+    def read(self, requests: Iterator[ReadRequest]) -> Iterator[Event]:
         self._watch.start()
         waiting: deque[ReadRequest] = deque()
         while True:
-            waiting.extend(islice(orders, max(0, self._limits.workers - len(waiting))))
+            waiting.extend(islice(requests, max(0, self._limits.workers - len(waiting))))
             for worker in self._workers:
-                if waiting and worker.give(waiting[0]):
+                if waiting and worker.send(waiting[0]):
                     yield FileStarted(waiting.popleft())
-            if not waiting and not any(worker.order for worker in self._workers):
+            if not waiting and not any(worker.request for worker in self._workers):
                 return
-            self._hire(len(waiting))
-            # A time-out, as Windows does not let Ctrl-C into a wait without one.
+            self._start_workers(len(waiting))
+            # With a time-out, because on Windows Ctrl-C does not interrupt a wait without one.
             with suppress(Empty):
-                worker, message = self._heard.get(timeout=SECONDS_BETWEEN_LOOKS)
+                worker, message = self._inbox.get(timeout=SECONDS_BETWEEN_CHECKS)
                 if event := self._event(worker, message):
                     yield event
 
-    def dismiss(self) -> None:
-        """End all workers, and wait until they are gone."""
-        self._dismissed.set()
+    def stop(self) -> None:
+        """Kill all workers, and wait until they are gone."""
+        self._stopped.set()
         if self._workers:
             with deferred():
                 for worker in self._workers:
-                    worker.kill("dismissed")
+                    worker.kill("stopped")
                 while self._workers:
-                    self._workers.pop().bury()
+                    self._workers.pop().close()
 
-    def _hire(self, wanted: int) -> None:
+    def _start_workers(self, wanted: int) -> None:
         starting = sum(not worker.ready for worker in self._workers)
         room = self._limits.workers - len(self._workers)
         for _ in range(min(wanted - starting, room)):
             with deferred():
-                self._workers.append(WorkerProcess(self._limits, self._reader, self._heard))
+                self._workers.append(WorkerProcess(self._limits, self._reader, self._inbox))
 
     def _event(self, worker: WorkerProcess, message: Message | None) -> Event | None:
-        order = worker.order
+        request = worker.request
         match message:
             case ReaderReady():
-                self._bad_starts = 0
+                self._failed_starts = 0
             case ReaderBroken(why):
                 raise Unavailable(f"documents cannot be read ({why}); reinstall djinn-memory")
             case None:
-                return self._ended(worker)
-            case PageDone(done, total) if order:
-                return PagesRead(order, done, total)
-            case ReadDone(document) if order:
-                worker.done()
-                return FileRead(order, document)
-            case ReadRefused(why, locked) if order:
-                worker.done()
-                return FileFailed(order, _one_line(why), locked)
+                return self._end(worker)
+            case PageDone(done, total) if request:
+                return PagesRead(request, done, total)
+            case ReadDone(document) if request:
+                worker.finish()
+                return FileRead(request, document)
+            case ReadRefused(why, locked) if request:
+                worker.finish()
+                return FileFailed(request, _one_line(why), locked)
         return None
 
-    def _ended(self, worker: WorkerProcess) -> Event | None:
+    def _end(self, worker: WorkerProcess) -> Event | None:
         self._workers.remove(worker)
-        why = worker.bury()
-        if worker.order:
-            return FileFailed(worker.order, why)
+        why = worker.close()
+        if worker.request:
+            return FileFailed(worker.request, why)
         if not worker.ready:
-            self._bad_starts += 1
-            if self._bad_starts == STARTS_TO_TRY:
+            self._failed_starts += 1
+            if self._failed_starts == STARTS_TO_TRY:
                 raise Unavailable(f"no process to read documents starts ({why}); try again")
         return None
 
-    def _judge(self) -> None:
-        while not self._dismissed.wait(SECONDS_BETWEEN_LOOKS):
+    def _enforce_limits(self) -> None:
+        while not self._stopped.wait(SECONDS_BETWEEN_CHECKS):
             workers = list(self._workers)
-            found = families([worker.process.pid for worker in workers])
+            families = process_families([worker.process.pid for worker in workers])
             for worker in workers:
-                worker.judge(found[worker.process.pid])
+                worker.enforce_limits(families[worker.process.pid])
 
 
 def _one_line(text: str) -> str:
-    """Text of a file or a library as it may stand in a message."""
-    line = " ".join(text.split())
+    """Text of a file or a library as one printable line of a message."""
     return "".join(
-        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line
+        char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
+        for char in " ".join(text.split())
     )

@@ -1,9 +1,8 @@
-"""The process that reads files for `workers`, one after another, and ends with its parent."""
+"""The worker process: it reads files one after another, and ends when its parent does."""
 
 from __future__ import annotations
 
 import errno
-import importlib
 import json
 import math
 import os
@@ -11,24 +10,29 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from pkgutil import resolve_name
 from queue import SimpleQueue
 from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
 
-from djinn_memory.documents.document import Document, Locked, ReadRequest, Tell, Unreadable
+from djinn_memory.documents.document import (
+    Document,
+    Locked,
+    Reader,
+    ReadRequest,
+    ReportPages,
+    Unreadable,
+)
 
-Reader = Callable[[ReadRequest, Tell], Document]
-
-# Address space is more than memory: libraries map files and reserve room for threads they never
+# Address space is more than memory: libraries map files, and reserve room for threads they never
 # use. pdfium, pdfplumber, numpy, onnxruntime and markitdown take 370 MB of it on two cores, and a
 # pool of threads takes 8 MB more for each further core.
 SPARE_MEGABYTES = 2_000
-# The parent ends a file that takes too long; this is for a worker that has lost its parent.
+# The parent stops a file that takes too long; this limit is for a worker that lost its parent.
 SPARE_SECONDS = 10
 # A document of thousands of pages must not send thousands of messages.
 SECONDS_BETWEEN_PAGES = 0.1
@@ -36,30 +40,30 @@ LONGEST_REASON = 300
 
 
 class ReaderReady(Struct, frozen=True, tag="ready"):
-    """The reader is imported; orders may come."""
+    """The reader is imported; requests may come."""
 
 
 class ReaderBroken(Struct, frozen=True, tag="broken"):
-    """The reader cannot be imported, so no order can be carried out."""
+    """The reader cannot be imported, so no file can be read."""
 
     why: str
 
 
 class PageDone(Struct, frozen=True, tag="paged"):
-    """How far the reader is."""
+    """The progress of the current file."""
 
     done: int
     total: int | None
 
 
 class ReadDone(Struct, frozen=True, tag="gave"):
-    """The order is carried out."""
+    """The file is read."""
 
     document: Document
 
 
 class ReadRefused(Struct, frozen=True, tag="refused"):
-    """The order cannot be carried out."""
+    """The file cannot be read."""
 
     why: str
     locked: bool = False
@@ -69,162 +73,129 @@ Message = ReaderReady | ReaderBroken | PageDone | ReadDone | ReadRefused
 
 
 def main(reader: str, seconds: float, megabytes: int) -> None:
-    """Carry out orders, a line of JSON each on stdin, and answer each by `Message`s on stdout."""
-    orders, answers = _take_over_the_pipes()
+    """Read a request from each line of stdin, and answer each with `Message`s on stdout."""
+    requests, messages = _take_over_pipes()
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     lines: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_listen, args=(orders, lines), daemon=True).start()
+    threading.Thread(target=_receive, args=(requests, lines), daemon=True).start()
     try:
-        module, _, function = reader.partition(":")
-        read: Reader = getattr(importlib.import_module(module), function)
+        read: Reader = resolve_name(reader)
     except Exception as error:
-        _send(answers, ReaderBroken(_spelled(error)))
+        _send(messages, ReaderBroken(_describe(error)))
         raise
-    _limit_memory(megabytes)
-    _send(answers, ReaderReady())
+    # A backstop for a file that takes all memory between two checks by the parent. The limit is
+    # one of address space, above what is used already. macOS does not enforce it.
+    _limit("RLIMIT_AS", _address_space() + (megabytes + SPARE_MEGABYTES) * 1_000_000)
+    # A crash would write the memory of the process, and so the user's text, to the disk.
+    _limit("RLIMIT_CORE", 0)
+    _send(messages, ReaderReady())
     while True:
         path, name, password, ocr = json.loads(lines.get())
-        _limit_seconds(seconds)
-        order = ReadRequest(Path(path), name, password, ocr)
-        message = _carried_out(read, order, _teller(answers), megabytes)
+        # A backstop for a file that loops in C with the interpreter's lock when the parent dies.
+        _limit("RLIMIT_CPU", math.ceil(time.process_time() + seconds + SPARE_SECONDS))
+        request = ReadRequest(Path(path), name, password, ocr)
+        message = _answer(read, request, _reporter(messages), megabytes)
         try:
-            _send(answers, message)
+            _send(messages, message)
         except MemoryError:
-            _send(answers, ReadRefused(too_large(megabytes)))
+            _send(messages, ReadRefused(too_large(megabytes)))
 
 
-def order_line(order: ReadRequest) -> bytes:
-    """An order as `main` takes it: ASCII, for a name may hold bytes that are no UTF-8."""
-    parts = [str(order.path), order.name, order.password, order.ocr]
+def request_line(request: ReadRequest) -> bytes:
+    """A request as `main` reads it: ASCII, because a name may hold bytes that are no UTF-8."""
+    parts = [str(request.path), request.name, request.password, request.ocr]
     return json.dumps(parts).encode() + b"\n"
 
 
 def too_large(megabytes: int) -> str:
-    """Why a file is given up that wants more memory than it may have."""
+    """The reason why a file that needs too much memory is not read."""
     return f"needs more than {megabytes:,} MB of memory; raise documents.memory to allow more"
 
 
-def _take_over_the_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """The two pipes; what a library then prints, from Python or from C, goes nowhere."""
-    orders, answers = os.dup(0), os.dup(1)
-    nowhere = os.open(os.devnull, os.O_RDWR)
+def _take_over_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """The two pipes. The standard streams are discarded: libraries print, from Python or from C."""
+    requests, messages = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
-        os.dup2(nowhere, standard)
-    return os.fdopen(orders, "rb"), os.fdopen(answers, "wb")
+        os.dup2(null, standard)
+    return os.fdopen(requests, "rb"), os.fdopen(messages, "wb")
 
 
-def _listen(orders: BinaryIO, lines: SimpleQueue[bytes]) -> None:
-    """Take orders until the parent is gone, then end this process whatever it is doing."""
+def _receive(requests: BinaryIO, lines: SimpleQueue[bytes]) -> None:
+    """Queue requests until the parent is gone, then end this process whatever it is doing."""
     with suppress(OSError):
-        for line in orders:
+        for line in requests:
             lines.put(line)
     if sys.platform != "win32" and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 
-def _carried_out(read: Reader, order: ReadRequest, tell: Tell, megabytes: int) -> Message:
+def _answer(read: Reader, request: ReadRequest, report: ReportPages, megabytes: int) -> Message:
     try:
-        document = read(order, tell)
+        document = read(request, report)
         if not isinstance(document, Document):
             raise TypeError(f"the reader gave {type(document).__name__}, no document")
-    except Locked as locked:
-        return ReadRefused(str(locked), locked=True)
-    except Unreadable as unreadable:
-        return ReadRefused(str(unreadable))
-    except MemoryError:
-        return ReadRefused(too_large(megabytes))
-    except OSError as error:
-        if error.errno == errno.ENOMEM:
-            return ReadRefused(too_large(megabytes))
-        return ReadRefused(error.strerror or f"cannot be read ({_spelled(error)})")
+        return ReadDone(document)
+    except Unreadable as error:
+        return ReadRefused(str(error), locked=isinstance(error, Locked))
     except BaseException as error:
-        return ReadRefused(f"cannot be read ({_spelled(error)})")
-    return ReadDone(document)
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+            return ReadRefused(too_large(megabytes))
+        reason = error.strerror if isinstance(error, OSError) else None
+        return ReadRefused(reason or f"cannot be read ({_describe(error)})")
 
 
-def _spelled(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     """The error's name, and the first line of its text if it has one."""
     text = str(error).strip()
     first = text.splitlines()[0][:LONGEST_REASON] if text else ""
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
-def _teller(answers: BinaryIO) -> Tell:
+def _reporter(messages: BinaryIO) -> ReportPages:
     last = -math.inf
 
-    def tell(done: int, total: int | None) -> None:
+    def report(done: int, total: int | None) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last >= SECONDS_BETWEEN_PAGES or done == total:
             last = now
-            _send(answers, PageDone(done, total))
+            _send(messages, PageDone(done, total))
 
-    return tell
-
-
-def _send(answers: BinaryIO, message: Message) -> None:
-    answers.write(_line(message))
-    answers.flush()
+    return report
 
 
-def _line(message: Message) -> bytes:
+def _send(messages: BinaryIO, message: Message) -> None:
     try:
-        return msgspec.json.encode(message) + b"\n"
+        line = msgspec.json.encode(message)
     except UnicodeEncodeError:
-        # Halves of surrogate pairs, which PDFs' character maps give: joined where both are there.
-        built = msgspec.to_builtins(message)
-        return msgspec.json.encode(_without_surrogates(built)) + b"\n"
+        # The character maps of PDFs contain halves of surrogate pairs; join those in pairs.
+        text = json.dumps(msgspec.to_builtins(message), ensure_ascii=False)
+        halves = text.encode("utf-16-le", "surrogatepass")
+        line = halves.decode("utf-16-le", "replace").encode()
+    messages.write(line + b"\n")
+    messages.flush()
 
 
-def _without_surrogates(value: object) -> object:
-    if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if isinstance(value, dict):
-        return {key: _without_surrogates(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_surrogates(each) for each in value]
-    return value
-
-
-def _limit_memory(megabytes: int) -> None:
-    """A backstop for what takes more memory between two looks of the parent than there is.
-
-    The limit is of address space, over what is taken already; macOS does not enforce it and
-    Windows has none.
-    """
-    if sys.platform == "win32":
-        return
-    import resource
-
-    taken = 0
+def _address_space() -> int:
+    """The bytes of address space that this process uses, on Linux."""
     with suppress(OSError):
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
-        taken = int(pages) * resource.getpagesize()
-    _lower(resource.RLIMIT_AS, taken + (megabytes + SPARE_MEGABYTES) * 1_000_000)
-    # A crash would leave the memory of the process, and so the user's text, on the disk.
-    _lower(resource.RLIMIT_CORE, 0)
+        return int(pages) * os.sysconf("SC_PAGESIZE")
+    return 0
 
 
-def _limit_seconds(seconds: float) -> None:
-    """A backstop for a file that loops in C with the interpreter's lock when the parent dies."""
+def _limit(name: str, value: int) -> None:
+    """Set a soft limit of this process, which may be raised again; Windows has none."""
     if sys.platform == "win32":
         return
     import resource
 
-    used = time.process_time()
-    _lower(resource.RLIMIT_CPU, math.ceil(used + seconds + SPARE_SECONDS))
-
-
-def _lower(limit: int, to: int) -> None:
-    """Set the soft limit, which may be raised again for the next file."""
-    if sys.platform == "win32":
-        return
-    import resource
-
+    limit = getattr(resource, name)
     hard = resource.getrlimit(limit)[1]
     if hard != resource.RLIM_INFINITY:
-        to = min(to, hard)
+        value = min(value, hard)
     with suppress(ValueError, OSError):
-        resource.setrlimit(limit, (to, hard))
+        resource.setrlimit(limit, (value, hard))

@@ -225,7 +225,7 @@ def _read(run: IngestRun, jobs: Sequence[FileJob]) -> None:
         locked: dict[ReadRequest, FileJob] = {}
         with closing(read_all(requests, limits)) as events:
             for event in events:
-                job = requests[event.order]
+                job = requests[event.request]
                 run.tell(event)
                 if isinstance(event, FileStarted):
                     run.record("processing", [job.source])

@@ -142,10 +142,10 @@ def test_a_file_cannot_fetch_another(document: Reader, tmp_path: Path) -> None:
 
 def test_a_part_of_gigabytes_is_not_read_for_a_title(document: Reader) -> None:
     data = docx(paragraph("x"), **{"docProps/core.xml": b" " * 150_000_000})
-    from djinn_memory.documents.office.reader import _packed_facts
+    from djinn_memory.documents.office.reader import _zip_facts
 
     tracemalloc.start()
-    assert _packed_facts(data) == {}
+    assert _zip_facts(data) == {}
     assert tracemalloc.get_traced_memory()[1] < 20_000_000
     tracemalloc.stop()
 
@@ -338,13 +338,13 @@ def test_hostile_pages_take_seconds(document: Reader) -> None:
 FETCH = """
 import sys
 from pathlib import Path
-from djinn_memory.documents.document import Order, unheard
+from djinn_memory.documents.document import ReadRequest, no_progress
 from djinn_memory.documents.read import read
 calls = []
 WORDS = ("socket.connect", "socket.getaddrinfo", "socket.sendto", "socket.gethostbyname")
 sys.addaudithook(lambda name, args: name in WORDS and calls.append((name, args)))
 for name in sys.argv[1:]:
-    read(Order(Path(name), Path(name).name), unheard)
+    read(ReadRequest(Path(name), Path(name).name), no_progress)
 assert not calls, calls
 """
 
@@ -385,11 +385,11 @@ class Without(MetaPathFinder):
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Without())
 from pathlib import Path
-from djinn_memory.documents.document import Order, Unreadable, unheard
+from djinn_memory.documents.document import ReadRequest, Unreadable, no_progress
 from djinn_memory.documents.read import read
 for name in sys.argv[1:]:
     try:
-        print(read(Order(Path(name), Path(name).name), unheard).pages)
+        print(read(ReadRequest(Path(name), Path(name).name), no_progress).pages)
     except Unreadable as error:
         print(error)
 """

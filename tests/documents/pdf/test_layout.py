@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from djinn_memory.documents.pdf.layout import Layout, Table, heading_key, mended
-from djinn_memory.documents.pdf.lines import TextLine, with_numbers
-from djinn_memory.documents.pdf.quality import GARBLED, unsound
+from djinn_memory.documents.pdf.layout import Layout, Table, heading_key, join_broken_words
+from djinn_memory.documents.pdf.lines import TextLine, with_line_numbers
+from djinn_memory.documents.pdf.quality import GARBLED, garbled_share
 from djinn_memory.documents.pdf.running_lines import DEEPEST, FEWEST_PAGES, RunningLines
 from tests.documents.pdfs import prose
 
@@ -70,7 +70,7 @@ def test_lines_in_a_table_come_out_as_the_table(
 @given(st.lists(pages, max_size=5))
 def test_mending_moves_letters_and_loses_none(some: list[list[TextLine]]) -> None:
     before = letters("".join(line.text for page in some for line in page))
-    mended(some, [[] for _ in some], set())
+    join_broken_words(some, [[] for _ in some], set())
     assert letters("".join(line.text for page in some for line in page)) == before
 
 
@@ -99,7 +99,7 @@ def test_a_word_over_three_lines() -> None:
 def test_no_word_is_mended_into_or_out_of_a_table() -> None:
     first, second = column("an inter-"), column("national body")
     table = Table("| a |", 0, 600, 690, 710)
-    mended([first, second], [[], [table]], set())
+    join_broken_words([first, second], [[], [table]], set())
     assert (first, second) == (column("an inter-"), column("national body"))
 
 
@@ -141,7 +141,7 @@ def test_sizes_make_headings_only_where_there_is_body_text() -> None:
 @settings(deadline=None)
 @given(st.lists(pages, max_size=8))
 def test_only_lines_that_repeat_near_an_edge_are_dropped(some: list[list[TextLine]]) -> None:
-    kept = RunningLines().without(some)
+    kept = RunningLines().remove(some)
     for page, left in zip(some, kept, strict=True):
         rest = iter(page)
         assert all(any(line is one for one in rest) for line in left), "the same lines, in order"
@@ -166,7 +166,7 @@ def test_page_numbers_go_wherever_blocks_are_cut(count: int, first: int, form: s
     some = [[*text, line] for text, line in zip(body, foot, strict=True)]
     running = RunningLines()
     cut = max(FEWEST_PAGES, count - 2)
-    assert running.without(some[:cut]) + running.without(some[cut:]) == body
+    assert running.remove(some[:cut]) + running.remove(some[cut:]) == body
 
 
 @pytest.mark.parametrize("form", ["Figure {}", "Question {}", "Year {}"])
@@ -175,7 +175,7 @@ def test_numbers_that_do_not_count_the_pages_stay(form: str) -> None:
         [TextLine(form.format(n * n), 50, 99, 780, 10), *column(*prose(9, n), top=400)]
         for n in range(9)
     ]
-    assert RunningLines().without(some) == some
+    assert RunningLines().remove(some) == some
 
 
 def test_roman_page_numbers_go() -> None:
@@ -184,22 +184,22 @@ def test_roman_page_numbers_go() -> None:
         [*column(*prose(9, n), top=400), TextLine(word, 9, 9, 30, 9)]
         for n, word in enumerate(numbers)
     ]
-    assert all(len(page) == 9 for page in RunningLines().without(some))
+    assert all(len(page) == 9 for page in RunningLines().remove(some))
 
 
 def test_the_header_of_a_short_chapter_goes() -> None:
     some = [column(*prose(9, n), top=500) for n in range(40)]
     head = TextLine("Of lanterns", 50, 99, 780, 9)
     marked = [[head, *page] if 20 <= n < 24 else page for n, page in enumerate(some)]
-    assert RunningLines().without(marked) == some
+    assert RunningLines().remove(marked) == some
     scattered = [[head, *page] if n in (3, 17, 31) else page for n, page in enumerate(some)]
-    assert RunningLines().without(scattered) == scattered
+    assert RunningLines().remove(scattered) == scattered
 
 
 def test_running_lines_may_be_several() -> None:
     head = [TextLine(f"Header {word}", 50, 99, 800 - 10 * at, 9) for at, word in enumerate("abcd")]
     some = [[*head, *column(*prose(15, n), top=500)] for n in range(6)]
-    assert [page[0].text for page in RunningLines().without(some)] == [
+    assert [page[0].text for page in RunningLines().remove(some)] == [
         prose(1, n)[0] for n in range(6)
     ]
 
@@ -207,7 +207,7 @@ def test_running_lines_may_be_several() -> None:
 @settings(deadline=None)
 @given(pages)
 def test_numbers_of_lines_are_moved_and_not_lost(page: list[TextLine]) -> None:
-    found = with_numbers(page)
+    found = with_line_numbers(page)
     assert letters("".join(line.text for line in found)) == letters(
         "".join(line.text for line in page)
     )
@@ -216,17 +216,17 @@ def test_numbers_of_lines_are_moved_and_not_lost(page: list[TextLine]) -> None:
 def test_numbers_of_lines_stand_before_their_lines() -> None:
     texts = column(*(f"words {n}" for n in range(1, 9)))
     numbers = [TextLine(str(n + 1), 20, 30, 700 - 12 * n, 10) for n in range(8)]
-    found = with_numbers([*texts[:2], *numbers, *texts[2:]])
+    found = with_line_numbers([*texts[:2], *numbers, *texts[2:]])
     # What comes before its number in the file has it as well.
     assert [line.text for line in found] == [f"{n} words {n}" for n in range(1, 9)]
     few = [*numbers[:3], *texts]
-    assert with_numbers(few) == few
+    assert with_line_numbers(few) == few
 
 
 @settings(deadline=None)
 @given(st.text())
 def test_unsound_is_a_share(text: str) -> None:
-    assert 0.0 <= unsound(text) <= 1.0
+    assert 0.0 <= garbled_share(text) <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_unsound_is_a_share(text: str) -> None:
     ],
 )
 def test_text_of_any_script_is_sound(text: str) -> None:
-    assert unsound(text) < 0.1
+    assert garbled_share(text) < 0.1
 
 
 @pytest.mark.parametrize(
@@ -257,4 +257,4 @@ def test_text_of_any_script_is_sound(text: str) -> None:
     ],
 )
 def test_what_fonts_without_a_map_give_is_not(text: str) -> None:
-    assert unsound(text) >= GARBLED
+    assert garbled_share(text) >= GARBLED

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from pypdfium2 import PdfDocument
 
-from djinn_memory.documents.document import Locked, ReadRequest, Unreadable
+from djinn_memory.documents.document import Locked, ReadRequest, Unreadable, no_progress
 from djinn_memory.documents.pdf.reader import BLOCK, raw_pages, read_pdf
+from djinn_memory.documents.read import read as read_file
 from tests.documents.pdfs import (
     LEADING,
     SIZE,
@@ -306,7 +307,8 @@ def test_what_the_file_says_of_itself(tmp_path: Path) -> None:
     made.set_title("The Harbour Almanac")
     made.set_author("A. Keeper")
     made.set_subject("Lanterns")
-    found = read(saved(made, tmp_path))
+    path = saved(made, tmp_path)
+    found = read_file(ReadRequest(path, path.name), no_progress)
     assert (found.title, found.author, found.subject) == (
         "The Harbour Almanac", "A. Keeper", "Lanterns",
     )  # fmt: skip

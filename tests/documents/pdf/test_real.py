@@ -14,7 +14,7 @@ from statistics import mean
 import pytest
 
 from djinn_memory.documents.document import Document, Locked, ReadRequest, Unreadable, no_progress
-from djinn_memory.documents.pdf.pdfium import opened
+from djinn_memory.documents.pdf.pdfium import open_pdf
 from djinn_memory.documents.pdf.reader import BLOCK, _pages, raw_pages, read_pdf
 from djinn_memory.documents.pdf.running_lines import RunningLines
 from djinn_memory.documents.read import read
@@ -95,14 +95,14 @@ def alphanumeric(text: str) -> Counter[str]:
 def test_nothing_is_lost_and_nothing_doubled(pdf_dir: Path) -> None:
     """But for running lines and bullets, among which `o` is the only letter."""
     for path in listed(pdf_dir, "good"):
-        with opened(path) as file:
+        with open_pdf(path) as file:
             pages = [page.lines for page in _pages(file, path, None)]
         raw = ["\n".join(line.text for line in page) for page in pages]
         assert raw == list(raw_pages(path)), path.name
         running, coming = RunningLines(), iter(pages)
         kept = []
         while block := list(islice(coming, BLOCK)):
-            kept += running.without(block)
+            kept += running.remove(block)
         expected = alphanumeric("".join(line.text for page in kept for line in page))
         found: Document = read_pdf(order(path), no_progress)
         assert alphanumeric(unescape("".join(found.pages))) == expected, path.name

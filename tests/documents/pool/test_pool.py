@@ -59,7 +59,9 @@ def no_process_left() -> Iterator[None]:
 
 
 def outcomes(events: list[Event]) -> dict[str, FileRead | FileFailed]:
-    return {event.order.name: event for event in events if isinstance(event, FileRead | FileFailed)}
+    return {
+        event.request.name: event for event in events if isinstance(event, FileRead | FileFailed)
+    }
 
 
 def why(orders: list[ReadRequest], limits: WorkerLimits = LIMITS) -> list[str]:
@@ -104,7 +106,7 @@ def test_a_few_workers_read_many_files(make: Make) -> None:
     assert {pages(end)[0] for end in ends.values()} == {str(number) for number in range(60)}
     assert len({end.document.title for end in ends.values() if isinstance(end, FileRead)}) <= 2
     for order in orders:
-        kinds = [type(event) for event in events if event.order is order]
+        kinds = [type(event) for event in events if event.request is order]
         assert kinds[0] is FileStarted
         assert kinds[-1] is FileRead
         assert set(kinds[1:-1]) == {PagesRead}
@@ -125,7 +127,7 @@ def test_files_are_taken_as_they_are_needed(make: Make) -> None:
 
 def test_names_may_be_no_unicode(tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"caf\xe9 \xf0\x9f\x98\x80.txt")
-    path.write_text("asked")
+    path.write_text("echo")
     order = ReadRequest(path, path.name, password="p\udce4ss", ocr=True)
     *_, end = read_all([order], LIMITS, READER)
     assert pages(end)[0].endswith("caf\N{REPLACEMENT CHARACTER} \N{GRINNING FACE}.txt")
@@ -338,7 +340,7 @@ def started(process: subprocess.Popen[str], workers: int) -> list[int]:
 def test_a_script_without_a_guard_runs_once(make: Make, tmp_path: Path) -> None:
     with caller(make("good x"), tmp_path, "pass") as process:
         out, err = process.communicate(timeout=20)
-    assert out.split() == ["started", "Started", "Page", "Page", "Read"]
+    assert out.split() == ["started", "FileStarted", "PagesRead", "PagesRead", "FileRead"]
     assert err == ""
 
 
