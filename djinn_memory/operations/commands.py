@@ -6,14 +6,27 @@ import json
 
 from djinn_memory.errors import Remedy, Wording
 
-_COMMANDS: dict[str, str] = {}
+_COMMANDS = {
+    "documents.ingest": "ingest",
+    "memories.links": "memory show",
+    "scores.show": "score show",
+    "search": "memory search",
+    "working.step": "working set",
+    "working.tasks": "working list --tasks",
+}
 """Commands that are not named after their operation."""
 
-_NOUNS = {"facts": "fact", "gaps": "gap", "documents": "document", "vaults": "vault"}
+_NOUNS = {
+    "agents": "agent",
+    "documents": "document",
+    "facts": "fact",
+    "gaps": "gap",
+    "memories": "memory",
+    "vaults": "vault",
+}
 """Nouns of commands that are not those of the namespace on `Djinn`."""
 
 _OPTIONS = {
-    "every": "--all",
     "giver": "--from",
     "links": "--link",
     "paths": "--path",

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from djinn_memory.errors import Refused
+from djinn_memory.errors import Refused, Remedy
 from djinn_memory.secrets.named import assigned, headers, urls
 from djinn_memory.secrets.tables import columns
 from djinn_memory.secrets.tokens import Found, discord, private_keys, tokens
@@ -73,18 +73,19 @@ def guard(
 ) -> None:
     """Raise `Refused` when `text` holds what looks like a secret, unless that is to `allow`.
 
-    `what` says in the error what the text is, and `option` whether the command has an
-    `--allow-secret`. Nothing of a secret but its mask is told.
+    `what` says in the error what the text is, and `option` whether the request can allow a
+    secret. The error shows nothing of a secret but its mask.
     """
     found = [] if allow else find(text, settings.allow)
     if not found:
         return
     first = found[0]
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-    otherwise = "give --allow-secret, or " if option else ""
+    remedies = [Remedy("", {"allow_secret": True}, "writes it all the same")] if option else []
     raise Refused(
         f"{what} holds what looks like {first.kind} ({first.shown}, line {first.line}){more}; "
-        f"remove it, or {otherwise}add a pattern to secrets.allow in your own settings"
+        "remove it, or add a pattern to secrets.allow in your own settings",
+        *remedies,
     )
 
 

@@ -67,15 +67,16 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("summary", {"action": "set"}, "needs a text"),
     ("working", {"action": "get", "key": "nothing"},
      "`working` with `action: list` and `all: true`"),
-    ("working", {"action": "get", "key": "k", "from": "grace", "task": "t"}, "`task` and `from`"),
-    ("working", {"action": "get", "key": "two"}, "choose with `from`"),
+    ("working", {"action": "get", "key": "k", "from": "grace", "task": "t"},
+     "give `task`, or give `from`"),
+    ("working", {"action": "get", "key": "two"}, "`from` chooses one"),
     ("working", {"action": "resume", "task": "nothing"}, "`working` with `action: tasks`"),
     ("working", {"action": "share", "key": "one", "to": "finn"}, "`to` finn"),
     ("working", {"action": "step", "task": "t", "key": "b", "after": ["no"]}, "`after` 'no'"),
-    ("working", {"action": "set", "key": "step", "value": 1, "task": "t"}, "give its `status`"),
+    ("working", {"action": "set", "key": "step", "value": 1, "task": "t"}, "`action: step` and `task: t` and `key: step` and `status`"),
     ("working", {"action": "set", "key": "one", "value": "x" * 1_000_001},
-     "`remember`, or a document with `djinn ingest` (ask a person)"),
-    ("working", {"action": "set", "key": "one", "value": 1, "task": "\n"}, "`task`: '"),
+     "ask a person to run `djinn ingest`, which makes"),
+    ("working", {"action": "set", "key": "one", "value": 1, "task": "\n"}, "`task` '"),
 ]  # fmt: skip
 
 

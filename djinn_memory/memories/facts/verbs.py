@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-from djinn_memory.errors import DjinnError, NotFound, UsageError
+from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.indexing.refresh import remove_notes
 from djinn_memory.memories.facts.queries import (
     Fact,
@@ -121,8 +121,9 @@ class Facts(Namespace):
         home, now = self._state.home, self.runtime.now()
         category, key = _name("category", request.category), _name("key", request.key)
         if not request.value.strip():
-            raise UsageError(f"no value; `djinn fact forget {category}/{key}` removes a fact")
-        between("--confidence", request.confidence, 0, 1)
+            forget = Remedy("facts.forget", {"key": f"{category}/{key}"}, "removes a fact")
+            raise UsageError("no value", forget)
+        between("confidence", request.confidence, 0, 1)
         # The key says what the value is: in the note, `password` and `hunter2` stand apart.
         text = f"{category} {key}: {request.value}\n{request.context or ''}"
         guard(text, what="the fact", settings=home.config.secrets, allow=request.allow_secret)
@@ -132,7 +133,7 @@ class Facts(Namespace):
             "source": writable(request.source) if request.source else None,
             "source_context": writable(context) if context else None,
             "confidence": request.confidence,
-            "expires": day("--expires", request.expires, now),
+            "expires": day("expires", request.expires, now),
         }
         self.runtime.fresh_scope(request.agent)
         with self._writing(vault, allow_secret=request.allow_secret) as writer:
@@ -157,11 +158,11 @@ class Facts(Namespace):
     @operation(ListFacts)
     def list(self, request: ListFacts) -> FactPage:
         """List a page of the facts that an agent sees."""
-        one_of("--sort", request.sort, get_args(SortKey))
+        one_of("sort", request.sort, get_args(SortKey))
         if request.order is not None:
-            one_of("--order", request.order, get_args(SortOrder))
-        between("--limit", request.limit, 1)
-        between("--page", request.page, 1)
+            one_of("order", request.order, get_args(SortOrder))
+        between("limit", request.limit, 1)
+        between("page", request.page, 1)
         facts = self._indexed(request.agent, request.expired)
         if request.category is not None:
             facts = _of_category(facts, request.category)
@@ -177,8 +178,9 @@ class Facts(Namespace):
     def search(self, request: SearchFacts) -> FactHits:
         """Search facts: the nearest in meaning first, then those in which the words stand."""
         if not request.query.strip():
-            raise UsageError('nothing to search for; try `djinn fact search "where she lives"`')
-        between("--limit", request.limit, 1)
+            example = Remedy("facts.search", {"query": "where she lives"}, "is an example")
+            raise UsageError("nothing to search for", example)
+        between("limit", request.limit, 1)
         vaults = self.runtime.fresh_scope(request.agent)
         facts = [fact for fact in self._of_vaults(vaults) if not fact.expired]
         by_place = {fact.place: fact for fact in facts}
@@ -277,7 +279,7 @@ class Facts(Namespace):
         if matches and (fact := self._read(matches[0])):
             return fact
         name = f"{category}/{key}" if category else key
-        raise NotFound(f"no fact {name!r}; `djinn fact list` shows those there are")
+        raise NotFound(f"no fact {name!r}", Remedy("facts.list", purpose="shows those there are"))
 
     def _path_of(self, writer: VaultWriter, category: str, key: str) -> str | None:
         """The path of a fact in the vault of the writer; None when there is none yet."""

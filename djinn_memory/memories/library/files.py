@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec import Struct
 
 from djinn_memory.documents.note import FOLDER, HISTORY
-from djinn_memory.errors import Refused
+from djinn_memory.errors import Refused, Remedy
 from djinn_memory.models import Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import decode
@@ -105,7 +105,8 @@ def put(
     nothing. Raises `Changed` and `FileExistsError` as `files.replace` and `files.create`.
     """
     if vault.read_only:
-        raise Refused(f"vault {vault.name} is read-only; choose another with --vault")
+        another = Remedy("", {"vault": None}, "chooses another")
+        raise Refused(f"vault {vault.name} is read-only", another)
     target = inside(vault.root, place.note)
     target.parent.mkdir(parents=True, exist_ok=True)
     # Not `inside`: an original that is a link is replaced, not followed.

@@ -16,7 +16,7 @@ from djinn_memory.documents.pool.pool import FileFailed, FileRead, FileStarted, 
 from djinn_memory.documents.pool.process import WorkerLimits
 from djinn_memory.documents.sources import Source, fingerprint
 from djinn_memory.embedding.registry import ModelRegistry
-from djinn_memory.errors import DjinnError, NotFound, Refused, Unavailable
+from djinn_memory.errors import DjinnError, NotFound, Refused, Remedy, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import index, read
 from djinn_memory.memories.library import files
@@ -86,7 +86,8 @@ def ingest(
     agent = home.agent(options.agent)
     [vault] = home.scope(agent, (options.vault or agent,))
     if vault.read_only:
-        raise Refused(f"vault {vault.name} is read-only; choose another with --vault")
+        another = Remedy("", {"vault": None}, "chooses another")
+        raise Refused(f"vault {vault.name} is read-only", another)
     if not vault.root.is_dir() and not vault.root.is_relative_to(home.root):
         # A disk that is not plugged in: what is written there now is hidden when it is.
         raise NotFound(f"the folder of vault {vault.name} is gone: {vault.root}; restore it")
@@ -170,7 +171,7 @@ def _jobs(run: IngestRun, sources: Sequence[Source]) -> list[FileJob]:
             why = f"already ingested as {document.path}"
             if any((run.options.strategy, run.options.chunk_size, run.options.chunk_overlap,
                     run.options.model_context)):  # fmt: skip
-                why += "; `djinn document reprocess` cuts it anew"
+                why += f"; {Remedy('documents.reprocess', {}, 'cuts it anew')}"
             run.skip(source, why, document.id)
         elif file.sha256 in jobs and file.size:
             # Not "already ingested": that file may still fail.

@@ -69,7 +69,7 @@ class Documents(Namespace):
         if request.title is not None and (
             len(paths) + len(piped) != 1 or any(path.is_dir() for path in paths)
         ):
-            raise UsageError("--title names one document; give one file")
+            raise UsageError("names one document; give one file", argument="title")
         files, missing = sources(paths, recursive=request.recursive)
         if missing and not files and not piped:
             path, error = missing[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from djinn_memory.errors import NotFound, UsageError
+from djinn_memory.errors import NotFound, Remedy, UsageError
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.working.values import check_name
 from djinn_memory.store.expiring import WorkingEntry, WorkingSlot, forget
@@ -43,16 +43,16 @@ class WorkingScopes:
         giver: str | None = None,
     ) -> WorkingSlot:
         """The slot that a request means; `UsageError` for invalid names."""
-        scopes = {"--session": session, "--task": task, "--from": giver}
-        given = [option for option, name in scopes.items() if name is not None]
+        scopes = {"session": session, "task": task, "giver": giver}
+        given = [Remedy("", {field: None}) for field, name in scopes.items() if name is not None]
         if len(given) > 1:
-            raise UsageError(f"a value belongs to one of {' and '.join(given)}; give one")
+            raise UsageError("a value belongs to one session, one task or one giver", *given)
         agent = self._state.home.agent(agent)
-        check_name("the key", key)
+        check_name("key", key)
         if giver is not None:
             return WorkingSlot(agent, "from", giver, key)
         if task is not None:
-            return WorkingSlot(agent, "task", check_name("--task", task), key)
+            return WorkingSlot(agent, "task", check_name("task", task), key)
         name = (
             session_log.current(self._state, agent)
             if session is None
@@ -89,7 +89,8 @@ class WorkingScopes:
             return own[0], [entry.name for entry in handed]
         if len(handed) > 1:
             givers = ", ".join(entry.name for entry in handed)
-            raise UsageError(f"{slot.key!r} was handed over by {givers}; choose with --from")
+            choose = Remedy("", {"giver": None}, "chooses one")
+            raise UsageError(f"{slot.key!r} was handed over by {givers}", choose)
         if handed:
             return handed[0], []
         raise self._nothing(slot)
@@ -152,8 +153,8 @@ class WorkingScopes:
     def _nothing(slot: WorkingSlot) -> NotFound:
         where = {"from": "handed over by", "task": "in task", "session": "in session"}
         return NotFound(
-            f"nothing under {slot.key!r} {where[slot.space]} {slot.name}, or it has expired; "
-            "see `djinn working list --all`"
+            f"nothing under {slot.key!r} {where[slot.space]} {slot.name}, or it has expired",
+            Remedy("working.list", {"all": True}, "shows what there is"),
         )
 
 

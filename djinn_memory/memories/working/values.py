@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec.structs import replace
 
-from djinn_memory.errors import UsageError
+from djinn_memory.errors import Remedy, UsageError
 from djinn_memory.home.settings import LONGEST_TTL
 from djinn_memory.memories.working.requests import MOST_CHARACTERS, WorkingValue
 from djinn_memory.notes.dates import moment
@@ -53,7 +53,7 @@ def from_json(text: str) -> object:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise UsageError(f"--json-value: not JSON: {error}") from None
+        raise UsageError(f"is not JSON: {error}", argument="json_value") from None
 
 
 def as_json(value: object, key: str) -> str:
@@ -66,8 +66,9 @@ def as_json(value: object, key: str) -> str:
         raise UsageError(f"the value of {key!r} is nothing that JSON can say: {error}") from None
     if len(text) > MOST_BYTES:
         raise UsageError(
-            f"the value of {key!r} takes {len(text):,} bytes, more than {MOST_BYTES:,}; "
-            "write a note with `djinn remember`, or a document with `djinn ingest`"
+            f"the value of {key!r} takes {len(text):,} bytes, more than {MOST_BYTES:,}",
+            Remedy("remember", purpose="writes a note"),
+            Remedy("documents.ingest", purpose="makes a document of a file"),
         )
     return text.decode()
 
@@ -93,13 +94,13 @@ def appended(before: WorkingEntry | None, entry: WorkingEntry, most: int) -> Wor
     )  # fmt: skip
 
 
-def check_name(what: str, name: str) -> str:
-    """Return `name`; `UsageError`, which begins with `what`, if it cannot be a name."""
+def check_name(field: str, name: str) -> str:
+    """Return `name`; `UsageError` for the field if it cannot be a name."""
     odd = any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in name)
     if odd or not name.strip() or len(name) > MOST_CHARACTERS:
         raise UsageError(
-            f"{what}: {name[:40]!r} is no name; "
-            f"allowed: 1 to {MOST_CHARACTERS} characters on one line"
+            f"{name[:40]!r} is no name; allowed: 1 to {MOST_CHARACTERS} characters on one line",
+            argument=field,
         )
     return name
 
@@ -108,5 +109,6 @@ def check_ttl(ttl: int | None) -> None:
     """Raise `UsageError` for a time that is out of range."""
     if ttl is not None and not 1 <= ttl <= LONGEST_TTL:
         raise UsageError(
-            f"--ttl {ttl}: allowed: 1 to {LONGEST_TTL:,} seconds; what should last longer is a note"
+            f"{ttl}: allowed: 1 to {LONGEST_TTL:,} seconds; what should last longer is a note",
+            argument="ttl",
         )

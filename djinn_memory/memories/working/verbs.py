@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from msgspec.structs import asdict, replace
 
-from djinn_memory.errors import NotFound, UsageError
+from djinn_memory.errors import NotFound, Remedy, UsageError
 from djinn_memory.memories.working.requests import (
     ClearedValues,
     ClearValues,
@@ -64,7 +64,9 @@ class WorkingMemory(Namespace):
 
         def decide(before: WorkingEntry | None, now: float) -> WorkingEntry:
             if before and before.type == STEP:
-                raise UsageError(f"{slot.key!r} is a step of the task; give its --status")
+                place = {"task": slot.name, "key": slot.key, "status": None}
+                step = Remedy("working.step", place, "updates it")
+                raise UsageError(f"{slot.key!r} is a step of the task", step)
             entry = WorkingEntry(
                 **asdict(slot), id=uuid7(), value=text, type=kind,
                 tier="short" if request.short else "working",
@@ -130,7 +132,8 @@ class WorkingMemory(Namespace):
         slot = self._scopes.slot(request.key, request.agent, request.session, request.task)
         entry = self._scopes.lookup(slot)[0]
         if self._state.home.agent(request.to) == entry.agent:
-            raise UsageError(f"--to {request.to}: that is whose value it is; name another agent")
+            why = f"{request.to}: the value is this agent's own; name another agent"
+            raise UsageError(why, argument="to")
         target = WorkingSlot(request.to, "from", entry.agent, entry.key)
 
         def decide(_: WorkingEntry | None, now: float) -> WorkingEntry:
@@ -146,7 +149,7 @@ class WorkingMemory(Namespace):
     @operation(SetStep, recover=False)
     def step(self, request: SetStep) -> TaskStep:
         """Add a step to a task, or update one; a field that is not given stays as it was."""
-        _one_of("--status", request.status, StepStatus)
+        _one_of("status", request.status, StepStatus)
         check_ttl(request.ttl)
         title = request.key
         slot = self._scopes.slot(title, request.agent, task=request.task)
@@ -155,7 +158,8 @@ class WorkingMemory(Namespace):
         for name in request.after:
             if name not in known:
                 steps = ", ".join(sorted(known)) or "none"
-                raise UsageError(f"--after {name!r}: no such step before it; there are: {steps}")
+                why = f"{name!r}: no such step before it; there are: {steps}"
+                raise UsageError(why, argument="after")
         self._checked(slot, request.result, request.allow_secret)
         usual = self._state.home.config.working.task_ttl
 
@@ -197,7 +201,8 @@ class WorkingMemory(Namespace):
         entries = self._scopes.same_scope(slot)
         if not entries:
             raise NotFound(
-                f"no task {request.task!r}, or it has expired; see `djinn working list --tasks`"
+                f"no task {request.task!r}, or it has expired",
+                Remedy("working.tasks", purpose="shows the tasks there are"),
             )
         return whole_task(request.task, entries)
 
@@ -215,7 +220,7 @@ def _change(after: WorkingEntry, before: WorkingEntry | None) -> WorkingChange:
     return WorkingChange(value_of(after), value_of(before) if before else None)
 
 
-def _one_of(what: str, word: str | None, kind: Any) -> None:
+def _one_of(field: str, word: str | None, kind: Any) -> None:
     allowed: Sequence[str] = get_args(kind)
     if word is not None and word not in allowed:
-        raise UsageError(f"{what} {word!r}: allowed: {', '.join(allowed)}")
+        raise UsageError(f"{word!r}: allowed: {', '.join(allowed)}", argument=field)
