@@ -40,10 +40,8 @@ _OPTIONS = {
 _CHOICES = frozenset({"existing"})
 """Fields with a flag for each value, as `--append` for `existing="append"`."""
 
-_WORDS = frozenset(
-    {"category", "description", "folder", "key", "name", "query", "request", "title", "value"}
-)
-"""Fields that a command takes as plain words."""
+_WORDS = frozenset({"category", "description", "folder", "key", "name", "query", "target", "value"})
+"""Fields that a command takes as plain words, not as options."""
 
 
 class CommandWording(Wording):
@@ -52,7 +50,9 @@ class CommandWording(Wording):
     verb = "run"
 
     def argument(self, name: str) -> str:
-        """The option for a field."""
+        """The option or the plain word for a field."""
+        if name in _WORDS:
+            return name.upper()
         return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
 
     def call(self, remedy: Remedy) -> str:
