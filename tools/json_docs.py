@@ -8,6 +8,7 @@ import json
 import re
 import sys
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,11 @@ import config_docs
 import msgspec
 from msgspec.structs import fields
 
+from djinn_memory.cli import tree
+from djinn_memory.cli.command import NoRequest, Plain
 from djinn_memory.cli.schemas import outputs
 from djinn_memory.home import settings
+from djinn_memory.models import Problem
 
 ROOT = Path(__file__).resolve().parent.parent
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -46,52 +50,85 @@ SETTINGS = {
 """Where in the settings a struct stands: their descriptions are the comments of the example."""
 HEAD = """# JSON output
 
-Made by `make docs` from the types that the commands print.
+Made by `make docs` from the transcripts of the tests.
 
-With `--json` a command prints one JSON object to stdout, in UTF-8 and ended by a line break, and
-nothing else. `schema` names what the object is: the command and the version of its shape.
-`problems` lists what went wrong while the rest went on. Characters that could command a terminal
-stand escaped (`\\u001b`), and so does half a surrogate pair, from a file name that is no text.
+With `--json` a command prints one JSON object to stdout, in UTF-8, followed by a line break, and
+nothing else. `schema` names the shape of the object and its version. `problems` lists what went
+wrong beside the answer. Characters that could control a terminal are escaped (`\\u001b`), and so is
+half a surrogate pair, which stands in a file name that is not text.
 
-A shape's number rises when a field goes away or changes its meaning; a new field leaves it as it
-is. The schemas below are exact for this version of djinn.
+`djinn schema` lists the shapes, `djinn schema memory.list` prints the JSON Schema of one. The
+schemas are part of the package, in `djinn_memory/schemas/`, and exact for this version of djinn.
+The number of a shape rises when a field is removed or changes its meaning, not for a new field.
 
-A command that fails prints nothing to stdout, one line to stderr that begins with `error: `, and
-ends with 2, 3, 4 or 5; interrupted, with 130. With 0, and with 1, done with problems, stdout has
-the object. A question, such as `djinn memory delete` asks at a terminal, goes to stderr.
+A command that fails prints nothing to stdout and one line to stderr that begins with `error: `. It
+ends with 2, 3, 4 or 5, or with 130 when it was interrupted. With 0, and with 1 for partly done,
+stdout has the object. A question, such as that of `djinn memory delete`, goes to stderr.
 
 In the examples, from the sample memory, N stands for a number and TIME, UUID and TMP for a time, an
 id and a folder.
 """
+EXAMPLES = (
+    "search", "recall", "remember", "memory.list", "fact.get", "gap.list", "ingest", "status",
+)  # fmt: skip
+"""The shapes that the page shows."""
 
 
 def page() -> str:
     """The whole page."""
     parts = [HEAD]
-    for command, kinds in outputs().items():
-        parts.append(f"## `djinn {command} --json`\n")
-        for kind in kinds:
-            made = schema(kind)
-            parts.append(f"### {made['title']}\n\n{made['description']}\n")
-            if example := _example(made["title"]):
-                parts.append(f"```text\n{example}\n```\n")
-            shown = _json(made)
-            parts.append(f"```json\n{shown}\n```\n")
+    for name in EXAMPLES:
+        if example := _example(f"djinn.{name}/1"):
+            parts.append(f"## `djinn.{name}/1`\n\n```text\n{example}\n```\n")
     return "\n".join(parts)
 
 
-def schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
+def answers() -> dict[str, type[msgspec.Struct]]:
+    """The type of what each schema describes, by the name of the schema."""
+    kinds: dict[str, type[msgspec.Struct]] = {}
+    for words, entry in tree.COMMANDS.items():
+        module, _, attribute = entry.path.partition(":")
+        declaration = getattr(import_module(f"djinn_memory.cli.commands.{module}"), attribute)
+        declaration.build(words)
+        if isinstance(declaration, Plain):
+            for kind in outputs().get(words, ()):
+                tag = str(kind.__struct_config__.tag)
+                kinds[tag.removeprefix("djinn.").partition("/")[0]] = kind
+        elif declaration.prints is not NoRequest:
+            kinds |= declaration.answers()
+    return kinds
+
+
+def files() -> dict[str, str]:
+    """The schema files of the package, by name."""
+    return {f"{name}.json": f"{_json(schema(name, kind))}\n" for name, kind in answers().items()}
+
+
+def schema(name: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON Schema of what `output.as_json` prints for a struct."""
-    (made,), components = msgspec.json.schema_components(
-        [kind], schema_hook=_text, ref_template="#/$defs/{name}"
+    (reference, _), components = msgspec.json.schema_components(
+        [kind, Problem], schema_hook=_text, ref_template="#/$defs/{name}"
     )
-    name = made["$ref"].rpartition("/")[2]
     for component, inner in components.items():
-        _complete(inner, _struct(component, kind))
-    own = components.pop(name)
-    title = own["properties"]["schema"]["enum"][0]
-    definitions = {"$defs": components} if components else {}
-    return {"$schema": DIALECT, "$id": f"urn:{title}", **own, "title": title, **definitions}
+        _complete(inner, Problem if component == "Problem" else _struct(component, kind))
+    title = f"djinn.{name}/1"
+    own = components.pop(reference["$ref"].rpartition("/")[2])
+    own["properties"].pop("problems", None)
+    own["required"] = [name for name in own["required"] if name != "problems"]
+    properties = {
+        "schema": {"description": USUAL["schema"], "const": title},
+        **own["properties"],
+        "problems": {
+            "description": USUAL["problems"],
+            "type": "array",
+            "items": {"$ref": "#/$defs/Problem"},
+        },
+    }
+    optional = own["properties"].keys() - own["required"]
+    required = [name for name in properties if name not in optional]
+    own |= {"title": title, "properties": properties, "required": required}
+    definitions = {"$defs": components}
+    return {"$schema": DIALECT, "$id": f"urn:{title}", **own, **definitions}
 
 
 def _text(kind: type) -> dict[str, str]:

@@ -15,7 +15,7 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from djinn_memory.cli import output
-from djinn_memory.cli.options import open_djinn, text_or_stdin
+from djinn_memory.cli.options import confirmed, open_djinn, text_from_stdin
 from djinn_memory.cli.parsing import Command
 from djinn_memory.cli.request_options import NO_FIELDS, Fields, build, parameters
 
@@ -76,6 +76,21 @@ class Call:
         """The home that the command line means, opened."""
         return open_djinn(self.ctx, self._progress)
 
+    def convert(self, request: type[R], **values: Any) -> R:
+        """Another request, from the same options and from `values`."""
+        kind: R = build(request, {**self.values, **values})
+        return kind
+
+    def run(self) -> Any:
+        """Run the operation of the command; returns its answer."""
+        from djinn_memory.operations import OPERATIONS
+
+        return OPERATIONS[self._declaration.operation].run(self.djinn, self.request)
+
+    def confirmed(self, question: str, about: str, doing: str) -> bool:
+        """Whether the person at the terminal agrees, or `--yes` does; see `confirmed`."""
+        return confirmed(question, self.view.yes, about=about, doing=doing)
+
     @contextmanager
     def showing_progress(self) -> Iterator[None]:
         """Show how far the command is, for as long as it runs."""
@@ -97,9 +112,14 @@ class Plain:
     def __init__(self, function: Callable[..., None], epilog: str) -> None:
         self.function = function
         self.epilog = epilog
+        self.prints = PrintOptions
 
     def build(self, words: str) -> Any:
         """The command, as `words` call it."""
+        from djinn_memory.cli.schemas import outputs
+
+        tags = [str(kind.__struct_config__.tag) for kind in outputs().get(words, ())]
+        self.schemas = [tag.removeprefix("djinn.").partition("/")[0] for tag in tags]
         name = words.rpartition(" ")[2]
         info = CommandInfo(name=name, cls=Command, callback=self.function, epilog=self.epilog)
         return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
@@ -181,8 +201,10 @@ class Declaration:
             value = values.get(name)
             if field.words and value is not None:
                 values[name] = value = " ".join(value)
-            if field.stdin and value is not None:
-                values[name] = text_or_stdin(value)
+            if field.stdin and value == "-":
+                text = text_from_stdin()
+                chomps = field.stdin == "value"
+                values[name] = text.removesuffix("\n").removesuffix("\r") if chomps else text
         call = Call(ctx, self, values)
         if self.progress:
             with call.showing_progress():
@@ -201,11 +223,7 @@ class Declaration:
             raise typer.Exit(1)
 
     def _answer(self, call: Call) -> Struct | None:
-        if self.run:
-            return self.run(call)
-        from djinn_memory.operations import OPERATIONS
-
-        answer: Struct = OPERATIONS[self.operation].run(call.djinn, call.request)
+        answer: Struct | None = self.run(call) if self.run else call.run()
         return answer
 
     def answers(self) -> dict[str, type[Struct]]:

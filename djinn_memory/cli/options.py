@@ -107,9 +107,12 @@ def _surprises(*, quiet: bool) -> ProgressCallback:
 
 
 def text_or_stdin(text: str) -> str:
-    """`text`, or for `-` what stands on stdin; `UsageError` when that is no text."""
-    if text != "-":
-        return text
+    """`text`, or for `-` what is on stdin."""
+    return text_from_stdin() if text == "-" else text
+
+
+def text_from_stdin() -> str:
+    """The text that is piped into the command; `UsageError` if it is no text, or empty."""
     import sys
 
     from djinn_memory.errors import UsageError

@@ -45,11 +45,22 @@ def dim(text: str) -> str:
     return typer.style(text, dim=True)
 
 
+def warn(text: str) -> None:
+    """A warning for the person at the terminal."""
+    talk(f"{typer.style('warning', fg='yellow')}: {text}")
+
+
+def shortened(text: str | None, most: int) -> str:
+    """`text` on one line, cut to `most` characters."""
+    line = clean(text or "")
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
 def problems(found: Iterable[Problem], *, most: int = 20) -> None:
     """A line for each problem, on stderr."""
     listed = list(found)
     for problem in listed[:most]:
-        talk(f"{typer.style('warning', fg='yellow')}: {clean(problem.what)}: {clean(problem.why)}")
+        warn(f"{clean(problem.what)}: {clean(problem.why)}")
     if len(listed) > most:
         talk(f"... and {len(listed) - most} more; `--json` lists them all")
 

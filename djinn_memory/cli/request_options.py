@@ -49,8 +49,8 @@ class Field(NamedTuple):
     """Whether an argument may be left out, where the field says otherwise."""
     words: bool = False
     """Whether an argument takes all words that follow, as one text."""
-    stdin: bool = False
-    """Whether `-` stands for what is piped."""
+    stdin: Literal["", "text", "value"] = ""
+    """What `-` stands for: the piped text, or that text without the line end of `echo`."""
 
 
 FIELDS = {
@@ -70,6 +70,9 @@ FIELDS = {
     "links": Field("NOTE", candidates.titles),
     "task": Field("ID", candidates.working_tasks),
     "query": Field("TEXT"),
+    "chunk_size": Field("N"),
+    "chunk_overlap": Field("N"),
+    "model_context": Field("MODEL", candidates.models),
 }
 """What holds for the fields of these names in every command."""
 
@@ -168,9 +171,13 @@ def _shown(default: object) -> bool:
 
 def build(request: type[Struct], values: Mapping[str, Any]) -> Any:
     """The request with these values; `UsageError` names the field that does not fit."""
-    names = {info.name: info.encode_name for info in msgspec.structs.fields(request)}
+    fields = msgspec.structs.fields(request)
+    names = {info.name: info.encode_name for info in fields}
+    # What was left out has the default of the request; where there is none, it may be null.
     given = {
-        names[name]: value for name, value in values.items() if name in names and value is not None
+        info.encode_name: values[info.name]
+        for info in fields
+        if info.name in values and (info.required or values[info.name] is not None)
     }
     try:
         return msgspec.convert(given, request)

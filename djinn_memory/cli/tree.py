@@ -53,6 +53,7 @@ COMMANDS = {
     "maintain": Entry("maintain:maintain", "Run the upkeep that a home needs about once a day."),
     "ingest": Entry("ingest:ingest", "Turn files into documents that searches cite by page."),
     "mcp": Entry("mcp:mcp", "Serve this memory to agents over the Model Context Protocol."),
+    "schema": Entry("schema:schema", "Print the JSON Schema of what a command prints."),
     "memory search": Entry(
         "memory:search", "Search by words and by meaning in all vaults that the agent sees."
     ),

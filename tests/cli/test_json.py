@@ -1,4 +1,4 @@
-"""What `--json` prints is what docs/json.md says, for every command and for hostile vaults."""
+"""What `--json` prints follows the schemas, for every command and for hostile vaults."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from djinn_memory.cli.app import root
-from djinn_memory.cli.schemas import outputs
+from djinn_memory.cli.tree import COMMANDS as COMMANDS_OF_TREE
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.home import Home
@@ -26,24 +28,21 @@ from djinn_memory.home.setup import init
 from tests.conftest import Run
 from tests.indexing.vaults import fill
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
 
-
-def documented() -> dict[str, list[dict[str, Any]]]:
-    """The schemas of docs/json.md by command."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
-        [command] = re.findall(r"^`djinn (.*) --json`", section)
-        found[command] = [
-            json.loads(one) for one in re.findall(r"```json\n(.*?)```", section, re.S)
-        ]
-    return found
+def schemas(command: str) -> list[str]:
+    """The names of the schemas of what a command prints."""
+    module, _, attribute = COMMANDS_OF_TREE[command].path.partition(":")
+    declaration = getattr(import_module(f"djinn_memory.cli.commands.{module}"), attribute)
+    declaration.build(command)
+    return [f"djinn.{name}/1" for name in declaration.schemas]
 
 
 CHECKS = {
     schema["title"]: Draft202012Validator(schema)
-    for schemas in documented().values()
-    for schema in schemas
+    for schema in (
+        json.loads(file.read_text("utf-8"))
+        for file in (files("djinn_memory") / "schemas").iterdir()
+    )
 }
 
 
@@ -168,13 +167,18 @@ RUNS = {
 
 
 def test_every_command_has_a_schema_and_a_run() -> None:
-    found = sorted(commands())
-    assert sorted(documented()) == found
-    assert sorted(outputs()) == found
-    assert sorted(RUNS) == found
-    for command, schemas in documented().items():
-        titles = [schema["title"] for schema in schemas]
-        assert titles == [kind.__struct_config__.tag for kind in outputs()[command]]
+    assert sorted(RUNS) == sorted(commands())
+    assert {name for command in RUNS for name in schemas(command)} == set(CHECKS)
+
+
+def test_the_schema_of_a_command_is_printed(run: Run) -> None:
+    listed = run("schema").stdout.split()
+    assert sorted(f"djinn.{name}/1" for name in listed) == sorted(CHECKS)
+    for name in ("gap.list", "djinn.gap.list/1"):
+        assert json.loads(run("schema", name).stdout) == CHECKS["djinn.gap.list/1"].schema
+    done = run("schema", "nothing")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "`djinn schema` lists the names" in done.stderr
 
 
 def test_the_schemas_are_schemas_that_describe_every_field() -> None:
@@ -201,7 +205,7 @@ def test_every_command_prints_its_schema(home: Home, shared: Path, run: Run) -> 
     Djinn(home).index()
     gap = ""
     for command, runs in RUNS.items():
-        titles = {kind.__struct_config__.tag for kind in outputs()[command]}
+        titles = set(schemas(command))
         for words in runs:
             done = run(
                 *(w.format(more=more, papers=papers, gap=gap) for w in words),

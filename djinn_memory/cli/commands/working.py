@@ -2,326 +2,279 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from msgspec import Meta, Struct
 
-from djinn_memory.cli import candidates, options, output, working_text
-from djinn_memory.cli.command import plain
-from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli import candidates, output
+from djinn_memory.cli.command import Call, Confirm, command
+from djinn_memory.cli.output import clean, say, shortened, talk
+from djinn_memory.cli.request_options import Field
+from djinn_memory.errors import UsageError
+from djinn_memory.memories.working.requests import (
+    ClearValues,
+    GetValue,
+    ListValues,
+    ResumeTask,
+    SetStep,
+    SetValue,
+    ShareValue,
+    StepStatus,
+)
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.djinn import Djinn
-    from djinn_memory.memories.working.requests import TaskStep, WorkingValue
+    from djinn_memory.memories.working.requests import (
+        ClearedValues,
+        Task,
+        TaskEntries,
+        TaskStep,
+        WorkingChange,
+        WorkingLookup,
+        WorkingValue,
+        WorkingValues,
+    )
+
+WIDEST = 60
+"""Characters of a value in a list."""
+
+KEY = Field(complete=candidates.working_keys)
+GIVER = Field("NAME", candidates.agents)
 
 
-class StepStatusOption(StrEnum):
-    """How a step goes."""
+class SetOptions(Struct, frozen=True):
+    """Options of `djinn working set` beside those of a value."""
 
-    pending = "pending"
-    running = "running"
-    completed = "completed"
-    failed = "failed"
-    cancelled = "cancelled"
-
-
-class ValueTypeOption(StrEnum):
-    """What a value is."""
-
-    task_context = "task_context"
-    conversation = "conversation"
-    tool_result = "tool_result"
-    reflection = "reflection"
-    observation = "observation"
-
-
-Key = Annotated[
-    str,
-    typer.Argument(help="A name on one line; with --status that of a step.",
-                   autocompletion=candidates.working_keys),
-]  # fmt: skip
-OptionalKey = Annotated[
-    str | None, typer.Argument(help="A name on one line.", autocompletion=candidates.working_keys)
-]
-Session = Annotated[
-    str | None,
-    typer.Option("--session", help="Of this session; else DJINN_SESSION, or the current one.",
-                 metavar="NAME"),
-]  # fmt: skip
-TaskId = Annotated[
-    str | None,
-    typer.Option("--task", help="Of this task, which outlives sessions.", metavar="ID",
-                 autocompletion=candidates.working_tasks),
-]  # fmt: skip
-Ttl = Annotated[
-    int | None, typer.Option("--ttl", help="Seconds after which it expires.", show_default=False)
-]
-Giver = Annotated[
-    str | None,
-    typer.Option("--from", help="What this agent handed over.", metavar="NAME",
-                 autocompletion=candidates.agents),
-]  # fmt: skip
-
-
-@plain(
-    "Examples: `djinn working set cursor 1204 --ttl 60` · `djinn working set plan - < plan` "
-    '· `djinn working set finding "The mole\'s lamp is dark." --short --type observation` · '
-    '`djinn working set chat "user: hello" --append` · '
-    "`djinn working set build --task deploy --status completed`"
-)
-def set_value(
-    ctx: typer.Context,
-    key: Key,
-    value: Annotated[
-        str | None, typer.Argument(help="Text; - reads it from stdin. Of a step, its result.")
-    ] = None,
-    ttl: Ttl = None,
-    session: Session = None,
-    task: TaskId = None,
-    short: Annotated[
-        bool,
-        typer.Option("--short", help="A short-term entry, for an hour; used three times, "
-                     "`djinn maintain` makes a note of it."),
-    ] = False,
-    kind: Annotated[
-        ValueTypeOption | None, typer.Option("--type", help="What it is.", show_default=False)
-    ] = None,
-    append: Annotated[
-        bool, typer.Option("--append", help="Add it to the list there, which keeps the last 50.")
-    ] = False,
     status: Annotated[
-        StepStatusOption | None,
-        typer.Option("--status", help="Add a step to the task, or say how it goes.",
-                     show_default=False),
-    ] = None,
+        StepStatus | None, Meta(description="Add a step to the task, or say how it goes.")
+    ] = None
     after: Annotated[
-        list[str] | None,
-        typer.Option("--after", help="A step that must be completed before it; repeatable.",
-                     metavar="STEP"),
-    ] = None,
-    json_value: Annotated[
-        bool, typer.Option("--json-value", help="The value is JSON, not text.")
-    ] = False,
-    allow_secret: options.AllowSecret = False,
-    agent: options.Agent = None,
-    json: options.Json = False,
-) -> None:  # fmt: skip
+        tuple[str, ...], Meta(description="A step that must be completed before it; repeatable.")
+    ] = ()
+    json_value: Annotated[bool, Meta(description="The value is JSON, not text.")] = False
+
+
+def _set(call: Call) -> WorkingChange | TaskStep:
+    from djinn_memory.memories.working.values import from_json
+
+    given = call.values
+    if given["value"] is not None and call.view.json_value:
+        given["value"] = from_json(given["value"])
+    if not (call.view.status or call.view.after):
+        if given["value"] is None:
+            raise UsageError(f"{given['key']!r} has no value; give a value, or - for stdin")
+        return call.djinn.working.set(call.request)
+    unfit = ("session", "short", "type", "append")
+    if not (given["task"] and call.view.status) or any(given[name] for name in unfit):
+        raise UsageError("a step takes --task and --status, and of the rest --after and --ttl")
+    call.schema = "working.step"
+    return call.djinn.working.step(call.convert(SetStep, result=given["value"]))
+
+
+@command(
+    "working.set",
+    SetValue,
+    arguments=["key", "value"],
+    fields={
+        "key": KEY._replace(help="A name on one line; with --status that of a step."),
+        "value": Field(
+            optional=True,
+            stdin="value",
+            help="Text; - reads it from stdin. For a step, its result.",
+        ),
+        "after": Field("STEP"),
+    },
+    view=SetOptions,
+    run=_set,
+    schemas={"working.set": "working.set", "working.step": "working.step"},
+    examples=[
+        "djinn working set cursor 1204 --ttl 60",
+        "djinn working set plan - < plan",
+        'djinn working set finding "The mole\'s lamp is dark." --short --type observation',
+        'djinn working set chat "user: hello" --append',
+        "djinn working set build --task deploy --status completed",
+    ],
+)
+def set_value(call: Call, answer: Any) -> None:
     """Keep a value under a key for a while, or set a step of a task.
 
-    What was there is replaced, and shown. Nothing of it is a note, and no search finds it.
+    A value is kept for 300 seconds, with --task until nothing of the task changed for 7 days. It
+    replaces the value that was under the key, which is printed. It is no note, and no search finds
+    it.
     """
-    from djinn_memory.errors import UsageError
-
-    djinn = options.open_djinn(ctx)
-    given = _given(value, json_value)
-    if status or after:
-        if not (task and status) or session or short or kind or append:
-            raise UsageError("a step takes --task and --status, and of the rest --after and --ttl")
-        step = djinn.working.step(
-            task, key, status.value, given, after=after or (), agent=agent, ttl=ttl,
-            allow_secret=allow_secret,
-        )  # fmt: skip
-        _told_step(djinn, task, step, json)
+    if call.schema:
+        say(f"{clean(answer.title)}  {answer.status}, a step of task {clean(call.values['task'])}")
         return
-    if value is None:
-        raise UsageError(f"what is {key!r} to be? give a value, or - for stdin")
-    done = djinn.working.set(
-        key, given, ttl=ttl, agent=agent, session=session, task=task, short=short,
-        type=kind.value if kind else None, append=append, allow_secret=allow_secret,
-    )  # fmt: skip
-    if json:
-        from djinn_memory.cli.schemas.working import WorkingSet
-
-        output.print_json(WorkingSet(done.value, done.replaced, djinn.problems))
-        return
-    output.problems(djinn.problems)
-    say(f"{clean(key)}  {working_text.where(done.value)}, until {done.value.expires}")
-    if done.replaced:
-        talk(f"it replaces: {working_text.preview(done.replaced.value)}")
+    say(f"{clean(answer.value.key)}  {_place(answer.value)}, until {answer.value.expires}")
+    if answer.replaced:
+        talk(f"replaced: {_preview(answer.replaced.value)}")
 
 
-@plain(
-    "Examples: `djinn working get cursor` · `djinn working get --task deploy` · "
-    "`djinn working get plan --from grace --json`"
+def _get(call: Call) -> WorkingLookup | Task:
+    if call.values["key"] is not None:
+        return call.djinn.working.get(call.request)
+    if call.values["task"] is None or call.values["session"] or call.values["giver"]:
+        raise UsageError("nothing names what to print; give a key, or --task alone")
+    call.schema = "working.task"
+    return call.djinn.working.resume(call.convert(ResumeTask))
+
+
+@command(
+    "working.get",
+    GetValue,
+    arguments=["key"],
+    fields={"key": KEY._replace(optional=True), "giver": GIVER},
+    run=_get,
+    schemas={"working.get": "working.get", "working.task": "working.resume"},
+    examples=[
+        "djinn working get cursor",
+        "djinn working get --task deploy",
+        "djinn working get plan --from grace --json",
+    ],
 )
-def get(
-    ctx: typer.Context,
-    key: OptionalKey = None,
-    session: Session = None,
-    task: TaskId = None,
-    giver: Giver = None,
-    agent: options.Agent = None,
-    json: options.Json = False,
-) -> None:
-    """Print a value, or with --task alone a whole task."""
-    from msgspec.structs import asdict
+def get(call: Call, answer: Any) -> None:
+    """Print a value, or with --task alone a whole task.
 
-    from djinn_memory.errors import UsageError
-
-    djinn = options.open_djinn(ctx)
-    if key is None:
-        if task is None or session or giver:
-            raise UsageError("what is asked for? give a key, or --task alone")
-        found = djinn.working.resume(task, agent=agent)
-        if json:
-            from djinn_memory.cli.schemas.working import WorkingTask
-
-            output.print_json(WorkingTask(**asdict(found), problems=djinn.problems))
-        else:
-            output.problems(djinn.problems)
-            working_text.show_task(found)
+    Printing a value counts as a use of it.
+    """
+    if call.schema:
+        _print_task(answer)
         return
-    value = djinn.working.get(key, agent=agent, session=session, task=task, giver=giver)
-    if json:
-        from djinn_memory.cli.schemas.working import WorkingGet
-
-        output.print_json(WorkingGet(**asdict(value), problems=djinn.problems))
-        return
-    output.problems(djinn.problems)
-    if value.given_by:
-        talk(f"from {value.given_by}")
-    if value.also_from:
-        others = " and ".join(clean(one) for one in value.also_from)
+    if answer.given_by:
+        talk(f"from {answer.given_by}")
+    if answer.also_from:
+        others = " and ".join(map(clean, answer.also_from))
         talk(f"{others} handed over another; --from shows it")
-    say(output.clean_lines(working_text.text(value.value, indent=True)))
+    say(output.clean_lines(_text(answer.value, indent=True)))
 
 
-@plain("Examples: `djinn working list` · `djinn working list --tasks --json`")
-def list_values(
-    ctx: typer.Context,
-    session: Session = None,
-    task: TaskId = None,
-    tasks: Annotated[bool, typer.Option("--tasks", help="The tasks, instead of values.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Of all sessions and tasks.")] = False,
-    agent: options.Agent = None,
-    json: options.Json = False,
-) -> None:
+class ListOptions(Struct, frozen=True):
+    """What `djinn working list` lists."""
+
+    tasks: Annotated[bool, Meta(description="List the tasks, not the values.")] = False
+
+
+def _list(call: Call) -> WorkingValues | TaskEntries:
+    if not call.view.tasks:
+        return call.djinn.working.list(call.request)
+    call.schema = "working.tasks"
+    return call.djinn.working.tasks(agent=call.request.agent)
+
+
+@command(
+    "working.list",
+    ListValues,
+    view=ListOptions,
+    run=_list,
+    schemas={"working.list": "working.list", "working.tasks": "working.tasks"},
+    examples=["djinn working list", "djinn working list --tasks --json"],
+)
+def list_values(call: Call, answer: Any) -> None:
     """List what a session or a task holds, and what other agents handed over."""
-    djinn = options.open_djinn(ctx)
-    if tasks:
-        _list_tasks(djinn, agent, json)
+    if call.schema:
+        if not answer.tasks:
+            talk("there is no task")
+        output.columns(
+            [
+                [task.task, task.status, f"{task.completed} of {task.total}", task.updated]
+                for task in answer.tasks
+            ],
+            head=("task", "status", "steps", "updated"),
+        )
         return
-    values = djinn.working.list(agent=agent, session=session, task=task, all=every).values
-    if json:
-        from djinn_memory.cli.schemas.working import WorkingList
-
-        output.print_json(WorkingList(values, djinn.problems))
-        return
-    output.problems(djinn.problems)
-    if not values:
+    if not answer.values:
         talk("nothing is held there")
     output.columns(
         [
-            [one.key, working_text.where(one), one.expires, working_text.preview(one.value)]
-            for one in values
+            [value.key, _place(value), value.expires, _preview(value.value)]
+            for value in answer.values
         ],
         head=("key", "of", "expires", "value"),
     )
 
 
-@plain("Examples: `djinn working clear cursor` · `djinn working clear --task deploy --yes`")
-def clear(
-    ctx: typer.Context,
-    key: OptionalKey = None,
-    session: Session = None,
-    task: TaskId = None,
-    giver: Giver = None,
-    yes: options.Yes = False,
-    agent: options.Agent = None,
-    json: options.Json = False,
-) -> None:
-    """Forget the value under a key, or all that `djinn working list` shows."""
-    djinn = options.open_djinn(ctx)
-    about = {"task": task, "from": giver}
-    place = f"session {session}" if session else "the current session"
-    what = next(
-        (f"{name} {one}" for name, one in about.items() if one),
-        f"{place}, what was set outside of any, and what was handed over",
+def _clear(call: Call) -> ClearedValues:
+    from djinn_memory.memories.working.requests import ClearedValues
+
+    request = call.request
+    scopes = {"session": request.session, "task": request.task, "from": request.giver}
+    about = next(
+        (f"{name} {scopes[name]}" for name in ("task", "from", "session") if scopes[name]),
+        "the current session",
     )
-    sure = key is not None or options.confirmed(
-        "Forget all of it?", yes, about=what, doing="forget it"
-    )
-    gone: Sequence[WorkingValue] = ()
-    if sure:
-        gone = djinn.working.clear(
-            key, agent=agent, session=session, task=task, giver=giver
-        ).cleared
-    if json:
-        from djinn_memory.cli.schemas.working import WorkingClear
-
-        output.print_json(WorkingClear(gone, djinn.problems))
-        return
-    output.problems(djinn.problems)
-    say(f"forgot {count(len(gone), 'value')}")
+    if not (request.task or request.giver):
+        about += ", what was set outside of any, and what was handed over"
+    if request.key is None and not call.confirmed("Forget all of it?", about, "forget it"):
+        return ClearedValues([])
+    return call.djinn.working.clear(request)
 
 
-@plain(
-    "Examples: `djinn working share plan --to grace` · "
-    "`djinn working share branch --task deploy --to grace --ttl 3600`"
+@command(
+    "working.clear",
+    ClearValues,
+    arguments=["key"],
+    fields={"key": KEY, "giver": GIVER},
+    view=Confirm,
+    run=_clear,
+    examples=["djinn working clear cursor", "djinn working clear --task deploy --yes"],
 )
-def share(
-    ctx: typer.Context,
-    key: Key,
-    to: Annotated[
-        str, typer.Option("--to", help="Who is to have it.", metavar="AGENT",
-                          autocompletion=candidates.agents),
+def clear(call: Call, answer: ClearedValues) -> None:
+    """Forget the value under a key, or all that `djinn working list` shows."""
+    say(f"forgot {count(len(answer.cleared), 'value')}")
+
+
+@command(
+    "working.share",
+    ShareValue,
+    arguments=["key"],
+    fields={"key": KEY, "to": Field("AGENT", candidates.agents)},
+    examples=[
+        "djinn working share plan --to grace",
+        "djinn working share branch --task deploy --to grace --ttl 3600",
     ],
-    session: Session = None,
-    task: TaskId = None,
-    ttl: Ttl = None,
-    agent: options.Agent = None,
-    json: options.Json = False,
-) -> None:  # fmt: skip
-    """Give another agent a copy of a value."""
-    djinn = options.open_djinn(ctx)
-    done = djinn.working.share(key, to, agent=agent, session=session, task=task, ttl=ttl)
-    if json:
-        from djinn_memory.cli.schemas.working import WorkingShare
+)
+def share(call: Call, answer: WorkingChange) -> None:
+    """Give another agent a copy of a value.
 
-        output.print_json(WorkingShare(done.value, done.replaced, djinn.problems))
-        return
-    output.problems(djinn.problems)
-    say(f"{clean(key)}  for {clean(to)}, until {done.value.expires}")
+    The other agent sees whose value it was.
+    """
+    request = call.request
+    say(f"{clean(request.key)}  for {clean(request.to)}, until {answer.value.expires}")
 
 
-def _given(value: str | None, is_json: bool) -> object:
-    from djinn_memory.memories.working.values import from_json
-
-    if value is None:
-        return None
-    text = options.text_or_stdin(value)
-    if value == "-":
-        # The line end that `echo` adds is none of the value's.
-        text = text.removesuffix("\n").removesuffix("\r")
-    return from_json(text) if is_json else text
-
-
-def _told_step(djinn: Djinn, task: str, step: TaskStep, json: bool) -> None:
-    if json:
-        from msgspec.structs import asdict
-
-        from djinn_memory.cli.schemas.working import WorkingStep
-
-        output.print_json(WorkingStep(**asdict(step), problems=djinn.problems))
-        return
-    output.problems(djinn.problems)
-    say(f"{clean(step.title)}  {step.status}, a step of task {clean(task)}")
+def _print_task(task: Task) -> None:
+    completed = f"{task.completed} of {count(task.total, 'step')} completed"
+    say(f"{clean(task.task)}: {task.status}, {completed}")
+    for value in task.state:
+        say(f"  {clean(value.key)} = {clean(_text(value.value))}")
+    for step in task.steps:
+        after = f" (after {', '.join(map(clean, step.after))})" if step.after else ""
+        result = f": {clean(_text(step.result))}" if step.result is not None else ""
+        say(f"  {step.status:9}  {clean(step.title)}{after}{result}")
+    if task.next:
+        say(f"next: {', '.join(map(clean, task.next))}")
 
 
-def _list_tasks(djinn: Djinn, agent: str | None, json: bool) -> None:
-    tasks = djinn.working.tasks(agent=agent).tasks
-    if json:
-        from djinn_memory.cli.schemas.working import WorkingTasks
+def _place(value: WorkingValue) -> str:
+    """What a value belongs to."""
+    if value.task is not None:
+        place = f"task {clean(value.task)}"
+    elif value.given_by:
+        place = f"from {value.given_by}"
+    else:
+        place = f"session {clean(value.session or '')}"
+    return f"{place}, short-term {value.type}" if value.tier == "short" else place
 
-        output.print_json(WorkingTasks(tasks, djinn.problems))
-        return
-    output.problems(djinn.problems)
-    if not tasks:
-        talk("there is no task")
-    output.columns(
-        [[one.task, one.status, f"{one.completed} of {one.total}", one.updated] for one in tasks],
-        head=("task", "status", "steps", "updated"),
-    )
+
+def _preview(value: Any) -> str:
+    return shortened(_text(value), WIDEST)
+
+
+def _text(value: Any, *, indent: bool = False) -> str:
+    """A text as it is, anything else as JSON."""
+    import msgspec
+
+    if isinstance(value, str):
+        return value
+    data = msgspec.json.encode(value)
+    return (msgspec.json.format(data) if indent else data).decode()
