@@ -113,16 +113,22 @@ class Plain:
         self.function = function
         self.epilog = epilog
         self.prints = PrintOptions
+        self.words = ""
 
     def build(self, words: str) -> Any:
         """The command, as `words` call it."""
-        from djinn_memory.cli.schemas import outputs
-
-        tags = [str(kind.__struct_config__.tag) for kind in outputs().get(words, ())]
-        self.schemas = [tag.removeprefix("djinn.").partition("/")[0] for tag in tags]
+        self.words = words
         name = words.rpartition(" ")[2]
         info = CommandInfo(name=name, cls=Command, callback=self.function, epilog=self.epilog)
         return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
+
+    @property
+    def schemas(self) -> list[str]:
+        """The names of the schemas of what it prints."""
+        from djinn_memory.cli.schemas import outputs
+
+        tags = [str(kind.__struct_config__.tag) for kind in outputs().get(self.words, ())]
+        return [tag.removeprefix("djinn.").partition("/")[0] for tag in tags]
 
 
 def plain(epilog: str) -> Callable[[Callable[..., None]], Plain]:
