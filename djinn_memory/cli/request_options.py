@@ -30,7 +30,7 @@ from msgspec import Meta, Struct
 from djinn_memory.cli import candidates
 from djinn_memory.cli.parsing import path
 from djinn_memory.errors import UsageError
-from djinn_memory.operations.commands import CommandWording
+from djinn_memory.operations.commands import option as option_name
 
 
 class Field(NamedTuple):
@@ -151,7 +151,7 @@ def parameters(
         if name in arguments:
             extra: Any = typer.Argument(**settings)
         else:
-            option = field.name or CommandWording().argument(name)
+            option = field.name or option_name(name)
             if parts.kind is bool and parts.nullable:
                 option = f"{option}/--no-{option.removeprefix('--')}"
             names = [option, *([field.short] if field.short else [])]

@@ -51,9 +51,7 @@ class CommandWording(Wording):
 
     def argument(self, name: str) -> str:
         """The option or the plain word for a field."""
-        if name in _WORDS:
-            return name.upper()
-        return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+        return name.upper() if name in _WORDS else option(name)
 
     def call(self, remedy: Remedy) -> str:
         """The command with its arguments, or only the options."""
@@ -67,8 +65,13 @@ class CommandWording(Wording):
             return name.upper() if value is None else _written(value)
         if name in _CHOICES and value is not None:
             return f"--{value}"
-        option = self.argument(name)
-        return option if value is None or value is True else f"{option} {_written(value)}"
+        flag = option(name)
+        return flag if value is None or value is True else f"{flag} {_written(value)}"
+
+
+def option(field: str) -> str:
+    """The option for a field of a request: `--tag` for `tags`."""
+    return _OPTIONS.get(field, f"--{field.replace('_', '-')}")
 
 
 def command(operation: str) -> str:
