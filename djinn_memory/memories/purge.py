@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from djinn_memory.documents.sources import fingerprint
 from djinn_memory.errors import DjinnError, NotFound, Refused, Unavailable, UsageError
 from djinn_memory.indexing.indexer import cut, resolve_links
-from djinn_memory.memories.catalog.catalog import MemoryEntry, find
+from djinn_memory.memories.catalog.catalog import find_memory
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.facts.note_format import history_of, value_of
 from djinn_memory.memories.facts.requests import CONFIDENCES
@@ -31,6 +31,7 @@ from djinn_memory.notes.vault.files import TRASH
 from djinn_memory.store.erasing import erase
 from djinn_memory.store.expiring import forget
 from djinn_memory.store.index import memories, words
+from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.ledger.redaction import phrases, redacted
 from djinn_memory.store.sqlite import rows, transaction
 from djinn_memory.store.state import State
@@ -156,16 +157,16 @@ def _doomed(state: State, name: str, vaults: Sequence[Vault]) -> _Doomed:
     return _Doomed(vault, note.id, note.title, tuple(files))
 
 
-def _entry(state: State, name: str, vaults: Sequence[Vault]) -> MemoryEntry:
+def _entry(state: State, name: str, vaults: Sequence[Vault]) -> IndexedMemory:
     """The memory that `name` means, which for a document may be the name of its file."""
     try:
-        return find(state.index, name, vaults)
+        return find_memory(state, name, vaults)
     except NotFound:
         document = documents.find_document(documents.stored_documents(state, vaults), name)
-        return find(state.index, f"{document.vault.name}:{document.path}", vaults)
+        return find_memory(state, f"{document.vault.name}:{document.path}", vaults)
 
 
-def _parts(state: State, vault: Vault, entry: MemoryEntry) -> list[str]:
+def _parts(state: State, vault: Vault, entry: IndexedMemory) -> list[str]:
     """The original and the earlier versions of a document."""
     if entry.plane != "documents":
         return []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from pathlib import Path
 
@@ -15,8 +14,8 @@ from djinn_memory.memories.catalog.catalog import (
     CatalogStats,
     LinkEnd,
     MemoryDetail,
-    MemoryEntry,
-    detail,
+    as_memory,
+    extended,
 )
 from djinn_memory.memories.catalog.requests import (
     CountMemories,
@@ -33,9 +32,9 @@ from djinn_memory.models import Memory, Vault
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
-from djinn_memory.search.filters import valid
+from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.index.sqlite_index import peeking
 from djinn_memory.store.recovery import store_errors
-from djinn_memory.store.sqlite import peek, snapshot
 
 
 class MemoryPage(Struct, frozen=True):
@@ -85,14 +84,13 @@ class Memories(Namespace):
     @operation(ListMemories)
     def list(self, request: ListMemories) -> MemoryPage:
         """List memories in the vaults that an agent sees, the newest first."""
-        filters = request.filters(self.runtime.now())
+        now = self.runtime.now()
+        filters = request.filters(now)
         vaults = self.runtime.fresh_scope(request.agent, filters)
-        index = self.runtime.connection
-        with snapshot(index):
-            if not request.expired:
-                filters = valid(index, filters, self.runtime.now())
-            entries = catalog.entries(index, filters, vaults, request.limit, request.skip)
-        return MemoryPage(tuple(entry.memory for entry in entries))
+        selection = Selection(filters, None if request.expired else now)
+        with self.runtime.index(vaults) as index:
+            memories = catalog.list_memories(index, selection, request.limit, request.skip)
+        return MemoryPage(tuple(map(as_memory, memories)))
 
     @operation(ShowMemory)
     def show(self, request: ShowMemory) -> MemoryDetail:
@@ -100,30 +98,28 @@ class Memories(Namespace):
         from djinn_memory.memories.recall.rating import log_use
 
         vaults = self.runtime.fresh_scope(request.agent)
-        index = self.runtime.connection
-        with snapshot(index):
-            entry = catalog.find(index, request.name, vaults)
-            links = detail(index, entry, vaults)
-        vault = next(vault for vault in vaults if vault.name == entry.vault)
-        text = decode(disk.read(vault, entry.path))[0]
+        with self.runtime.index(vaults) as index:
+            memory = catalog.find(index, request.name)
+            detail = catalog.detail(index, memory)
+        [vault] = self.runtime.home.named((memory.vault,))
+        text = decode(disk.read(vault, memory.path))[0]
         agent = self.runtime.home.agent(request.agent)
-        self.runtime.problems.extend(log_use(self._state, entry, agent))
-        return replace(links, text=text)
+        self.runtime.problems.extend(log_use(self._state, memory, agent))
+        return replace(detail, text=text)
 
     @operation(FindMemory)
     def find(self, request: FindMemory) -> MemoryMatch:
         """Find the memory that a name means: an id, a path, a title, an alias or a file name."""
-        entry = self._find(request.name, request.agent)
-        return entry.extended(MemoryMatch, digest=self._digest(entry))
+        memory = self._find(request.name, request.agent)
+        return extended(memory, MemoryMatch, digest=self._digest(memory))
 
     @operation(ShowLinks)
     def links(self, request: ShowLinks) -> MemoryLinks:
         """Show the links of a memory both ways, without counting that as a use of it."""
         vaults = self.runtime.fresh_scope(request.agent)
-        index = self.runtime.connection
-        with snapshot(index):
-            entry = catalog.find(index, request.name, vaults)
-            return MemoryLinks(entry.memory, *catalog.links_of(index, entry, vaults))
+        with self.runtime.index(vaults) as index:
+            memory = catalog.find(index, request.name)
+            return MemoryLinks(as_memory(memory), *catalog.links_of(index, memory))
 
     @operation(DeleteMemory)
     def delete(self, request: DeleteMemory) -> MemoryDeletion:
@@ -131,9 +127,9 @@ class Memories(Namespace):
 
         Raises `Changed` when the note has another digest than the one given.
         """
-        entry = self._find(request.name, request.agent)
-        moved_to = None if request.dry_run else self._delete(entry, request.digest)
-        return MemoryDeletion(entry.memory, moved_to)
+        memory = self._find(request.name, request.agent)
+        moved_to = None if request.dry_run else self._delete(memory, request.digest)
+        return MemoryDeletion(as_memory(memory), moved_to)
 
     @operation(PurgeMemory)
     def purge(self, request: PurgeMemory) -> PurgeReport:
@@ -150,9 +146,8 @@ class Memories(Namespace):
         """Count the memories that an agent sees, by type, plane, tag and vault."""
         filters = request.filters(self.runtime.now())
         vaults = self.runtime.fresh_scope(request.agent, filters)
-        index = self.runtime.connection
-        with snapshot(index):
-            return catalog.stats(index, filters, vaults)
+        with self.runtime.index(vaults) as index:
+            return catalog.stats(index, filters)
 
     @operation(ListValues, recover=False)
     def values(self, request: ListValues) -> FieldValues:
@@ -163,43 +158,42 @@ class Memories(Namespace):
         home = self.runtime.home
         vaults = home.scope(home.agent(request.agent))
         try:
-            with contextlib.closing(peek(home.index_path)) as index:
-                return FieldValues(tuple(catalog.values(index, request.field, vaults)))
+            with peeking(home.index_path, vaults) as index:
+                return FieldValues(tuple(catalog.values(index, request.field)))
         except store_errors():
             return FieldValues(())
 
-    def _find(self, name: str, agent: str | None) -> MemoryEntry:
-        vaults = self.runtime.fresh_scope(agent)
-        return catalog.find(self.runtime.connection, name, vaults)
+    def _find(self, name: str, agent: str | None) -> IndexedMemory:
+        return catalog.find_memory(self._state, name, self.runtime.fresh_scope(agent))
 
-    def _delete(self, entry: MemoryEntry, digest: str | None) -> Path:
+    def _delete(self, memory: Memory, digest: str | None) -> Path:
         from djinn_memory.indexing.refresh import remove_notes
         from djinn_memory.memories.writing.versions import versions
 
-        [vault] = self.runtime.home.named((entry.vault,))
+        [vault] = self.runtime.home.named((memory.vault,))
         with self._state.vault_lock(vault):
-            if digest and self._digest(entry) not in (digest, ""):
-                raise Changed(vault.root / entry.path)
-            earlier = [path for path in versions(vault, entry.path) if not disk.trashed(path)]
-            moved_to = self._trash(vault, entry)
+            if digest and self._digest(memory) not in (digest, ""):
+                raise Changed(vault.root / memory.path)
+            earlier = [path for path in versions(vault, memory.path) if not disk.trashed(path)]
+            moved_to = self._trash(vault, memory)
             for path in earlier:
                 disk.trash(vault, path)
-        remove_notes(self._state, vault, [entry.path, *earlier])
+        remove_notes(self._state, vault, [memory.path, *earlier])
         return moved_to
 
-    def _trash(self, vault: Vault, entry: MemoryEntry) -> Path:
+    def _trash(self, vault: Vault, memory: Memory) -> Path:
         """Move a note to the trash; a document takes its original and its versions along."""
-        if entry.plane == "documents":
+        if memory.plane == "documents":
             from djinn_memory.memories.library.catalog import stored_documents, trash_document
 
             for document in stored_documents(self._state, [vault]):
-                if document.path == entry.path:
+                if document.path == memory.path:
                     return trash_document(document)[0]
-        return disk.trash(vault, entry.path)
+        return disk.trash(vault, memory.path)
 
-    def _digest(self, entry: MemoryEntry) -> str:
-        [vault] = self.runtime.home.named((entry.vault,))
+    def _digest(self, memory: Memory) -> str:
+        [vault] = self.runtime.home.named((memory.vault,))
         try:
-            return hashlib.blake2b(disk.read(vault, entry.path), digest_size=16).hexdigest()
+            return hashlib.blake2b(disk.read(vault, memory.path), digest_size=16).hexdigest()
         except (OSError, DjinnError):
             return ""

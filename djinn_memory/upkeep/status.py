@@ -14,8 +14,9 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import watcher
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.memories.catalog.catalog import CatalogStats, stats
-from djinn_memory.models import Filters, Problem, Vault
+from djinn_memory.models import Problem, Vault
 from djinn_memory.store.index import vectors
+from djinn_memory.store.index.sqlite_index import SqliteIndex
 from djinn_memory.store.sqlite import snapshot
 from djinn_memory.system.locks import is_locked
 
@@ -74,7 +75,7 @@ def status(home: Home, index: apsw.Connection | None, problems: Sequence[Problem
     current = True
     if index:
         with snapshot(index):
-            counted = stats(index, Filters(), home.vaults)
+            counted = stats(SqliteIndex(index, home.vaults))
             space = vectors.serving(index)
             identity = space.identity if space else None
             wanted = home.config.embedding

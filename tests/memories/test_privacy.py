@@ -14,8 +14,9 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, init
-from djinn_memory.memories.catalog.catalog import entries
+from djinn_memory.memories.catalog.catalog import list_memories
 from djinn_memory.models import Filters
+from djinn_memory.store.index.records import Selection
 from tests.conftest import Run
 from tests.indexing.vaults import with_sample
 
@@ -91,9 +92,10 @@ def test_a_list_without_a_tag(split: Home) -> None:
     djinn = Djinn(split)
     filters = Filters(excluded=(("tag", "zzz"),))
     scopes = {name: djinn.runtime.fresh_scope(name) for name in ("finn", "grace")}
-    index = djinn.runtime.connection
-    assert not told(entries(index, filters, scopes["finn"], 50))
-    assert entries(index, filters, scopes["grace"], 50)
+    with djinn.runtime.index(scopes["finn"]) as index:
+        assert not told(list_memories(index, Selection(filters), 50))
+    with djinn.runtime.index(scopes["grace"]) as index:
+        assert list_memories(index, Selection(filters), 50)
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
-import apsw
 from msgspec import Struct
 
-from djinn_memory.memories.catalog.catalog import MemoryEntry
 from djinn_memory.models import Vault
-from djinn_memory.store.index.memories import vault_ids
+from djinn_memory.search.backend import Index
+from djinn_memory.store.index.memories import count_hash, place_exists
+from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import Ledger, reading
 from djinn_memory.store.sqlite import rows
-from djinn_memory.store.state import State
+
+if TYPE_CHECKING:
+    import apsw
 
 
 class LedgerName(Struct, frozen=True):
@@ -27,10 +30,19 @@ class LedgerName(Struct, frozen=True):
     """`<vault uuid>/<path>`, also for a memory with an id."""
 
 
-def ledger_name(state: State, entry: MemoryEntry) -> LedgerName:
-    """What the ledger calls one memory."""
-    vaults = vault_ids(state.index, state.home.vaults)
-    return ledger_names(state.index, [entry.note_id], vaults)[entry.note_id]
+def ledger_name(memory: IndexedMemory, vault: Vault) -> LedgerName:
+    """The name of a memory of this vault in the ledger.
+
+    When several memories share an id, the oldest keeps it. The others are identified by path, and
+    sections of a journal by their block id as well.
+    """
+    place = f"{vault.id}/{memory.path}"
+    if memory.block:
+        place = f"{place}#^{memory.block}"
+    if memory.id and memory.owns_id:
+        return LedgerName(memory.id, None, place)
+    # The text of a section is not told apart from that of its journal.
+    return LedgerName(place, None if memory.block else memory.hash, place)
 
 
 def ledger_names(
@@ -79,7 +91,7 @@ def former_names(
     for digest, memories in reading.seen_with(ledger, texts).items():
         key = texts[digest]
         former = memories - set(names[key])
-        if former and _copies(connection, digest) == (digest in current):
+        if former and count_hash(connection, digest) == (digest in current):
             names[key] += _gone(connection, ledger, former)
     return names
 
@@ -89,7 +101,9 @@ def _gone(connection: apsw.Connection, ledger: Ledger, former: set[str]) -> list
     names: list[str] = []
     while former:
         gone = [
-            name for name in sorted(former) if name not in names and not _exists(connection, name)
+            name
+            for name in sorted(former)
+            if name not in names and not place_exists(connection, name)
         ]
         names += gone
         hashes = reading.hashes(ledger, gone).values()
@@ -100,40 +114,15 @@ def _gone(connection: apsw.Connection, ledger: Ledger, former: set[str]) -> list
     return names
 
 
-def _copies(connection: apsw.Connection, digest: str) -> int:
-    count: int = connection.execute(
-        "select count(*) from note where hash = ?", (bytes.fromhex(digest),)
-    ).get
-    return count
-
-
-def _exists(connection: apsw.Connection, memory: str) -> bool:
-    # An id names a note for good: it is never the former name of another.
-    return "/" not in memory or bool(
-        connection.execute(
-            "select exists (select 1 from vault join note on vault_id = vault.id "
-            "where substr(?1, 1, length(uuid) + 1) = uuid || '/' "
-            "and path = substr(?1, length(uuid) + 2))",
-            (memory,),
-        ).get
-    )
-
-
-def located(
-    connection: apsw.Connection, memories: Sequence[str], vaults: Mapping[int, Vault]
-) -> dict[str, int]:
-    """The notes of these vaults that still exist, by their names in the ledger."""
-    notes = {}
-    for key, uid, vault, path in rows(
-        connection,
-        "select note.id, uid, vault_id, path from note join memory on note_id = note.id "
-        "join vault on vault.id = vault_id "
-        "where uid in (select value from json_each(?1)) "
-        "or uuid || '/' || path in (select value from json_each(?1))",
-        (json.dumps(list(memories)),),
-    ):
-        if vault in vaults:
-            for name in (f"{vaults[vault].id}/{path}", uid):
-                if name:
-                    notes[name] = key
-    return notes
+def located(index: Index, names: Collection[str]) -> dict[str, IndexedMemory]:
+    """The memories that still exist, by their names in the ledger."""
+    vaults = {vault.name: vault for vault in index.vaults}
+    by_uuid = {vault.id: vault.name for vault in index.vaults}
+    places = [name.partition("#^")[0].partition("/") for name in names if "/" in name]
+    at = tuple((by_uuid[uuid], path) for uuid, _, path in places if uuid in by_uuid)
+    memories: dict[str, IndexedMemory] = {}
+    for selection in (Selection(ids=tuple(names)), Selection(places=at)):
+        for memory in index.memories(selection):
+            place = ledger_name(memory, vaults[memory.vault]).place
+            memories |= {name: memory for name in (place, memory.id) if name}
+    return memories

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.facts.note_format import PastValue, history_of, value_of
-from djinn_memory.models import MemoryRef, Problem, Vault
+from djinn_memory.models import Filters, MemoryRef, Problem, Vault
 from djinn_memory.notes.dates import iso_date, over
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
@@ -20,6 +20,7 @@ from djinn_memory.scoring import share_of
 from djinn_memory.search.legs.meaning import QuestionVector
 from djinn_memory.search.query import parse as parse_query
 from djinn_memory.store.index import memories, vectors
+from djinn_memory.store.index.records import Selection
 from djinn_memory.store.sqlite import rows
 from djinn_memory.store.state import State
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 NEIGHBOURS = 50
 """Nearest windows of each vault."""
+
+
+_FACTS = Selection(Filters(types=("fact",)))
+_FIELDS = ("category", "key", "confidence", "expires", "status")
 
 
 class Fact(MemoryRef, frozen=True, kw_only=True):
@@ -64,6 +69,7 @@ class Fact(MemoryRef, frozen=True, kw_only=True):
 class IndexedFact(Struct, frozen=True):
     """A fact as the index has it, without its value."""
 
+    memory_id: int
     vault: Vault
     path: str
     category: str
@@ -81,51 +87,35 @@ class IndexedFact(Struct, frozen=True):
 
 def indexed_facts(state: State, vaults: Sequence[Vault], now: datetime) -> list[IndexedFact]:
     """The facts in these vaults, by category and key, without those that were superseded."""
-    numbered = memories.vault_ids(state.index, vaults)
-    within = "note.vault_id in (select value from json_each(?)) and type = 'fact'"
-    bound = (json.dumps(list(numbered)),)
-    fields_of: dict[int, dict[str, str]] = {}
-    for memory, key, value in rows(
-        state.index,
-        "select memory_id, key, value from field join memory on memory.id = memory_id "
-        f"join note on note.id = note_id where {within} and key in "
-        "('category', 'key', 'confidence', 'expires', 'status')",
-        bound,
-    ):
-        fields_of.setdefault(memory, {}).setdefault(key, value)
+    by_name = {vault.name: vault for vault in vaults}
     facts = []
-    for memory, vault, path, title, updated in rows(
-        state.index,
-        "select memory.id, vault_id, path, title, updated from memory "
-        f"join note on note.id = note_id where {within}",
-        bound,
-    ):
-        fields = fields_of.get(memory, {})
-        status = fields.get("status")
-        if fold(status or "") == "superseded":
-            continue
-        category, key = _name(fields, title)
-        expired = over(fields.get("expires"), now)
-        confidence = share_of(fields.get("confidence", "")) or 0.0
-        facts.append(
-            IndexedFact(
-                numbered[vault], path, category, key, updated or "", confidence, expired, status
+    with state.reading(vaults) as index:
+        for memory in index.memories(_FACTS, fields=_FIELDS):
+            status = memory.field("status")
+            if fold(status or "") == "superseded":
+                continue
+            category, key = _name(dict(reversed(memory.fields)), memory.title)
+            facts.append(
+                IndexedFact(
+                    memory.memory_id,
+                    by_name[memory.vault],
+                    memory.path,
+                    category,
+                    key,
+                    memory.updated or "",
+                    share_of(memory.field("confidence") or "") or 0.0,
+                    over(memory.field("expires"), now),
+                    status,
+                )
             )
-        )
     return sorted(facts, key=lambda fact: (fold(fact.category), fold(fact.key), fact.place))
 
 
-def texts(state: State) -> dict[tuple[str, str], str]:
-    """The indexed text of each fact, by UUID of its vault and path."""
-    return {
-        (vault, path): text
-        for vault, path, text in rows(
-            state.index,
-            "select uuid, path, group_concat(text, char(10)) from chunk "
-            "join memory on memory.id = memory_id join note on note.id = note_id "
-            "join vault on vault.id = vault_id where type = 'fact' group by memory.id",
-        )
-    }
+def texts(state: State, facts: Sequence[IndexedFact]) -> dict[int, str]:
+    """The indexed text of each fact, by the number of its memory."""
+    with state.reading([fact.vault for fact in facts]) as index:
+        chunks = index.chunks_of([fact.memory_id for fact in facts])
+    return {memory: "\n".join(chunk.text for chunk in parts) for memory, parts in chunks.items()}
 
 
 def read_fact(vault: Vault, path: str, now: datetime) -> Fact:

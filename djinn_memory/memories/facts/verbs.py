@@ -253,10 +253,10 @@ class Facts(Namespace):
     ) -> Iterator[tuple[IndexedFact, Fact]]:
         """The facts that have a text in category, key or value."""
         needle = _flat(text)
-        indexed = texts(self._state)
+        indexed = texts(self._state, facts)
         for entry in facts:
             name = f"{entry.category}/{entry.key}"
-            value = indexed.get((entry.vault.id, entry.path), "")
+            value = indexed.get(entry.memory_id, "")
             if needle not in _flat(name) and needle not in _flat(value):
                 continue
             fact = self._read(entry)

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
-from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.home.settings import SecretsConfig
-from djinn_memory.memories.catalog.catalog import MemoryEntry, find
-from djinn_memory.memories.catalog.identity import ledger_names
+from djinn_memory.memories.catalog.catalog import find_memory
+from djinn_memory.memories.catalog.identity import ledger_name
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Calibration, Filters, Problem
 from djinn_memory.notes.ids import crockford
@@ -19,13 +18,12 @@ from djinn_memory.runtime import Namespace, operation
 from djinn_memory.search.ask import SearchOptions, ask
 from djinn_memory.search.query import plain
 from djinn_memory.secrets import guard, mask
-from djinn_memory.store.index import vectors
-from djinn_memory.store.index.memories import vault_ids
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.store.ledger.reading import Gap
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
+    from djinn_memory.store.index.vectors import VectorSpace
 
 LOOKED_AT = 5
 """Hits of a gap's search that may answer it."""
@@ -200,18 +198,16 @@ class Gaps(Namespace):
 
     def _answer(self, gap: Gap, agent: str, close: bool) -> GapSuggestion | None:
         text = gap.description if not gap.query else f"{gap.description}\n{gap.query}"
-        how = SearchOptions(mode="meaning", limit=LOOKED_AT)
-        found = ask(self._state, self._models, plain(text), Filters(), agent, how)
-        for hit in found.hits:
+        options = SearchOptions(mode="meaning", limit=LOOKED_AT)
+        result = ask(self._state, self._models, plain(text), Filters(), agent, options)
+        for hit in result.hits:
             meaning = hit.legs.get("meaning")
             written = hit.created or hit.updated or ""
-            # A note that only says its day may be of before or after.
+            # A note that only has a day may have been written before the gap, or after it.
             since = gap.created if "T" in written else gap.created[:10]
             if meaning is None or meaning.part < self._threshold or written < since:
                 continue
-            vaults = self._state.home.scope(agent, (hit.vault,))
-            entry = find(self._state.index, f"{hit.vault}:{hit.path}", vaults)
-            memory = self._reference(entry)
+            memory = self._memory(f"{hit.vault}:{hit.path}", agent)
             likeness = round(meaning.part, 4)
             return GapSuggestion(gap, memory, hit.title, hit.vault, hit.path, likeness, close)
         return None
@@ -222,55 +218,51 @@ class Gaps(Namespace):
         return reading.gaps(ledger, chosen, status) if ledger else ()
 
     def _memory(self, name: str, agent: str | None) -> str:
-        vaults = self._state.home.scope(self._state.home.agent(agent))
-        return self._reference(find(self._state.index, name, vaults))
+        """The name in the ledger of the memory that a name means."""
+        home = self._state.home
+        memory = find_memory(self._state, name, home.scope(home.agent(agent)))
+        return ledger_name(memory, home.named((memory.vault,))[0]).memory
 
-    def _reference(self, entry: MemoryEntry) -> str:
-        numbered = vault_ids(self._state.index, self._state.home.vaults)
-        return ledger_names(self._state.index, [entry.note_id], numbered)[entry.note_id].memory
-
-    def _grouped(self, found: Sequence[Gap]) -> Sequence[Sequence[Gap]]:
-        """Each gap beside the first that is like it, else a group of its own."""
-        made = self._vectors(found)
-        limit = self._raw if made is not None else 0.0
-        groups: list[tuple[int, list[Gap]]] = []
-        for at, one in enumerate(found):
-            for first, some in groups:
-                same = one.description.casefold() == some[0].description.casefold()
-                if same or (made is not None and float(made[at] @ made[first]) >= limit):
-                    some.append(one)
+    def _grouped(self, gaps: Sequence[Gap]) -> Sequence[Sequence[Gap]]:
+        """Each gap in the group of the first gap that is like it, else in a group of its own."""
+        vectors = self._vectors(gaps)
+        limit = self._raw_threshold if vectors is not None else 0.0
+        groups: dict[int, list[Gap]] = {}
+        for at, gap in enumerate(gaps):
+            for first, group in groups.items():
+                same = gap.description.casefold() == group[0].description.casefold()
+                if same or (vectors is not None and float(vectors[at] @ vectors[first]) >= limit):
+                    group.append(gap)
                     break
             else:
-                groups.append((at, [one]))
-        return [some for _, some in groups]
+                groups[at] = [gap]
+        return tuple(groups.values())
 
-    def _vectors(self, found: Sequence[Gap]) -> Vectors | None:
-        """A vector for each description; None where no model makes one at once."""
-        embedder = self._embedder
-        if embedder is None or len(found) < 2:
+    def _vectors(self, gaps: Sequence[Gap]) -> Vectors | None:
+        """A vector for each description; None if no model can embed them at once."""
+        embedder = self._models.embedder
+        if embedder is None or not embedder.ready or len(gaps) < 2:
             return None
         try:
-            return embedder.embed([one.description for one in found])
+            return embedder.embed([gap.description for gap in gaps])
         except DjinnError as error:
             why = f"{error}; gaps are grouped by their words only"
             self._state.problems.append(Problem("embedding", why))
             return None
 
     @property
-    def _embedder(self) -> Embedder | None:
-        made = self._models.embedder
-        return made if made and made.ready else None
+    def _space(self) -> VectorSpace | None:
+        with self.runtime.index(()) as index:
+            return index.space
 
     @property
     def _threshold(self) -> float:
         settings = self._state.home.config.thresholds
-        space = vectors.serving(self._state.index)
-        return settings.models.get(space.identity if space else "", settings).gap
+        return settings.models.get(self._space.identity if self._space else "", settings).gap
 
     @property
-    def _raw(self) -> float:
-        """The threshold as the model measures it."""
-        space = vectors.serving(self._state.index)
-        scale = space.calibration if space else Calibration()
-        # A model whose cosines say nothing groups nothing.
+    def _raw_threshold(self) -> float:
+        """The threshold on the model's own scale."""
+        scale = self._space.calibration if self._space else Calibration()
+        # A model whose cosines mean nothing groups nothing.
         return (self._threshold - scale.shift) / scale.scale if scale.scale else 2.0

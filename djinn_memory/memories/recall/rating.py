@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, NotFound, UsageError
-from djinn_memory.memories.catalog.catalog import MemoryEntry, find
+from djinn_memory.memories.catalog.catalog import find_memory
 from djinn_memory.memories.catalog.identity import ledger_name
 from djinn_memory.memories.recall import gaps, session_log
 from djinn_memory.memories.recall.requests import RankOrName, RatingRequest
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.ids import ID
+from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.store.ledger.reading import ShownMemory
 from djinn_memory.store.state import State
@@ -95,7 +96,7 @@ def rate(state: State, vaults: Sequence[Vault], request: RatingRequest) -> Ratin
     return RatingResult(recall_id, tuple(judged), gap.subject if gap else None)
 
 
-def log_use(state: State, entry: MemoryEntry, agent: str) -> list[Problem]:
+def log_use(state: State, memory: IndexedMemory, agent: str) -> list[Problem]:
     """Write down that a memory was read in full; returns what kept it from being written.
 
     A home that is only read from counts no uses, which is no problem.
@@ -103,9 +104,10 @@ def log_use(state: State, entry: MemoryEntry, agent: str) -> list[Problem]:
     if not state.writable:
         return []
     try:
-        name = ledger_name(state, entry)
+        [vault] = state.home.named((memory.vault,))
+        name = ledger_name(memory, vault)
         session = session_log.current(state, agent)
-        data = {"agent": agent, "session": session, "title": entry.title, "hash": name.hash}
+        data = {"agent": agent, "session": session, "title": memory.title, "hash": name.hash}
         state.ledger.append([Event("memory.opened", name.memory, data)])
     except (DjinnError, OSError) as error:
         return [Problem("ledger", f"{error}; this use of the memory does not count")]
@@ -144,10 +146,10 @@ def _rated(
             if memory.rank == name:
                 return RatedMemory(memory.memory, memory.title, memory.rank, useful), None
         raise UsageError(f"no rank {name} in {recall_id}; there were: {_listed(shown)}")
-    entry = find(state.index, name, vaults)
-    known = ledger_name(state, entry)
+    named = find_memory(state, name, vaults)
+    known = ledger_name(named, state.home.named((named.vault,))[0])
     if recall_id is None:
-        return RatedMemory(known.memory, entry.title, None, useful), known.hash
+        return RatedMemory(known.memory, named.title, None, useful), known.hash
     for memory in shown:
         if memory.memory in (known.memory, known.place):
             return RatedMemory(memory.memory, memory.title, memory.rank, useful), known.hash

@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from djinn_memory.errors import Changed, DjinnError, Refused, UsageError
 from djinn_memory.home import access
 from djinn_memory.indexing.refresh import sweep
-from djinn_memory.memories.catalog.catalog import MemoryEntry, find
+from djinn_memory.memories.catalog.catalog import find_memory
 from djinn_memory.memories.writing.drafts import draft_of
 from djinn_memory.memories.writing.duplicates import DuplicateFinder
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.memories.writing.vault_writer import Draft, SecretPolicy, VaultWriter, writing
 from djinn_memory.memories.writing.versions import HISTORY
-from djinn_memory.models import MemoryRef, Problem, Vault
+from djinn_memory.models import Memory, MemoryRef, Problem, Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode
@@ -83,7 +83,7 @@ def remember(
     # Before the vault is held: the model takes longer than the writing.
     look = None if wish.force else DuplicateFinder(state, models, draft, now)
     sweep(state, scope)
-    old = find(state.index, wish.supersedes, scope) if wish.supersedes else None
+    old = find_memory(state, wish.supersedes, scope) if wish.supersedes else None
     if old and _told_of(old, scope, vault):
         draft = replace(draft, fields={**draft.fields, "supersedes": _link(old.title, old.path)})
     same = look.twin(scope) if look else None
@@ -119,7 +119,7 @@ def remember(
     return replace(done, searchable=_searchable(pen), problems=problems)
 
 
-def _told_of(old: MemoryEntry, scope: Sequence[Vault], vault: Vault) -> bool:
+def _told_of(old: Memory, scope: Sequence[Vault], vault: Vault) -> bool:
     """Whether a note in `vault` may name the one that it supersedes: all who see it see that too.
 
     `Refused` where the old one may not be told of the new one.
@@ -254,7 +254,7 @@ def _supersede(
     state: State,
     models: ModelRegistry,
     scope: Sequence[Vault],
-    old: MemoryEntry,
+    old: Memory,
     new: RememberResult,
     now: datetime,
 ) -> list[Problem]:

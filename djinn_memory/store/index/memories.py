@@ -409,3 +409,23 @@ def _put_chunk(
         [(chunk_id, window.start, window.end, window.hash, window.length) for window in windows],
     )
     return chunk_id
+
+
+def count_hash(connection: apsw.Connection, digest: str) -> int:
+    """How many notes have a text, given as its hash in hexadecimal."""
+    count: int = connection.execute(
+        "select count(*) from note where hash = ?", (bytes.fromhex(digest),)
+    ).get
+    return count
+
+
+def place_exists(connection: apsw.Connection, place: str) -> bool:
+    """Whether `<vault uuid>/<path>` is a note; an id, which names a note for good, always is."""
+    return "/" not in place or bool(
+        connection.execute(
+            "select exists (select 1 from vault join note on vault_id = vault.id "
+            "where substr(?1, 1, length(uuid) + 1) = uuid || '/' "
+            "and path = substr(?1, length(uuid) + 2))",
+            (place.partition("#^")[0],),
+        ).get
+    )

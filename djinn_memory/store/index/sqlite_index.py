@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
@@ -29,7 +31,7 @@ from djinn_memory.store.index.records import (
 from djinn_memory.store.index.selection import Condition, condition
 from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.index.words import SqliteVocabulary, bm25, ranked
-from djinn_memory.store.sqlite import Row, rows
+from djinn_memory.store.sqlite import Row, peek, rows
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -403,3 +405,10 @@ class SqliteIndex:
         for memory, *row in rows(self._connection, sql, values):
             listed.setdefault(memory, []).append(tuple(row))
         return listed
+
+
+@contextmanager
+def peeking(path: Path, vaults: Sequence[Vault]) -> Iterator[SqliteIndex]:
+    """The index at `path` as it is, for a moment's reading that makes no file beside it."""
+    with closing(peek(path)) as connection:
+        yield SqliteIndex(connection, vaults)
