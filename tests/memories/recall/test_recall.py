@@ -325,7 +325,7 @@ def test_a_share_may_be_told_in_percent(said: str, share: float | None) -> None:
 
 @pytest.mark.parametrize("how", [{"limit": 0}, {"limit": -1}, {"budget": 0}, {"budget": 10**9}])
 def test_what_no_recall_can_give(djinn: Djinn, how: dict[str, int]) -> None:
-    with pytest.raises(UsageError, match=f"--{next(iter(how))} .*: give a number from"):
+    with pytest.raises(UsageError, match=f"{next(iter(how))} .*: give a number from"):
         djinn.recall("kettle", **how)  # type: ignore[arg-type]
 
 
