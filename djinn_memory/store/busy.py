@@ -1,4 +1,4 @@
-"""Waiting for a database that another process writes: longer and fairer than SQLite does."""
+"""Waits for a database that another process writes, longer and more fairly than SQLite does."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Callable
 import apsw
 
 BUSY_SECONDS = 60.0
-"""The longest transaction that is waited for: to read one note, of the largest that are read."""
+"""The longest wait. The longest transaction reads one note of the largest size."""
 
 BREATH_SECONDS = 0.02
-"""Between long transactions: without it nobody else would ever find the database free."""
+"""The pause after a long transaction. Without it no other process would find the database free."""
 
 
 def patience(seconds: float | None = None) -> Callable[[int], bool]:
-    """A busy handler that looks often and unevenly.
+    """A busy handler that retries at short, uneven intervals.
 
-    SQLite's own looks every 0.1 s at last, and so misses the gaps between a busy writer's
-    transactions until its time is over.
+    SQLite's own handler ends up retrying every 0.1 s. It misses the gaps between the transactions
+    of a busy writer until its time is over.
     """
     most = BUSY_SECONDS if seconds is None else seconds
     until = 0.0
@@ -36,9 +36,10 @@ def patience(seconds: float | None = None) -> Callable[[int], bool]:
 
 
 def insist(work: Callable[[], object]) -> None:
-    """Do what SQLite may refuse without asking the busy handler: the first steps into a file.
+    """Do `work`, again and again while the database is busy.
 
-    Two who make it at once, or one who recovers what a killed process left, meet there.
+    SQLite does not call the busy handler for the first steps into a file. Two processes meet there
+    when both create the file, or when one recovers it after a kill.
     """
     until = time.monotonic() + BUSY_SECONDS
     while True:

@@ -1,4 +1,4 @@
-"""Takes what was deleted out of the bytes of a database, where SQLite leaves it for a time."""
+"""Removes deleted content from the bytes of a database, where SQLite leaves it for a time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from djinn_memory.store.sqlite import DiskFull, explained
 
 
 def erase(connection: apsw.Connection) -> None:
-    """Write a database anew without what was deleted from it, and empty its log.
+    """Rewrite a database without its deleted content, and empty its log.
 
-    `Unavailable` where another process reads it for long; what was deleted may be in it still.
+    Raises `Unavailable` when another process keeps reading it; the content may still be there.
     """
     path = connection.filename
     try:
@@ -22,11 +22,11 @@ def erase(connection: apsw.Connection) -> None:
         raise
     except Unavailable:
         raise Unavailable(
-            f"{path} is read by another djinn process, and may hold what was purged until the next "
-            "purge; end that process"
+            f"another djinn process reads {path}, which may still hold what was purged; end that "
+            "process, then purge again"
         ) from None
 
 
 def empty_log(connection: apsw.Connection) -> None:
-    """Write what the log of a database holds into the database, and leave nothing in the log."""
+    """Move the content of a database's log into the database, and truncate the log."""
     connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)

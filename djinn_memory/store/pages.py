@@ -1,6 +1,7 @@
-"""Reads records straight from the pages of an SQLite file, around whatever is damaged.
+"""Reads records directly from the pages of an SQLite file, around damaged parts.
 
-Only those of index b-trees, which hold tables without rowid too: https://sqlite.org/fileformat2.html
+It reads only index b-trees, which also hold tables without rowid. The format is described at
+https://sqlite.org/fileformat2.html
 """
 
 from __future__ import annotations
@@ -9,47 +10,56 @@ import struct
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
 Value = str | None
-"""A column that is text; None for one of another type, or of which a part is lost."""
+"""A text column; None for a column of another type, or with a part lost."""
 
 SIZES = (4096, 512, 1024, 2048, 8192, 16384, 32768, 65536)
-"""Sizes that a page can have, the usual one first."""
+"""The possible page sizes, the usual one first."""
 
 _MAGIC = b"SQLite format 3\0"
 _WAL_MAGIC = (0x377F0682, 0x377F0683)
 _WAL_HEAD, _FRAME_HEAD = 32, 24
 _INTERIOR, _LEAF = 2, 10
 _COLUMNS = 16
-"""More columns than a record of ours has: a head that says more is no head."""
+"""More columns than djinn's records have: a header with more is invalid."""
 
 
 class _File(Struct):
-    """The pages of a database, in the main file and in what was committed beside it."""
+    """The pages of a database: those of the main file and the committed ones of its log."""
 
     size: int
     pages: list[tuple[int, bytes]]
-    """Every version of every page that is there."""
+    """Number and content of every version of every page."""
     newest: dict[int, bytes]
 
 
-def records(path: Path) -> list[list[Value]]:
-    """The text columns of every record that can be read, from all versions of all pages.
+class _Frame(NamedTuple):
+    """A page in a write-ahead log."""
 
-    What comes from a damaged page may be nonsense: the caller knows how its records look.
+    number: int
+    commits: int
+    salts: tuple[int, int]
+    page: bytes
+
+
+def records(path: Path) -> list[list[Value]]:
+    """The text columns of every readable record, from all versions of all pages.
+
+    A damaged page may yield nonsense; the caller knows what its records look like.
     """
     data = path.read_bytes()
-    log = _bytes(Path(f"{path}-wal"))
-    sizes = _stated(data, log)
-    # Where no head says it, the right size is that which makes sense of the most.
-    found = (list(_read(_file(data, log, size))) for size in sizes)
-    return max(found, key=len)
+    wal = Path(f"{path}-wal")
+    log = wal.read_bytes() if wal.is_file() else b""
+    # When no header states the page size, the size that yields the most records is right.
+    return max((list(_read(_file(data, log, size))) for size in _page_sizes(data, log)), key=len)
 
 
-def _stated(data: bytes, log: bytes) -> tuple[int, ...]:
-    # 64, 32 and 32 stand in the head of every file of version 3.
+def _page_sizes(data: bytes, log: bytes) -> tuple[int, ...]:
+    # The header of every file of version 3 contains 64, 32 and 32.
     if data[:16] == _MAGIC and data[21:24] == b"\x40\x20\x20":
         size = int.from_bytes(data[16:18])
         size = 65536 if size == 1 else size
@@ -62,10 +72,6 @@ def _stated(data: bytes, log: bytes) -> tuple[int, ...]:
     return SIZES
 
 
-def _bytes(path: Path) -> bytes:
-    return path.read_bytes() if path.is_file() else b""
-
-
 def _file(data: bytes, log: bytes, size: int) -> _File:
     pages = [(at // size + 1, data[at : at + size]) for at in range(0, len(data) - size + 1, size)]
     pages += _committed(log, size)
@@ -75,21 +81,22 @@ def _file(data: bytes, log: bytes, size: int) -> _File:
 def _committed(log: bytes, size: int) -> list[tuple[int, bytes]]:
     """The pages of a write-ahead log up to its last commit.
 
-    Checksums are not asked: a page that is damaged in part is of as much use here as elsewhere.
+    Checksums are ignored: a partly damaged page is useful here too.
     """
-    found = []
+    frames: list[_Frame] = []
     for at in range(_WAL_HEAD, len(log) - size - _FRAME_HEAD + 1, size + _FRAME_HEAD):
-        number, commit, *salts = struct.unpack_from(">IIII", log, at)
-        found.append((number, commit, tuple(salts), log[at + _FRAME_HEAD :][:size]))
-    counted = Counter(salts for _, _, salts, _ in found)
-    stated = struct.unpack_from(">II", log, 16) if len(log) >= _WAL_HEAD else None
-    # Frames of other salts are left over from before the log was begun anew. Where its head is
-    # damaged the first salts that come twice are those of now.
-    again = (salts for _, _, salts, _ in found if counted[salts] > 1)
-    current = stated if stated in counted else next(again, found[0][2] if found else None)
-    ours = [one for one in found if one[2] == current]
-    last = max((place for place, one in enumerate(ours) if one[1]), default=-1)
-    return [(number, page) for number, _, _, page in ours[: last + 1]]
+        number, commits, *salts = struct.unpack_from(">IIII", log, at)
+        page = log[at + _FRAME_HEAD :][:size]
+        frames.append(_Frame(number, commits, (salts[0], salts[1]), page))
+    counts = Counter(frame.salts for frame in frames)
+    header = struct.unpack_from(">II", log, 16) if len(log) >= _WAL_HEAD else None
+    # Frames with other salts are older than the last restart of the log. When its header is
+    # damaged, the first salts that occur twice are the current ones.
+    repeated = (frame.salts for frame in frames if counts[frame.salts] > 1)
+    current = header if header in counts else next(repeated, frames[0].salts if frames else None)
+    frames = [frame for frame in frames if frame.salts == current]
+    last = max((at for at, frame in enumerate(frames) if frame.commits), default=-1)
+    return [(frame.number, frame.page) for frame in frames[: last + 1]]
 
 
 def _read(file: _File) -> Iterator[list[Value]]:
@@ -103,21 +110,22 @@ def _read(file: _File) -> Iterator[list[Value]]:
 
 
 def _cells(page: bytes, head: int) -> Iterator[int]:
-    """Where the payloads of an index page's cells begin; none for any other page."""
+    """The offsets of the payloads of an index page's cells; none for any other page."""
     kind = page[head]
     if kind not in (_INTERIOR, _LEAF):
         return
-    inner = kind == _INTERIOR
+    # An interior page has a page number in its header and at the start of each cell.
+    pointer = 4 if kind == _INTERIOR else 0
     count = int.from_bytes(page[head + 3 : head + 5])
-    first = head + (12 if inner else 8)
+    first = head + 8 + pointer
     for at in range(first, min(first + 2 * count, len(page) - 1), 2):
         start = int.from_bytes(page[at : at + 2])
         if first <= start < len(page):
-            yield start + (4 if inner else 0)
+            yield start + pointer
 
 
 def _payload(file: _File, page: bytes, start: int) -> tuple[bytes, int] | None:
-    """A cell's payload, as much of it as is there, and how long it should be."""
+    """The readable part of a cell's payload, and the length that it should have."""
     total, at = _varint(page, start)
     usable = file.size
     most = (usable - 12) * 64 // 255 - 23
@@ -139,7 +147,7 @@ def _payload(file: _File, page: bytes, start: int) -> tuple[bytes, int] | None:
 
 
 def _columns(payload: bytes, total: int) -> list[Value] | None:
-    """A record's columns; None for what is no record."""
+    """The columns of a record; None when the bytes are no record."""
     length, at = _varint(payload, 0)
     if not at <= length <= len(payload):
         return None
@@ -169,7 +177,7 @@ def _text(data: bytes, size: int) -> Value:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that begins at `at`, and where the next thing begins."""
+    """The number at `at`, and the offset behind it."""
     value = 0
     for count in range(9):
         if at >= len(data):

@@ -1,4 +1,4 @@
-"""The stores of a process that was told to write nothing: they answer, and keep no trace."""
+"""The stores of a read-only process: they answer queries and record nothing but an audit."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from djinn_memory.store.expiring import (
 from djinn_memory.store.ledger import Event, Ledger
 
 AUDIT = "tool.called"
-"""The only event that is written all the same."""
+"""The only event that a read-only process writes."""
 
-_WHY = "nothing is written by who only reads"
+_WHY = "a read-only process writes nothing"
 
 
 class ReadOnlyLedger(Ledger):
-    """The ledger, in which nothing is noted but what was asked."""
+    """A ledger that accepts only audit events."""
 
     def append(self, events: Iterable[Event], *, durable: bool = True) -> None:
-        """As `Ledger.append`; `Unavailable` for all but the audit."""
-        listed = list(events)
-        if any(one.kind != AUDIT for one in listed):
+        """As `Ledger.append`; `Unavailable` for any event but an audit."""
+        events = list(events)
+        if any(event.kind != AUDIT for event in events):
             raise Unavailable(_WHY)
-        super().append(listed, durable=durable)
+        super().append(events, durable=durable)
 
 
 class ReadOnlyWorkingStore:
-    """A working memory whose values are read, and no use of them counted."""
+    """A working memory whose values can be read; uses are not counted."""
 
     def __init__(self, store: WorkingStore) -> None:
         self._store = store
@@ -40,7 +40,7 @@ class ReadOnlyWorkingStore:
     def change(
         self, slot: WorkingSlot, decide: Decide
     ) -> tuple[WorkingEntry | None, WorkingEntry | None]:
-        """Always `StoreUnwritable`."""
+        """Raises `StoreUnwritable`."""
         raise StoreUnwritable(_WHY)
 
     def entries(self, agent: str) -> tuple[list[WorkingEntry], float]:
@@ -48,7 +48,7 @@ class ReadOnlyWorkingStore:
         return self._store.entries(agent)
 
     def erase(self) -> None:
-        """Always `StoreUnwritable`."""
+        """Raises `StoreUnwritable`."""
         raise StoreUnwritable(_WHY)
 
     def close(self) -> None:

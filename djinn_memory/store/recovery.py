@@ -1,4 +1,4 @@
-"""What a verb does when it meets a damaged database."""
+"""Repairs a damaged database under a running operation, then runs the operation again."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 class Stateful(Protocol):
-    """What works on a home's databases."""
+    """An object that works on a home's databases."""
 
     @property
     def _state(self) -> State: ...
 
     def _remake(self) -> None:
-        """Make the index anew from the notes, and what can be had of the cache."""
+        """Rebuild the index from the notes, and recover what is readable of the vector cache."""
 
 
 S = TypeVar("S", bound=Stateful)
@@ -27,41 +27,41 @@ Verb = Callable[Concatenate[S, P], T]
 
 
 def recovers(verb: Verb[S, P, T]) -> Verb[S, P, T]:
-    """Set a damaged index or cache aside, make it anew, and do it again."""
-    return _again(verb, lambda self: self._remake())
+    """When `verb` meets a damaged index or cache: set it aside, rebuild it, run `verb` again."""
+    return _with_recovery(verb, lambda self: self._remake())
 
 
 def recovers_index(verb: Verb[S, P, T]) -> Verb[S, P, T]:
-    """As `mending`, for the verb that itself makes it anew."""
-    return _again(verb, lambda self: None)
+    """As `recovers`, for the verb that itself rebuilds the index."""
+    return _with_recovery(verb, lambda self: None)
 
 
-def _again(verb: Verb[S, P, T], mend: Callable[[S], None]) -> Verb[S, P, T]:
+def _with_recovery(verb: Verb[S, P, T], rebuild: Callable[[S], None]) -> Verb[S, P, T]:
     @wraps(verb)
     def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
         self._state.renew()
         try:
             return verb(self, *args, **kwargs)
         except store_errors() as error:
-            # What is whole now was damaged when another process already mended it.
-            if not (self._state.set_aside_damaged() or _tells_damage(error)):
+            # A database that is intact now may have been repaired by another process meanwhile.
+            if not (self._state.set_aside_damaged() or _is_damage(error)):
                 _raise(error, self._state)
-        mend(self)
+        rebuild(self)
         try:
             return verb(self, *args, **kwargs)
         except store_errors() as error:
-            if not _tells_damage(error):
+            if not _is_damage(error):
                 _raise(error, self._state)
-            # No check sees it, and still it cannot be read.
+            # The damage escapes every check, and still the index cannot be read.
             self._state.set_aside_damaged(index_too=True)
-        mend(self)
+        rebuild(self)
         return verb(self, *args, **kwargs)
 
     return run
 
 
 def store_errors() -> tuple[type[Exception], ...]:
-    """What a damaged database raises. Not at the top: who only wants help loads no SQLite."""
+    """The errors of a damaged database. Imported here, because `--help` needs no SQLite."""
     import apsw
 
     from djinn_memory.store.sqlite import DamagedDatabase
@@ -69,7 +69,7 @@ def store_errors() -> tuple[type[Exception], ...]:
     return (apsw.Error, DamagedDatabase)
 
 
-def _tells_damage(error: Exception) -> bool:
+def _is_damage(error: Exception) -> bool:
     import apsw
 
     from djinn_memory.store.sqlite import DamagedDatabase

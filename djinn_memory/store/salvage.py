@@ -1,4 +1,4 @@
-"""Recovers what can be read of a damaged ledger, says what was lost, and puts it in its place."""
+"""Replaces a damaged ledger by its readable events, and reports which events were lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.scoring import ScoringConfig
-from djinn_memory.store.ledger import SCHEMA, held
+from djinn_memory.store.ledger import SCHEMA, ledger_lock
 from djinn_memory.store.ledger.projections import rebuild
 from djinn_memory.store.pages import records
 from djinn_memory.store.sqlite import connect, rows, transaction
@@ -23,7 +23,7 @@ from djinn_memory.system.files import file_id, sync_folder
 from djinn_memory.system.plural import count
 
 Row = tuple[str, str, str, str, str]
-"""An event as the ledger's table holds it: id, at, kind, subject, data."""
+"""A row of the ledger's table of events: id, at, kind, subject, data."""
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
@@ -31,82 +31,82 @@ _NO_TEXT = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class SalvagedLedger(Struct):
-    """What a damaged ledger still tells."""
+    """The readable part of a damaged ledger."""
 
     events: dict[str, Row]
-    """By id."""
+    """The events by id."""
     lost: dict[str, str]
-    """Events of which only a trace is left: the kind by the id, "" where not even that is."""
+    """The kind of each lost event by its id; "" when the kind is lost too."""
 
     def __str__(self) -> str:
-        """One clause: how many events can be had, how many not, when those were and of what."""
+        """One clause: the number of events, and the number, times and kinds of lost ones."""
         if not (self.events or self.lost):
             return "not one event"
-        kept, all_of_them = len(self.events), len(self.events) + len(self.lost)
-        text = f"{kept:,} of {count(all_of_them, 'event')}"
+        total = len(self.events) + len(self.lost)
+        text = f"{len(self.events):,} of {count(total, 'event')}"
         if not self.lost:
             return text
-        times = [_time(one) for one in (min(self.lost), max(self.lost))]
-        counted = Counter(kind or "of an unknown kind" for kind in self.lost.values())
-        kinds = ", ".join(f"{kind} x {number:,}" for kind, number in counted.most_common(8))
-        return f"{text}; lost {len(self.lost):,} between {times[0]} and {times[1]}: {kinds}"
+        first, last = _time(min(self.lost)), _time(max(self.lost))
+        counts = Counter(kind or "of an unknown kind" for kind in self.lost.values())
+        kinds = ", ".join(f"{kind} x {number:,}" for kind, number in counts.most_common(8))
+        return f"{text}; lost {len(self.lost):,} between {first} and {last}: {kinds}"
 
 
 def read(path: Path) -> SalvagedLedger:
-    """What can be read of a ledger, from its pages: neither its head nor its roots are needed.
+    """The readable events of a ledger, from its pages. Neither its header nor its roots matter.
 
-    Its events are only ever added, so that what stands in an older version of a page is true too.
-    An event of which a part is unreadable counts as lost.
+    Events are never changed, so an older version of a page is right too. An event with an
+    unreadable part counts as lost.
     """
-    found: dict[str, list[Row]] = {}
+    versions: dict[str, list[Row]] = {}
     traces: dict[str, str] = {}
-    told: dict[str, tuple[str, str]] = {}
+    indexed: dict[str, tuple[str, str]] = {}
     for columns in records(path):
         if len(columns) == 5:
             row = _event(columns)
             if row:
-                found.setdefault(row[0], []).append(row)
+                versions.setdefault(row[0], []).append(row)
             elif columns[0] and _ID.fullmatch(columns[0]):
                 traces.setdefault(columns[0], _word(columns[2]))
         elif len(columns) == 3:
-            # The index `event_kind` lies on pages of its own.
+            # A record of the index `event_kind`, which has pages of its own.
             kind, subject, key = columns
             if _word(kind) and subject is not None and key and _ID.fullmatch(key):
-                told[key] = (_word(kind), subject)
+                indexed[key] = (_word(kind), subject)
     events = {}
-    for key in sorted(found):
-        # Two versions can differ only by damage: the index knows which is right.
-        right = (row for row in found[key] if told.get(key) == (row[2], row[3]))
-        events[key] = next(right, found[key][-1])
-    kinds = traces | {key: kind for key, (kind, _) in told.items()}
+    for key in sorted(versions):
+        # Versions differ only by damage; the index knows which version is right.
+        right = (row for row in versions[key] if indexed.get(key) == (row[2], row[3]))
+        events[key] = next(right, versions[key][-1])
+    kinds = traces | {key: kind for key, (kind, _) in indexed.items()}
     return SalvagedLedger(events, {key: kinds[key] for key in sorted(kinds.keys() - events.keys())})
 
 
 def unfinished(path: Path) -> Path | None:
-    """What a recovery that was killed has made of the ledger at `path` and not yet put there."""
-    made = path.with_name(f"{path.name}.recovered")
-    return made if made.is_file() else None
+    """The ledger that a killed recovery has written for `path` and not yet put in its place."""
+    recovered = path.with_name(f"{path.name}.recovered")
+    return recovered if recovered.is_file() else None
 
 
 def recover(path: Path) -> tuple[SalvagedLedger, Path | None]:
-    """Put a ledger of all that can be read in the place of a damaged one, which is kept.
+    """Replace a damaged ledger by a new one with its readable events; the damaged file is kept.
 
-    Returns what was found, and where the damaged one lies now. A kill at any time leaves either
-    the one or the other, and the next call goes on.
+    Returns the events and the new path of the damaged file. A kill at any time leaves one ledger
+    or the other in place, and the next call continues.
     """
     if path.is_symlink():
         raise Refused(f"{path} is a link and may lead anywhere; put the file itself there")
-    with held(path):
-        sources = [one for one in (path, unfinished(path)) if one and one.is_file()]
-        found = _joined([read(one) for one in sources])
-        made = _write(path, found)
+    with ledger_lock(path):
+        sources = [source for source in (path, unfinished(path)) if source and source.is_file()]
+        salvaged = _merge([read(source) for source in sources])
+        recovered = _write(path, salvaged)
         aside = _keep(path)
-        # From here on `made` alone has all; it is found again, see `sources`.
+        # From here on only `recovered` has every event. A next call finds it, see `unfinished`.
         for end in ("-wal", "-shm"):
             Path(f"{path}{end}").unlink(missing_ok=True)
-        made.replace(path)
+        recovered.replace(path)
         sync_folder(path.parent)
-    return found, aside
+    return salvaged, aside
 
 
 def _event(columns: list[str | None]) -> Row | None:
@@ -117,28 +117,28 @@ def _event(columns: list[str | None]) -> Row | None:
         whole = isinstance(json.loads(data), dict)
     except (ValueError, RecursionError):
         return None
-    # No path has a NUL; a page that was overwritten has many.
+    # No path contains a NUL; an overwritten page contains many.
     whole = whole and data.isascii() and "\0" not in subject
-    dated = _ID.fullmatch(key) and _AT.fullmatch(at)
-    return (key, at, _word(kind), subject, data) if whole and dated else None
+    valid = _ID.fullmatch(key) and _AT.fullmatch(at)
+    return (key, at, _word(kind), subject, data) if whole and valid else None
 
 
 def _word(kind: str | None) -> str:
     return kind if kind and len(kind) <= 100 and not _NO_TEXT.search(kind) else ""
 
 
-def _joined(found: list[SalvagedLedger]) -> SalvagedLedger:
+def _merge(ledgers: list[SalvagedLedger]) -> SalvagedLedger:
     events: dict[str, Row] = {}
     lost: dict[str, str] = {}
-    for one in found:
-        events = one.events | events
-        lost |= one.lost
+    for ledger in ledgers:
+        events = ledger.events | events
+        lost |= ledger.lost
     ordered = {key: events[key] for key in sorted(events)}
     return SalvagedLedger(ordered, {key: kind for key, kind in lost.items() if key not in events})
 
 
-def _write(path: Path, found: SalvagedLedger) -> Path:
-    """Write the events beside the ledger; the file has its name only when it is whole."""
+def _write(path: Path, salvaged: SalvagedLedger) -> Path:
+    """Write the events beside the ledger; the file gets its name only when it is whole."""
     scratch = path.with_name(f"{path.name}.recovering")
     for end in ("", "-wal", "-shm", "-journal"):
         Path(f"{scratch}{end}").unlink(missing_ok=True)
@@ -146,26 +146,26 @@ def _write(path: Path, found: SalvagedLedger) -> Path:
     try:
         with transaction(connection):
             connection.executemany(
-                "insert into event values (?, ?, ?, ?, ?)", found.events.values()
+                "insert into event values (?, ?, ?, ?, ?)", salvaged.events.values()
             )
-            # With the usual settings: who opens it with others makes the scores anew.
+            # With the default settings; a home with other settings computes its scores anew.
             rebuild(connection, ScoringConfig())
         written = rows(connection, "select id, at, kind, subject, data from event order by id")
-        checked = connection.execute("pragma integrity_check(1)").get
+        integrity = connection.execute("pragma integrity_check(1)").get
     finally:
         connection.close()
-    if checked != "ok" or written != list(found.events.values()):
-        raise Unavailable(f"{scratch} cannot be written as it should; check the disk")
-    made = path.with_name(f"{path.name}.recovered")
+    if integrity != "ok" or written != list(salvaged.events.values()):
+        raise Unavailable(f"{scratch} was not written correctly; check the disk")
+    recovered = path.with_name(f"{path.name}.recovered")
     with scratch.open("rb") as file:
         os.fsync(file.fileno())
-    scratch.replace(made)
+    scratch.replace(recovered)
     sync_folder(path.parent)
-    return made
+    return recovered
 
 
 def _keep(path: Path) -> Path | None:
-    """Give the damaged ledger, and the log beside it, a second name that it keeps."""
+    """Give the damaged ledger and its log a second, lasting name."""
     if not path.exists():
         return None
     for kept in path.parent.glob(f"{path.name}.corrupt-*"):

@@ -1,4 +1,4 @@
-"""Opens SQLite databases: whose they are, pragmas, forward migrations, transactions."""
+"""Opens SQLite databases: recognition, pragmas, forward migrations, transactions, errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 from msgspec import Struct
 
-from djinn_memory.errors import Busy, Refused, Unavailable
+from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, Unavailable
 from djinn_memory.store.busy import BREATH_SECONDS, insist, patience
 
 Row = tuple[Any, ...]
@@ -21,20 +21,23 @@ Row = tuple[Any, ...]
 Connection = apsw.Connection
 DatabaseError = apsw.Error
 
+REPAIR = Remedy("doctor", {"fix": True})
+"""The remedy for a damaged database."""
+
 
 class Schema(Struct, frozen=True):
-    """A kind of database of ours."""
+    """A kind of database that djinn makes."""
 
     scripts: Path
-    """The folder of its numbered scripts, each of which leads to the next version."""
+    """The folder of its numbered scripts. Each script leads to the next version."""
     application: int
-    """What `pragma application_id` says in it."""
+    """Its `pragma application_id`."""
     marked: int
-    """The version from which on it says so; those before say 0 and are known by `tables`."""
+    """The first version with that id. Earlier versions have 0 and are recognised by `tables`."""
     tables: frozenset[str]
-    """Some that it has in every version."""
+    """Tables that it has in every version."""
     durable: bool = False
-    """Whether what is committed survives a power cut, and not only the end of the process."""
+    """Whether a commit survives a power cut, and not only the end of the process."""
 
     @property
     def newest(self) -> int:
@@ -43,20 +46,20 @@ class Schema(Struct, frozen=True):
 
     @property
     def numbered(self) -> dict[int, Path]:
-        """The scripts by the version that they lead to."""
+        """The scripts, by the version that they lead to."""
         return {int(file.stem): file for file in self.scripts.glob("[0-9]*.sql")}
 
 
 class DamagedDatabase(Unavailable):
-    """The file is no database, or a damaged one."""
+    """The file is not a database, or a damaged one."""
 
 
 class DiskFull(Unavailable):
-    """The disk has no room for what is to be written, or fails."""
+    """The disk is full or failing."""
 
 
 class ForeignDatabase(DamagedDatabase):
-    """The file is a database, but none of ours, or one of another kind."""
+    """The file is a database of another program, or of another kind."""
 
 
 def connect(
@@ -66,17 +69,17 @@ def connect(
     write: bool = True,
     prepare: Callable[[apsw.Connection], None] | None = None,
 ) -> apsw.Connection:
-    """Open `path`, made and migrated to the newest version of `schema` when writing.
+    """Open `path`. With `write` the file is created and migrated to the newest version.
 
-    `prepare` gives the connection what the scripts and later queries need. Reading works on a disk
-    that cannot be written. Raises `Unavailable` when the file is missing or unreadable,
-    `DamagedDatabase` when it is damaged or another program's, in which nothing is ever written,
-    and `Refused` when a newer djinn made it, or it is a link: a cloned one may lead anywhere.
+    `prepare` sets up the connection for the scripts and later queries. Reading works on a disk that
+    cannot be written. Raises `Unavailable` when the file is missing or unreadable,
+    `DamagedDatabase` when it is damaged or another program's, which is never written to, and
+    `Refused` when a newer djinn made it, or it is a link, which in a cloned home may lead anywhere.
     """
     if write and path.is_symlink():
-        raise Refused(f"{path} is a link and may lead anywhere; remove it, then run `djinn index`")
+        raise Refused(f"{path} is a link and may lead anywhere; remove it first", Remedy("index"))
     if _no_file(path):
-        raise DamagedDatabase(f"{path} is no file; run `djinn doctor --fix`")
+        raise DamagedDatabase(f"{path} is not a file", REPAIR)
     with explained(path):
         connection = _open(path, schema, write)
         try:
@@ -89,9 +92,30 @@ def connect(
     return connection
 
 
+def connect_or_read(
+    connect: Callable[[bool], apsw.Connection], path: Path, missing: DjinnError
+) -> apsw.Connection:
+    """Open a database by `connect(write)`: for writing, or for reading on a read-only disk.
+
+    Raises `missing` when the file does not exist and cannot be created.
+    """
+    try:
+        return connect(True)
+    except (DamagedDatabase, DiskFull):
+        raise
+    except (Unavailable, OSError) as error:
+        if not path.exists():
+            raise missing from None
+        try:
+            return connect(False)
+        except Unavailable:
+            # A database of an older version cannot be read before it was migrated.
+            raise error from None
+
+
 @contextmanager
 def explained(path: str | Path) -> Iterator[None]:
-    """SQLite's errors as ones that say what to do."""
+    """Turn SQLite's errors into errors with a remedy."""
     try:
         yield
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError):
@@ -99,7 +123,7 @@ def explained(path: str | Path) -> Iterator[None]:
             f"{path} cannot be opened; check that it exists and its permissions"
         ) from None
     except (apsw.NotADBError, apsw.CorruptError):
-        raise DamagedDatabase(f"{path} is damaged; run `djinn doctor --fix`") from None
+        raise DamagedDatabase(f"{path} is damaged", REPAIR) from None
     except (apsw.FullError, apsw.IOError):
         raise DiskFull(f"{path} cannot be written: the disk is full or failing") from None
     except apsw.BusyError:
@@ -107,28 +131,30 @@ def explained(path: str | Path) -> Iterator[None]:
 
 
 def fault(path: Path, schema: Schema, *, thorough: bool = False) -> str | None:
-    """What makes a file useless as a database of `schema`; None where nothing is seen.
+    """Why a file is unusable as a database of `schema`; None when no fault is seen.
 
-    A missing file, a newer version or a lock is no fault. `thorough` also holds the indexes of
-    the file against its tables. No file is made beside it.
+    A missing file, a newer version or a lock is no fault. `thorough` also compares the indexes of
+    the file with its tables. No file is created beside it.
     """
     if _no_file(path):
-        return "is no file"
+        return "is not a file"
     log = Path(f"{path}-wal")
-    still = not log.exists()
-    found = _fault(path, schema, thorough, still)
-    # Somebody began to write while it was read as if nobody did.
-    return _fault(path, schema, thorough, False) if found and still and log.exists() else found
+    unwritten = not log.exists()
+    problem = _fault(path, schema, thorough, unwritten)
+    if problem and unwritten and log.exists():
+        # A writer began while the file was read as if there was none.
+        return _fault(path, schema, thorough, False)
+    return problem
 
 
 def _no_file(path: Path) -> bool:
-    """Whether something else lies there; to open a FIFO would wait for a writer for ever."""
+    """Whether something else than a file lies there. Opening a FIFO would block for ever."""
     return path.exists() and not path.is_file()
 
 
-def _fault(path: Path, schema: Schema, thorough: bool, still: bool) -> str | None:
+def _fault(path: Path, schema: Schema, thorough: bool, unwritten: bool) -> str | None:
     try:
-        with closing(peek(path) if still else _reader(path)) as connection:
+        with closing(peek(path) if unwritten else _reader(path)) as connection:
             try:
                 _recognise(connection, path, schema)
             except Refused:
@@ -136,9 +162,9 @@ def _fault(path: Path, schema: Schema, thorough: bool, still: bool) -> str | Non
             except ForeignDatabase:
                 return "is not of djinn's making"
             check = "integrity_check(1)" if thorough else "quick_check(1)"
-            found = str(connection.execute(f"pragma {check}").get)
-            if found != "ok":
-                return f"is damaged ({' '.join(found.split())})"
+            result = str(connection.execute(f"pragma {check}").get)
+            if result != "ok":
+                return f"is damaged ({' '.join(result.split())})"
             lacking = _lacking(connection, schema)
             return f"is damaged (it lacks {lacking})" if lacking else None
     except (apsw.NotADBError, apsw.CorruptError):
@@ -148,7 +174,7 @@ def _fault(path: Path, schema: Schema, thorough: bool, still: bool) -> str | Non
 
 
 def newer_database(path: Path, schema: Schema) -> int | None:
-    """The version of a database that a newer djinn made; None for any other file."""
+    """The version of a database that a newer djinn made; None for every other file."""
     try:
         with closing(peek(path)) as connection:
             version: int = connection.pragma("user_version")
@@ -159,7 +185,7 @@ def newer_database(path: Path, schema: Schema) -> int | None:
 
 
 def _lacking(connection: apsw.Connection, schema: Schema) -> str | None:
-    """A table or column that the scripts make and the file does not have."""
+    """A table or column that the scripts create and the file lacks."""
     version = connection.pragma("user_version")
     with closing(apsw.Connection(":memory:")) as model:
         for number, script in sorted(schema.numbered.items()):
@@ -170,11 +196,11 @@ def _lacking(connection: apsw.Connection, schema: Schema) -> str | None:
 
 
 def _columns(connection: apsw.Connection) -> set[str]:
-    found = connection.execute(
+    columns = connection.execute(
         "select s.name || '.' || i.name from sqlite_schema as s, pragma_table_info(s.name) as i "
         "where s.type = 'table' and s.sql not like 'create virtual table%'"
     )
-    return {name for (name,) in found}
+    return {name for (name,) in columns}
 
 
 def _open(path: Path, schema: Schema, write: bool) -> apsw.Connection:
@@ -185,7 +211,7 @@ def _open(path: Path, schema: Schema, write: bool) -> apsw.Connection:
     else:
         connection = _reader(path)
     try:
-        # First of all: even the journal's mode is written into the file.
+        # Before anything else, because even the journal mode is written into the file.
         insist(lambda: _recognise(connection, path, schema))
         if write:
             insist(lambda: connection.pragma("journal_mode", "wal"))
@@ -204,15 +230,20 @@ def _reader(path: Path) -> apsw.Connection:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         _await(connection)
     except (apsw.CantOpenError, apsw.ReadOnlyError):
-        # WAL wants to write beside the file even to read; on a read-only disk nobody else does.
-        uri = f"file:{_quoted(path)}?immutable=1"
-        connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        # In WAL mode even a reader writes beside the file. On a read-only disk nobody writes.
+        connection = _open_uri(path, "immutable=1")
     return connection
+
+
+def _open_uri(path: Path, options: str) -> apsw.Connection:
+    quoted = re.sub(r"[?#%]", lambda match: f"%{ord(match[0]):02x}", str(path.resolve()))
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return apsw.Connection(f"file:{quoted}?{options}", flags=flags)
 
 
 def _recognise(connection: apsw.Connection, path: Path, schema: Schema) -> None:
     """Raise `ForeignDatabase` for another program's file, `Refused` for a newer djinn's."""
-    with snapshot(connection):  # Another process may be making it.
+    with snapshot(connection):  # Another process may be creating it.
         application = connection.pragma("application_id")
         version = connection.pragma("user_version")
         tables = {name for (name,) in connection.execute("select name from sqlite_schema")}
@@ -223,17 +254,16 @@ def _recognise(connection: apsw.Connection, path: Path, schema: Schema) -> None:
         raise Refused(f"{path} was made by a newer djinn (version {version}); update djinn")
     if schema.tables <= tables and (ours or (not application and 0 < version < schema.marked)):
         return
-    raise ForeignDatabase(f"{path} is not of djinn's making; run `djinn doctor --fix`")
+    raise ForeignDatabase(f"{path} is not of djinn's making", REPAIR)
 
 
 def peek(path: Path) -> apsw.Connection:
-    """Open a database for a moment's reading: no file is made beside it, no version looked at."""
+    """Open a database for a short read. No file is created beside it, and no version checked."""
     if _no_file(path):
         raise apsw.CantOpenError(str(path))
-    # In the WAL mode even a reader makes files, unless told that nobody writes.
-    still = "" if Path(f"{path}-wal").exists() else "&immutable=1"
-    uri = f"file:{_quoted(path)}?mode=ro{still}"
-    connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    # In WAL mode even a reader creates files, unless SQLite assumes that nobody writes.
+    unwritten = "" if Path(f"{path}-wal").exists() else "&immutable=1"
+    connection = _open_uri(path, f"mode=ro{unwritten}")
     try:
         _await(connection)
     except BaseException:
@@ -243,13 +273,9 @@ def peek(path: Path) -> apsw.Connection:
 
 
 def _await(connection: apsw.Connection) -> None:
-    """Wait for others, who hold all of a file as they recover it, or are the last to close it."""
+    """Wait for a process that locks the whole file: to recover it, or as the last to close it."""
     connection.set_busy_handler(patience())
     insist(lambda: connection.execute("select count(*) from sqlite_schema").get)
-
-
-def _quoted(path: Path) -> str:
-    return re.sub(r"[?#%]", lambda match: f"%{ord(match[0]):02x}", str(path.resolve()))
 
 
 def _migrate(connection: apsw.Connection, path: Path, schema: Schema, write: bool) -> None:
@@ -257,7 +283,7 @@ def _migrate(connection: apsw.Connection, path: Path, schema: Schema, write: boo
     version = connection.pragma("user_version")
     if not write:
         if version < newest:
-            raise Unavailable(f"{path} is of an older version; run `djinn index` to renew it")
+            raise Unavailable(f"{path} has an older version", Remedy("index", {}, "renews it"))
         return
     while version < newest:
         with transaction(connection):
@@ -270,13 +296,13 @@ def _migrate(connection: apsw.Connection, path: Path, schema: Schema, write: boo
 
 
 def rows(connection: apsw.Connection, sql: str, values: Sequence[object] = ()) -> list[Row]:
-    """All rows of a query; what the columns hold is known where the query stands."""
+    """All rows of a query. The query's caller knows the types of the columns."""
     return connection.execute(sql, tuple(values)).fetchall()
 
 
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """All or nothing, with the write lock taken at the start so that it cannot fail half way."""
+    """A transaction that takes the write lock at the start, so that it cannot fail half way."""
     with explained(connection.filename):
         connection.execute("begin immediate")
         began = time.monotonic()
@@ -293,7 +319,7 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
 
 @contextmanager
 def hasty(connection: apsw.Connection, seconds: float) -> Iterator[None]:
-    """Wait only so long for other writers inside."""
+    """Inside, wait at most `seconds` for other writers."""
     connection.set_busy_handler(patience(seconds))
     try:
         with explained(connection.filename):
@@ -304,7 +330,7 @@ def hasty(connection: apsw.Connection, seconds: float) -> Iterator[None]:
 
 @contextmanager
 def snapshot(connection: apsw.Connection) -> Iterator[None]:
-    """Every query inside sees the same state, whatever other processes commit meanwhile.
+    """Inside, every query sees the same state, whatever other processes commit.
 
     Inside a transaction or another snapshot it adds nothing.
     """
@@ -320,13 +346,13 @@ def snapshot(connection: apsw.Connection) -> Iterator[None]:
 
 
 def load_vectors(connection: apsw.Connection) -> None:
-    """Make sqlite-vec's `vec0` tables known to this connection."""
-    # Importing the package brings the standard library's sqlite3 with it: 10 ms for a file name.
-    found = find_spec("sqlite_vec")
-    if not found or not found.origin:
+    """Load sqlite-vec's `vec0` tables into this connection."""
+    # Importing the package would import the standard library's sqlite3: 10 ms for a file name.
+    package = find_spec("sqlite_vec")
+    if not package or not package.origin:
         raise Unavailable("the package sqlite-vec is missing; install djinn-memory again")
     connection.enable_load_extension(True)
     try:
-        connection.load_extension(str(Path(found.origin).parent / "vec0"))
+        connection.load_extension(str(Path(package.origin).parent / "vec0"))
     finally:
         connection.enable_load_extension(False)

@@ -1,4 +1,4 @@
-"""A home's databases and their lock, each opened when it is first needed."""
+"""A home's databases and locks. Each database is opened at its first use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from djinn_memory.models import Problem, Progress, ProgressCallback, Vault, sile
 from djinn_memory.notes.vault.walk import hidden
 from djinn_memory.store import index, sqlite
 from djinn_memory.store.index import matrix
-from djinn_memory.store.sqlite import DamagedDatabase, DiskFull, explained
+from djinn_memory.store.sqlite import explained
 from djinn_memory.system.change_watch import ChangeWatch
 from djinn_memory.system.files import file_id
 from djinn_memory.system.locks import lock
@@ -32,14 +32,15 @@ if TYPE_CHECKING:
 
 
 STALLED_SECONDS = 30.0
-"""A process that writes nothing for so long is not waited for any more."""
+"""A process that holds a lock and writes nothing for so long is no longer waited for."""
 
 RESIDENT_KB = 65_536
-"""Of the index that a long process keeps in memory: the vectors of 20,000 windows, and more."""
+"""The part of the index that a long-lived process keeps in memory: more than the vectors of 20,000
+windows."""
 
 
 class State:
-    """What lies in a home's state folder. What goes wrong but is overcome is told in `problems`."""
+    """The databases in a home's state folder. Faults that were overcome are added to `problems`."""
 
     def __init__(
         self,
@@ -49,40 +50,32 @@ class State:
         resident: bool = False,
         read_only: bool = False,
     ) -> None:
-        """`resident` is for a process that answers many questions: it keeps more in memory.
+        """A `resident` process answers many queries and keeps more in memory.
 
-        With `read_only` nothing that happens is noted, see `store.reading`.
+        A `read_only` one records no events, see `store.read_only`.
         """
         self.home = home
         self._read_only = read_only
         self.problems = problems
         self.change_watch = ChangeWatch(hidden) if resident else None
         """Tells which vaults are unchanged; None in a process that answers once."""
-        self._lying: dict[str, tuple[int, int] | None] = {}
+        self._file_ids: dict[str, tuple[int, int] | None] = {}
 
     @cached_property
     def index(self) -> apsw.Connection:
-        """The index, writable where the disk lets it be, made when there is none."""
+        """The index. It is created when missing, and writable where the disk allows it."""
         path = self._opening("index", self.home.index_path)
-        try:
-            connection = index.open_index(path)
-            if self.change_watch:
-                connection.pragma("cache_size", -RESIDENT_KB)
-                matrix.hold(connection)
-            return connection
-        except (DamagedDatabase, DiskFull):
-            raise
-        except (Unavailable, OSError) as error:
-            if not path.exists():
-                raise IndexMissing(
-                    f"there is no index at {path} and none can be written; "
-                    "check the folder's permissions, or set state_dir in config.yaml"
-                ) from None
-            try:
-                return index.open_index(path, write=False)
-            except Unavailable:
-                # One of an older version answers nothing until it can be written.
-                raise error from None
+        missing = IndexMissing(
+            f"there is no index at {path} and none can be written; "
+            "check the folder's permissions, or set state_dir in config.yaml"
+        )
+        connection = sqlite.connect_or_read(
+            lambda write: index.open_index(path, write=write), path, missing
+        )
+        if self.change_watch and not connection.readonly("main"):
+            connection.pragma("cache_size", -RESIDENT_KB)
+            matrix.hold(connection)
+        return connection
 
     @contextlib.contextmanager
     def reading(self, vaults: Sequence[Vault]) -> Iterator[SqliteIndex]:
@@ -94,14 +87,14 @@ class State:
 
     @cached_property
     def cache(self) -> EmbeddingCache:
-        """The vectors made so far, which outlive the index."""
+        """The cache of vectors, which outlives the index."""
         from djinn_memory.store.vector_cache import EmbeddingCache
 
         return EmbeddingCache(self._opening("cache", self.home.embeddings_path))
 
     @cached_property
     def ledger(self) -> Ledger:
-        """What happened, which cannot be made again."""
+        """The ledger of events, which cannot be made again."""
         from djinn_memory.store.ledger import Ledger
 
         if self._read_only:
@@ -112,19 +105,19 @@ class State:
 
     @cached_property
     def working(self) -> WorkingStore:
-        """Working memory, which expires."""
+        """Working memory, whose values expire."""
         from djinn_memory.store.expiring import open_working
 
-        opened = open_working(self.home)
+        store = open_working(self.home)
         if self._read_only:
             from djinn_memory.store.read_only import ReadOnlyWorkingStore
 
-            return ReadOnlyWorkingStore(opened)
-        return opened
+            return ReadOnlyWorkingStore(store)
+        return store
 
     @property
     def ledger_if_any(self) -> Ledger | None:
-        """The ledger, None where nothing has happened yet."""
+        """The ledger; None before the first event."""
         return self.ledger if self.home.ledger_path.exists() else None
 
     @property
@@ -148,49 +141,51 @@ class State:
         timeout: float | None = None,
         progress: ProgressCallback = silent,
     ) -> Iterator[None]:
-        """Hold the index against others who read notes, or who embed.
+        """Exclude other processes that read notes into the index, or that embed.
 
-        Without `timeout` this waits as long as its holder gets on, which shows in what is written
-        into the databases. Raises `Unavailable` when it does not, or after `timeout` seconds.
+        Without `timeout` this waits while the holder advances, which its writes into the databases
+        show. Raises `Unavailable` when it stalls, or after `timeout` seconds.
         """
-        # Who embeds writes both; a model behind a server may take its time for a batch.
+        # Embedding writes both databases. A model behind a server may be slow for a batch.
         embeds = what == "embed"
         patience = self.home.config.embedding.timeout if embeds else 0
-        held = lock(
+
+        def pulse() -> object:
+            if timeout is not None:
+                return None
+            return self.index.pragma("data_version"), self.cache.version if embeds else 0
+
+        state_lock = lock(
             self.home.state / f"{what}.lock",
             timeout=STALLED_SECONDS + patience if timeout is None else timeout,
-            pulse=lambda: timeout is not None or self._written(cache=embeds),
+            pulse=pulse,
             waiting=lambda text: progress(Progress("wait", 0, None, text)),
         )
-        with held, explained(self.home.index_path):
+        with state_lock, explained(self.home.index_path):
             yield
 
-    def _written(self, *, cache: bool) -> tuple[int, int]:
-        """Another value after another process has written into the databases."""
-        return self.index.pragma("data_version"), self.cache.version if cache else 0
-
     def vault_lock(self, vault: Vault) -> contextlib.AbstractContextManager[None]:
-        """Hold a vault against other writers of this home, for as long as one write takes."""
+        """Exclude this home's other writers from a vault, for the time of one write."""
         name = vault.id.replace("/", "-").replace(":", "-")
         return lock(self.home.state / "locks" / f"{name}.lock", timeout=STALLED_SECONDS)
 
     def close(self) -> None:
-        """Release the files; what is asked for next opens them again."""
+        """Release the files; the next use of a database opens it again."""
         for name in ("index", "cache", "ledger", "working"):
             self._close(name)
 
     def renew(self) -> None:
-        """Let go of an index and a cache that were set aside meanwhile by another process."""
+        """Close an index and a cache that another process has set aside meanwhile."""
         for name, path in self._derived.items():
-            before = self._lying.get(name)
+            before = self._file_ids.get(name)
             if name in self.__dict__ and before and file_id(path) != before:
                 self._close(name)
 
     def set_aside_damaged(self, *, index_too: bool = False) -> bool:
-        """Rename what is damaged of index and cache; whether anything was.
+        """Rename a damaged index and a damaged cache; returns whether any was damaged.
 
-        With `index_too` also an index of which no check says what is wrong. Others who found the
-        same wait, and then see what was made in its place.
+        With `index_too` the index is renamed even when no check sees the damage. Other processes
+        that met the same damage wait, and then find the new databases.
         """
         if not os.access(self.home.state, os.W_OK):
             raise Unavailable(
@@ -200,7 +195,6 @@ class State:
         for name in self._derived:
             self._close(name)
         with self.lock(timeout=30):
-            found = False
             faults = dict(self.faults())
             if index_too and self.home.index_path.exists():
                 faults.setdefault(self.home.index_path, "cannot be read")
@@ -209,40 +203,37 @@ class State:
                 anew = " and made anew" if path == self.home.index_path else ""
                 why = f"{fault}; set aside as {aside.name}{anew}"
                 self.problems.append(Problem(str(path), why))
-                found = True
-            return found
+            return bool(faults)
 
     def faults(self) -> Iterator[tuple[Path, str]]:
-        """What is wrong with index and cache, of each that is useless."""
+        """The path and fault of each of index and cache that is unusable."""
         from djinn_memory.store import vector_cache
 
-        for name, path in self._derived.items():
-            wrong = (
-                index.fault(path) if name == "index" else sqlite.fault(path, vector_cache.SCHEMA)
-            )
-            if wrong:
-                yield path, wrong
+        if fault := index.fault(self.home.index_path):
+            yield self.home.index_path, fault
+        if fault := sqlite.fault(self.home.embeddings_path, vector_cache.SCHEMA):
+            yield self.home.embeddings_path, fault
 
     @property
     def _derived(self) -> dict[str, Path]:
         return {"index": self.home.index_path, "cache": self.home.embeddings_path}
 
     def _opening(self, name: str, path: Path) -> Path:
-        # Taken before it is opened: if it is replaced in between, it seems to be, and that is well.
-        self._lying[name] = file_id(path)
+        # Read before the file is opened. A file replaced in between is then opened once more.
+        self._file_ids[name] = file_id(path)
         return path
 
     def _close(self, name: str) -> None:
         if name == "index" and self.change_watch:
-            # What the next one holds is not what was compared with the vaults.
+            # The next index was not compared with the vaults.
             self.change_watch.close()
-        opened = self.__dict__.pop(name, None)
-        if opened is not None:
-            opened.close()
+        database = self.__dict__.pop(name, None)
+        if database is not None:
+            database.close()
 
 
 def set_aside(path: Path) -> Path:
-    """Rename a database, and what SQLite keeps beside it; returns where it lies now."""
+    """Rename a database and SQLite's files beside it; returns the new path."""
     aside = aside_name(path)
     try:
         path.rename(aside)
@@ -257,7 +248,7 @@ def set_aside(path: Path) -> Path:
 
 
 def aside_name(path: Path) -> Path:
-    """A free name for a damaged database, which tells when it was set aside."""
+    """A free name for a damaged database, with the time at which it was set aside."""
     first = f"{path.name}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}"
     names = itertools.chain([first], (f"{first}-{number}" for number in itertools.count(2)))
     return next(

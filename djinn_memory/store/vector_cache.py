@@ -1,4 +1,4 @@
-"""The cache of vectors by model and text: what costs time to make outlives the index."""
+"""The cache of vectors by model and text. It outlives the index, because vectors cost time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMA = Schema(
 
 
 def text_hash(text: str) -> bytes:
-    """The key of a window's text."""
+    """The key under which the vector of a window's text is kept."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -30,8 +30,8 @@ class EmbeddingCache:
         self._connection = connect(path, SCHEMA)
 
     def get(self, identity: str, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The vectors that are known, by text hash."""
-        found: dict[bytes, bytes] = {}
+        """The known vectors among `hashes`, by text hash."""
+        vectors: dict[bytes, bytes] = {}
         number = self._number(identity)
         for at in range(0, len(hashes), 500):
             part = hashes[at : at + 500]
@@ -40,11 +40,11 @@ class EmbeddingCache:
                 f"select hash, vector from embedding where identity_id = ? and hash in ({marks})",
                 (number, *part),
             )
-            found.update(rows)
-        return found
+            vectors.update(rows)
+        return vectors
 
     def put(self, identity: str, vectors: Mapping[bytes, bytes]) -> None:
-        """Keep vectors; durable when this returns."""
+        """Store vectors; they are durable when this returns."""
         with transaction(self._connection):
             number = self._number(identity, make=True)
             self._connection.executemany(
@@ -53,9 +53,9 @@ class EmbeddingCache:
             )
 
     def remove(self, hashes: Collection[bytes]) -> int:
-        """Forget the vectors of texts, whatever model made them; returns how many there were."""
+        """Remove the vectors that any model made of these texts; returns their number."""
         before = self._connection.total_changes()
-        # What was deleted is overwritten: a vector tells something of its text.
+        # A vector reveals something of its text, so removed vectors are overwritten.
         self._connection.pragma("secure_delete", True)
         with transaction(self._connection):
             self._connection.executemany(
@@ -68,7 +68,7 @@ class EmbeddingCache:
 
     def known(self, identity: str) -> tuple[int, Calibration] | None:
         """The length of a model's vectors and its calibration; None before `know`."""
-        # A file that was cloned may hold a text there, and this number becomes a part of SQL.
+        # This number becomes part of an SQL statement; a cloned file may hold a text in its place.
         for dimensions, scale, shift in self._connection.execute(
             "select cast(dimensions as integer), scale, shift from identity "
             "where name = ? and dimensions is not null",
@@ -78,7 +78,7 @@ class EmbeddingCache:
         return None
 
     def know(self, identity: str, dimensions: int, calibration: Calibration) -> None:
-        """Keep what `known` tells."""
+        """Store what `known` returns."""
         with transaction(self._connection):
             number = self._number(identity, make=True)
             self._connection.execute(
@@ -88,7 +88,7 @@ class EmbeddingCache:
 
     @property
     def version(self) -> int:
-        """Another one after another process has written into the file."""
+        """A number that changes when another process writes into the file."""
         number: int = self._connection.pragma("data_version")
         return number
 

@@ -157,7 +157,7 @@ def test_data_that_is_no_object_is_nothing(ledger: Ledger, path: Path, text: str
 def test_a_damaged_one_is_told_and_left_alone(path: Path) -> None:
     damage(path)
     before = path.read_bytes()
-    with pytest.raises(Unavailable, match=r"is damaged.*run `djinn doctor --fix`$") as raised:
+    with pytest.raises(Unavailable, match=r"is damaged.*call `doctor\(fix=True\)`$") as raised:
         Ledger(path)
     assert type(raised.value) is Unavailable
     assert "\n" not in str(raised.value)

@@ -87,7 +87,7 @@ def test_an_older_database_is_not_migrated_by_a_reader(
 ) -> None:
     connect(tmp_path / "x.db", schema)
     (folder / "002.sql").write_text("create table two (a);")
-    with pytest.raises(Unavailable, match="djinn index"):
+    with pytest.raises(Unavailable, match=r"`index\(\)` renews it"):
         connect(tmp_path / "x.db", schema, write=False)
 
 

@@ -402,7 +402,7 @@ def test_what_is_for_a_person_is_named_and_left_alone(well: Home, name: str) -> 
         (b"\xff\xfe\x00", "not UTF-8"),
         (b"serch: {}\n", "serch"),
         (b"- a\n", "key: value"),
-        (b"vaults: {x: {path: v, id: a}, y: {path: v, id: b}}\n", "one folder"),
+        (b"vaults: {x: {path: v, id: a}, y: {path: v, id: b}}\n", "the same folder"),
         (b"vaults: {x: {path: v, id: a}, y: {path: w, id: a}}\n", "is the id of vaults.x"),
         (b"vaults: {x: {}}\n", "vaults.x.path"),
     ],

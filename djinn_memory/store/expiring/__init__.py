@@ -1,4 +1,4 @@
-"""Working memory: values that expire, in SQLite or in Redis, which keep the same protocol."""
+"""Stores of values that expire, for working memory: SQLite and Redis, with one protocol."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from djinn_memory.home.home import Home
 
 Space = Literal["session", "task", "from", "kept"]
-"""What a key belongs to: `from` for what another agent handed over, `kept` for what waits to become
-a note while its key has another value already."""
+"""What a key belongs to. `from` holds values that another agent handed over. `kept` holds values
+that wait to become a note while their key has a newer value."""
 
 Tier = Literal["working", "short"]
 
@@ -23,24 +23,24 @@ Time = Annotated[float, Meta(ge=0, le=250_000_000_000)]
 """Seconds since 1970, up to the years that a date can have."""
 
 PROMOTE_USES = 3
-"""A short-term entry that was used so often becomes a note."""
+"""A short-term entry becomes a note after this number of uses."""
 
 WAITS = 30 * 86_400.0
-"""Seconds beyond its expiry that such an entry waits for the run that makes it one."""
+"""Seconds beyond its expiry that such an entry waits for the run that makes the note."""
 
 
 class WorkingSlot(Struct, frozen=True):
-    """Where a value lies."""
+    """The address of a value."""
 
     agent: str
     space: Space
     name: str
-    """Of the session or task, of the agent who handed it over, or the entry's id."""
+    """The session or task, the agent that handed the value over, or the entry's id."""
     key: str
 
 
 class WorkingEntry(WorkingSlot, frozen=True, kw_only=True):
-    """A value in its slot. Times are seconds since 1970 by the store's clock."""
+    """A value and its slot. Times are seconds since 1970 by the store's clock."""
 
     id: str
     value: str
@@ -54,59 +54,60 @@ class WorkingEntry(WorkingSlot, frozen=True, kw_only=True):
     uses: int = 0
     used: Time | None = None
     claim: str | None = None
-    """Who makes a note of it."""
+    """The run that makes a note of it."""
     claimed: Time | None = None
-    """Since when."""
+    """When that run claimed it."""
 
     @property
     def slot(self) -> WorkingSlot:
-        """Where it lies."""
+        """The slot alone."""
         return WorkingSlot(self.agent, self.space, self.name, self.key)
 
     @property
     def earned(self) -> bool:
-        """Whether it was used so often that it becomes a note."""
+        """Whether it was used often enough to become a note."""
         return self.tier == "short" and self.uses >= PROMOTE_USES
 
     @property
     def kept(self) -> float:
-        """Until when the store keeps it, which is longer than it can be read when it `earned`."""
+        """The time until which the store keeps it: longer than it can be read when it `earned`."""
         return self.expires + WAITS if self.earned else self.expires
 
 
 class StoreUnwritable(Unavailable):
-    """The store answers, and cannot be changed: a disk that is full or read-only, a replica."""
+    """The store can be read but not changed: a full or read-only disk, a replica."""
 
 
 Decide = Callable[[WorkingEntry | None, float], WorkingEntry | None]
-"""From what lies in a slot, and the store's time, to what shall lie there. May be asked twice."""
+"""Compare-and-swap callback: takes the current entry and the store's clock, returns the new entry.
+Must be idempotent, because a store may call it again."""
 
 
 class WorkingStore(Protocol):
-    """Keeps entries until `kept`; what has expired and is kept longer is for the caller to tell."""
+    """Keeps entries until `kept`. The caller tells expired entries from readable ones."""
 
     def change(
         self, slot: WorkingSlot, decide: Decide
     ) -> tuple[WorkingEntry | None, WorkingEntry | None]:
-        """Put what `decide` says into a slot, with nobody between; what was there, and is now."""
+        """Replace the entry of a slot by that of `decide`, atomically; returns the old and new."""
 
     def entries(self, agent: str) -> tuple[list[WorkingEntry], float]:
-        """All that an agent has, in the order it was made, and the store's time."""
+        """All entries of an agent, the oldest first, and the store's time."""
 
     def erase(self) -> None:
-        """Leave nothing of what was forgotten in the bytes of what it is kept in."""
+        """Remove forgotten values from the bytes of the storage."""
 
     def close(self) -> None:
-        """Release what it is kept in."""
+        """Release the file or the connection."""
 
 
-def forget(gone: WorkingEntry) -> Decide:
-    """Empties a slot of just this entry: what has replaced it meanwhile stays."""
-    return lambda there, _: None if there and there.id == gone.id else there
+def forget(old: WorkingEntry) -> Decide:
+    """A callback that empties a slot, unless another entry has replaced `old` meanwhile."""
+    return lambda current, _: None if current and current.id == old.id else current
 
 
 def entry(fields: Mapping[str, Any]) -> WorkingEntry | None:
-    """An entry as a store returns it; None where somebody else wrote what is none."""
+    """An entry from a store's fields; None for fields that another program wrote."""
     try:
         return msgspec.convert(fields, WorkingEntry, strict=False)
     except msgspec.ValidationError:

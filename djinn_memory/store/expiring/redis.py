@@ -1,4 +1,4 @@
-"""Working memory on a Redis server, which forgets by itself what has expired."""
+"""Working memory on a Redis server, which removes expired values by itself."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 0.8
 ANSWER_SECONDS = 1.0
 TRIES = 1000
-"""Of a change that others come before: of all who try, one gets through each time."""
+"""Attempts at a change. Of all clients that change a slot at once, one succeeds each time."""
 
 USUAL_KEY = "REDIS_PASSWORD"
 
 
 class RedisWorkingStore:
-    """A working memory that all who hold a copy of the home share.
+    """A working memory that all copies of a home share.
 
-    Each entry is a hash whose time to live is the server's own; a sorted set names those of an
-    agent. The server's clock counts, so that those of its clients may differ.
+    Each entry is a hash that the server expires. A sorted set names the entries of an agent. Times
+    are those of the server, so the clocks of its clients may differ.
     """
 
     def __init__(self, url: str, owner: str, key_env: str | None = None) -> None:
-        """`owner` keeps homes on one server apart; `key_env` names the password's variable."""
+        """`owner` separates the homes on a server; `key_env` names the password's variable."""
         try:
             import redis
         except ImportError:
@@ -56,7 +56,7 @@ class RedisWorkingStore:
         from redis.retry import Retry
 
         self._errors = redis.RedisError
-        self._overtaken = redis.WatchError
+        self._conflict = redis.WatchError
         self._unwritable = (ReadOnlyError, OutOfMemoryError)
         self._key = key_env or USUAL_KEY
         self._name = f"Redis at {re.sub('//[^/@]*@', '//', url)}"
@@ -80,110 +80,109 @@ class RedisWorkingStore:
         """The server that the home's settings name."""
         url = home.config.working_memory
         assert url
-        # Another copy of the home has the same vaults: agents on several machines meet there.
+        # Another copy of the home has the same vaults, so agents on several machines share it.
         return cls(url, home.shared.id, home.config.working.key_env)
 
     def change(
         self, slot: WorkingSlot, decide: Decide
     ) -> tuple[WorkingEntry | None, WorkingEntry | None]:
         """See `WorkingStore`."""
-        place = self._place(slot)
-        with self._asking(), self._client.pipeline() as pipe:
+        name = self._entry_name(slot)
+        with self._explained(), self._client.pipeline() as pipe:
             for _ in range(TRIES):
                 try:
-                    pipe.watch(place)
+                    pipe.watch(name)
                     now = _seconds(pipe.time())
-                    before = entry(pipe.hgetall(place))
+                    before = entry(pipe.hgetall(name))
                     after = decide(before, now)
                     pipe.multi()
                     if after is None:
-                        pipe.delete(place)
-                        pipe.zrem(self._names(slot.agent), place)
+                        pipe.delete(name)
+                        pipe.zrem(self._set_name(slot.agent), name)
                     elif after != before:
-                        self._put(pipe, place, before, after, now)
+                        self._put(pipe, name, before, after, now)
                     pipe.execute()
                     return before, after
-                except self._overtaken:
+                except self._conflict:
                     continue
         raise Busy(f"{self._name}: others keep changing {slot.key!r}; try again")
 
     def entries(self, agent: str) -> tuple[list[WorkingEntry], float]:
         """See `WorkingStore`."""
-        names = self._names(agent)
-        with self._asking():
-            places = self._client.zrange(names, 0, -1)
+        with self._explained():
+            names = self._client.zrange(self._set_name(agent), 0, -1)
             with self._client.pipeline(transaction=False) as pipe:
-                for place in places:
-                    pipe.hgetall(place)
+                for name in names:
+                    pipe.hgetall(name)
                 pipe.time()
-                *found, clock = pipe.execute()
-        read = [one for one in map(entry, found) if one and one.agent == agent]
-        return sorted(read, key=lambda one: (one.created, one.key)), _seconds(clock)
+                *hashes, clock = pipe.execute()
+        entries = [stored for stored in map(entry, hashes) if stored and stored.agent == agent]
+        return sorted(entries, key=lambda stored: (stored.created, stored.key)), _seconds(clock)
 
     def erase(self) -> None:
-        """See `WorkingStore`; what a server writes to its disk is the server's."""
+        """See `WorkingStore`. The bytes on a server's disk are the server's concern."""
 
     def close(self) -> None:
         """Hang up."""
         self._client.close()
 
     def _put(
-        self, pipe: Any, place: str, before: WorkingEntry | None, after: WorkingEntry, now: float
+        self, pipe: Any, name: str, before: WorkingEntry | None, after: WorkingEntry, now: float
     ) -> None:
-        fields, known = _fields(after), _fields(before) if before else {}
-        changed = {key: value for key, value in fields.items() if known.get(key) != value}
+        fields, old_fields = _fields(after), _fields(before) if before else {}
+        changed = {key: value for key, value in fields.items() if old_fields.get(key) != value}
         if before is None:
-            # What somebody else put there is no entry, and may be no hash.
-            pipe.delete(place)
-        elif gone := known.keys() - fields.keys():
-            pipe.hdel(place, *gone)
+            # Another program may have stored something else there, even another type.
+            pipe.delete(name)
+        elif removed := old_fields.keys() - fields.keys():
+            pipe.hdel(name, *removed)
         if changed:
-            pipe.hset(place, mapping=changed)
-        pipe.pexpireat(place, _milliseconds(after.kept))
-        names = self._names(after.agent)
-        pipe.zremrangebyscore(names, "-inf", now)
-        pipe.zadd(names, {place: after.kept})
-        pipe.pexpire(names, _milliseconds(LONGEST_TTL + WAITS))
+            pipe.hset(name, mapping=changed)
+        pipe.pexpireat(name, _milliseconds(after.kept))
+        entries = self._set_name(after.agent)
+        pipe.zremrangebyscore(entries, "-inf", now)
+        pipe.zadd(entries, {name: after.kept})
+        pipe.pexpire(entries, _milliseconds(LONGEST_TTL + WAITS))
 
-    def _place(self, slot: WorkingSlot) -> str:
+    def _entry_name(self, slot: WorkingSlot) -> str:
         path = [slot.agent, slot.space, slot.name, slot.key]
         return f"{self._owner}{msgspec.json.encode(path).decode()}"
 
-    def _names(self, agent: str) -> str:
+    def _set_name(self, agent: str) -> str:
         return f"{self._owner}{agent}"
 
     @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """The server's errors as one line; none of them takes longer than two seconds."""
+    def _explained(self) -> Iterator[None]:
+        """Turn the server's errors into one line. None of them takes longer than two seconds."""
         try:
             if not self._ready:
-                self._reach()
+                self._connect()
             yield
         except self._unwritable as error:
             raise StoreUnwritable(f"{self._name}: {error}; check the server") from None
         except self._errors as error:
             raise Unavailable(f"{self._name}: {self._why(error)}") from None
 
-    def _reach(self) -> None:
-        """Connect; a name that cannot be looked up would block for as long as the system likes."""
-        failed: list[BaseException] = []
+    def _connect(self) -> None:
+        """Connect on a thread: the look-up of a name blocks for as long as the system likes."""
+        errors: list[BaseException] = []
 
         def ping() -> None:
             try:
                 self._client.ping()
             except BaseException as error:
-                failed.append(error)
+                errors.append(error)
 
-        thread = Thread(target=ping, daemon=True, name="reach redis")
+        thread = Thread(target=ping, daemon=True, name="connect to redis")
         thread.start()
         thread.join(CONNECT_SECONDS + ANSWER_SECONDS)
         if thread.is_alive():
             raise Unavailable(f"{self._name} does not answer; {_REMEDY}")
-        if failed and isinstance(failed[0], OSError | ValueError | OverflowError):
-            # Of a host or a port that cannot be.
-            raise Unavailable(f"{self._name}: {failed[0]}; {_REMEDY}")
-        if failed:
-            raise failed[0]
+        if errors and isinstance(errors[0], OSError | ValueError | OverflowError):
+            # The host or the port is impossible.
+            raise Unavailable(f"{self._name}: {errors[0]}; {_REMEDY}")
+        if errors:
+            raise errors[0]
         self._ready = True
 
     def _why(self, error: Exception) -> str:
@@ -198,10 +197,10 @@ class RedisWorkingStore:
 _REMEDY = "start it, or remove working_memory from the settings to use a file of this home"
 
 
-def _fields(found: WorkingEntry) -> dict[str, str]:
+def _fields(stored: WorkingEntry) -> dict[str, str]:
     return {
         key: value if isinstance(value, str) else repr(value)
-        for key, value in asdict(found).items()
+        for key, value in asdict(stored).items()
         if value is not None
     }
 

@@ -14,10 +14,12 @@ from djinn_memory.errors import Unavailable
 from djinn_memory.store.erasing import erase
 from djinn_memory.store.expiring import Decide, StoreUnwritable, WorkingEntry, WorkingSlot, entry
 from djinn_memory.store.sqlite import (
+    REPAIR,
     DamagedDatabase,
     DiskFull,
     Schema,
     connect,
+    connect_or_read,
     explained,
     rows,
     transaction,
@@ -41,13 +43,13 @@ _SLOT = "agent = ? and space = ? and name = ? and key = ?"
 
 
 class SqliteWorkingStore:
-    """A working memory that is read even where it cannot be written. Opened at the first use."""
+    """A working memory in a file that is opened at the first use. It works on a read-only disk."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
         self._path = path
         self._clock = clock
-        self._opened: apsw.Connection | None = None
-        self._place: tuple[int, int] | None = None
+        self._open_connection: apsw.Connection | None = None
+        self._file_id: tuple[int, int] | None = None
 
     def change(
         self, slot: WorkingSlot, decide: Decide
@@ -56,29 +58,26 @@ class SqliteWorkingStore:
         connection = self._connection()
         if connection.readonly("main"):
             raise StoreUnwritable(f"{self._path} cannot be written; check its permissions")
-        with _understood(self._path), transaction(connection):
+        address = (slot.agent, slot.space, slot.name, slot.key)
+        with _explained(self._path), transaction(connection):
             now = self._clock()
             connection.execute("delete from entry where kept <= ?", (now,))
-            found = self._entries(connection, _SLOT, (slot.agent, slot.space, slot.name, slot.key))
-            before = found[0] if found else None
+            before = next(iter(_select(connection, _SLOT, address)), None)
             after = decide(before, now)
             if after is None:
-                connection.execute(
-                    f"delete from entry where {_SLOT}",
-                    (slot.agent, slot.space, slot.name, slot.key),
-                )
+                connection.execute(f"delete from entry where {_SLOT}", address)
             elif after != before:
                 connection.execute(_PUT, {**asdict(after), "kept": after.kept})
         return before, after
 
     def entries(self, agent: str) -> tuple[list[WorkingEntry], float]:
-        """See `WorkingStore`; where there is no file none is made."""
+        """See `WorkingStore`. A missing file is not created."""
         now = self._clock()
         if not self._path.exists():
             return [], now
-        with _understood(self._path):
+        with _explained(self._path):
             where = "agent = ? and kept > ? order by created, key"
-            return self._entries(self._connection(), where, (agent, now)), now
+            return _select(self._connection(), where, (agent, now)), now
 
     def erase(self) -> None:
         """See `WorkingStore`."""
@@ -87,48 +86,41 @@ class SqliteWorkingStore:
 
     def close(self) -> None:
         """Release the file."""
-        if self._opened:
-            self._opened.close()
-        self._opened = None
-
-    def _entries(
-        self, connection: apsw.Connection, where: str, values: tuple[object, ...]
-    ) -> list[WorkingEntry]:
-        found = rows(connection, f"select {_COLUMNS} from entry where {where}", values)
-        read = (entry(dict(zip(_FIELDS, row, strict=True))) for row in found)
-        return [one for one in read if one]
+        if self._open_connection:
+            self._open_connection.close()
+        self._open_connection = None
 
     def _connection(self) -> apsw.Connection:
-        if self._opened and file_id(self._path) != self._place:
-            # It was set aside as damaged, by another process.
+        if self._open_connection and file_id(self._path) != self._file_id:
+            # Another process has set the file aside as damaged.
             self.close()
-        if self._opened is None:
+        if self._open_connection is None:
             before = file_id(self._path)
-            self._opened = self._open()
-            self._place = before or file_id(self._path)
-        return self._opened
+            missing = Unavailable(
+                f"{self._path} cannot be created; check the folder's permissions, "
+                "or set state_dir in config.yaml"
+            )
+            self._open_connection = connect_or_read(
+                lambda write: connect(self._path, SCHEMA, write=write), self._path, missing
+            )
+            self._file_id = before or file_id(self._path)
+        return self._open_connection
 
-    def _open(self) -> apsw.Connection:
-        try:
-            return connect(self._path, SCHEMA)
-        except (DamagedDatabase, DiskFull):
-            raise
-        except (Unavailable, OSError):
-            if not self._path.exists():
-                raise Unavailable(
-                    f"{self._path} cannot be made; check the folder's permissions, "
-                    "or set state_dir in config.yaml"
-                ) from None
-            return connect(self._path, SCHEMA, write=False)
+
+def _select(
+    connection: apsw.Connection, where: str, values: tuple[object, ...]
+) -> list[WorkingEntry]:
+    entries = rows(connection, f"select {_COLUMNS} from entry where {where}", values)
+    return list(filter(None, (entry(dict(zip(_FIELDS, row, strict=True))) for row in entries)))
 
 
 @contextmanager
-def _understood(path: Path) -> Iterator[None]:
-    """A table that is not as it was made is a damaged file, and no fault of the program."""
+def _explained(path: Path) -> Iterator[None]:
+    """As `explained`. A table with a wrong structure is a damaged file, not a fault of djinn."""
     try:
         with explained(path):
             yield
     except DiskFull as error:
         raise StoreUnwritable(str(error)) from None
     except (apsw.SQLError, UnicodeDecodeError):
-        raise DamagedDatabase(f"{path} is damaged; run `djinn doctor --fix`") from None
+        raise DamagedDatabase(f"{path} is damaged", REPAIR) from None

@@ -1,10 +1,10 @@
-"""What happened, in the order it happened, and what follows from it.
+"""The ledger: events in the order in which they happened, and the tables derived from them.
 
-`events` are appended by `ledger`; `changes` says what each does to the tables, which `projections`
-keeps and `reading` reads.
+`ledger` appends `events`. `changes` defines what each event does to the tables, `projections`
+keeps the tables up to date, and `reading` queries them.
 """
 
 from djinn_memory.store.ledger.events import Event, uuid7
-from djinn_memory.store.ledger.ledger import SCHEMA, Ledger, held
+from djinn_memory.store.ledger.ledger import SCHEMA, Ledger, ledger_lock
 
-__all__ = ["SCHEMA", "Event", "Ledger", "held", "uuid7"]
+__all__ = ["SCHEMA", "Event", "Ledger", "ledger_lock", "uuid7"]

@@ -1,6 +1,6 @@
-"""What an event changes in the tables that follow from the events. Pure.
+"""The changes that an event makes to the tables derived from the events. Pure.
 
-An event whose data is not as its kind wants it, in a file that somebody else wrote, changes none.
+An event whose data does not fit its kind, in a file that another program wrote, changes nothing.
 """
 
 from __future__ import annotations
@@ -18,42 +18,28 @@ from djinn_memory.store.ledger.events import Event
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
 
-class Statement(NamedTuple):
-    """A statement and its values."""
-
-    sql: str
-    values: tuple[object, ...]
-
-
 class ScoreKey(NamedTuple):
-    """Whose score of what an event moves."""
+    """The agent and the memory of a score."""
 
     agent: str
     memory: str
 
 
-class EventEffect(NamedTuple):
-    """What an event changes: rows, in order, and whose score of what."""
-
-    changes: Sequence[Statement] = ()
-    pair: ScoreKey | None = None
-
-
 class StoredEvent(NamedTuple):
-    """An event as it stands in the ledger."""
+    """An event in the ledger, with its id and time."""
 
     id: str
     at: str
     event: Event
 
 
-class _By(Struct):
+class _Actor(Struct):
     agent: str
     session: str | None = None
     run: str | None = None
 
 
-class _Shown(Struct):
+class _RetrievedMemory(Struct):
     memory: str
     rank: Count
     title: str = ""
@@ -62,22 +48,22 @@ class _Shown(Struct):
     score: float | None = None
 
 
-class MemoryRetrieved(_By):
-    """`memory.retrieved`, of a request: what one recall put before the agent."""
+class MemoryRetrieved(_Actor):
+    """`memory.retrieved`, of a request: the memories that a recall showed to the agent."""
 
     query: str = ""
     source: str = "recall"
-    memories: list[_Shown] = []
+    memories: list[_RetrievedMemory] = []
 
 
-class MemoryOpened(_By):
-    """`memory.opened`, of a memory: it was read in full."""
+class MemoryOpened(_Actor):
+    """`memory.opened`, of a memory: the agent read it in full."""
 
     hash: str | None = None
 
 
-class MemoryRated(_By, kw_only=True):
-    """`memory.rated`, of a memory: in the answer to a `request`, or by itself."""
+class MemoryRated(_Actor, kw_only=True):
+    """`memory.rated`, of a memory: the agent rated it, in the answer to a `request` or alone."""
 
     useful: bool
     request: str | None = None
@@ -85,8 +71,8 @@ class MemoryRated(_By, kw_only=True):
     hash: str | None = None
 
 
-class GapReported(_By):
-    """`gap.reported`, of a gap: what the agent looked for in vain."""
+class GapReported(_Actor):
+    """`gap.reported`, of a gap: the knowledge that the agent looked for in vain."""
 
     description: str = ""
     query: str | None = None
@@ -99,7 +85,7 @@ class GapClosed(Struct):
 
 
 class ToolCalled(Struct):
-    """`tool.called`, of a tool: what a client asked of the server."""
+    """`tool.called`, of a tool: a client's call to the server."""
 
     agent: str | None = None
     session: str | None = None
@@ -108,89 +94,88 @@ class ToolCalled(Struct):
     milliseconds: float | None = None
 
 
-Rows = Iterator[tuple[str, tuple[object, ...]]]
+Statement = tuple[str, tuple[object, ...]]
+"""An SQL statement and its values."""
+
+Statements = Iterator[Statement]
 
 
-def effect(one: StoredEvent) -> EventEffect:
-    """What an event changes."""
-    data = _data(one)
+def effect(stored: StoredEvent) -> tuple[Sequence[Statement], ScoreKey | None]:
+    """The statements that an event causes, in order, and the score that it changes."""
+    data = _data(stored)
     if data is None:
-        return EventEffect()
-    rule = _RULES[type(data)]
-    pair = None
+        return (), None
+    statements = _KINDS[stored.event.kind][1](stored, data)
+    key = None
     if isinstance(data, MemoryOpened | MemoryRated):
-        pair = ScoreKey(_text(data.agent), _text(one.event.subject))
-    return EventEffect(
-        [Statement(sql, tuple(map(_bound, values))) for sql, values in rule(one, data)], pair
-    )
+        key = ScoreKey(_encodable(data.agent), _encodable(stored.event.subject))
+    return [(sql, tuple(map(_encodable, values))) for sql, values in statements], key
 
 
-def _data(one: StoredEvent) -> Any:
-    kind = _KINDS.get(one.event.kind)
+def _data(stored: StoredEvent) -> Any:
     try:
-        if kind is None or datetime.fromisoformat(one.at).tzinfo is None:
+        if datetime.fromisoformat(stored.at).tzinfo is None:
             return None
-        # As they are read from the ledger again, so that both ways lead to the same.
-        return msgspec.convert(json.loads(json.dumps(one.event.data)), kind)
-    except (msgspec.ValidationError, ValueError, OverflowError, RecursionError):
+        # In the form in which a rebuild reads it from the ledger, so that both give the same.
+        data = json.loads(json.dumps(stored.event.data))
+        return msgspec.convert(data, _KINDS[stored.event.kind][0])
+    except (msgspec.ValidationError, KeyError, ValueError, OverflowError, RecursionError):
         return None
 
 
-def _retrieved(one: StoredEvent, data: MemoryRetrieved) -> Rows:
-    for shown in data.memories:
+def _retrieved(stored: StoredEvent, data: MemoryRetrieved) -> Statements:
+    for memory in data.memories:
         yield _RETRIEVED, (
-            f"{one.id}/{shown.rank:04}", one.event.subject, data.agent, data.session, data.run,
-            shown.memory, shown.title, data.query, data.source, shown.rank, shown.raw,
-            shown.score, one.at,
+            f"{stored.id}/{memory.rank:04}", stored.event.subject, data.agent, data.session,
+            data.run, memory.memory, memory.title, data.query, data.source, memory.rank,
+            memory.raw, memory.score, stored.at,
         )  # fmt: skip
-        yield from _seen(shown.memory, shown.hash)
+        yield from _seen(memory.memory, memory.hash)
 
 
-def _opened(one: StoredEvent, data: MemoryOpened) -> Rows:
-    yield _USE, (one.id, data.agent, data.session, one.event.subject, one.at)
-    yield _USED_LAST, (data.agent, one.event.subject)
-    yield from _seen(one.event.subject, data.hash)
+def _opened(stored: StoredEvent, data: MemoryOpened) -> Statements:
+    memory = stored.event.subject
+    yield _USE, (stored.id, data.agent, data.session, memory, stored.at)
+    yield _USED_LAST, (data.agent, memory)
+    yield from _seen(memory, data.hash)
 
 
-def _rated(one: StoredEvent, data: MemoryRated) -> Rows:
+def _rated(stored: StoredEvent, data: MemoryRated) -> Statements:
+    memory = stored.event.subject
     yield _VALUATION, (
-        one.id, data.request, data.agent, data.session, data.run, one.event.subject, data.title,
-        data.useful, one.at,
+        stored.id, data.request, data.agent, data.session, data.run, memory, data.title,
+        data.useful, stored.at,
     )  # fmt: skip
     if data.useful and data.request:
-        yield _USED_THEN, (data.agent, one.event.subject, data.request)
-    yield from _seen(one.event.subject, data.hash)
+        yield _USED_THEN, (data.agent, memory, data.request)
+    yield from _seen(memory, data.hash)
 
 
-def _reported(one: StoredEvent, data: GapReported) -> Rows:
+def _reported(stored: StoredEvent, data: GapReported) -> Statements:
     yield _GAP, (
-        one.event.subject, data.agent, data.session, data.description, data.query, one.at,
+        stored.event.subject, data.agent, data.session, data.description, data.query, stored.at,
     )  # fmt: skip
 
 
-def _closed(one: StoredEvent, data: GapClosed) -> Rows:
-    yield _CLOSE, (data.by, one.at, one.event.subject)
+def _closed(stored: StoredEvent, data: GapClosed) -> Statements:
+    yield _CLOSE, (data.by, stored.at, stored.event.subject)
 
 
-def _called(one: StoredEvent, data: ToolCalled) -> Rows:
+def _called(stored: StoredEvent, data: ToolCalled) -> Statements:
     yield _CALL, (
-        one.id, one.event.subject, data.agent, data.session, json.dumps(data.arguments),
-        data.outcome, data.milliseconds, one.at,
+        stored.id, stored.event.subject, data.agent, data.session, json.dumps(data.arguments),
+        data.outcome, data.milliseconds, stored.at,
     )  # fmt: skip
 
 
-def _seen(memory: str, digest: str | None) -> Rows:
+def _seen(memory: str, digest: str | None) -> Statements:
     if digest:
         yield _SEEN, (memory, digest)
 
 
-def _bound(value: object) -> object:
-    return _text(value) if isinstance(value, str) else value
-
-
-def _text(value: str) -> str:
-    """Text that SQLite takes: names of files that are no text have halves of characters."""
-    return value.encode("utf-8", "replace").decode()
+def _encodable(value: Any) -> Any:
+    """A value that SQLite accepts: undecodable file names contain halves of characters."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 _RETRIEVED = (
@@ -231,21 +216,13 @@ _CALL = (
     "created_at) values (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
-_KINDS: dict[str, type[Struct]] = {
-    "memory.retrieved": MemoryRetrieved,
-    "memory.opened": MemoryOpened,
-    "memory.rated": MemoryRated,
-    "gap.reported": GapReported,
-    "gap.closed": GapClosed,
-    "tool.called": ToolCalled,
-}
-_RULES: dict[type[Struct], Callable[[StoredEvent, Any], Rows]] = {
-    MemoryRetrieved: _retrieved,
-    MemoryOpened: _opened,
-    MemoryRated: _rated,
-    GapReported: _reported,
-    GapClosed: _closed,
-    ToolCalled: _called,
+_KINDS: dict[str, tuple[type[Struct], Callable[[StoredEvent, Any], Statements]]] = {
+    "memory.retrieved": (MemoryRetrieved, _retrieved),
+    "memory.opened": (MemoryOpened, _opened),
+    "memory.rated": (MemoryRated, _rated),
+    "gap.reported": (GapReported, _reported),
+    "gap.closed": (GapClosed, _closed),
+    "tool.called": (ToolCalled, _called),
 }
 PROJECTED = tuple(_KINDS)
 """The kinds of events that change a table."""

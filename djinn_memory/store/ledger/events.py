@@ -10,25 +10,25 @@ from typing import Any
 from msgspec import Struct
 
 _TAIL = 62
-"""Random bits of a UUID, behind what sorts it."""
+"""Random bits of a UUID, behind the bits that sort it."""
 
 
 class Event(Struct, frozen=True):
-    """One thing that happened."""
+    """An event."""
 
     kind: str
-    """What, as `noun.verb`."""
+    """What happened, as `noun.verb`."""
     subject: str
-    """To what."""
+    """The memory, document, session or other thing to which it happened."""
     data: dict[str, Any]
     at: str = ""
-    """When, as ISO 8601 in UTC."""
+    """When it happened, as ISO 8601 in UTC."""
 
 
 def uuid7(*, after: str = "") -> str:
-    """A UUID of version 7 (RFC 9562): those made later sort later, and it behind `after`."""
+    """A UUID of version 7 (RFC 9562). Later ones sort later, and each one sorts behind `after`."""
     milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
-    # The fraction of the millisecond in the 12 bits behind it keeps the order within it.
+    # 12 bits hold the fraction of the millisecond, which keeps the order within it.
     ticks = milliseconds << 12 | (nanoseconds << 12) // 1_000_000
     if after:
         ticks = max(ticks, _ticks(after) + 1)
@@ -39,13 +39,13 @@ def uuid7(*, after: str = "") -> str:
 
 
 def _ticks(identity: str) -> int:
-    """When a UUID was made, in 4096ths of a millisecond."""
+    """The time of a UUID, in 4096ths of a millisecond."""
     value = int(identity.replace("-", ""), 16)
-    # One of a later version, which is not ours, sorts behind all of ours of its millisecond.
+    # A UUID of a later version, which is foreign, sorts behind all of ours of its millisecond.
     fraction = value >> 64 & 0xFFF if value >> 76 & 0xF <= 7 else 0xFFF
     return value >> 80 << 12 | fraction
 
 
 def now() -> str:
-    """The time, as events tell it."""
+    """The current time, as events record it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,4 +1,4 @@
-"""The ledger: what happened, in the order it happened. It cannot be made again from the notes."""
+"""The ledger of events, in the order in which they happened. The notes cannot restore it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,17 @@ from djinn_memory.store.erasing import erase
 from djinn_memory.store.ledger import projections
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.events import Event, now, uuid7
-from djinn_memory.store.ledger.projections import parsed
+from djinn_memory.store.ledger.projections import parse_data
 from djinn_memory.store.ledger.redaction import phrases, redacted
-from djinn_memory.store.sqlite import DamagedDatabase, Row, Schema, connect, rows, transaction
+from djinn_memory.store.sqlite import (
+    REPAIR,
+    DamagedDatabase,
+    Row,
+    Schema,
+    connect,
+    rows,
+    transaction,
+)
 from djinn_memory.system.files import file_id
 from djinn_memory.system.locks import lock
 
@@ -32,9 +40,9 @@ SCHEMA = Schema(
 
 
 class Ledger:
-    """Events, appended and never changed, and the tables that follow from them.
+    """Events, which are appended and never changed, and the tables derived from them.
 
-    On a disk that cannot be written it can be read. `scoring` says how `memory_scores` is made.
+    On a read-only disk the ledger can be read. `scoring` determines the table `memory_scores`.
     """
 
     def __init__(self, path: Path, scoring: ScoringConfig | None = None) -> None:
@@ -42,54 +50,54 @@ class Ledger:
         self._scoring = scoring or ScoringConfig()
         if path.is_symlink():
             raise Refused(f"{path} is a link and may lead anywhere; put the file itself there")
-        with self._explained(), _held(path):
+        with self._explained(), _write_lock(path):
             self._connect()
 
     def append(self, events: Iterable[Event], *, durable: bool = True) -> None:
-        """Write events in order, all or none; a power cut does not undo it.
+        """Write events in order, all or none.
 
-        It may undo the last ones that need not be `durable`, for which the disk is not waited for;
-        what is appended after them never outlives them.
+        A power cut does not undo `durable` events. It may undo the last others, for which this does
+        not wait for the disk; later events never survive without them.
         """
-        with self._explained(), _held(self._path):
-            self._follow()
+        with self._explained(), _write_lock(self._path):
+            self._reopen()
             with (
-                nullcontext() if durable else _unhurried(self._connection),
+                nullcontext() if durable else _without_sync(self._connection),
                 transaction(self._connection),
             ):
                 projections.renew(self._connection, self._scoring)
-                # A clock that was set back must not put what happens now before what was then.
+                # A clock that was set back must not sort a new event before an old one.
                 last: str = self._connection.execute("select max(id) from event").get or ""
-                values, happened = [], []
-                for one in events:
+                values, stored = [], []
+                for event in events:
                     last, at = uuid7(after=last), now()
-                    values.append((last, at, one.kind, one.subject, json.dumps(one.data)))
-                    happened.append(StoredEvent(last, at, one))
+                    values.append((last, at, event.kind, event.subject, json.dumps(event.data)))
+                    stored.append(StoredEvent(last, at, event))
                 self._connection.executemany(
                     "insert into event (id, at, kind, subject, data) values (?, ?, ?, ?, ?)", values
                 )
-                projections.project(self._connection, happened, self._scoring)
+                projections.project(self._connection, stored, self._scoring)
 
     def rebuild(self) -> None:
-        """Make the tables anew from the events, which leaves them as they were."""
-        with self._explained(), _held(self._path):
-            self._follow()
+        """Rebuild the tables from the events. The result is the same."""
+        with self._explained(), _write_lock(self._path):
+            self._reopen()
             with transaction(self._connection):
                 projections.rebuild(self._connection, self._scoring)
 
     def redact(self, texts: Iterable[str]) -> int:
-        """Blank what events say that holds one of `texts` or a line of one; returns how many did.
+        """Blank the data of events that contains one of `texts` or a line of one.
 
-        The events stay, so the tables follow from them as before. `Unavailable` where another
-        process reads the file for long; run it again then.
+        Returns the number of changed events. The events themselves stay, so the derived tables stay
+        too. `Unavailable` when another process keeps reading the file: call it again then.
         """
         wanted = phrases(texts)
-        with self._explained(), _held(self._path):
-            self._follow()
+        with self._explained(), _write_lock(self._path):
+            self._reopen()
             changed = []
             with transaction(self._connection):
                 for key, text in rows(self._connection, "select id, data from event"):
-                    data = parsed(text)
+                    data = parse_data(text)
                     blank = redacted(data, wanted)
                     if blank != data:
                         changed.append((json.dumps(blank), key))
@@ -100,29 +108,29 @@ class Ledger:
         return len(changed)
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
-        """The rows of a query; the functions of `reading` ask."""
+        """The rows of a query, for the functions of `reading`."""
         with self._explained():
-            if file_id(self._path) != self._place:
-                with _held(self._path):
-                    self._follow()
+            if file_id(self._path) != self._file_id:
+                with _write_lock(self._path):
+                    self._reopen()
             return rows(self._connection, sql, values)
 
     def latest(self, noun: str) -> list[Event]:
         """The last event of each subject whose kind begins with `noun`, the oldest first."""
-        found = self.rows(
+        events = self.rows(
             "select kind, subject, data, at, max(id) as last from event "
             "where kind >= ?1 || '.' and kind < ?1 || '/' group by subject order by last",
             (noun,),
         )
-        return [Event(kind, subject, parsed(data), at) for kind, subject, data, at, _ in found]
+        return [Event(kind, subject, parse_data(data), at) for kind, subject, data, at, _ in events]
 
     def close(self) -> None:
         """Release the file."""
         self._connection.close()
 
-    def _follow(self) -> None:
-        """Open the ledger that lies there now, if this one was recovered; see `salvage`."""
-        if file_id(self._path) != self._place:
+    def _reopen(self) -> None:
+        """Open the new file if a recovery has replaced this one; see `salvage`."""
+        if file_id(self._path) != self._file_id:
             self._connection.close()
             self._connect()
 
@@ -134,16 +142,16 @@ class Ledger:
         if write and not projections.current(self._connection, self._scoring):
             with transaction(self._connection):
                 projections.renew(self._connection, self._scoring)
-        self._place = before or file_id(path)
+        self._file_id = before or file_id(path)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
         try:
             yield
         except (DamagedDatabase, apsw.NotADBError, apsw.CorruptError, apsw.SQLError):
-            # Not `DamagedDatabase`: what no note tells is not set aside like what can be made anew.
+            # Not `DamagedDatabase`: a ledger cannot be set aside and made anew like an index.
             raise Unavailable(
-                f"{self._path} is damaged, and holds what no note tells; run `djinn doctor --fix`"
+                f"{self._path} is damaged, and the notes cannot restore it", REPAIR
             ) from None
         except apsw.BusyError:
             raise Unavailable(f"another djinn process is writing {self._path}; try again") from None
@@ -153,23 +161,23 @@ class Ledger:
             ) from None
 
 
-def held(path: Path) -> AbstractContextManager[None]:
-    """Keep others from opening and from writing the ledger at `path`."""
+def ledger_lock(path: Path) -> AbstractContextManager[None]:
+    """Exclude other processes from opening and from writing the ledger at `path`."""
     return lock(path.with_suffix(".lock"), timeout=30)
 
 
-def _held(path: Path) -> AbstractContextManager[None]:
-    return held(path) if _writable(path) else nullcontext()
+def _write_lock(path: Path) -> AbstractContextManager[None]:
+    return ledger_lock(path) if _writable(path) else nullcontext()
 
 
 def _writable(path: Path) -> bool:
-    # In the WAL mode who writes makes files beside it.
-    return all(os.access(one, os.W_OK) for one in (path, path.parent) if one.exists())
+    # In WAL mode a writer creates files beside the database.
+    return all(os.access(place, os.W_OK) for place in (path, path.parent) if place.exists())
 
 
 @contextmanager
-def _unhurried(connection: apsw.Connection) -> Iterator[None]:
-    """Commits that the disk has when it has the next one that is waited for."""
+def _without_sync(connection: apsw.Connection) -> Iterator[None]:
+    """Inside, commits do not wait for the disk. The next durable commit makes them durable."""
     connection.pragma("synchronous", "normal")
     try:
         yield

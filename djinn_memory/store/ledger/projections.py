@@ -1,4 +1,4 @@
-"""Keeps the tables that follow from the events: as they are appended, or all of them anew."""
+"""Keeps the tables derived from the events: updates them with each event, or rebuilds them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from djinn_memory.store.ledger.events import Event
 from djinn_memory.store.sqlite import rows
 
 VERSION = 1
-"""Of the rules in `changes` and here: raised with them, the tables are made anew."""
+"""The version of the rules in `changes` and in this module. A new version rebuilds the tables."""
 
 TABLES = (
     "memory_retrieval_log", "memory_valuations", "memory_uses", "memory_hashes", "memory_gaps",
@@ -23,27 +23,27 @@ TABLES = (
 
 
 def project(
-    connection: apsw.Connection, happened: Iterable[StoredEvent], config: ScoringConfig
+    connection: apsw.Connection, events: Iterable[StoredEvent], config: ScoringConfig
 ) -> None:
-    """Change the tables as these events want it; in the transaction that writes the events."""
-    moved: dict[ScoreKey, str] = {}
-    for one in happened:
-        found = effect(one)
-        for sql, values in found.changes:
+    """Update the tables with these events, in the transaction that writes the events."""
+    changed: dict[ScoreKey, str] = {}
+    for event in events:
+        statements, key = effect(event)
+        for sql, values in statements:
             connection.execute(sql, values)
-        if found.pair:
-            moved[found.pair] = one.at
-    _score(connection, moved, config)
+        if key:
+            changed[key] = event.at
+    _score(connection, changed, config)
 
 
 def current(connection: apsw.Connection, config: ScoringConfig) -> bool:
-    """Whether the tables were made by these rules and with these settings."""
-    found = rows(connection, "select version, scoring from projected")
-    return found == [(VERSION, _settings(config))]
+    """Whether the tables were derived by these rules and with these settings."""
+    projected = rows(connection, "select version, scoring from projected")
+    return projected == [(VERSION, _settings(config))]
 
 
 def renew(connection: apsw.Connection, config: ScoringConfig) -> None:
-    """Make the tables anew where other rules made them, the scores where other settings did."""
+    """Rebuild the tables when the rules have changed, the scores when the settings have."""
     if current(connection, config):
         return
     version = connection.execute("select version from projected").get
@@ -56,7 +56,7 @@ def renew(connection: apsw.Connection, config: ScoringConfig) -> None:
 
 
 def rebuild(connection: apsw.Connection, config: ScoringConfig) -> None:
-    """Make all the tables anew from the events; in a transaction of the caller's."""
+    """Rebuild all tables from the events, in a transaction of the caller."""
     for table in TABLES:
         connection.execute(f"delete from {table}")
     project(connection, _all(connection), config)
@@ -64,32 +64,34 @@ def rebuild(connection: apsw.Connection, config: ScoringConfig) -> None:
 
 
 def _all(connection: apsw.Connection) -> Iterator[StoredEvent]:
-    sql = "select id, at, kind, subject, data from event where kind in (select value from "
-    found = connection.execute(f"{sql} json_each(?)) order by id", (json.dumps(PROJECTED),))
-    for key, at, kind, subject, text in found:
-        yield StoredEvent(key, at, Event(kind, subject, parsed(text)))
+    for key, at, kind, subject, text in connection.execute(
+        "select id, at, kind, subject, data from event "
+        "where kind in (select value from json_each(?)) order by id",
+        (json.dumps(PROJECTED),),
+    ):
+        yield StoredEvent(key, at, Event(kind, subject, parse_data(text)))
 
 
 def _score(
-    connection: apsw.Connection, moved: Mapping[ScoreKey, str], config: ScoringConfig
+    connection: apsw.Connection, changed: Mapping[ScoreKey, str], config: ScoringConfig
 ) -> None:
-    for pair, at in moved.items():
-        one = _record(connection, pair)
-        rate = one.useful / one.valuations if one.valuations else None
+    for key, at in changed.items():
+        record = _record(connection, key)
+        rate = record.useful / record.valuations if record.valuations else None
         connection.execute(
             "insert or replace into memory_scores (agent_id, memory_id, access_count, "
             "valuation_count, useful_count, not_useful_count, usefulness_rate, adaptive_score, "
             "last_used, last_valued, updated_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                *pair, one.uses, one.valuations, one.useful, one.not_useful, rate,
-                score(one, config, at).adaptive, one.last_used, one.last_valued, at,
+                *key, record.uses, record.valuations, record.useful, record.not_useful, rate,
+                score(record, config, at).adaptive, record.last_used, record.last_valued, at,
             ),
         )  # fmt: skip
 
 
-def _record(connection: apsw.Connection, pair: ScoreKey) -> Record:
-    """What the events say of a memory, a useful rating being a use."""
-    values = (pair.memory, pair.agent)
+def _record(connection: apsw.Connection, key: ScoreKey) -> Record:
+    """The uses and ratings of a memory by an agent. A useful rating counts as a use."""
+    values = (key.memory, key.agent)
     [(opened, last_opened)] = rows(
         connection,
         "select count(*), max(created_at) from memory_uses where memory_id = ? and agent_id = ?",
@@ -115,8 +117,8 @@ def _settings(config: ScoringConfig) -> str:
     return msgspec.json.encode(config).decode()
 
 
-def parsed(text: str) -> dict[str, object]:
-    """An event's data; nothing where somebody else's file says what is no object."""
+def parse_data(text: str) -> dict[str, object]:
+    """An event's data. A text that is no JSON object, in a foreign file, gives no data."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Takes a text out of what events say. Pure."""
+"""Removes a text from the data of events. Pure."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Iterable
 from typing import Any
 
 BLANK = "(purged)"
-"""What stands in the place of a text that was taken out."""
+"""The text that replaces a removed one."""
 
 CONTAINED = 8
-"""Characters from which on a phrase is looked for inside texts; a shorter one is in too many."""
+"""Phrases of this length or longer are looked for inside texts. Shorter ones occur in too many."""
 
 LINE = 12
-"""Characters of a line that tells something by itself."""
+"""Lines of this length or longer are looked for by themselves."""
 
-SAID = "arguments"
-"""Where an event keeps what a client said, in names of the client's."""
+CLIENT_DATA = "arguments"
+"""The key under which an event keeps a client's own data, with the client's own keys."""
 
 _NAMES = frozenset(
     {"memory", "agent", "session", "run", "request", "hash", "vault", "document", "by", "source"}
 )
-"""What an event says in names of djinn's own, which stay: by them the tables are made."""
+"""djinn's own keys, whose values stay because the tables are derived from them."""
 
 
 def phrases(texts: Iterable[str]) -> list[str]:
-    """What is to be looked for of these texts: each whole, and every line of some length."""
-    found: dict[str, None] = {}
+    """The phrases to remove for these texts: each text as a whole, and each of its long lines."""
+    result: dict[str, None] = {}
     for text in texts:
         lines = (line.strip() for line in text.splitlines())
-        found.update(dict.fromkeys((text.strip(), *(line for line in lines if len(line) >= LINE))))
-    return [one for one in found if one]
+        result.update(dict.fromkeys((text.strip(), *(line for line in lines if len(line) >= LINE))))
+    return list(filter(None, result))
 
 
 def redacted(
@@ -39,28 +39,27 @@ def redacted(
     *,
     contained: int = CONTAINED,
 ) -> Any:
-    """`data` of an event with every text blank that holds one of `wanted`.
+    """The `data` of an event, with every text replaced that contains one of `wanted`.
 
-    One shorter than `contained` characters must be all of the text. What stands under one of
-    `names` stays; in what a client said nothing has such a name.
+    A phrase shorter than `contained` characters must be equal to the text. Values under `names`
+    stay, but not in a client's own data.
     """
     equal = set(wanted)
-    inside = [one for one in equal if len(one) >= contained]
+    inside = [phrase for phrase in equal if len(phrase) >= contained]
 
     def walk(value: Any, names: frozenset[str]) -> Any:
         if isinstance(value, str):
-            hit = value.strip() in equal or any(one in value for one in inside)
+            hit = value.strip() in equal or any(phrase in value for phrase in inside)
             return BLANK if hit else value
         if isinstance(value, list):
-            return [walk(one, names) for one in value]
+            return [walk(element, names) for element in value]
         if isinstance(value, dict):
-            found = {}
-            for key, one in value.items():
-                inner = names if key != SAID else frozenset()
-                found[key if names else walk(key, names)] = (
-                    one if key in names else walk(one, inner)
-                )
-            return found
+            return {
+                key if names else walk(key, names): inner
+                if key in names
+                else walk(inner, frozenset() if key == CLIENT_DATA else names)
+                for key, inner in value.items()
+            }
         return value
 
     return walk(data, names)
