@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from djinn_memory.home.home import Home, discover
 from djinn_memory.memories.recall.requests import RatingRequest, RecallOptions
+from djinn_memory.memories.sessions.requests import Checkpoint, Handoff, WakeContext, WakeOptions
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import (
     Expand,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from djinn_memory.memories.recall.recall import RecallResult
     from djinn_memory.memories.recall.scores import Scores
     from djinn_memory.memories.sessions.summary import Summaries
-    from djinn_memory.memories.sessions.wake import WakeContext
     from djinn_memory.memories.verbs import Memories
     from djinn_memory.memories.working.verbs import WorkingMemory
     from djinn_memory.memories.writing.remember import RememberResult
@@ -267,81 +267,33 @@ class Djinn(Namespace):
 
         return examine(self.home, fix=fix, progress=self.runtime.progress)
 
-    @recovers
-    def wake(
-        self,
-        *,
-        agent: str | None = None,
-        task: str | None = None,
-        budget: int = 2000,
-        session: str | None = None,
-    ) -> WakeContext:
-        """The context for `agent` to start with, in `budget` tokens as Markdown; opens a session.
+    @operation(WakeOptions)
+    def wake(self, request: WakeOptions) -> WakeContext:
+        """Give an agent the context to start with, and open a session.
 
-        What the `task` recalls is logged, so that it can be rated. Where the ledger cannot be
-        written it answers all the same, with a problem.
+        What the task recalls is logged, so that it can be rated. When the ledger cannot be written,
+        the answer comes all the same, with a problem.
         """
-        from datetime import UTC, datetime
-
-        from djinn_memory.memories.sessions.context_markdown import fit_to_budget
         from djinn_memory.memories.sessions.wake import wake
 
-        name = self.runtime.home.agent(agent)
-        if not task:
-            # What the task recalls looks around by itself.
-            self._scope(name, Filters())
-        awake = wake(
-            self._state, self._models, name, task=task, budget=budget, session=session,
-            now=datetime.now(UTC),
-        )  # fmt: skip
-        return fit_to_budget(awake, budget)
+        if not request.task:
+            # The recall of a task indexes what changed by itself.
+            self.runtime.fresh_scope(request.agent)
+        return wake(self._state, self._models, request, self.runtime.now())
 
-    def checkpoint(
-        self,
-        text: str,
-        *,
-        agent: str | None = None,
-        focus: str | None = None,
-        decisions: Sequence[str] = (),
-        session: str | None = None,
-        allow_secret: bool = False,
-    ) -> RememberResult:
+    @operation(Checkpoint)
+    def checkpoint(self, request: Checkpoint) -> RememberResult:
         """Write down where the work stands, in a note of its own."""
-        parts = {"Focus": [focus] if focus else [], "Decisions": decisions}
-        return self._mark("checkpoint", text, parts, agent, session, allow_secret)
+        from djinn_memory.memories.sessions.marks import checkpoint
 
-    def sleep(
-        self,
-        summary: str,
-        *,
-        agent: str | None = None,
-        following: Sequence[str] = (),
-        blocked: Sequence[str] = (),
-        session: str | None = None,
-        allow_secret: bool = False,
-    ) -> RememberResult:
+        return checkpoint(self._state, self._models, request, self.runtime.now())
+
+    @operation(Handoff)
+    def sleep(self, request: Handoff) -> RememberResult:
         """End a session with a handoff for the next one, in a note of its own."""
-        parts = {"Next": following, "Blocked": blocked}
-        return self._mark("handoff", summary, parts, agent, session, allow_secret)
+        from djinn_memory.memories.sessions.marks import sleep
 
-    @recovers
-    def _mark(
-        self,
-        kind: Literal["checkpoint", "handoff"],
-        text: str,
-        parts: Mapping[str, Sequence[str]],
-        agent: str | None,
-        session: str | None,
-        allow_secret: bool,
-    ) -> RememberResult:
-        from datetime import UTC, datetime
-
-        from djinn_memory.memories.recall.session_log import mark
-
-        return mark(
-            self._state, self._models, self.runtime.home.agent(agent), kind, text, parts,
-            session=session, allow_secret=allow_secret, now=datetime.now(UTC),
-        )  # fmt: skip
+        return sleep(self._state, self._models, request, self.runtime.now())
 
     def audit(self, call: ToolCall) -> Problem | None:
         """Write down what a client asked of a server; what keeps it from that is no failure."""

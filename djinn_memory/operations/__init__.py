@@ -70,6 +70,7 @@ _MEMORIES = "djinn_memory.memories.verbs:Memories"
 _FACTS = "djinn_memory.memories.facts.verbs:Facts"
 _WORKING = "djinn_memory.memories.working.verbs:WorkingMemory"
 _DOCUMENTS = "djinn_memory.memories.library.verbs:Documents"
+_SUMMARY = "djinn_memory.memories.sessions.summary:Summaries"
 _GAPS = f"{_RECALL}.gaps:Gaps"
 
 OPERATIONS: dict[str, Operation] = {
@@ -107,6 +108,14 @@ OPERATIONS: dict[str, Operation] = {
         Operation("documents.find", f"{_DOCUMENTS}.find"),
         Operation("documents.remove", f"{_DOCUMENTS}.remove", writes=True, removes=True),
         Operation("documents.reprocess", f"{_DOCUMENTS}.reprocess", writes=True),
+        Operation("wake", f"{_DJINN}.wake"),
+        Operation(
+            "checkpoint", f"{_DJINN}.checkpoint", writes=True, result=f"{_REMEMBER}:RememberResult"
+        ),
+        Operation("sleep", f"{_DJINN}.sleep", writes=True, result=f"{_REMEMBER}:RememberResult"),
+        Operation("summary.show", f"{_SUMMARY}.show"),
+        Operation("summary.set", f"{_SUMMARY}.set", writes=True),
+        Operation("summary.build", f"{_SUMMARY}.build", writes=True),
         Operation("working.set", f"{_WORKING}.set", writes=True),
         Operation("working.get", f"{_WORKING}.get"),
         Operation("working.list", f"{_WORKING}.list"),

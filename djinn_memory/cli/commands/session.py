@@ -135,7 +135,7 @@ def sleep(
     done = djinn.sleep(
         options.text_or_stdin(summary),
         agent=agent,
-        following=following or (),
+        next=following or (),
         blocked=blocked or (),
         session=session,
         allow_secret=allow_secret,

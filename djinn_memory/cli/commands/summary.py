@@ -13,7 +13,7 @@ from djinn_memory.cli.output import clean, say, talk
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
-    from djinn_memory.memories.sessions.summary import SummaryChange
+    from djinn_memory.memories.sessions.requests import SummaryChange
 
 
 @plain("Example: `djinn summary show`")

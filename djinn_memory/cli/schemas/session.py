@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from djinn_memory.memories.sessions.wake import WakeContext
+from djinn_memory.memories.sessions.requests import WakeContext
 from djinn_memory.memories.writing.remember import RememberResult
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from djinn_memory.memories.sessions.summary import NarrativeSummary, SummaryChange
+from djinn_memory.memories.sessions.requests import NarrativeSummary, SummaryChange
 from djinn_memory.models import Problem
 
 

@@ -13,6 +13,7 @@ from djinn_memory.mcp.handmade import HandTool
 from djinn_memory.memories.recall.rating import RatingResult
 from djinn_memory.memories.recall.scores import MemoryScore
 from djinn_memory.models import Problem
+from djinn_memory.operations import OPERATIONS
 
 Item = Annotated[int, Meta(ge=1, le=1000)] | Annotated[str, Meta(min_length=1, max_length=300)]
 Items = Annotated[list[Item], Meta(max_length=100)]
@@ -115,7 +116,14 @@ def score_text(scores: ScoreAnswer) -> str:
 
 TOOLS = (
     HandTool(
-        "rate", "Rate what was recalled", RateArguments, RatingResult, rate, rate_text, writes=True
+        "rate",
+        "Rate what was recalled",
+        RateArguments,
+        RatingResult,
+        rate,
+        rate_text,
+        writes=True,
+        by_action={"": OPERATIONS["rate"]},
     ),
     HandTool(
         "score", "Why a memory ranks as it does", ScoreArguments, ScoreAnswer, score, score_text

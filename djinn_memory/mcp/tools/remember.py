@@ -10,6 +10,7 @@ from djinn_memory.mcp.answers import problem_lines
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.handmade import HandTool
 from djinn_memory.memories.writing.remember import RememberResult
+from djinn_memory.operations import OPERATIONS
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Line = Annotated[str, Meta(max_length=500)]
@@ -126,4 +127,5 @@ TOOL = HandTool(
     remember,
     remember_text,
     writes=True,
+    by_action={"": OPERATIONS["remember"]},
 )

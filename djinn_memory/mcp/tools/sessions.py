@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from djinn_memory.mcp.answers import problem_lines
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.handmade import HandTool
 from djinn_memory.mcp.tools.remember import remember_text
-from djinn_memory.mcp.wording import in_arguments
 from djinn_memory.memories.sessions.context_markdown import markdown
-from djinn_memory.memories.sessions.wake import MIN_BUDGET, WakeContext
+from djinn_memory.memories.sessions.requests import MIN_BUDGET, WakeContext
 from djinn_memory.memories.writing.remember import RememberResult
+from djinn_memory.operations import OPERATIONS
 
 Text = Annotated[str, Meta(max_length=20_000)]
 Points = Annotated[list[Text], Meta(max_length=100)]
@@ -42,8 +41,7 @@ def wake(context: ClientContext, asked: WakeArguments) -> WakeContext:
     djinn = context.djinn
     awake = djinn.wake(agent=context.agent, task=asked.task, budget=asked.budget)
     context.session = awake.session
-    said = tuple(in_arguments(one, WAKE) for one in awake.suggestions)
-    return replace(awake, suggestions=said)
+    return awake
 
 
 def wake_text(awake: WakeContext) -> str:
@@ -99,7 +97,7 @@ def sleep(context: ClientContext, asked: SleepArguments) -> RememberResult:
     done = context.djinn.sleep(
         asked.summary,
         agent=context.agent,
-        following=asked.next,
+        next=asked.next,
         blocked=asked.blocked,
         session=context.session,
     )
@@ -107,15 +105,19 @@ def sleep(context: ClientContext, asked: SleepArguments) -> RememberResult:
     return done
 
 
-WAKE = HandTool("wake", "Begin a session", WakeArguments, WakeContext, wake, wake_text)
+WAKE = HandTool(
+    "wake", "Begin a session", WakeArguments, WakeContext, wake, wake_text,
+    by_action={"": OPERATIONS["wake"]},
+)  # fmt: skip
 
 TOOLS = (
     WAKE,
     HandTool(
         "checkpoint", "Mark where work stands", CheckpointArguments, RememberResult, checkpoint,
-        remember_text, writes=True,
+        remember_text, writes=True, by_action={"": OPERATIONS["checkpoint"]},
     ),
     HandTool(
-        "sleep", "End a session", SleepArguments, RememberResult, sleep, remember_text, writes=True
+        "sleep", "End a session", SleepArguments, RememberResult, sleep, remember_text, writes=True,
+        by_action={"": OPERATIONS["sleep"]},
     ),
 )  # fmt: skip

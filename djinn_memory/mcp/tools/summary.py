@@ -10,8 +10,9 @@ from djinn_memory.errors import UsageError
 from djinn_memory.mcp.answers import problem_lines
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.handmade import HandTool
-from djinn_memory.memories.sessions import summary as summaries
+from djinn_memory.memories.sessions.requests import NarrativeSummary
 from djinn_memory.models import Problem
+from djinn_memory.operations import OPERATIONS
 
 
 class SummaryArguments(Struct, forbid_unknown_fields=True):
@@ -38,7 +39,7 @@ class SummaryArguments(Struct, forbid_unknown_fields=True):
 class SummaryAnswer(Struct):
     """The summary as it is now."""
 
-    summary: summaries.NarrativeSummary
+    summary: NarrativeSummary
     done: str = ""
     """What became of it: created, revised, unchanged."""
     previous: str | None = None
@@ -79,5 +80,6 @@ TOOL = HandTool(
     summary,
     summary_text,
     writes=frozenset({"set", "build"}),
+    by_action={verb: OPERATIONS[f"summary.{verb}"] for verb in ("show", "set", "build")},
     removes=True,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -48,7 +48,7 @@ class ChunkOptions(Struct, frozen=True, kw_only=True):
 class IngestOptions(ChunkOptions, frozen=True):
     """Turn files into documents: notes with the whole text, found and cited by page."""
 
-    paths: Annotated[tuple[Path, ...], Meta(description="Files, and folders of files.")] = ()
+    paths: Annotated[Sequence[Path], Meta(description="Files, and folders of files.")] = ()
     recursive: Annotated[bool, Meta(description="Include the folders in a folder.")] = False
     title: Annotated[str | None, Meta(description="The title of the one document.")] = None
     document_type: Annotated[
@@ -66,7 +66,7 @@ class ListDocuments(Struct, frozen=True):
 
     agent: AgentName = None
     vaults: Annotated[
-        tuple[str, ...], Meta(description="Only these vaults; all that the agent sees.")
+        Sequence[str], Meta(description="Only these vaults; all that the agent sees.")
     ] = ()
 
 

@@ -1,4 +1,4 @@
-"""What `wake` found, as Markdown that an agent reads."""
+"""The context of a session as Markdown for an agent, and how it is fitted to its budget."""
 
 from __future__ import annotations
 
@@ -7,95 +7,93 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import token_counts
-from djinn_memory.memories.sessions.standing import MemoryExcerpt
-from djinn_memory.memories.sessions.wake import WakeContext
+from djinn_memory.memories.sessions.requests import MemoryExcerpt, WakeContext
 
 SINGLE = ("checkpoint", "handoff", "profile", "summary")
 LISTED = ("documents", "entities", "patterns", "episodes", "preferences", "projects", "commitments")
-"""Parts of a context with many memories, and with one; that which can best be missed first."""
+"""The parts of a context with one memory and with many; the most dispensable part first."""
 
 
-def fit_to_budget(awake: WakeContext, budget: int) -> WakeContext:
-    """`awake` without what its Markdown has no room for in a budget of tokens.
+def fit_to_budget(context: WakeContext, budget: int) -> WakeContext:
+    """Drop what the Markdown of a context has no room for in a budget of tokens.
 
-    What stands around the memories counts here: suggestions go first, then the last of them.
+    The text around the memories counts too. Suggestions go first, then the last of the memories.
     """
-    while (tokens := token_counts([markdown(awake)])[0]) > budget:
-        less = _less(awake)
+    while (tokens := token_counts([markdown(context)])[0]) > budget:
+        less = _shortened(context)
         if less is None:
             break
-        awake = less
-    return replace(awake, tokens=tokens)
+        context = less
+    return replace(context, tokens=tokens)
 
 
-def _less(awake: WakeContext) -> WakeContext | None:
-    if awake.suggestions:
-        return replace(awake, suggestions=awake.suggestions[:-1])
-    left_out = awake.left_out + 1
+def _shortened(context: WakeContext) -> WakeContext | None:
+    """The context without its most dispensable suggestion or memory; None if none is left."""
+    if context.suggestions:
+        return replace(context, suggestions=context.suggestions[:-1])
+    left_out = context.left_out + 1
     for name in LISTED:
-        if found := getattr(awake, name):
-            return replace(awake, left_out=left_out, **{name: found[:-1]})
+        if excerpts := getattr(context, name):
+            return replace(context, left_out=left_out, **{name: excerpts[:-1]})
     for name in SINGLE:
-        if getattr(awake, name):
-            return replace(awake, left_out=left_out, **{name: None})
-    if awake.unfinished and awake.unfinished.checkpoint:
-        return replace(
-            awake, left_out=left_out, unfinished=replace(awake.unfinished, checkpoint=None)
-        )
+        if getattr(context, name):
+            return replace(context, left_out=left_out, **{name: None})
+    if context.unfinished and context.unfinished.checkpoint:
+        unfinished = replace(context.unfinished, checkpoint=None)
+        return replace(context, left_out=left_out, unfinished=unfinished)
     return None
 
 
-def markdown(awake: WakeContext) -> str:
-    """The context to start with, the most important first; parts without anything are left out."""
-    return "\n\n".join(_parts(awake)) + "\n"
+def markdown(context: WakeContext) -> str:
+    """The context with the most important part first; empty parts are left out."""
+    return "\n\n".join(_parts(context)) + "\n"
 
 
-def _parts(awake: WakeContext) -> Iterator[str]:
-    inside = f" (session {awake.session})" if awake.session else ""
-    yield f"# Context for {awake.agent}{inside}"
-    stood = awake.unfinished
-    if stood and stood.checkpoint:
-        yield f"## Unfinished session {stood.session} (last heard of {stood.since[:16]}Z)"
-        yield _item(stood.checkpoint)
-    for head, one in (
-        ("Summary", awake.summary),
-        ("Who I am", awake.profile),
-        ("Last handoff", awake.handoff),
-        ("Last checkpoint", awake.checkpoint),
+def _parts(context: WakeContext) -> Iterator[str]:
+    session = f" (session {context.session})" if context.session else ""
+    yield f"# Context for {context.agent}{session}"
+    last = context.unfinished
+    if last and last.checkpoint:
+        yield f"## Unfinished session {last.session} (last heard of {last.since[:16]}Z)"
+        yield _excerpt(last.checkpoint)
+    for heading, excerpt in (
+        ("Summary", context.summary),
+        ("Who I am", context.profile),
+        ("Last handoff", context.handoff),
+        ("Last checkpoint", context.checkpoint),
     ):
-        if one:
-            yield f"## {head}"
-            yield _item(one)
-    task = f" for {' '.join(awake.query_used.split())!r}" if awake.query_used else ""
-    for head, found in (
-        ("Open commitments", awake.commitments),
-        ("Active projects", awake.projects),
-        ("Preferences and rules", awake.preferences),
-        (f"What happened{task}", awake.episodes),
-        (f"What was learned and decided{task}", awake.patterns),
-        (f"Who and what is known{task}", awake.entities),
-        (f"Documents{task}", awake.documents),
+        yield from _section(heading, [excerpt] if excerpt else [])
+    task = f" for {' '.join(context.query_used.split())!r}" if context.query_used else ""
+    for heading, excerpts in (
+        ("Open commitments", context.commitments),
+        ("Active projects", context.projects),
+        ("Preferences and rules", context.preferences),
+        (f"What happened{task}", context.episodes),
+        (f"What was learned and decided{task}", context.patterns),
+        (f"Who and what is known{task}", context.entities),
+        (f"Documents{task}", context.documents),
     ):
-        yield from _section(head, found)
-    if awake.suggestions:
+        yield from _section(heading, excerpts)
+    if context.suggestions:
         yield "## Suggestions"
-        yield "\n".join(f"- {one}" for one in awake.suggestions)
+        yield "\n".join(f"- {suggestion}" for suggestion in context.suggestions)
 
 
-def _section(head: str, found: Sequence[MemoryExcerpt]) -> Iterator[str]:
-    if found:
-        yield f"## {head}"
-        yield from map(_item, found)
+def _section(heading: str, excerpts: Sequence[MemoryExcerpt]) -> Iterator[str]:
+    if excerpts:
+        yield f"## {heading}"
+        yield from map(_excerpt, excerpts)
 
 
-def _item(one: MemoryExcerpt) -> str:
+def _excerpt(excerpt: MemoryExcerpt) -> str:
     """A memory: its title, where it is, what it says."""
-    rank = f"{one.rank}. " if one.rank else ""
-    due = f", due {one.due}{' (overdue)' if one.overdue else ''}" if one.due else ""
-    head = f"{rank}**{one.title}** ({one.type or 'note'}{due}, {one.id or one.path})"
-    return f"{head}\n{_quoted(one.text)}" if one.text else head
+    rank = f"{excerpt.rank}. " if excerpt.rank else ""
+    due = f", due {excerpt.due}{' (overdue)' if excerpt.overdue else ''}" if excerpt.due else ""
+    place = excerpt.id or excerpt.path
+    head = f"{rank}**{excerpt.title}** ({excerpt.type or 'note'}{due}, {place})"
+    return f"{head}\n{_quoted(excerpt.text)}" if excerpt.text else head
 
 
 def _quoted(text: str) -> str:
-    # So that no heading in it is taken for one of the context.
+    # So that no heading in it looks like one of the context.
     return "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))

@@ -1,81 +1,61 @@
-"""What holds for an agent whatever it is about to do, and the room that there is to say it."""
+"""The standing memories of an agent, whatever its task, and the budget that they have to fit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import token_counts, token_starts
 from djinn_memory.errors import DjinnError
+from djinn_memory.home import access
 from djinn_memory.memories.recall.recall import RecalledMemory
+from djinn_memory.memories.sessions.requests import MemoryExcerpt
 from djinn_memory.models import Filters, Vault, plane_of
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.markdown import body
+from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.search.filters import condition, valid
-from djinn_memory.store.index.memories import vault_ids
-from djinn_memory.store.sqlite import Row, rows
+from djinn_memory.store.index.records import IndexedMemory, Order, Selection
 from djinn_memory.store.state import State
 
-OVER = (
+OVER = frozenset({
     "done", "closed", "completed", "cancelled", "canceled", "dropped", "archived", "superseded",
     "expired", "inactive",
-)  # fmt: skip
-"""What `status` says of a memory that needs no one's mind any more."""
+})  # fmt: skip
+"""The values of `status` of a memory that needs no attention any more."""
 
-ITEM_TOKENS = 400
+EXCERPT_TOKENS = 400
 """Of one memory, so that a long one leaves room for others; `djinn memory show` has the rest."""
 
 LONGEST = 40
-"""Characters of text for each token that is to be had of it; what is behind need not be counted."""
+"""Characters of text for each token that an excerpt can have. Text beyond need not be counted."""
 
 SCRAP = 20
-"""Tokens of a memory that are worth giving; of fewer only its title is."""
+"""Tokens of a memory that are worth showing. For fewer only its title is shown."""
 
 FRAME = 14
-"""Tokens of what stands around a memory's title and text."""
+"""Tokens around the title and the text of a memory."""
 
 MANY = 12
-"""Memories of one kind; who has more of them open does not need them listed."""
+"""Memories of one kind. An agent with more open ones does not need them listed."""
 
 FEW = 5
-"""Of the newest, where there is no task."""
+"""Newest memories of a plane, without a task."""
 
-_TAGGED = "exists (select 1 from tag where tag.memory_id = memory.id and folded = ?)"
+PAGE = 40
+"""Memories read from the index at once."""
 
+_FIELDS = ("due", "status", "importance")
+_APART = ("handoff", "checkpoint", "commitment", "preference", "project")
 
-class MemoryExcerpt(Struct, frozen=True):
-    """A memory as far as there is room for it."""
-
-    id: str | None
-    """`mem_` and 16 characters; null for a note that has none."""
-    type: str | None
-    """Such as `commitment`."""
-    plane: str | None
-    """The plane of the type; null for a plain note."""
-    title: str
-    """Its title."""
-    vault: str
-    """The name of the vault it is in."""
-    path: str
-    """Its file, relative to the folder of the vault."""
-    written: str
-    """When it was written, else when it was changed last."""
-    due: str | None
-    """When it is due, for a commitment that says so."""
-    overdue: bool
-    """Whether that is past."""
-    text: str
-    """Its text below the front matter."""
-    cut: bool = False
-    """Whether the text goes on."""
-    rank: int | None = None
-    """Its place among what the task recalled: what `djinn rate last` takes."""
+Keep = Callable[[IndexedMemory], bool]
 
 
 class TokenBudget(Struct):
@@ -84,42 +64,45 @@ class TokenBudget(Struct):
     budget: int
     left: int = 0
     left_out: int = 0
-    """Memories for which nothing was left."""
+    """Memories for which there was no room."""
 
     def __post_init__(self) -> None:
         self.left = self.budget
 
-    def take(self, one: MemoryExcerpt | None, *, share: float = 1 / 4) -> MemoryExcerpt | None:
-        """A memory as far as there is room for it, in at most a `share` of the budget.
+    def take(self, excerpt: MemoryExcerpt | None, *, share: float = 1 / 4) -> MemoryExcerpt | None:
+        """As much of a memory as there is room for, in at most a `share` of the budget.
 
-        Where its text does not fit it is named at least; None, and counted, where not even that.
+        Without room for its text only the title is left. Returns None, and counts the memory as
+        left out, without room for that.
         """
-        if one is None:
+        if excerpt is None:
             return None
-        [title] = token_counts([f"{one.title} {one.type} {one.id or one.path} {one.due or ''}"])
-        room = min(self.left - title - FRAME, int(self.budget * share), ITEM_TOKENS)
+        name = excerpt.id or excerpt.path
+        [title] = token_counts([f"{excerpt.title} {excerpt.type} {name} {excerpt.due or ''}"])
+        room = min(self.left - title - FRAME, int(self.budget * share), EXCERPT_TOKENS)
         if self.left < title + FRAME:
             self.left_out += 1
             return None
-        text = one.text[: LONGEST * ITEM_TOKENS]
+        text = excerpt.text[: LONGEST * EXCERPT_TOKENS]
         starts = token_starts(text)
-        if len(starts) > room or len(text) < len(one.text):
+        if len(starts) > room or len(text) < len(excerpt.text):
             room = room if room >= SCRAP else 0
             end = starts[room] if room < len(starts) else None
-            one = replace(one, text=f"{text[:end].rstrip()} ..." if room else "", cut=True)
+            shortened = f"{text[:end].rstrip()} ..." if room else ""
+            excerpt = replace(excerpt, text=shortened, cut=True)
         self.left -= title + FRAME + min(len(starts), room)
-        return one
+        return excerpt
 
-    def each(self, found: Iterable[MemoryExcerpt]) -> Iterator[MemoryExcerpt]:
-        """Of memories, those for which there is room."""
-        for one in found:
-            taken = self.take(one, share=1 / 8)
-            if taken:
-                yield taken
+    def take_each(
+        self, excerpts: Iterable[MemoryExcerpt], *, share: float = 1 / 8
+    ) -> tuple[MemoryExcerpt, ...]:
+        """Those of the memories for which there is room."""
+        taken = (self.take(excerpt, share=share) for excerpt in excerpts)
+        return tuple(excerpt for excerpt in taken if excerpt)
 
 
 class StandingMemories:
-    """Where an agent's standing memories are: in its own vault, or in all that it sees."""
+    """The standing memories of an agent, from its own vaults or from all that it sees."""
 
     def __init__(self, state: State, agent: str, now: datetime) -> None:
         self._state = state
@@ -127,123 +110,190 @@ class StandingMemories:
         self._now = now
         self._today = now.astimezone().date().isoformat()
         self.ranks: dict[tuple[str, str], int] = {}
-        """By vault and path: the places of what the task recalled."""
+        """By vault and path: the ranks of what the task recalled."""
 
     @cached_property
-    def _scope(self) -> dict[int, Vault]:
-        return vault_ids(self._state.index, self._state.home.scope(self._agent))
+    def _scope(self) -> dict[str, Vault]:
+        return {vault.name: vault for vault in self._state.home.scope(self._agent)}
 
     @cached_property
-    def _own(self) -> dict[int, Vault]:
-        return {key: one for key, one in self._scope.items() if one.agent == self._agent}
+    def _own(self) -> dict[str, Vault]:
+        vaults = self._scope.items()
+        return {name: vault for name, vault in vaults if access.is_personal(vault, self._agent)}
 
     def summary(self) -> MemoryExcerpt | None:
         """The narrative summary."""
-        return self._first("type = 'summary' and title = 'Summary'")
+        return self._latest("summary", lambda memory: memory.title == "Summary")
 
     def profile(self) -> MemoryExcerpt | None:
         """The note that says who the agent is."""
-        by_name = "title = ? collate nocase and type = 'person'"
-        which = f"type = 'profile' or note.path = 'profile.md' or {by_name}"
-        return self._first(which, self._agent)
+        name = self._agent.casefold()
+        candidates = [
+            *self._memories(self._own, Selection(Filters(types=("profile",))), "written"),
+            *self._memories(
+                self._own,
+                Selection(places=tuple((vault, "profile.md") for vault in self._own)),
+                "written",
+            ),
+            *self._memories(
+                self._own,
+                Selection(Filters(types=("person",))),
+                "written",
+                lambda memory: memory.title.casefold() == name,
+            ),
+        ]
+        candidates.sort(key=lambda memory: (_written(memory), memory.memory_id), reverse=True)
+        return self._first(self._own, candidates)
 
     def last(self, kind: str) -> MemoryExcerpt | None:
-        """The newest memory of a type that the agent wrote."""
-        return self._first("type = ?", kind)
+        """The newest memory of a type in the agent's own vaults."""
+        return self._latest(kind)
 
     def by_id(self, identity: str) -> MemoryExcerpt | None:
-        """The memory of an id."""
-        return self._first("uid = ?", identity)
+        """The memory with an id, in the agent's own vaults."""
+        return self._first(
+            self._own, self._memories(self._own, Selection(ids=(identity,)), "written")
+        )
 
     def commitments(self) -> Iterator[MemoryExcerpt]:
-        """What is open, the first due first."""
-        return self._open("type = 'commitment'", "due is null, due, created desc")
+        """Open commitments, the first due first."""
+        commitments = sorted(self._open("commitment"), key=_written_alone, reverse=True)
+        commitments.sort(key=lambda memory: (not _field(memory, "due"), _field(memory, "due")))
+        return self._excerpts(self._scope, commitments[:MANY])
 
     def projects(self) -> Iterator[MemoryExcerpt]:
-        """What is going on, the last changed first."""
-        which = f"type = 'project' or {_TAGGED}"
-        return self._open(which, "ifnull(updated, date) desc", "project-anchor")
+        """Active projects, the most recently changed first."""
+        projects = self._open("project", tag="project-anchor")
+        projects.sort(key=lambda memory: memory.updated or memory.date, reverse=True)
+        return self._excerpts(self._scope, projects[:MANY])
 
     def preferences(self) -> Iterator[MemoryExcerpt]:
-        """What always holds, the most important first."""
-        rules = f"type in ('preference', 'rule') or {_TAGGED}"
-        return self._open(rules, "cast(ifnull(importance, .5) as real) desc, date desc", "rule")
+        """Standing preferences and rules, the most important first."""
+        preferences = self._open("preference", "rule", tag="rule")
+        preferences.sort(key=lambda memory: (_importance(memory), memory.date), reverse=True)
+        return self._excerpts(self._scope, preferences[:MANY])
 
     def newest(self) -> list[MemoryExcerpt]:
-        """The newest of what happened, was learned, is known; of each a few."""
-        shown = "type not in ('handoff', 'checkpoint', 'commitment', 'preference', 'project')"
+        """The newest of what happened, of what was learned and of what is known; a few of each."""
         return [
-            one
+            excerpt
             for plane in ("episodic", "semantic", "knowledge")
-            for one in self._open(f"plane = ? and {shown}", "date desc", plane, most=FEW)
+            for excerpt in self._excerpts(
+                self._scope,
+                islice(
+                    self._memories(
+                        self._scope,
+                        Selection(Filters(planes=(plane,))),
+                        "newest",
+                        lambda memory: memory.type not in _APART and _is_open(memory),
+                    ),
+                    FEW,
+                ),
+            )
         ]
 
-    def recalled(self, found: RecalledMemory) -> MemoryExcerpt:
-        """A memory that a recall gave."""
+    def recalled(self, memory: RecalledMemory) -> MemoryExcerpt:
+        """A memory of a recall."""
         return MemoryExcerpt(
-            id=found.id,
-            type=found.type,
-            plane=plane_of(found.type),
-            title=found.title,
-            vault=found.vault,
-            path=found.path,
-            written=found.created or found.date,
-            due=None,
-            overdue=False,
-            text=found.text,
-            cut=found.cut,
-            rank=found.rank,
+            id=memory.id,
+            type=memory.type,
+            plane=plane_of(memory.type),
+            title=memory.title,
+            vault=memory.vault,
+            path=memory.path,
+            written=memory.created or memory.date,
+            text=memory.text,
+            cut=memory.cut,
+            rank=memory.rank,
         )
 
-    def _open(
-        self, which: str, order: str, *values: object, most: int = MANY
-    ) -> Iterator[MemoryExcerpt]:
-        over = ", ".join("?" for _ in OVER)
-        still = f"({which}) and ifnull(status, '') not in ({over})"
-        return self._found(self._scope, still, (*values, *OVER), order, most)
+    def _open(self, *types: str, tag: str | None = None) -> list[IndexedMemory]:
+        """The open memories of some types, or with a tag."""
+        selections = [Selection(Filters(types=types))]
+        if tag:
+            selections.append(Selection(Filters(tags=(tag,))))
+        memories = {
+            memory.memory_id: memory
+            for selection in selections
+            for memory in self._memories(self._scope, selection, "newest", _is_open)
+            if memory.type in types or any(fold(name) == tag for name in memory.tags)
+        }
+        return list(memories.values())
 
-    def _first(self, which: str, *values: object) -> MemoryExcerpt | None:
-        order = "ifnull(created, date) desc, note.id desc"
-        now = f"({which}) and ifnull(status, '') is not 'superseded'"
-        return next(self._found(self._own, now, values, order, MANY), None)
+    def _latest(self, kind: str, keep: Keep = lambda _: True) -> MemoryExcerpt | None:
+        """The newest memory of a type in the agent's own vaults that was not superseded."""
+        selection = Selection(Filters(types=(kind,)))
+        return self._first(self._own, self._memories(self._own, selection, "written", keep))
 
-    def _found(
+    def _first(
+        self, vaults: dict[str, Vault], memories: Iterable[IndexedMemory]
+    ) -> MemoryExcerpt | None:
+        current = (memory for memory in memories if _field(memory, "status") != "superseded")
+        return next(self._excerpts(vaults, islice(current, MANY)), None)
+
+    def _memories(
         self,
-        vaults: dict[int, Vault],
-        which: str,
-        asked: Sequence[object],
-        order: str,
-        most: int,
-    ) -> Iterator[MemoryExcerpt]:
-        holding = valid(self._state.index, Filters(), self._now)
-        where, values = condition(holding, list(vaults))
-        columns = ", ".join(
-            f"(select folded from field where memory_id = memory.id and key = '{key}') as {key}"
-            for key in ("due", "status", "importance")
-        )
-        listed = rows(
-            self._state.index,
-            f"select uid, type, plane, title, vault_id, path, created, date, {columns} "
-            "from memory join note on note.id = note_id "
-            f"where {where} and ({which}) order by {order} limit {most}",
-            (*values, *asked),
-        )
-        for row in listed:
-            with suppress(OSError, DjinnError):
-                yield self._brief(row, vaults[row[4]])
+        vaults: dict[str, Vault],
+        selection: Selection,
+        order: Order,
+        keep: Keep = lambda _: True,
+    ) -> Iterator[IndexedMemory]:
+        """The memories of a selection that have not expired and that `keep` accepts."""
+        selection = replace(selection, now=self._now)
+        skip = 0
+        while True:
+            with self._state.reading(tuple(vaults.values())) as index:
+                page = list(
+                    index.memories(selection, order=order, limit=PAGE, skip=skip, fields=_FIELDS)
+                )
+            yield from filter(keep, page)
+            skip += PAGE
+            if len(page) < PAGE:
+                return
 
-    def _brief(self, row: Row, vault: Vault) -> MemoryExcerpt:
-        uid, kind, plane, title, _, path, created, date, due, *_ = row
-        return MemoryExcerpt(
-            id=uid,
-            type=kind,
-            plane=plane,
-            title=title,
-            vault=vault.name,
-            path=path,
-            written=created or date,
-            due=due,
-            overdue=(iso_date(due) or self._today)[:10] < self._today,
-            text=body.text_of(disk.read(vault, path)).strip(),
-            rank=self.ranks.get((vault.name, path)),
-        )
+    def _excerpts(
+        self, vaults: dict[str, Vault], memories: Iterable[IndexedMemory]
+    ) -> Iterator[MemoryExcerpt]:
+        """The memories with their texts; without those whose file cannot be read."""
+        for memory in memories:
+            vault, due = vaults[memory.vault], _field(memory, "due") or None
+            with suppress(OSError, DjinnError):
+                yield MemoryExcerpt(
+                    id=memory.id,
+                    type=memory.type,
+                    plane=memory.plane,
+                    title=memory.title,
+                    vault=memory.vault,
+                    path=memory.path,
+                    written=_written(memory),
+                    due=due,
+                    overdue=(iso_date(due) or self._today)[:10] < self._today,
+                    text=body.text_of(disk.read(vault, memory.path)).strip(),
+                    rank=self.ranks.get((memory.vault, memory.path)),
+                )
+
+
+def _field(memory: IndexedMemory, key: str) -> str:
+    return fold(memory.field(key) or "")
+
+
+def _is_open(memory: IndexedMemory) -> bool:
+    return _field(memory, "status") not in OVER
+
+
+def _importance(memory: IndexedMemory) -> float:
+    """From 0 to 1; what is no number is 0."""
+    text = memory.field("importance")
+    try:
+        value = 0.5 if text is None else float(text)
+    except ValueError:
+        return 0.0
+    return value if math.isfinite(value) else 0.0
+
+
+def _written(memory: IndexedMemory) -> str:
+    return memory.created or memory.date
+
+
+def _written_alone(memory: IndexedMemory) -> str:
+    return memory.created or ""

@@ -3,168 +3,143 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import Literal
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
-from djinn_memory.errors import DjinnError, NotFound, Refused, UsageError
+from djinn_memory.errors import DjinnError, NotFound, Refused, Remedy, UsageError
 from djinn_memory.memories.facts.queries import indexed_facts
-from djinn_memory.memories.sessions.standing import MemoryExcerpt, StandingMemories
-from djinn_memory.memories.sessions.summarize import summarize_by_model, told
+from djinn_memory.memories.sessions.requests import (
+    BuildSummary,
+    NarrativeSummary,
+    SetSummary,
+    ShowSummary,
+    SummaryAuthor,
+    SummaryChange,
+)
+from djinn_memory.memories.sessions.standing import StandingMemories
+from djinn_memory.memories.sessions.summarize import render_summary, summarize_by_model
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, Problem
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.runtime import Namespace
+from djinn_memory.runtime import Namespace, operation
 from djinn_memory.secrets import mask
-from djinn_memory.store.recovery import recovers
-from djinn_memory.store.sqlite import rows
-
-if TYPE_CHECKING:
-    pass
+from djinn_memory.store.index.records import Selection
 
 TYPE, TITLE = "summary", "Summary"
-
-By = Literal["hand", "djinn", "model"]
-
-
-class NarrativeSummary(Struct, frozen=True):
-    """The summary as it is now."""
-
-    id: str | None
-    """`mem_` and 16 characters; null for a note that has none."""
-    vault: str
-    """The name of the vault it is in."""
-    path: str
-    """Its note, relative to the folder of the vault."""
-    text: str
-    """What it says."""
-    by: By
-    """Who wrote it: a person or an agent, `djinn summary build`, or that by a chat model."""
-
-
-class SummaryChange(Struct, frozen=True):
-    """What became of a summary that was set or built."""
-
-    action: Literal["created", "revised", "unchanged"]
-    """`revised`: the version before is kept."""
-    summary: NarrativeSummary
-    """As it is now."""
-    previous: str | None = None
-    """Where the version before lies, relative to the folder of the vault."""
-    problems: list[Problem] = field(default_factory=list)
-    """What went wrong beside."""
 
 
 class Summaries(Namespace):
     """The summaries of a home's agents."""
 
-    @recovers
-    def show(self, *, agent: str | None = None) -> NarrativeSummary:
-        """The summary; `NotFound` where there is none yet."""
-        found = self._found(self._state.home.agent(agent), datetime.now(UTC))
-        if found is None:
-            raise NotFound("no summary yet; `djinn summary build` makes one")
-        return found
+    @operation(ShowSummary)
+    def show(self, request: ShowSummary) -> NarrativeSummary:
+        """Show the summary of an agent; `NotFound` if there is none yet."""
+        summary = self._current(self._state.home.agent(request.agent))
+        if summary is None:
+            raise NotFound("no summary yet", Remedy("summary.build", purpose="makes one"))
+        return summary
 
-    @recovers
-    def set(
-        self,
-        text: str,
-        *,
-        agent: str | None = None,
-        allow_secret: bool = False,
-        now: datetime | None = None,
-    ) -> SummaryChange:
-        """Put a text in the place of the summary, whose version before is kept."""
-        if not text.strip():
+    @operation(SetSummary)
+    def set(self, request: SetSummary) -> SummaryChange:
+        """Replace the summary by a text; the version before is kept."""
+        if not request.text.strip():
             raise UsageError("a summary says something; give a text")
-        chosen = self._state.home.agent(agent)
-        return self._write(chosen, text, {}, allow_secret, now or datetime.now(UTC))
+        agent = self._state.home.agent(request.agent)
+        return self._write(agent, request.text, {}, request.allow_secret)
 
-    @recovers
-    def build(
-        self, *, agent: str | None = None, force: bool = False, now: datetime | None = None
-    ) -> SummaryChange:
-        """Make the summary from facts, preferences, active projects and open commitments.
+    @operation(BuildSummary)
+    def build(self, request: BuildSummary) -> SummaryChange:
+        """Build the summary from facts, preferences, active projects and open commitments.
 
-        By the chat model of the settings where they name one, else without. `Refused` where it was
-        written or changed by hand, without `force`. Secrets that were allowed stand masked in it.
+        The chat model of the settings writes it, if they name one. `Refused` without `force` if the
+        present summary was written or changed by hand. Secrets that were allowed are masked.
         """
-        now = now or datetime.now(UTC)
-        chosen = self._state.home.agent(agent)
-        before = self._found(chosen, now)
-        if before and before.by == "hand" and not force:
+        now, home = self.runtime.now(), self._state.home
+        agent = home.agent(request.agent)
+        before = self._current(agent)
+        if before and before.by == "hand" and not request.force:
             raise Refused(
-                f"{before.vault}/{before.path} was written by hand; give --force to build another "
-                "in its place (it is kept), or change it with `djinn summary set`"
+                f"{before.vault}/{before.path} was written by hand",
+                Remedy("", {"force": True}, "builds another in its place, and keeps it"),
+                Remedy("summary.set", purpose="changes it"),
             )
-        vaults = self._state.home.scope(chosen)
-        facts = [one for one in indexed_facts(self._state, vaults, now) if not one.expired]
-        text = mask(told(facts, StandingMemories(self._state, chosen, now), now))
+        facts = indexed_facts(self._state, home.scope(agent), now)
+        standing = StandingMemories(self._state, agent, now)
+        current = [fact for fact in facts if not fact.expired]
+        text = mask(render_summary(current, standing, now))
         if not text:
-            raise NotFound("nothing to build a summary from; `djinn fact set` and `remember` first")
+            raise NotFound(
+                "nothing to build a summary from",
+                Remedy("facts.set", purpose="notes a fact"),
+                Remedy("remember", purpose="notes anything else"),
+            )
         problems: list[Problem] = []
-        by: By = "djinn"
-        config = self._state.home.config.llm
-        if config.model:
+        author: SummaryAuthor = "djinn"
+        if home.config.llm.model:
             try:
-                text, by = mask(summarize_by_model(config, text)), "model"
+                text, author = mask(summarize_by_model(home.config.llm, text)), "model"
             except DjinnError as error:
                 why = f"{error}; the summary was built without it"
                 problems.append(Problem("llm", why))
-        done = self._write(chosen, text, {"built": _mark(text), "built_by": by}, False, now)
-        return replace(done, problems=[*done.problems, *problems])
+        change = self._write(agent, text, {"built": _digest(text), "built_by": author})
+        return replace(change, problems=[*change.problems, *problems])
 
     def _write(
-        self, agent: str, text: str, fields: dict[str, str], allow_secret: bool, now: datetime
+        self, agent: str, text: str, fields: Mapping[str, str], allow_secret: bool = False
     ) -> SummaryChange:
         vault = self._state.home.personal(agent)
-        before = self._found(agent, now)
+        before = self._current(agent)
         text = text.replace("\r\n", "\n").strip()
         if before and before.text == text:
             return SummaryChange("unchanged", before)
-        for (path,) in rows(
-            self._state.index,
-            "select path from memory join note on note.id = note_id join vault on "
-            "vault.id = vault_id where uuid = ? and title = ? and type is not ?",
-            (vault.id, TITLE, TYPE),
-        ):
-            raise Refused(f"{vault.name}/{path} is called {TITLE!r} and is none; rename it first")
-        wish = NewMemory(
+        with self._state.reading([vault]) as index:
+            others = index.titles(Selection(Filters(excluded=(("type", TYPE),))))
+        for memory in others:
+            if memory.title == TITLE:
+                raise Refused(
+                    f"{vault.name}/{memory.path} is called {TITLE!r} and is no summary; "
+                    "rename it first"
+                )
+        note = NewMemory(
             TYPE, TITLE, text,
             fields=fields, existing="revise", force=True, allow_secret=allow_secret, agent=agent,
         )  # fmt: skip
-        done = remember(self._state, self._models, wish, now)
-        made = self._found(agent, now)
-        if made is None or made.path != done.path:
-            made = NarrativeSummary(done.id, done.vault, done.path, text, _by(text, fields))
-        action: Literal["created", "revised"] = "revised" if done.previous else "created"
-        return SummaryChange(action, made, done.previous, list(done.problems))
+        written = remember(self._state, self._models, note, self.runtime.now())
+        after = self._current(agent)
+        if after is None or after.path != written.path:
+            after = NarrativeSummary(
+                id=written.id, vault=written.vault, path=written.path, text=text,
+                by=_author(text, fields),
+            )  # fmt: skip
+        action: Literal["created", "revised"] = "revised" if written.previous else "created"
+        return SummaryChange(action, after, written.previous, list(written.problems))
 
-    def _found(self, agent: str, now: datetime) -> NarrativeSummary | None:
-        self._scope(agent, Filters())
-        brief: MemoryExcerpt | None = StandingMemories(self._state, agent, now).summary()
-        if brief is None:
+    def _current(self, agent: str) -> NarrativeSummary | None:
+        self._scope(agent)
+        excerpt = StandingMemories(self._state, agent, self.runtime.now()).summary()
+        if excerpt is None:
             return None
-        [vault] = self._state.home.named((brief.vault,))
-        note = parse(brief.path, disk.read(vault, brief.path), vault.dialect)
+        [vault] = self._state.home.named((excerpt.vault,))
+        note = parse(excerpt.path, disk.read(vault, excerpt.path), vault.dialect)
         text = note.text[note.body :].strip()
-        by = _by(text, dict(note.fields))
-        return NarrativeSummary(note.id, brief.vault, brief.path, text, by)
+        return NarrativeSummary(
+            id=note.id, vault=vault.name, path=excerpt.path, text=text,
+            by=_author(text, dict(note.fields)),
+        )  # fmt: skip
 
 
-def _by(text: str, fields: dict[str, str]) -> By:
-    if fields.get("built") != _mark(text):
+def _author(text: str, fields: Mapping[str, str]) -> SummaryAuthor:
+    if fields.get("built") != _digest(text):
         return "hand"
     return "model" if fold(fields.get("built_by", "")) == "model" else "djinn"
 
 
-def _mark(text: str) -> str:
-    """By what a summary is known again that nobody has changed since it was built."""
+def _digest(text: str) -> str:
+    """A hash that shows whether a summary was changed since it was built."""
     data = "\n".join(line.rstrip() for line in text.strip().splitlines()).encode("utf-8", "replace")
     return f"b{hashlib.blake2b(data, digest_size=8).hexdigest()}"

@@ -1,4 +1,4 @@
-"""What an agent starts with: who it is, where it stopped, what is due, what holds, what fits."""
+"""The context that an agent starts with: who it is, where it stopped, what is due, what holds."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
-from djinn_memory.errors import DjinnError
+from djinn_memory.errors import DjinnError, Remedy, wording
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.recall import recall
 from djinn_memory.memories.recall.requests import MOST_BUDGET, RecallOptions
 from djinn_memory.memories.recall.session_log import Session
-from djinn_memory.memories.sessions.standing import MemoryExcerpt, StandingMemories, TokenBudget
+from djinn_memory.memories.sessions.context_markdown import fit_to_budget
+from djinn_memory.memories.sessions.requests import (
+    MIN_BUDGET,
+    MemoryExcerpt,
+    UnfinishedSession,
+    WakeContext,
+    WakeOptions,
+)
+from djinn_memory.memories.sessions.standing import StandingMemories, TokenBudget
 from djinn_memory.memories.writing.arguments import between
 from djinn_memory.models import Problem
 from djinn_memory.notes.dates import moment
@@ -27,133 +34,65 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MIN_BUDGET = 100
-"""Tokens: less holds no memory."""
-
 RECALLED = 0.4
-"""Of the budget, what the task may recall."""
+"""The part of the budget that the recall of the task may take."""
 
 FRAMES = 100
-"""Tokens of the titles of what is recalled."""
+"""Tokens of the titles of recalled memories."""
 
 AROUND = 150
-"""Tokens of the headings and suggestions; of a small budget a third, at most."""
+"""Tokens of the headings and suggestions; of a small budget a third at most."""
 
 
-class UnfinishedSession(Struct, frozen=True):
-    """A session that nobody ended."""
-
-    session: str
-    """What it is called."""
-    since: str
-    """When something happened in it last, as ISO 8601 in UTC."""
-    checkpoint: MemoryExcerpt | None
-    """Where it stood."""
-
-
-class WakeContext(Struct, frozen=True):
-    """The context to start with."""
-
-    agent: str = ""
-    """Whose it is."""
-    session: str | None = None
-    """The session that begins; null where that could not be written."""
-    summary: MemoryExcerpt | None = None
-    """The narrative summary."""
-    profile: MemoryExcerpt | None = None
-    """Who the agent is."""
-    unfinished: UnfinishedSession | None = None
-    """The session before, if it was not ended by `djinn sleep`."""
-    handoff: MemoryExcerpt | None = None
-    """What the last session left."""
-    checkpoint: MemoryExcerpt | None = None
-    """Where the work stood after that."""
-    commitments: tuple[MemoryExcerpt, ...] = ()
-    """What is open, the first due first."""
-    projects: tuple[MemoryExcerpt, ...] = ()
-    """Those that are active, the last changed first."""
-    preferences: tuple[MemoryExcerpt, ...] = ()
-    """Standing preferences and rules."""
-    episodes: tuple[MemoryExcerpt, ...] = ()
-    """What happened, as far as the task recalls it; without a task the newest. Likewise below."""
-    patterns: tuple[MemoryExcerpt, ...] = ()
-    """What was learned and decided."""
-    entities: tuple[MemoryExcerpt, ...] = ()
-    """Who and what is known."""
-    documents: tuple[MemoryExcerpt, ...] = ()
-    """Documents."""
-    suggestions: tuple[str, ...] = ()
-    """What to do first, a sentence each."""
-    built_at: str = ""
-    """When this was put together, as ISO 8601 in UTC."""
-    query_used: str | None = None
-    """What was recalled by: the task."""
-    request_id: str | None = None
-    """What to rate by what was recalled; null where nothing was."""
-    tokens: int = 0
-    """How many tokens of the packaged model it has as Markdown."""
-    left_out: int = 0
-    """Memories for which the budget had no room."""
-    problems: list[Problem] = field(default_factory=list)
-    """What kept something from being known."""
-
-
-def wake(
-    state: State,
-    models: ModelRegistry,
-    agent: str,
-    *,
-    task: str | None,
-    budget: int,
-    session: str | None,
-    now: datetime,
-) -> WakeContext:
-    """Put together what `agent` starts with, and open a session; see `Djinn.wake`."""
-    between("--budget", budget, MIN_BUDGET, MOST_BUDGET)
-    task = task.strip() if task else ""
-    asked = plain(task)
+def wake(state: State, models: ModelRegistry, options: WakeOptions, now: datetime) -> WakeContext:
+    """Put together what an agent starts with, and open a session; see `Djinn.wake`."""
+    between("budget", options.budget, MIN_BUDGET, MOST_BUDGET)
+    agent, budget = state.home.agent(options.agent), options.budget
+    task = (options.task or "").strip()
+    query = plain(task)
     problems: list[Problem] = []
-    named = session_log.given(state, session)
-    before = _tried(lambda: _unfinished(state, agent, named), problems)
-    opened = _tried(lambda: session_log.start(state, agent, named, now), problems)
-    shelf = StandingMemories(state, agent, now)
+    named = session_log.given(state, options.session)
+    before = _or_problem(lambda: _unfinished(state, agent, named), problems)
+    session = _or_problem(lambda: session_log.start(state, agent, named, now), problems)
+    standing = StandingMemories(state, agent, now)
     room = TokenBudget(budget - min(AROUND, budget // 3))
-    request = None
-    found: list[MemoryExcerpt] = []
-    if asked:
-        # First, as it also reads the notes that changed.
+    request_id = None
+    excerpts: list[MemoryExcerpt] = []
+    if query:
+        # First, because it also reads the notes that changed.
         most = max(int(budget * RECALLED) - FRAMES, MIN_BUDGET // 2)
-        options = RecallOptions(asked, "auto", budget=most, session=opened, agent=agent)
-        answer = recall(state, models, options, now, source="wake")
-        problems += answer.problems
-        request = answer.request_id
-        shelf.ranks = {(one.vault, one.path): one.rank for one in answer.memories}
-        found = [one for each in answer.memories if (one := room.take(shelf.recalled(each)))]
-        room.left_out += answer.more
-    standing = _standing(shelf, room, before)
-    if not asked:
-        found = [one for each in shelf.newest() if (one := room.take(each))]
-    told = {(one.vault, one.path) for one in _briefs(standing)}
-    shown = [one for one in found if (one.vault, one.path) not in told]
-    awake = replace(
-        standing,
+        recalling = RecallOptions(query, "auto", budget=most, session=session, agent=agent)
+        result = recall(state, models, recalling, now, source="wake")
+        problems += result.problems
+        request_id = result.request_id
+        standing.ranks = {(memory.vault, memory.path): memory.rank for memory in result.memories}
+        excerpts = list(room.take_each(map(standing.recalled, result.memories), share=1 / 4))
+        room.left_out += result.more
+    context = _standing_context(standing, room, before)
+    if not query:
+        excerpts = list(room.take_each(standing.newest(), share=1 / 4))
+    shown = {excerpt.place for excerpt in _excerpts(context)}
+    excerpts = [excerpt for excerpt in excerpts if excerpt.place not in shown]
+    context = replace(
+        context,
         agent=agent,
-        session=opened,
-        episodes=tuple(one for one in shown if one.plane == "episodic"),
-        patterns=tuple(one for one in shown if one.plane in ("semantic", None)),
-        entities=tuple(one for one in shown if one.plane == "knowledge"),
-        documents=tuple(one for one in shown if one.plane == "documents"),
+        session=session,
+        episodes=tuple(excerpt for excerpt in excerpts if excerpt.plane == "episodic"),
+        patterns=tuple(excerpt for excerpt in excerpts if excerpt.plane in ("semantic", None)),
+        entities=tuple(excerpt for excerpt in excerpts if excerpt.plane == "knowledge"),
+        documents=tuple(excerpt for excerpt in excerpts if excerpt.plane == "documents"),
         built_at=moment(now),
-        query_used=task if asked else None,
-        request_id=request,
+        query_used=task if query else None,
+        request_id=request_id,
         left_out=room.left_out,
         problems=problems,
     )
-    return replace(awake, suggestions=tuple(_suggestions(awake)))
+    context = replace(context, suggestions=tuple(_suggestions(context)))
+    return fit_to_budget(context, budget)
 
 
-def _tried(call: Callable[[], T], problems: list[Problem]) -> T | None:
-    """What a call gives; where the ledger cannot be had, a problem, for the rest is known."""
+def _or_problem(call: Callable[[], T], problems: list[Problem]) -> T | None:
+    """The result of a call; None and a problem if the ledger cannot be used."""
     try:
         return call()
     except DjinnError as error:
@@ -166,54 +105,61 @@ def _unfinished(state: State, agent: str, named: str | None) -> Session | None:
     return next(iter(own or session_log.open_sessions(state, agent)), None)
 
 
-def _standing(shelf: StandingMemories, room: TokenBudget, before: Session | None) -> WakeContext:
+def _standing_context(
+    standing: StandingMemories, room: TokenBudget, before: Session | None
+) -> WakeContext:
     """What holds whatever the task is, the most important first, as far as there is room."""
-    summary = room.take(shelf.summary())
-    profile = room.take(shelf.profile())
-    handoff = shelf.last("handoff")
-    mark = shelf.last("checkpoint")
+    summary = room.take(standing.summary())
+    profile = room.take(standing.profile())
+    handoff = standing.last("handoff")
+    checkpoint = standing.last("checkpoint")
     unfinished = None
     if before:
-        stood = shelf.by_id(before.note) if before.note else None
-        unfinished = UnfinishedSession(before.id, before.at, room.take(stood))
-        mark = None if stood and mark and stood.path == mark.path else mark
-    if mark and handoff and mark.written <= handoff.written:
-        mark = None
+        last = standing.by_id(before.note) if before.note else None
+        unfinished = UnfinishedSession(before.id, before.at, room.take(last))
+        if last and checkpoint and last.path == checkpoint.path:
+            checkpoint = None
+    if checkpoint and handoff and checkpoint.written <= handoff.written:
+        checkpoint = None
     return WakeContext(
         summary=summary,
         profile=profile,
         unfinished=unfinished,
         handoff=room.take(handoff),
-        checkpoint=room.take(mark),
-        commitments=tuple(room.each(shelf.commitments())),
-        projects=tuple(room.each(shelf.projects())),
-        preferences=tuple(room.each(shelf.preferences())),
+        checkpoint=room.take(checkpoint),
+        commitments=room.take_each(standing.commitments()),
+        projects=room.take_each(standing.projects()),
+        preferences=room.take_each(standing.preferences()),
     )
 
 
-def _briefs(awake: WakeContext) -> Iterator[MemoryExcerpt]:
-    stood = awake.unfinished.checkpoint if awake.unfinished else None
-    for one in (awake.summary, awake.profile, stood, awake.handoff, awake.checkpoint):
-        if one:
-            yield one
-    yield from (*awake.commitments, *awake.projects, *awake.preferences)
-    yield from (*awake.episodes, *awake.patterns, *awake.entities, *awake.documents)
+def _excerpts(context: WakeContext) -> Iterator[MemoryExcerpt]:
+    last = context.unfinished.checkpoint if context.unfinished else None
+    single = (context.summary, context.profile, last, context.handoff, context.checkpoint)
+    yield from (excerpt for excerpt in single if excerpt)
+    yield from (*context.commitments, *context.projects, *context.preferences)
+    yield from (*context.episodes, *context.patterns, *context.entities, *context.documents)
 
 
-def _suggestions(awake: WakeContext) -> Iterator[str]:
-    if awake.unfinished:
-        stood = awake.unfinished.checkpoint
+def _suggestions(context: WakeContext) -> Iterator[str]:
+    words = wording.get()
+    if context.unfinished:
+        last = context.unfinished.checkpoint
+        sleep = words.call(Remedy("sleep"))
         yield (
-            f"Session {awake.unfinished.session} did not end with `djinn sleep`"
-            + (f"; go on from {stood.title!r}." if stood else "; it has no checkpoint.")
+            f"Session {context.unfinished.session} did not end with {sleep}"
+            + (f"; go on from {last.title!r}." if last else "; it has no checkpoint.")
         )
-    late = [one for one in awake.commitments if one.overdue]
+    late = [excerpt for excerpt in context.commitments if excerpt.overdue]
     if late:
         others = f", with {len(late) - 1} more overdue" if late[1:] else ""
         yield f"{late[0].title!r} was due on {late[0].due}{others}."
-    if awake.query_used and not any(one.rank for one in _briefs(awake)):
-        yield "Nothing is remembered of this task; note what you find out with `djinn remember`."
-    if awake.request_id:
-        yield f"Say what helped: `djinn rate {awake.request_id} --useful RANK,...`."
-    if awake.left_out:
-        yield f"{count(awake.left_out, 'memory')} did not fit; give a larger --budget to see all."
+    if context.query_used and not any(excerpt.rank for excerpt in _excerpts(context)):
+        remember = words.call(Remedy("remember"))
+        yield f"Nothing is remembered of this task; note what you find out with {remember}."
+    if context.request_id:
+        arguments = {"request": context.request_id, "useful": "RANK,..."}
+        yield f"Say what helped: {words.call(Remedy('rate', arguments))}."
+    if context.left_out:
+        memories = count(context.left_out, "memory")
+        yield f"{memories} did not fit; give a larger {words.argument('budget')} to see all."

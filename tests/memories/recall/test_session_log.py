@@ -40,7 +40,7 @@ def test_two_in_one_second_are_two_notes(djinn: Djinn, home: Home) -> None:
 def test_sleep_writes_a_handoff_and_ends_the_session(djinn: Djinn, home: Home) -> None:
     opened = djinn.wake().session
     djinn.checkpoint("half way")
-    done = djinn.sleep("The parser is done.", following=["a manual"], blocked=["the licence"])
+    done = djinn.sleep("The parser is done.", next=["a manual"], blocked=["the licence"])
     assert (done.type, done.path.split("/")[0]) == ("handoff", "handoffs")
     assert "## Next\n\n- a manual\n\n## Blocked\n\n- the licence\n" in text(home, done.path)
     assert f"session: {opened}" in text(home, done.path)
@@ -149,7 +149,7 @@ def test_a_secret_in_a_point_is_refused(djinn: Djinn, home: Home) -> None:
         with pytest.raises(Refused, match="GitHub"):
             djinn.checkpoint("x", **points)
     with pytest.raises(Refused, match="GitHub"):
-        djinn.sleep("x", following=[f"use {token}"])
+        djinn.sleep("x", next=[f"use {token}"])
     assert not list((home.root / "vaults" / "me").iterdir())
 
 

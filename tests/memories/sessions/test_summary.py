@@ -54,7 +54,7 @@ def test_a_summary_is_built_the_same_each_time(home: Home, djinn: Djinn) -> None
     with pytest.raises(NotFound, match="no summary yet"):
         djinn.summary.show()
     known(djinn)
-    done = djinn.summary.build(now=NOW)
+    done = Djinn(home, clock=lambda: NOW).summary.build()
     assert (done.action, done.summary.path, done.summary.by) == (
         "created", "summaries/summary.md", "djinn",
     )  # fmt: skip
@@ -74,7 +74,7 @@ def test_what_a_hand_wrote_stays(home: Home, djinn: Djinn) -> None:
     djinn.summary.build()
     note = home.root / "vaults" / "me" / "summaries" / "summary.md"
     note.write_text(note.read_text() + "\nAnd mine.\n")
-    with pytest.raises(Refused, match="written by hand; give --force"):
+    with pytest.raises(Refused, match="written by hand; `force=True` builds"):
         djinn.summary.build()
     assert djinn.summary.show().by == "hand"
     done = djinn.summary.build(force=True)

@@ -130,7 +130,7 @@ def test_a_small_budget_is_kept_and_says_what_it_left_out(full: Djinn, home: Hom
             assert found.tokens <= budget
             assert found.profile or (task and budget < 1000)
     assert any(one.cut for one in found.preferences)
-    with pytest.raises(UsageError, match="--budget 5"):
+    with pytest.raises(UsageError, match="budget 5"):
         full.wake(budget=5)
 
 

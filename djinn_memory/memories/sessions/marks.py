@@ -1,0 +1,101 @@
+"""The notes that mark a session: its checkpoints, and the handoff that ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
+
+from djinn_memory.errors import Unavailable, UsageError
+from djinn_memory.memories.recall import session_log
+from djinn_memory.memories.recall.session_log import OUTSIDE, Step
+from djinn_memory.memories.sessions.requests import Checkpoint, Handoff
+from djinn_memory.memories.writing.remember import RememberResult, remember
+from djinn_memory.memories.writing.requests import NewMemory
+from djinn_memory.models import Problem
+from djinn_memory.secrets import guard
+from djinn_memory.store.ledger import Event
+from djinn_memory.store.state import State
+
+if TYPE_CHECKING:
+    from djinn_memory.embedding.registry import ModelRegistry
+
+SHOWN = 60
+"""Characters of the text that go into a title."""
+
+
+def checkpoint(
+    state: State, models: ModelRegistry, request: Checkpoint, now: datetime
+) -> RememberResult:
+    """Write down where the work stands."""
+    parts = {"Focus": [request.focus] if request.focus else [], "Decisions": request.decisions}
+    return _mark(state, models, request, "checkpoint", request.text, parts, now)
+
+
+def sleep(state: State, models: ModelRegistry, request: Handoff, now: datetime) -> RememberResult:
+    """End a session with a handoff."""
+    parts = {"Next": request.next, "Blocked": request.blocked}
+    return _mark(state, models, request, "handoff", request.summary, parts, now)
+
+
+def _mark(
+    state: State,
+    models: ModelRegistry,
+    request: Checkpoint | Handoff,
+    kind: Literal["checkpoint", "handoff"],
+    text: str,
+    parts: Mapping[str, Sequence[str]],
+    now: datetime,
+) -> RememberResult:
+    """Write a note of its own; `parts` are points under headings."""
+    if not text.strip():
+        raise UsageError(f"a {kind} says what was done; give a sentence")
+    what = "the summary" if kind == "handoff" else "the text"
+    # The text is in the title too, which nobody gave.
+    guard(text, what=what, settings=state.home.config.secrets, allow=request.allow_secret)
+    problems: list[Problem] = []
+    agent = state.home.agent(request.agent)
+    named = session_log.given(state, request.session)
+    session = named or _current(state, agent, problems)
+    step: Step = "ended" if kind == "handoff" else "checkpointed"
+    if session == OUTSIDE and step == "checkpointed":
+        # Work outside of any session is a session too: the next wake is to report it.
+        session = session_log.new_name(now)
+    first = " ".join(text.split())
+    first = first if len(first) <= SHOWN else f"{first[:SHOWN].rsplit(' ', 1)[0]} ..."
+    when = now.astimezone().strftime("%Y-%m-%d %H:%M")
+    sections = [text.strip(), *(_section(heading, points) for heading, points in parts.items())]
+    note = NewMemory(
+        kind,
+        f"{kind.capitalize()} {when}: {first}",
+        "\n\n".join(filter(None, sections)),
+        fields={"agent": agent, "session": session},
+        existing="new",
+        # The same work as yesterday is described in the same words.
+        force=True,
+        allow_secret=request.allow_secret,
+        agent=agent,
+    )
+    written = remember(state, models, note, now)
+    try:
+        data = {"agent": agent, "note": written.id, "named": bool(named)}
+        state.ledger.append([Event(f"session.{step}", session, data)])
+    except Unavailable as error:
+        # The note is written, and says by itself what it is.
+        problems = [Problem("ledger", str(error))]
+    return replace(written, problems=[*written.problems, *problems])
+
+
+def _current(state: State, agent: str, problems: list[Problem]) -> str:
+    try:
+        return session_log.current(state, agent)
+    except Unavailable as error:
+        problems.append(Problem("ledger", str(error)))
+        return OUTSIDE
+
+
+def _section(heading: str, points: Sequence[str]) -> str:
+    listed = "\n".join(f"- {' '.join(point.split())}" for point in points if point.strip())
+    return f"## {heading}\n\n{listed}" if listed else ""

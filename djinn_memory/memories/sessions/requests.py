@@ -1,0 +1,195 @@
+"""Requests and answers of an agent's sessions and of its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+from djinn_memory.memories.recall.requests import MOST_BUDGET, Session
+from djinn_memory.models import MemoryRef, Problem
+from djinn_memory.search.narrowing import AgentName
+
+MIN_BUDGET = 100
+"""Tokens of a context: fewer hold no memory."""
+
+_Points = Annotated[Sequence[str], Meta(max_length=100)]
+_AllowSecret = Annotated[bool, Meta(description="Keep text that looks like a key or a password.")]
+
+SummaryAuthor = Literal["hand", "djinn", "model"]
+
+
+class WakeOptions(Struct, frozen=True):
+    """Begin a session: who the agent is, where it stopped, what is due, what holds.
+
+    The summary, the profile, the last handoff and checkpoint, open commitments, active projects,
+    preferences, and what the task recalls. A session that was not ended is reported, with its last
+    checkpoint.
+    """
+
+    task: Annotated[
+        Annotated[str, Meta(max_length=2000)] | None,
+        Meta(description="The task of the session; what is known of it is recalled."),
+    ] = None
+    budget: Annotated[
+        int, Meta(ge=MIN_BUDGET, le=MOST_BUDGET, description="The most tokens of the answer.")
+    ] = 2000
+    session: Session = None
+    agent: AgentName = None
+
+
+class Checkpoint(Struct, frozen=True):
+    """Write down where the work stands, each time in a note of its own.
+
+    If the session breaks off, the next wake begins with its last checkpoint.
+    """
+
+    text: Annotated[str, Meta(min_length=1, description="Where the work stands, in Markdown.")]
+    focus: Annotated[str | None, Meta(description="What has the attention just now.")] = None
+    decisions: Annotated[_Points, Meta(description="What was decided since the last one.")] = ()
+    session: Session = None
+    allow_secret: _AllowSecret = False
+    agent: AgentName = None
+
+
+class Handoff(Struct, frozen=True):
+    """End the session with a handoff note, with which the next wake begins."""
+
+    summary: Annotated[
+        str, Meta(min_length=1, description="What was done and how it stands, in Markdown.")
+    ]
+    next: Annotated[_Points, Meta(description="What to do next, the first thing first.")] = ()
+    blocked: Annotated[_Points, Meta(description="What waits for something, and for what.")] = ()
+    session: Session = None
+    allow_secret: _AllowSecret = False
+    agent: AgentName = None
+
+
+class ShowSummary(Struct, frozen=True):
+    """Show the narrative summary that wake puts first."""
+
+    agent: AgentName = None
+
+
+class SetSummary(Struct, frozen=True):
+    """Write the summary. The version before is kept beside it."""
+
+    text: Annotated[str, Meta(description="All that the summary shall say, in Markdown.")]
+    agent: AgentName = None
+    allow_secret: _AllowSecret = False
+
+
+class BuildSummary(Struct, frozen=True):
+    """Build the summary from facts, preferences, active projects and open commitments.
+
+    The model of the setting `llm.model` writes it; without that setting no model is asked.
+    """
+
+    force: Annotated[
+        bool, Meta(description="Replace a summary that was written by hand, too.")
+    ] = False  # fmt: skip
+    agent: AgentName = None
+
+
+class MemoryExcerpt(MemoryRef, frozen=True, kw_only=True):
+    """As much of a memory as the budget has room for."""
+
+    type: str | None
+    """Such as `commitment`."""
+    plane: str | None
+    """The plane of the type; null for a plain note."""
+    title: str
+    """Its title."""
+    written: str
+    """When it was written, else its date."""
+    due: str | None = None
+    """When it is due, for a commitment that says so."""
+    overdue: bool = False
+    """Whether the due date has passed."""
+    text: str
+    """Its text below the front matter."""
+    cut: bool = False
+    """Whether the text goes on."""
+    rank: int | None = None
+    """Its rank among what the task recalled, as `rate` takes it."""
+
+
+class UnfinishedSession(Struct, frozen=True):
+    """A session that was not ended."""
+
+    session: str
+    """Its name."""
+    since: str
+    """When something last happened in it, as ISO 8601 in UTC."""
+    checkpoint: MemoryExcerpt | None
+    """Its last checkpoint."""
+
+
+class WakeContext(Struct, frozen=True):
+    """The context to start with."""
+
+    agent: str = ""
+    """The agent that wakes."""
+    session: str | None = None
+    """The session that begins; null if the ledger cannot be written."""
+    summary: MemoryExcerpt | None = None
+    """The narrative summary."""
+    profile: MemoryExcerpt | None = None
+    """The note that says who the agent is."""
+    unfinished: UnfinishedSession | None = None
+    """The previous session, if it was not ended."""
+    handoff: MemoryExcerpt | None = None
+    """The handoff of the last session."""
+    checkpoint: MemoryExcerpt | None = None
+    """The last checkpoint after that handoff."""
+    commitments: tuple[MemoryExcerpt, ...] = ()
+    """Open commitments, the first due first."""
+    projects: tuple[MemoryExcerpt, ...] = ()
+    """Active projects, the most recently changed first."""
+    preferences: tuple[MemoryExcerpt, ...] = ()
+    """Standing preferences and rules, the most important first."""
+    episodes: tuple[MemoryExcerpt, ...] = ()
+    """What happened, as the task recalls it; without a task the newest. Likewise below."""
+    patterns: tuple[MemoryExcerpt, ...] = ()
+    """What was learned and decided."""
+    entities: tuple[MemoryExcerpt, ...] = ()
+    """Who and what is known."""
+    documents: tuple[MemoryExcerpt, ...] = ()
+    """Documents."""
+    suggestions: tuple[str, ...] = ()
+    """What to do first, a sentence each."""
+    built_at: str = ""
+    """When this was put together, as ISO 8601 in UTC."""
+    query_used: str | None = None
+    """The query of the recall: the task."""
+    request_id: str | None = None
+    """The recall, as `rate` takes it; null if there was none."""
+    tokens: int = 0
+    """The tokens of this context as Markdown, as the packaged model counts them."""
+    left_out: int = 0
+    """Memories for which the budget had no room."""
+    problems: list[Problem] = field(default_factory=list)
+    """Failures that kept something out."""
+
+
+class NarrativeSummary(MemoryRef, frozen=True, kw_only=True):
+    """The summary as it is now."""
+
+    text: str
+    """Its text."""
+    by: SummaryAuthor
+    """Who wrote it: a person or an agent, `djinn summary build`, or a chat model that it asked."""
+
+
+class SummaryChange(Struct, frozen=True):
+    """The result of writing a summary."""
+
+    action: Literal["created", "revised", "unchanged"]
+    """`revised`: the version before is kept."""
+    summary: NarrativeSummary
+    """As it is now."""
+    previous: str | None = None
+    """The file of the version before, relative to the folder of the vault."""
+    problems: list[Problem] = field(default_factory=list)
+    """Failures beside, such as a chat model that did not answer."""
