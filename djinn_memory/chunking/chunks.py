@@ -36,12 +36,7 @@ _BREAKS = (
 
 
 def chunks(
-    text: str,
-    body: int,
-    tokens: Sequence[int],
-    *,
-    limit: int = CHUNK_TOKENS,
-    outline: bool = False,
+    text: str, body: int, tokens: Sequence[int], *, limit: int = CHUNK_TOKENS, outline: bool = False
 ) -> list[Chunk]:
     """The chunks of a note in order, at least one; together they hold all text outside headings.
 

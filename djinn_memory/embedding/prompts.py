@@ -51,6 +51,5 @@ def prompts(model: str, query: str | None = None, document: str | None = None) -
     name = plain_name(model).removeprefix("text-embedding-")
     known = next((own for family, own in _FAMILIES if re.match(family, name)), Prompts())
     return Prompts(
-        known.query if query is None else query,
-        known.document if document is None else document,
+        known.query if query is None else query, known.document if document is None else document
     )

@@ -360,8 +360,15 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("unit", HOSTILE)
+HOSTILE_CASES = [
+    # One strategy for each text in every run, the whole matrix in a soak.
+    pytest.param(unit, strategy, marks=[pytest.mark.soak] if (row - column) % 6 else [])
+    for row, unit in enumerate(HOSTILE)
+    for column, strategy in enumerate(STRATEGIES)
+]
+
+
+@pytest.mark.parametrize(("unit", "strategy"), HOSTILE_CASES)
 def test_hostile_text_takes_linear_time(unit: str, strategy: Strategy) -> None:
     written = unit * (100_000 // len(unit))
     text, pages = hide(written), paging.pages(written, 0)

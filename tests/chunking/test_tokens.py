@@ -54,7 +54,10 @@ def test_a_long_word_is_as_long_as_it_is() -> None:
     assert token_counts(texts) == [25_001, token_counts(["x" * 100])[0], 5_000, 2]
 
 
-@pytest.mark.parametrize("unit", ["x", "x-", "ab12", "小", "\u0301", "="])
+SOAK = [pytest.param(unit, marks=pytest.mark.soak) for unit in ("x-", "ab12", "小", "\u0301", "=")]
+
+
+@pytest.mark.parametrize("unit", ["x", *SOAK])
 def test_one_line_without_spaces(unit: str) -> None:
     text = unit * (300_000 // len(unit))
     token_starts("warm")

@@ -22,6 +22,7 @@ def make(folder: Path, *, steps: int = 0, labels: int = 1, seed: int = 1) -> Pat
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
+    torch.set_num_threads(1)  # small tensors wait for a second thread longer than they take
     torch.manual_seed(seed)
     model = BertForSequenceClassification(
         BertConfig(
@@ -31,10 +32,7 @@ def make(folder: Path, *, steps: int = 0, labels: int = 1, seed: int = 1) -> Pat
             attention_probs_dropout_prob=0.0,
         )
     )  # fmt: skip
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # so small tensors wait for a second thread longer than they take
     _train(model, steps, random.Random(seed))
-    torch.set_num_threads(threads)
     model.save_pretrained(folder)
     PreTrainedTokenizerFast(
         tokenizer_object=_tokenizer(), unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]",

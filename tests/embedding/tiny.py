@@ -20,6 +20,7 @@ def tiny_model(
     from sentence_transformers.sentence_transformer import modules
     from transformers import BertConfig, BertModel, BertTokenizerFast, FNetConfig, FNetModel
 
+    torch.set_num_threads(1)  # small tensors wait for a second thread longer than they take
     torch.manual_seed(seed)
     words = (packaged_model() / "vocab.txt").read_text(encoding="utf-8").splitlines()
     size = {

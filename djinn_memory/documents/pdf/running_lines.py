@@ -85,15 +85,15 @@ class RunningLines(Struct):
         """The pages of the next block without running lines; a page of nothing else keeps them."""
         marks = [_page_marks(page, number) for number, page in enumerate(pages, self.done)]
         self.done += len(pages)
-        seen: dict[Mark, list[int]] = {}
+        pages_by_mark: dict[Mark, list[int]] = {}
         for number, page in enumerate(marks):
             for mark in set().union(*(telling for _, telling in page.values())):
-                seen.setdefault(mark, []).append(number)
+                pages_by_mark.setdefault(mark, []).append(number)
         least = max(FEWEST_PAGES, SHARE * len(pages))
-        often = {mark for mark in seen if _often(mark, seen, least)}
+        often = {mark for mark in pages_by_mark if _often(mark, pages_by_mark, least)}
         running = often | self.known
         self.known = often if len(pages) >= FEWEST_PAGES else running
-        self.seldom |= {mark for mark in often if len(seen[mark]) < MOST * len(pages)}
+        self.seldom |= {mark for mark in often if len(pages_by_mark[mark]) < MOST * len(pages)}
         return [
             _without(page, {line for line, (own, _) in lines.items() if self._runs(own & running)})
             for page, lines in zip(pages, marks, strict=True)
@@ -200,10 +200,12 @@ def _value(number: str) -> int:
     return sum(-value if value < max(values[at:]) else value for at, value in enumerate(values))
 
 
-def _often(mark: Mark, seen: Mapping[Mark, Sequence[int]], least: float) -> bool:
+def _often(mark: Mark, pages_by_mark: Mapping[Mark, Sequence[int]], least: float) -> bool:
     text, number, height = mark
     near = {
-        page for h in (height - 1, height, height + 1) for page in seen.get((text, number, h), ())
+        page
+        for h in (height - 1, height, height + 1)
+        for page in pages_by_mark.get((text, number, h), ())
     }
     if len(near) >= (least if text else max(MANY_PAGES, least)):
         return True

@@ -321,6 +321,7 @@ def test_what_a_page_says_of_itself(document: Reader) -> None:
     assert (found.title, found.author, found.subject) == ("A &\n B", "Ann", "D")
 
 
+@pytest.mark.soak
 def test_hostile_pages_take_seconds(document: Reader) -> None:
     began = time.process_time()
     for inner in (
