@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import typer
-from msgspec.structs import asdict
 
 from djinn_memory.cli import output
 from djinn_memory.cli.output import clean, dim, say, talk
-from djinn_memory.models import Problem
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -21,7 +18,23 @@ if TYPE_CHECKING:
 NO_MATCH = "no confident match"
 
 
-def search_table(result: SearchResult, explain: bool) -> None:
+def print_hits(result: SearchResult, form: str, *, explain: bool) -> None:
+    """Print the hits in a form, and tell what a person should know beside them."""
+    {"table": _table, "md": _markdown, "paths": _paths, "csv": _csv}[form](result, explain)
+    for step in result.steps if explain else ():
+        talk(dim(f"{step.name}: {clean(step.what)} ({step.milliseconds:,.0f} ms)"))
+    if form != "table":
+        if not result.hits:
+            talk(f"nothing found{_spellings(result)}")
+        elif not result.confident:
+            talk(NO_MATCH)
+    if result.pending:
+        talk(f"{count(result.pending, 'changed note')} not read yet; run `djinn index`")
+    elif result.unembedded and not result.problems:
+        talk(f"{count(result.unembedded, 'window')} found by words only yet; run `djinn index`")
+
+
+def _table(result: SearchResult, explain: bool) -> None:
     """Hits as blocks of title, place and snippet."""
     if not result.hits:
         say(f"nothing found{_spellings(result)}")
@@ -45,7 +58,7 @@ def search_table(result: SearchResult, explain: bool) -> None:
             say(f"    {dim(_explained(hit))}")
 
 
-def search_md(result: SearchResult, explain: bool) -> None:
+def _markdown(result: SearchResult, explain: bool) -> None:
     """Hits as a Markdown list, to paste or to give to an agent: with what each says around the
     best place, as long as `search.excerpt` lets it be.
     """
@@ -63,13 +76,13 @@ def search_md(result: SearchResult, explain: bool) -> None:
             say(f"   _{_explained(hit)}_")
 
 
-def search_paths(result: SearchResult, explain: bool) -> None:
+def _paths(result: SearchResult, explain: bool) -> None:
     """One `vault/path:line` for each hit."""
     for hit in result.hits:
         say(f"{clean(hit.vault)}/{clean(hit.path)}:{hit.lines[0]}")
 
 
-def search_csv(result: SearchResult, explain: bool) -> None:
+def _csv(result: SearchResult, explain: bool) -> None:
     """Hits as comma-separated values with a head."""
     import csv
 
@@ -89,33 +102,8 @@ def search_csv(result: SearchResult, explain: bool) -> None:
         writer.writerow([clean(cell) if isinstance(cell, str) else cell for cell in row])
 
 
-def search_json(result: SearchResult) -> None:
-    """The result as one object."""
-    from djinn_memory.cli.schemas.memory import Search
-
-    fields = asdict(result)
-    fields["milliseconds"] = round(result.milliseconds, 1)
-    output.print_json(Search(**fields))
-
-
-def search_talk(result: SearchResult, *, quiet: bool, explain: bool = False) -> None:
-    """What a person should know beside the hits."""
-    for step in result.steps if explain else ():
-        talk(dim(f"{step.name}: {clean(step.what)} ({step.milliseconds:,.0f} ms)"))
-    output.problems(result.problems)
-    if not quiet:
-        if not result.hits:
-            talk(f"nothing found{_spellings(result)}")
-        elif not result.confident:
-            talk(NO_MATCH)
-    if result.pending:
-        talk(f"{count(result.pending, 'changed note')} not read yet; run `djinn index`")
-    elif result.unembedded and not result.problems:
-        talk(f"{count(result.unembedded, 'window')} found by words only yet; run `djinn index`")
-
-
-def show(detail: MemoryDetail) -> None:
-    """A note's text, with links both ways below."""
+def print_memory(detail: MemoryDetail) -> None:
+    """Print the text of a note, and its links both ways."""
     talk(dim(f"{clean(detail.vault)}/{clean(detail.path)}"))
     say(output.clean_lines(detail.text.rstrip("\n")))
     for label, links in (("links to", detail.links), ("linked from", detail.backlinks)):
@@ -124,16 +112,6 @@ def show(detail: MemoryDetail) -> None:
             say(dim(f"{label}:"))
         for line in dict.fromkeys(_link(link, label == "links to") for link in links):
             say(f"  {line}")
-    for problem in detail.problems:
-        talk(f"{typer.style('warning', fg='yellow')}: {clean(problem.why)}")
-
-
-def show_json(detail: MemoryDetail, problems: Sequence[Problem]) -> None:
-    """A whole memory as one object."""
-    from djinn_memory.cli.schemas.memory import MemoryShow
-
-    fields = asdict(detail) | {"problems": (*problems, *detail.problems)}
-    output.print_json(MemoryShow(**fields))
 
 
 def _link(link: LinkEnd, forward: bool) -> str:

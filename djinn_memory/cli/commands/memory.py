@@ -2,294 +2,233 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from msgspec import Meta, Struct
 
-from djinn_memory.cli import candidates, options, output, render
-from djinn_memory.cli.command import plain
-from djinn_memory.cli.output import say, talk
+from djinn_memory.cli import candidates, output, render
+from djinn_memory.cli.command import Call, Confirm, command, failed
+from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.request_options import Field
+from djinn_memory.memories.catalog.requests import (
+    CountMemories,
+    DeleteMemory,
+    ListMemories,
+    PurgeMemory,
+    ShowMemory,
+)
+from djinn_memory.models import Expand, Mode, SearchResult
+from djinn_memory.search.narrowing import Narrowing
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.models import Memory
+    from djinn_memory.memories.catalog.catalog import CatalogStats, MemoryDetail
+    from djinn_memory.memories.purge import PurgeReport
+    from djinn_memory.memories.verbs import MemoryDeletion, MemoryPage
+
+NAME = Field(complete=candidates.titles)
 
 
-class ModeOption(StrEnum):
-    """Which legs answer."""
+class SearchQuery(Narrowing, frozen=True):
+    """Search by words and by meaning in all vaults that the agent sees."""
 
-    hybrid = "hybrid"
-    words = "words"
-    meaning = "meaning"
-
-
-class ExpandOption(StrEnum):
-    """What widens the question."""
-
-    none = "none"
-    prf = "prf"
-    llm = "llm"
-
-
-class FormatOption(StrEnum):
-    """How hits are printed."""
-
-    table = "table"
-    md = "md"
-    paths = "paths"
-    csv = "csv"
-
-
-Name = Annotated[
-    str,
-    typer.Argument(
-        help="An id, a path, a title, an alias or a file name.", autocompletion=candidates.titles
-    ),
-]
-
-
-@plain(
-    'Examples: `djinn memory search "how do I link to a heading"` · '
-    "`djinn memory search '\"exact words\" -draft tag:project/x'` · "
-    "`djinn memory search pricing --type decision --since 90d --json`"
-)
-def search(
-    ctx: typer.Context,
-    query: Annotated[
-        list[str],
-        typer.Argument(
-            help='A question or words. "a b" asks for the phrase, -word leaves out, '
-            "tag:x type:x path:x filter. words: and meaning: begin text for one leg alone."
-        ),
-    ],
-    limit: options.Limit = None,
-    agent: options.Agent = None,
-    vaults: options.Vaults = None,
-    types: options.Types = None,
-    tags: options.Tags = None,
-    planes: options.Planes = None,
-    since: options.Since = None,
-    until: options.Until = None,
-    where: options.Where = None,
-    expired: options.Expired = False,
-    mode: Annotated[
-        ModeOption | None,
-        typer.Option("--mode", help="Both legs, or one of them.", show_default=False),
-    ] = None,
+    query: str
+    limit: Annotated[
+        Annotated[int, Meta(ge=1, le=1000)] | None, Meta(description="How many hits at most.")
+    ] = None
+    expired: Annotated[bool, Meta(description="Include memories that have expired.")] = False
+    mode: Annotated[Mode | None, Meta(description="Use both legs, or one of them.")] = None
     rerank: Annotated[
         bool | None,
-        typer.Option(
-            "--rerank/--no-rerank",
-            help="Let the cross-encoder of search.rerank read the best hits.",
-            show_default=False,
-        ),
-    ] = None,
+        Meta(description="Let the cross-encoder of search.rerank read the best hits."),
+    ] = None
     expand: Annotated[
-        ExpandOption | None,
-        typer.Option(
-            "--expand",
-            help="Widen the question by words of the best notes, or by the model of llm.",
-            show_default=False,
-        ),
-    ] = None,
+        Expand | None,
+        Meta(description="Widen the query by words of the best notes, or by the model of llm."),
+    ] = None
+
+
+class SearchView(Struct, frozen=True):
+    """How hits are printed."""
+
     explain: Annotated[
         bool,
-        typer.Option(
-            "--explain",
-            help="Show what each leg and step said of each hit, as `--json` always does.",
-        ),
-    ] = False,
-    json: options.Json = False,
-    form: Annotated[
-        FormatOption, typer.Option("--format", help="How to print.")
-    ] = FormatOption.table,
-) -> None:
+        Meta(description="Show the scores of each leg and step, as `--json` always does."),
+    ] = False
+    format: Annotated[
+        Literal["table", "md", "paths", "csv"], Meta(description="How to print the hits.")
+    ] = "table"
+
+
+def _search(call: Call) -> SearchResult:
+    request: SearchQuery = call.request
+    djinn = call.djinn
+    return djinn.search(
+        request.query,
+        request.filters(djinn.runtime.now()),
+        agent=request.agent,
+        mode=request.mode,
+        limit=request.limit,
+        rerank=request.rerank,
+        expand=request.expand,
+        expired=request.expired,
+    )
+
+
+@command(
+    "",
+    SearchQuery,
+    arguments=["query"],
+    without=["paths"],
+    fields={
+        "query": Field(
+            words=True,
+            help='A question or words. "a b" asks for the phrase, -word leaves out, '
+            "tag:x type:x path:x filter. words: and meaning: begin text for one leg alone.",
+        )
+    },
+    view=SearchView,
+    run=_search,
+    warns=False,
+    schemas={"search": SearchResult},
+    examples=[
+        'djinn memory search "how do I link to a heading"',
+        "djinn memory search '\"exact words\" -draft tag:project/x'",
+        "djinn memory search pricing --type decision --since 90d --json",
+    ],
+)
+def search(call: Call, answer: SearchResult) -> None:
     """Search by words and by meaning in all vaults that the agent sees.
 
-    Nothing leaves this machine, unless you set a model that is behind a server. Notes that changed
-    since the last `djinn index` are noticed.
+    Nothing leaves this machine unless you chose a model on a server. Notes that changed since the
+    last `djinn index` are read first.
     """
-    asked = options.filters(
-        vaults=vaults, types=types, tags=tags, planes=planes, since=since, until=until, where=where
-    )
-    result = options.open_djinn(ctx).search(
-        " ".join(query),
-        asked,
-        agent=agent,
-        mode=mode.value if mode else None,
-        limit=limit,
-        rerank=rerank,
-        expand=expand.value if expand else None,
-        expired=expired,
-    )
-    if json:
-        render.search_json(result)
-        return
-    getattr(render, f"search_{form.value}")(result, explain)
-    render.search_talk(result, quiet=form is FormatOption.table, explain=explain)
+    render.print_hits(answer, call.view.format, explain=call.view.explain)
 
 
-@plain(
-    "Examples: `djinn memory list --type decision` · "
-    "`djinn memory list --tag project/x --since 30d`"
+@command(
+    "memories.list",
+    ListMemories,
+    without=["paths", "skip"],
+    examples=["djinn memory list --type decision", "djinn memory list --tag project/x --since 30d"],
 )
-def list_memories(
-    ctx: typer.Context,
-    limit: options.Limit = None,
-    agent: options.Agent = None,
-    vaults: options.Vaults = None,
-    types: options.Types = None,
-    tags: options.Tags = None,
-    planes: options.Planes = None,
-    since: options.Since = None,
-    until: options.Until = None,
-    where: options.Where = None,
-    expired: options.Expired = False,
-    json: options.Json = False,
-) -> None:
+def list_memories(call: Call, answer: MemoryPage) -> None:
     """List memories, the newest first."""
-    asked = options.filters(
-        vaults=vaults, types=types, tags=tags, planes=planes, since=since, until=until, where=where
-    )
-    djinn = options.open_djinn(ctx)
-    entries = djinn.memories.list(
-        agent=agent, limit=limit or 50, expired=expired, **options.narrowing(asked)
-    ).memories
-    if json:
-        from djinn_memory.cli.schemas.memory import MemoryList
-
-        output.print_json(MemoryList(entries, djinn.problems))
-        return
-    output.problems(djinn.problems)
-    if not entries:
+    if not answer.memories:
         talk("nothing found")
     output.columns(
-        [[one.date[:10], one.type or "-", one.title, f"{one.vault}/{one.path}"] for one in entries],
+        [
+            [memory.date[:10], memory.type or "-", memory.title, f"{memory.vault}/{memory.path}"]
+            for memory in answer.memories
+        ],
         head=("date", "type", "title", "path"),
     )
 
 
-@plain('Example: `djinn memory show "Project: Harbourlight"`')
-def show(
-    ctx: typer.Context, name: Name, agent: options.Agent = None, json: options.Json = False
-) -> None:
-    """Show a note, its links and its backlinks."""
-    djinn = options.open_djinn(ctx)
-    detail = djinn.memories.show(name, agent=agent)
-    if json:
-        render.show_json(detail, djinn.problems)
-    else:
-        output.problems(djinn.problems)
-        render.show(detail)
-
-
-@plain("Example: `djinn memory delete inbox/old-idea.md --yes`")
-def delete(
-    ctx: typer.Context,
-    name: Name,
-    agent: options.Agent = None,
-    yes: options.Yes = False,
-    dry_run: options.DryRun = False,
-    json: options.Json = False,
-) -> None:
-    """Move a note to the `.trash/` of its vault."""
-    djinn = options.open_djinn(ctx)
-    memory = djinn.memories.find(name, agent=agent)
-    place = f"{memory.vault}/{memory.path}"
-    sure = dry_run or _confirmed(memory, yes)
-    deletion = djinn.memories.delete(
-        f"{memory.vault}:{memory.path}", agent=agent, digest=memory.digest,
-        dry_run=dry_run or not sure,
-    )  # fmt: skip
-    moved = deletion.moved_to
-    if json:
-        from djinn_memory.cli.schemas.memory import MemoryDelete
-
-        output.print_json(MemoryDelete(deletion.memory, moved, djinn.problems))
-    elif dry_run:
-        say(f"would move {output.clean(place)} to the trash")
-    elif moved is None:
-        talk("it stays where it is")
-    else:
-        say(f"moved {output.clean(place)} to {output.clean(str(moved))}")
-
-
-@plain(
-    "Examples: `djinn memory purge inbox/old-idea.md` · "
-    "`djinn memory purge mem_7k2m9q4dxw30hv5t --dry-run`"
+@command(
+    "memories.show",
+    ShowMemory,
+    arguments=["name"],
+    fields={"name": NAME},
+    examples=['djinn memory show "Project: Harbourlight"'],
 )
-def purge(
-    ctx: typer.Context,
-    name: Name,
-    agent: options.Agent = None,
-    yes: options.Yes = False,
-    dry_run: options.DryRun = False,
-    json: options.Json = False,
-) -> None:
+def show(call: Call, answer: MemoryDetail) -> None:
+    """Show a note, its links and its backlinks."""
+    render.print_memory(answer)
+
+
+def _delete(call: Call) -> MemoryDeletion:
+    memories, agent = call.djinn.memories, call.request.agent
+    memory = memories.find(call.request.name, agent=agent)
+    place = f"{memory.vault}/{memory.path}"
+    dry_run = call.request.dry_run or not call.confirmed(
+        "Move it to the trash?", f"{memory.title}  ({place})", "delete"
+    )
+    return memories.delete(
+        f"{memory.vault}:{memory.path}", agent=agent, digest=memory.digest, dry_run=dry_run
+    )
+
+
+@command(
+    "memories.delete",
+    DeleteMemory,
+    arguments=["name"],
+    without=["digest"],
+    fields={"name": NAME},
+    view=Confirm,
+    run=_delete,
+    examples=["djinn memory delete inbox/old-idea.md --yes"],
+)
+def delete(call: Call, answer: MemoryDeletion) -> None:
+    """Move a note to the `.trash/` of its vault."""
+    place = clean(f"{answer.memory.vault}/{answer.memory.path}")
+    if call.request.dry_run:
+        say(f"would move {place} to the trash")
+    elif answer.moved_to is None:
+        talk("nothing was moved")
+    else:
+        say(f"moved {place} to {clean(str(answer.moved_to))}")
+
+
+def _purge(call: Call) -> PurgeReport:
+    memories, request = call.djinn.memories, call.request
+    preview = memories.purge(request.name, agent=request.agent, dry_run=True)
+    about = f"{preview.title}: {', '.join(preview.files)} in {preview.vault}"
+    if request.dry_run or not call.confirmed("Remove it for good?", about, "purge"):
+        return preview
+    return memories.purge(preview.id or request.name, agent=request.agent, files=preview.files)
+
+
+@command(
+    "memories.purge",
+    PurgeMemory,
+    arguments=["name"],
+    without=["files"],
+    fields={"name": NAME},
+    view=Confirm,
+    run=_purge,
+    failed=failed,
+    examples=[
+        "djinn memory purge inbox/old-idea.md",
+        "djinn memory purge mem_7k2m9q4dxw30hv5t --dry-run",
+    ],
+)
+def purge(call: Call, answer: PurgeReport) -> None:
     """Remove a memory for good, with its versions and its copies in the trash.
 
-    Its words go out of the index, its vectors out of the cache, its title and text out of what the
-    ledger quotes. What you keep elsewhere, in git or in a backup, is yours to clean.
+    Its words are removed from the index, its vectors from the cache, its title and text from what
+    the ledger quotes. Copies elsewhere, such as in git or in a backup, are not touched.
     """
-    djinn = options.open_djinn(ctx)
-    found = djinn.memories.purge(name, agent=agent, dry_run=True)
-    about = f"{found.title}: {', '.join(found.files)} in {found.vault}"
-    done = not dry_run and options.confirmed("Remove it for good?", yes, about=about, doing="purge")
-    if done:
-        found = djinn.memories.purge(found.id or name, agent=agent, files=found.files)
-    problems = [*djinn.problems, *found.problems]
-    if json:
-        from msgspec.structs import asdict
-
-        from djinn_memory.cli.schemas.memory import MemoryPurge
-
-        output.print_json(MemoryPurge(**{**asdict(found), "problems": problems}))
-    else:
-        output.problems(problems)
-        if not (done or dry_run):
-            talk("it stays where it is")
-        for path in found.files if done or dry_run else ():
-            place = output.clean(f"{found.vault}/{path}")
-            say(f"purged {place}" if done else f"would purge {place}")
-        if done:
-            gone = (found.vectors, "vector"), (found.events, "event"), (found.values, "value")
-            say(f"  with {', '.join(count(*one) for one in gone)}")
-    if found.problems:
-        raise typer.Exit(1)
-
-
-@plain("Example: `djinn memory stats --vault notes --json`")
-def stats(
-    ctx: typer.Context,
-    agent: options.Agent = None,
-    vaults: options.Vaults = None,
-    json: options.Json = False,
-) -> None:
-    """Count notes by type, plane, tag and vault."""
-    djinn = options.open_djinn(ctx)
-    found = djinn.memories.stats(vaults=tuple(vaults or ()), agent=agent)
-    if json:
-        from msgspec.structs import asdict
-
-        from djinn_memory.cli.schemas.memory import MemoryStats
-
-        output.print_json(MemoryStats(**asdict(found), problems=djinn.problems))
+    if not (answer.purged or call.request.dry_run):
+        talk("nothing was removed")
         return
-    output.problems(djinn.problems)
+    for path in answer.files:
+        verb = "purged" if answer.purged else "would purge"
+        say(f"{verb} {clean(f'{answer.vault}/{path}')}")
+    if answer.purged:
+        removed = {"vector": answer.vectors, "event": answer.events, "value": answer.values}
+        say(f"  with {', '.join(count(number, noun) for noun, number in removed.items())}")
+
+
+@command(
+    "memories.stats",
+    CountMemories,
+    without=["types", "tags", "planes", "paths", "since", "until", "where"],
+    examples=["djinn memory stats --vault notes --json"],
+)
+def stats(call: Call, answer: CatalogStats) -> None:
+    """Count notes by type, plane, tag and vault."""
     say(
-        f"{count(found.notes, 'note')}, {count(found.chunks, 'chunk')}, "
-        f"{count(found.links, 'link')} ({found.unresolved:,} unresolved)"
+        f"{count(answer.notes, 'note')}, {count(answer.chunks, 'chunk')}, "
+        f"{count(answer.links, 'link')} ({answer.unresolved:,} unresolved)"
     )
-    for label, group in (
-        ("vaults", found.vaults), ("types", found.types), ("planes", found.planes),
-        ("tags", dict(list(found.tags.items())[:20])),
-    ):  # fmt: skip
-        if group:
-            listed = ", ".join(f"{name} {number:,}" for name, number in group.items())
-            say(f"{label:7} {output.clean(listed)}")
-
-
-def _confirmed(memory: Memory, yes: bool) -> bool:
-    about = f"{memory.title}  ({memory.vault}/{memory.path})"
-    return options.confirmed("Move it to the trash?", yes, about=about, doing="delete")
+    groups = {
+        "vaults": answer.vaults,
+        "types": answer.types,
+        "planes": answer.planes,
+        "tags": dict(list(answer.tags.items())[:20]),
+    }
+    for label, counts in groups.items():
+        if counts:
+            listed = ", ".join(f"{name} {number:,}" for name, number in counts.items())
+            say(f"{label:7} {clean(listed)}")

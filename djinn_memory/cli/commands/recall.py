@@ -2,127 +2,96 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from msgspec import Meta, Struct
 
-from djinn_memory.cli import candidates, options, output
-from djinn_memory.cli.command import plain
+from djinn_memory.cli import candidates
+from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.request_options import Field
+from djinn_memory.memories.recall.requests import RatingRequest, RecallOptions
+
+if TYPE_CHECKING:
+    from djinn_memory.memories.recall.rating import RatingResult
+    from djinn_memory.memories.recall.recall import RecallResult
 
 
-@plain(
-    'Examples: `djinn recall "how do we deploy"` · '
-    '`djinn recall "what is next" --profile planning --budget 4000` · '
-    '`djinn recall "tide tables" --explain`'
-)
-def recall(
-    ctx: typer.Context,
-    query: Annotated[list[str], typer.Argument(help="A question or words, as for a search.")],
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            "--profile",
-            help="What it is for: default, planning, incident, handoff, one of your own, or auto.",
-            autocompletion=candidates.profiles, metavar="NAME",
-        ),
-    ] = None,
-    limit: options.Limit = None,
-    budget: Annotated[
-        int | None,
-        typer.Option("--budget", help="Tokens of text at most; 50 or more."),
-    ] = None,
-    agent: options.Agent = None,
-    vaults: options.Vaults = None,
-    types: options.Types = None,
-    tags: options.Tags = None,
-    planes: options.Planes = None,
-    since: options.Since = None,
-    until: options.Until = None,
-    where: options.Where = None,
+class RecallView(Struct, frozen=True):
+    """How a recall is printed."""
+
     explain: Annotated[
-        bool,
-        typer.Option("--explain", help="Show every number behind the order, as `--json` does."),
-    ] = False,
-    json: options.Json = False,
-) -> None:  # fmt: skip
+        bool, Meta(description="Show every number behind the order, as `--json` does.")
+    ] = False
+
+
+@command(
+    "recall",
+    RecallOptions,
+    arguments=["query"],
+    without=["paths", "session"],
+    fields={"query": Field(words=True), "profile": Field("NAME", candidates.profiles)},
+    view=RecallView,
+    warns=False,
+    examples=[
+        'djinn recall "how do we deploy"',
+        'djinn recall "what is next" --profile planning --budget 4000',
+        'djinn recall "tide tables" --explain',
+    ],
+)
+def recall(call: Call, answer: RecallResult) -> None:
     """Print whole memories that help with a question, the best first.
 
-    A search, moved by what you used and rated before and by what notes say of themselves. It is
-    written down, so that `djinn rate last` knows what was shown.
+    A search, adjusted by what you used and rated before and by what notes say of themselves. It is
+    logged, so that `djinn rate last` knows what was shown.
     """
-    from djinn_memory.cli import recall_text
+    from djinn_memory.cli.recall_text import print_recall
 
-    asked = options.filters(
-        vaults=vaults, types=types, tags=tags, planes=planes, since=since, until=until, where=where
-    )
-    found = options.open_djinn(ctx).recall(
-        " ".join(query), profile=profile, limit=limit, budget=budget, agent=agent,
-        **options.narrowing(asked),
-    )  # fmt: skip
-    if json:
-        recall_text.as_json(found)
-    else:
-        recall_text.as_text(found, explain=explain)
+    print_recall(answer, explain=call.view.explain)
 
 
-@plain(
-    "Examples: `djinn rate last --useful 1,3 --not-useful 2` · "
-    '`djinn rate last --gap "no word on backups" --gap-query "restore a backup"` · '
-    "`djinn rate --useful mem_7k2m9q4dxw30hv5t`"
-)
-def rate(
-    ctx: typer.Context,
-    target: Annotated[
-        str | None,
-        typer.Argument(help="`last`, or the id that a recall printed. Without it ranks are those "
-                       "of the last recall, and names those of any memory.",
-                       autocompletion=candidates.requests),
-    ] = None,
-    useful: Annotated[
-        list[str] | None,
-        typer.Option("--useful", help="Ranks, as 1,3, or a memory's id, path or title; repeatable.",
-                     metavar="RANKS"),
-    ] = None,
-    not_useful: Annotated[
-        list[str] | None,
-        typer.Option("--not-useful", help="The same, of what did not help.", metavar="RANKS"),
-    ] = None,
-    gap: Annotated[
-        str | None, typer.Option("--gap", help="What was missing, in a sentence.", metavar="TEXT")
-    ] = None,
-    gap_query: Annotated[
-        str | None,
-        typer.Option("--gap-query", help="What you asked; that of the recall if not given.",
-                     metavar="TEXT"),
-    ] = None,
-    agent: options.Agent = None,
-    json: options.Json = False,
-) -> None:  # fmt: skip
-    """Rate the memories of a recall, so that the next recall learns.
-
-    What you do not name is not judged. Three ratings are needed before bad ones count, and a
-    rating given again for the same recall corrects the one before.
-    """
+def _rate(call: Call) -> Any:
     from djinn_memory.memories.recall.rating import ranks_and_names
 
-    djinn = options.open_djinn(ctx)
-    done = djinn.rate(
-        target, useful=ranks_and_names(useful or ()),
-        not_useful=ranks_and_names(not_useful or ()),
-        gap=gap, gap_query=gap_query, agent=agent,
-    )  # fmt: skip
-    if json:
-        from msgspec.structs import asdict
+    for name in ("useful", "not_useful"):
+        call.values[name] = ranks_and_names(call.values[name] or ())
+    return call.run()
 
-        from djinn_memory.cli.schemas.recall import Rate
 
-        output.print_json(Rate(**asdict(done), problems=djinn.problems))
-        return
-    output.problems(djinn.problems)
-    for one in done.judged:
-        rank = f"{one.rank}. " if one.rank else ""
-        say(f"{'useful' if one.useful else 'not useful'}: {rank}{clean(one.title)}")
-    if done.gap_id:
-        say(f"gap {done.gap_id}")
+@command(
+    "rate",
+    RatingRequest,
+    arguments=["target"],
+    without=["session"],
+    fields={
+        "target": Field(
+            complete=candidates.requests,
+            help="`last`, or the id that a recall printed. Without it, ranks are those of the last "
+            "recall, and names are those of any memory.",
+        ),
+        "useful": Field(
+            "RANKS", help="Ranks, as 1,3, or a memory's id, path or title; repeatable."
+        ),
+        "not_useful": Field("RANKS", help="The same, for what did not help."),
+        "gap": Field("TEXT"),
+        "gap_query": Field("TEXT"),
+    },
+    run=_rate,
+    examples=[
+        "djinn rate last --useful 1,3 --not-useful 2",
+        'djinn rate last --gap "no word on backups" --gap-query "restore a backup"',
+        "djinn rate --useful mem_7k2m9q4dxw30hv5t",
+    ],
+)
+def rate(call: Call, answer: RatingResult) -> None:
+    """Rate the memories of a recall, so that the next recall learns.
+
+    Memories that you do not name are not rated. Bad ratings count from the third on. Rating the
+    same recall again corrects the earlier rating.
+    """
+    for rating in answer.judged:
+        rank = f"{rating.rank}. " if rating.rank else ""
+        say(f"{'useful' if rating.useful else 'not useful'}: {rank}{clean(rating.title)}")
+    if answer.gap_id:
+        say(f"gap {answer.gap_id}")
         talk("`djinn gap suggest` tells when a note answers it")

@@ -2,66 +2,73 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from djinn_memory.cli import candidates, options, output
-from djinn_memory.cli.command import plain
+from djinn_memory.cli import candidates, output
+from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, dim, say, talk
+from djinn_memory.cli.request_options import Field
+from djinn_memory.memories.recall.requests import ShowScores
 from djinn_memory.system.plural import count
 
+if TYPE_CHECKING:
+    from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
 
-@plain('Examples: `djinn score show` · `djinn score show "Project: Harbourlight"`')
-def show(
-    ctx: typer.Context,
-    name: Annotated[
-        str | None,
-        typer.Argument(help="An id, a path or a title; all that were used or rated if not given.",
-                       autocompletion=candidates.titles, metavar="[NOTE]"),
-    ] = None,
-    agent: options.Agent = None,
-    json: options.Json = False,
-) -> None:  # fmt: skip
+
+@command(
+    "scores.show",
+    ShowScores,
+    arguments=["name"],
+    fields={"name": Field("[NOTE]", candidates.titles)},
+    examples=["djinn score show", 'djinn score show "Project: Harbourlight"'],
+)
+def show(call: Call, answer: MemoryScores) -> None:
     """Show the score of a memory with every number behind it."""
-    djinn = options.open_djinn(ctx)
-    found = djinn.scores.show(name, agent=agent).scores
-    if json:
-        from djinn_memory.cli.schemas.score import ScoreShow
-
-        output.print_json(ScoreShow(found, djinn.problems))
+    if call.request.name is not None:
+        _print_score(answer.scores[0])
         return
-    output.problems(djinn.problems)
-    if not found:
-        talk("nothing was used or rated yet; `djinn recall` and `djinn rate last` do")
-    if name is None:
-        output.columns(
+    if not answer.scores:
+        talk("no memory was used or rated yet; `djinn recall` and `djinn rate last` do that")
+    output.columns(
+        [
             [
-                [f"{one.score.adaptive:.3f}", f"x{one.score.multiplier:.3f}", str(one.record.uses),
-                 f"{one.record.useful}/{one.record.valuations}", one.title,
-                 f"{one.vault}/{one.path}"]
-                for one in found
-            ],
-            head=("score", "factor", "uses", "useful", "title", "path"),
-        )  # fmt: skip
-        return
-    [one] = found
-    record, score = one.record, one.score
-    say(f"{typer.style(clean(one.title), bold=True)}  {dim(clean(f'{one.vault}/{one.path}'))}")
-    when = {"used": record.last_used, "rated": record.last_valued}
-    last = {name: f", last {at[:19]}Z" if at else "" for name, at in when.items()}
-    word = {"importance": one.importance, "confidence": one.confidence}
-    for label, text in {
+                f"{memory.score.adaptive:.3f}",
+                f"x{memory.score.multiplier:.3f}",
+                str(memory.record.uses),
+                f"{memory.record.useful}/{memory.record.valuations}",
+                memory.title,
+                f"{memory.vault}/{memory.path}",
+            ]
+            for memory in answer.scores
+        ],
+        head=("score", "factor", "uses", "useful", "title", "path"),
+    )
+
+
+def _print_score(memory: MemoryScore) -> None:
+    record, score = memory.record, memory.score
+    place = dim(clean(f"{memory.vault}/{memory.path}"))
+    say(f"{typer.style(clean(memory.title), bold=True)}  {place}")
+    own = {"importance": memory.importance, "confidence": memory.confidence}
+    stated = ", ".join(f"{key} {'-' if value is None else value}" for key, value in own.items())
+    numbers = {
         "score": f"{score.adaptive:.4f} = 0.5 + 0.5 x {score.signal:.4f}, within the floor and 1",
         "factor": f"{score.multiplier:.4f} at recall",
         "usefulness": f"{score.usefulness:.4f}; its ratings say {score.usefulness_raw:.4f}, "
         f"bad ones still count {score.rehabilitation:.0%}",
         "recency": f"{score.recency:.4f}",
         "frequency": f"{score.frequency:.4f}",
-        "rated": f"{count(record.valuations, 'time')}, useful {record.useful}{last['rated']}",
-        "used": f"{count(record.uses, 'time')}{last['used']}",
-        "own word": f"{one.own:.4f} of "
-        + ", ".join(f"{key} {'-' if value is None else value}" for key, value in word.items()),
-        "agents": ", ".join(one.agents),
-    }.items():
+        "rated": f"{count(record.valuations, 'time')}, useful {record.useful}"
+        + _last(record.last_valued),
+        "used": count(record.uses, "time") + _last(record.last_used),
+        "own word": f"{memory.own:.4f} of {stated}",
+        "agents": ", ".join(memory.agents),
+    }
+    for label, text in numbers.items():
         say(f"  {label:<11} {clean(text)}")
+
+
+def _last(time: str | None) -> str:
+    return f", last {time[:19]}Z" if time else ""
