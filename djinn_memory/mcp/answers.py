@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from msgspec import Struct
 
-from djinn_memory.models import Memory, Problem
+from djinn_memory.models import Problem
 
 
 class MemoryPlace(Struct, kw_only=True):
@@ -23,17 +24,13 @@ class MemoryPlace(Struct, kw_only=True):
     tags: Sequence[str] = ()
 
 
-def place(memory: Memory) -> MemoryPlace:
-    """A memory as every list shows it."""
-    return MemoryPlace(
-        id=memory.id,
-        type=memory.type,
-        title=memory.title,
-        vault=memory.vault,
-        path=memory.path,
-        date=memory.date,
-        tags=memory.tags,
-    )
+P = TypeVar("P", bound=MemoryPlace)
+
+
+def place(memory: Any, kind: type[P], **more: Any) -> P:
+    """A memory as an answer shows it, with `more` fields of a certain kind."""
+    shared = {name: getattr(memory, name) for name in MemoryPlace.__struct_fields__}
+    return kind(**shared, **more)
 
 
 def name(memory: MemoryPlace) -> str:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from djinn_memory.mcp.context import ClientContext
-from djinn_memory.mcp.tool import Tool, _docstring, _drop_null, schema
+from djinn_memory.mcp.tool import Tool, _docstring, _slim_argument, schema
 
 A = TypeVar("A", bound=Struct)
 R = TypeVar("R", bound=Struct)
@@ -55,7 +55,7 @@ class HandTool(Struct, Generic[A, R], frozen=True):
             action = root["properties"]["action"]
             action["enum"] = [name for name in action["enum"] if name not in self.writes]
         for argument in root["properties"].values():
-            _drop_null(argument)
+            _slim_argument(argument)
         return root
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -41,12 +41,6 @@ def filters(
         since=_day("since", since),
         until=_day("until", until),
     )
-
-
-def narrowing(asked: Any) -> dict[str, Any]:
-    """What a recall or a list is narrowed to, as the fields of a request."""
-    chosen = filters(asked.types, asked.tags, asked.vaults, asked.since, asked.until)
-    return {name: getattr(chosen, name) for name in ("types", "tags", "vaults", "since", "until")}
 
 
 def _day(name: str, text: str) -> str | None:

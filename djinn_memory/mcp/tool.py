@@ -24,6 +24,9 @@ _SERVED = frozenset({"agent", "session"})
 _FOR_PERSONS = frozenset({"allow_secret"})
 """Fields that only a person may set."""
 
+OTHER_NARROWING = frozenset({"planes", "paths", "where"})
+"""Fields that narrow a request and that no tool offers: a model that narrows much misses much."""
+
 
 class Argument(Struct, frozen=True):
     """An argument that differs from the request's field, or that only the tool knows."""
@@ -97,7 +100,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
                 if not (read_only and entry.writes)
             ]
         for argument in root["properties"].values():
-            _drop_null(argument)
+            _slim_argument(argument)
         return root
 
     @cached_property
@@ -125,7 +128,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         except msgspec.ValidationError as error:
             raise UsageError(f"{self.name}: {_plain(str(error))}") from None
 
-    def run(self, context: ClientContext, arguments: Struct) -> Struct:
+    def run(self, context: ClientContext, arguments: Struct) -> Any:
         """Run the operation and present its answer."""
         operation = self.by_action[getattr(arguments, "action", "")]
         if operation.writes:
@@ -133,11 +136,10 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         djinn = context.djinn
         result = operation.run(djinn, self._request(context, operation, arguments))
         self.finish(context, result)
-        answer: Struct = self.present(result, arguments)
+        answer: Any = self.present(result, arguments)
         if "problems" not in answer.__struct_fields__:
             return answer
-        own = [*getattr(result, "problems", ()), *getattr(answer, "problems", ())]
-        return replace(answer, problems=tuple(dict.fromkeys([*djinn.problems, *own])))
+        return replace(answer, problems=tuple(dict.fromkeys([*djinn.problems, *answer.problems])))
 
     def _request(self, context: ClientContext, operation: Operation, arguments: Struct) -> Struct:
         values: dict[str, Any] = {"agent": context.agent, "session": context.session}
@@ -224,7 +226,7 @@ def _slim(node: Any) -> None:
             _slim(element)
     if not isinstance(node, dict):
         return
-    if "default" in node and node["default"] in (None, [], (), "", {}):
+    if "default" in node and node["default"] in (None, [], "", {}):
         del node["default"]
     if "enum" in node and "type" not in node:
         node["type"] = "string"
@@ -236,8 +238,10 @@ def _slim(node: Any) -> None:
         _slim(value)
 
 
-def _drop_null(node: dict[str, Any]) -> None:
-    """Remove null from an argument: it means the same as leaving it out, see `Tool.parse`."""
+def _slim_argument(node: dict[str, Any]) -> None:
+    """Remove null and the empty default: they mean the same as leaving the argument out."""
+    if node.get("default") == ():
+        del node["default"]
     choices = [choice for choice in node.get("anyOf", ()) if choice != {"type": "null"}]
     if len(choices) == 1:
         del node["anyOf"]

@@ -14,6 +14,8 @@ from djinn_memory.models import PLANES, Filters
 AgentName = Annotated[str | None, Meta(description="Whose memory; the default agent if not given.")]
 
 _Names = Annotated[Sequence[Annotated[str, Meta(max_length=200)]], Meta(max_length=20)]
+_Types = Annotated[Sequence[Annotated[str, Meta(max_length=100)]], Meta(max_length=20)]
+_Vaults = Annotated[Sequence[Annotated[str, Meta(max_length=64)]], Meta(max_length=20)]
 
 
 class Narrowing(Struct, frozen=True, kw_only=True):
@@ -21,10 +23,10 @@ class Narrowing(Struct, frozen=True, kw_only=True):
 
     agent: AgentName = None
     vaults: Annotated[
-        _Names, Meta(description="Only these vaults, such as `shared`; all that the agent sees.")
+        _Vaults, Meta(description="Only these vaults, such as `shared`; all that the agent sees.")
     ] = ()
     types: Annotated[
-        _Names, Meta(description="Only memories of one of these types, such as `decision`.")
+        _Types, Meta(description="Only memories of one of these types, such as `decision`.")
     ] = ()
     tags: Annotated[
         _Names, Meta(description="Only memories with all of these tags, or with tags below them.")
@@ -55,7 +57,8 @@ class Narrowing(Struct, frozen=True, kw_only=True):
         """The fields as filters; `now` is what `30d` and `yesterday` are relative to."""
         for plane in self.planes:
             if plane not in PLANES:
-                raise UsageError(f"plane {plane}: no such plane; allowed: {', '.join(PLANES)}")
+                why = f"{plane}: no such plane; allowed: {', '.join(PLANES)}"
+                raise UsageError(why, argument="planes")
         return Filters(
             vaults=tuple(self.vaults),
             types=tuple(self.types),
@@ -75,12 +78,14 @@ def _day(field: str, text: str | None, now: datetime) -> str | None:
 
     day = spoken_date(text, now.astimezone())
     if day is None:
-        raise UsageError(f"{field} {text}: no date; write 2026-03-01, 2026-03, 30d or yesterday")
+        why = f"{text}: no date; write 2026-03-01, 2026-03, 30d or yesterday"
+        raise UsageError(why, argument=field)
     return day
 
 
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise UsageError(f"where {text}: write it as KEY=VALUE, such as status=active")
+        why = f"{text}: write it as KEY=VALUE, such as status=active"
+        raise UsageError(why, argument="where")
     return key.strip(), value.strip()

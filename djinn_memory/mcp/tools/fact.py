@@ -25,20 +25,21 @@ class FactAnswer(Struct):
 
 
 def _present(result: Any, arguments: Any) -> FactAnswer:
+    problems = getattr(result, "problems", ())
     match arguments.action:
         case "set":
             before = f"; it was {result.before!r}" if result.before is not None else ""
-            return FactAnswer([result.fact], f"{result.action}{before}")
+            return FactAnswer([result.fact], f"{result.action}{before}", problems=problems)
         case "get":
             return FactAnswer([result])
         case "list":
             done = f"page {result.page} of {result.pages}" if result.pages > 1 else ""
             return FactAnswer(result.facts, done, result.total)
         case "search":
-            return FactAnswer([hit.fact for hit in result.facts])
+            return FactAnswer([hit.fact for hit in result.facts], problems=problems)
         case "forget":
             return FactAnswer([result.fact], "moved to the trash")
-    return FactAnswer([result.fact], "noted that it holds")
+    return FactAnswer([result.fact], "noted that it holds", problems=problems)
 
 
 def _text(answer: FactAnswer) -> str:

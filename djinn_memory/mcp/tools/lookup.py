@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from djinn_memory.mcp.answers import MemoryPlace, headline, place, problem_lines, uri
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.handmade import HandTool
-from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults, filters, narrowing
-from djinn_memory.memories.catalog.catalog import LinkEnd
+from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults, filters
+from djinn_memory.mcp.tool import OTHER_NARROWING, Argument, Tool
+from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
+from djinn_memory.memories.verbs import MemoryLinks, MemoryPage
 from djinn_memory.models import Hit, Problem
 
-Name = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=1000,
-        description="An id (mem_...), `vault:path`, a path, a title or an alias.",
-    ),
-]
 PAGE = 20_000
-"""Characters of a note that are read at once unless more are asked for: about 5,000 tokens."""
+"""Characters of a note that are read at once by default: about 5,000 tokens."""
 
 
 class SearchArguments(Struct, forbid_unknown_fields=True):
@@ -109,22 +103,6 @@ def search_text(found: SearchAnswer) -> str:
     return "\n\n".join([*parts, *problem_lines(found.problems)])
 
 
-class ReadArguments(Struct, forbid_unknown_fields=True):
-    """Read a whole note or document, named by id, path or title.
-
-    Use it when `search`, `recall`, `list` or `neighbours` named a note and its full text matters.
-    A long one comes in parts: go on with `from_line`. Not for finding something: use `search`.
-    Reading a memory counts as having used it.
-    Example: {"name": "Project: MyApp"}
-    """
-
-    name: Name
-    from_line: Annotated[int, Meta(ge=1, le=10_000_000, description="Begin at this line.")] = 1
-    max_characters: Annotated[
-        int, Meta(ge=200, le=200_000, description="About how much at most.")
-    ] = PAGE
-
-
 class ReadAnswer(MemoryPlace):
     """A note, or a part of one."""
 
@@ -136,37 +114,26 @@ class ReadAnswer(MemoryPlace):
     problems: Sequence[Problem] = ()
 
 
-def read(context: ClientContext, asked: ReadArguments) -> ReadAnswer:
-    """As `djinn memory show`."""
-    djinn = context.djinn
-    entry = djinn.memories.show(asked.name, agent=context.agent)
-    lines = entry.text.splitlines(keepends=True)
-    first = min(asked.from_line, len(lines) or 1)
+def _present_note(note: MemoryDetail, arguments: Any) -> ReadAnswer:
+    lines = note.text.splitlines(keepends=True)
+    first = min(arguments.from_line, len(lines) or 1)
     last, size = first - 1, 0
     for line in lines[first - 1 :]:
-        if size + len(line) > asked.max_characters and size:
+        if size + len(line) > arguments.max_characters and size:
             break
         last, size = last + 1, size + len(line)
-    part = "".join(lines[first - 1 : last])[: asked.max_characters]
-    return ReadAnswer(
-        id=entry.id,
-        type=entry.type,
-        title=entry.title,
-        vault=entry.vault,
-        path=entry.path,
-        date=entry.date,
-        tags=entry.tags,
-        uri=uri(entry.vault, entry.path),
-        text=part,
+    return place(
+        note,
+        ReadAnswer,
+        uri=uri(note.vault, note.path),
+        text="".join(lines[first - 1 : last])[: arguments.max_characters],
         first_line=first,
         last_line=last,
         total_lines=len(lines),
-        problems=list(djinn.problems),
     )
 
 
-def read_text(note: ReadAnswer) -> str:
-    """Where it is, and what it says."""
+def _note_text(note: ReadAnswer) -> str:
     head = f"{headline(note)}\n{note.vault}/{note.path}"
     rest = []
     if note.first_line > 1 or note.last_line < note.total_lines:
@@ -176,26 +143,15 @@ def read_text(note: ReadAnswer) -> str:
     return "\n\n".join([head, note.text, *rest, *problem_lines(note.problems)])
 
 
-class NeighboursArguments(Struct, forbid_unknown_fields=True):
-    """Show what a note links to and what links to it.
-
-    Use it to follow a thread from a note that matters: the project a decision belongs to, what
-    builds on it. Not for finding notes about a subject: use `search`.
-    Example: {"name": "Project: MyApp"}
-    """
-
-    name: Name
-
-
 class Neighbour(Struct):
     """A note at the other end of a link."""
 
     title: str
     vault: str | None
     path: str | None
-    """Null where the link leads to no note that there is."""
+    """Null if the link leads to no existing note."""
     line: int
-    """Where the link stands; 0 for a field of the front matter."""
+    """The line of the link; 0 for a field of the front matter."""
     field: str | None = None
 
 
@@ -208,44 +164,27 @@ class NeighboursAnswer(Struct):
     problems: Sequence[Problem] = ()
 
 
-def neighbours(context: ClientContext, asked: NeighboursArguments) -> NeighboursAnswer:
-    """As the links of `djinn memory show`."""
-    djinn = context.djinn
-    detail = djinn.memories.links(asked.name, agent=context.agent)
+def _present_links(result: MemoryLinks, _: object) -> NeighboursAnswer:
     return NeighboursAnswer(
-        place(detail.memory),
-        [_neighbour(one) for one in detail.links],
-        [_neighbour(one) for one in detail.backlinks],
-        list(djinn.problems),
+        place(result.memory, MemoryPlace),
+        [_neighbour(link) for link in result.links],
+        [_neighbour(link) for link in result.backlinks],
     )
 
 
-def neighbours_text(around: NeighboursAnswer) -> str:
-    """Both ways, a line each."""
-    parts = [headline(around.note)]
-    for label, ends in (("Links to", around.links), ("Linked from", around.backlinks)):
-        shown = [
-            f"- {one.title}" + (f" [{one.vault}:{one.path}]" if one.path else " (no such note)")
-            for one in ends
+def _neighbour(link: LinkEnd) -> Neighbour:
+    return Neighbour(link.title or link.target, link.vault, link.path, link.line, link.field)
+
+
+def _links_text(answer: NeighboursAnswer) -> str:
+    parts = [headline(answer.note)]
+    for label, ends in (("Links to", answer.links), ("Linked from", answer.backlinks)):
+        lines = [
+            f"- {end.title}" + (f" [{end.vault}:{end.path}]" if end.path else " (no such note)")
+            for end in ends
         ]
-        parts.append("\n".join([f"{label}:", *(shown or ["- nothing"])]))
-    return "\n\n".join([*parts, *problem_lines(around.problems)])
-
-
-class ListArguments(Struct, forbid_unknown_fields=True):
-    """List memories, newest first, without a question.
-
-    Use it to see what there is lately, of a type, or under a tag. Not for finding something by
-    its content: use `search`.
-    Example: {"types": ["commitment"], "since": "30d"}
-    """
-
-    types: Types = []
-    tags: Tags = []
-    vaults: Vaults = []
-    since: Since = ""
-    until: Until = ""
-    limit: Annotated[int, Meta(ge=1, le=200, description="How many at most.")] = 50
+        parts.append("\n".join([f"{label}:", *(lines or ["- nothing"])]))
+    return "\n\n".join([*parts, *problem_lines(answer.problems)])
 
 
 class ListAnswer(Struct):
@@ -255,45 +194,75 @@ class ListAnswer(Struct):
     problems: Sequence[Problem] = ()
 
 
-def listed(context: ClientContext, asked: ListArguments) -> ListAnswer:
-    """As `djinn memory list`."""
-    djinn = context.djinn
-    entries = djinn.memories.list(
-        agent=context.agent, limit=asked.limit, **narrowing(asked)
-    ).memories
-    return ListAnswer([place(one) for one in entries], list(djinn.problems))
+def _present_list(result: MemoryPage, _: object) -> ListAnswer:
+    return ListAnswer([place(memory, MemoryPlace) for memory in result.memories])
 
 
-def listed_text(answer: ListAnswer) -> str:
-    """A line for each."""
-    lines = [f"- {headline(one)}" for one in answer.memories] or ["Nothing found."]
+def _list_text(answer: ListAnswer) -> str:
+    lines = [f"- {headline(memory)}" for memory in answer.memories] or ["Nothing found."]
     return "\n".join([*lines, *problem_lines(answer.problems)])
 
 
-TOOLS = (
+TOOLS: tuple[Any, ...] = (
     HandTool("search", "Search the memory", SearchArguments, SearchAnswer, search, search_text),
-    HandTool("read", "Read a note", ReadArguments, ReadAnswer, read, read_text),
-    HandTool(
-        "neighbours",
-        "Links of a note",
-        NeighboursArguments,
-        NeighboursAnswer,
-        neighbours,
-        neighbours_text,
+    Tool(
+        name="read",
+        title="Read a note",
+        operations="memories.show",
+        guidance="""\
+Use it when `search`, `recall`, `list` or `neighbours` named a note and its full text matters. A \
+long note comes in parts: go on with `from_line`. Not for finding something: use `search`.
+Example: {"name": "Project: MyApp"}""",
+        answer=ReadAnswer,
+        present=_present_note,
+        text=_note_text,
+        arguments={
+            "from_line": Argument(
+                Annotated[int, Meta(ge=1, le=10_000_000, description="Begin at this line.")], 1
+            ),
+            "max_characters": Argument(
+                Annotated[int, Meta(ge=200, le=200_000, description="About how much at most.")],
+                PAGE,
+            ),
+        },
     ),
-    HandTool("list", "List memories", ListArguments, ListAnswer, listed, listed_text),
+    Tool(
+        name="neighbours",
+        title="Links of a note",
+        operations="memories.links",
+        guidance="""\
+Use it to follow a thread from a note that matters: the project a decision belongs to, what \
+builds on it. Not for finding notes about a subject: use `search`.
+Example: {"name": "Project: MyApp"}""",
+        answer=NeighboursAnswer,
+        present=_present_links,
+        text=_links_text,
+    ),
+    Tool(
+        name="list",
+        title="List memories",
+        operations="memories.list",
+        guidance="""\
+Use it to see what there is lately, of a type, or under a tag; it needs no question. Not for \
+finding something by its content: use `search`.
+Example: {"types": ["commitment"], "since": "30d"}""",
+        answer=ListAnswer,
+        present=_present_list,
+        text=_list_text,
+        without=OTHER_NARROWING | {"skip", "expired"},
+        arguments={
+            "limit": Argument(
+                Annotated[int, Meta(ge=1, le=200, description="How many at most.")], 50
+            )
+        },
+    ),
 )
 
 
 def _passage(hit: Hit) -> Passage:
-    return Passage(
-        id=hit.id,
-        type=hit.type,
-        title=hit.title,
-        vault=hit.vault,
-        path=hit.path,
-        date=hit.date,
-        tags=hit.tags,
+    return place(
+        hit,
+        Passage,
         rank=hit.rank,
         score=round(hit.score, 3),
         lines=hit.lines,
@@ -301,7 +270,3 @@ def _passage(hit: Hit) -> Passage:
         page=hit.page_number,
         text=hit.excerpt or hit.snippet,
     )
-
-
-def _neighbour(link: LinkEnd) -> Neighbour:
-    return Neighbour(link.title or link.target, link.vault, link.path, link.line, link.field)

@@ -22,7 +22,7 @@ Session = Annotated[
     Annotated[str, Meta(max_length=100)] | None,
     Meta(description="The session; the current one if not given."),
 ]
-_Sentence = Annotated[str, Meta(max_length=2000)]
+_Sentence = Annotated[str, Meta(min_length=1, max_length=2000)]
 _Memories = Annotated[Sequence[RankOrName], Meta(max_length=1000)]
 
 
