@@ -170,6 +170,12 @@ class MemoryRef(Struct, frozen=True, kw_only=True):
     """The block id of a section of a journal; absent for a memory that is a whole note."""
 
     @property
+    def address(self) -> str:
+        """`vault:path`, with `#^block` behind it for a section: a name for this memory alone."""
+        block = "" if self.block is UNSET else f"#^{self.block}"
+        return f"{self.vault}:{self.path}{block}"
+
+    @property
     def place(self) -> tuple[str, str, str | UnsetType]:
         """Vault, path and block, which tell memories of one home apart."""
         return self.vault, self.path, self.block

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from djinn_memory.documents.sources import fingerprint
 from djinn_memory.errors import DjinnError, NotFound, Refused, Unavailable, UsageError
 from djinn_memory.indexing.indexer import cut, resolve_links
-from djinn_memory.memories.catalog.catalog import find_memory
+from djinn_memory.memories.catalog.catalog import find_memory, require_note
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.facts.note_format import history_of, value_of
 from djinn_memory.memories.facts.requests import CONFIDENCES
@@ -147,6 +147,7 @@ def _doomed(state: State, name: str, vaults: Sequence[Vault]) -> _Doomed:
         entry = _entry(state, name, vaults)
     except NotFound:
         return _trashed(name, vaults)
+    require_note(state, entry, "purged")
     vault = next(one for one in vaults if one.name == entry.vault)
     note = parse(entry.path, disk.read(vault, entry.path), vault.dialect)
     parts = [*_parts(state, vault, entry), *versions(vault, entry.path)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import Changed, DjinnError
@@ -29,6 +29,7 @@ from djinn_memory.memories.catalog.requests import (
 )
 from djinn_memory.memories.purge import PurgeReport, purge
 from djinn_memory.models import Memory, Vault
+from djinn_memory.notes import journal
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
@@ -103,6 +104,8 @@ class Memories(Namespace):
             detail = catalog.detail(index, memory)
         [vault] = self.runtime.home.named((memory.vault,))
         text = decode(disk.read(vault, memory.path))[0]
+        if memory.block is not UNSET:
+            text = journal.section(memory.path, text, memory.block)
         agent = self.runtime.home.agent(request.agent)
         self.runtime.problems.extend(log_use(self._state, memory, agent))
         return replace(detail, text=text)
@@ -128,6 +131,7 @@ class Memories(Namespace):
         Raises `Changed` when the note has another digest than the one given.
         """
         memory = self._find(request.name, request.agent)
+        catalog.require_note(self._state, memory, "deleted")
         moved_to = None if request.dry_run else self._delete(memory, request.digest)
         return MemoryDeletion(as_memory(memory), moved_to)
 

@@ -145,6 +145,12 @@ def read(path: str, text: str) -> Journal:
     return Journal(tuple(records), tuple(others), torn, "; ".join(problems[:3]) or None)
 
 
+def section(path: str, text: str, block: str) -> str:
+    """The section of a journal's text that has a block id; empty when it is gone."""
+    records = read(path, text).records
+    return next((f"{record.text}\n" for record in records if record.block == block), "")
+
+
 def header(day: str, home: str) -> str:
     """What a new journal begins with."""
     return f"---\ntype: {TYPE}\ndate: {day}\nhome: {home}\n---\n# {day}\n"

@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from djinn_memory.errors import NotFound, Remedy, UsageError
+from djinn_memory.errors import NotFound, Refused, Remedy, UsageError
 from djinn_memory.memories.catalog.requests import CatalogField
 from djinn_memory.models import Filters, Memory, Problem, Vault
 from djinn_memory.search.backend import Index
 from djinn_memory.search.hits import on_disk
+from djinn_memory.store.index.memories import shares_file
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.state import State
 
@@ -118,12 +119,24 @@ def find(index: Index, name: str) -> IndexedMemory:
     """
     memories = index.resolve(name)
     if len(memories) > 1:
-        places = ", ".join(f"{memory.vault}:{memory.path}" for memory in memories)
+        places = ", ".join(memory.address for memory in memories)
         raise UsageError(f"{name!r} could be any of: {places}; name one like that")
     if not memories or not _is_present(index, memories[0]):
         remedy = Remedy("memories.list", purpose="shows them")
         raise NotFound(f"no note {name!r}; give an id, a path or a title", remedy)
     return memories[0]
+
+
+def require_note(state: State, memory: IndexedMemory, change: str) -> None:
+    """Raise `Refused` for a memory that shares its file with others, which a change would reach.
+
+    `change` is what would be done to it: `deleted`.
+    """
+    if shares_file(state.index, memory.memory_id):
+        raise Refused(
+            f"{memory.title!r} is a part of the journal {memory.vault}/{memory.path} and cannot be "
+            f"{change} by itself; edit that file instead"
+        )
 
 
 def find_memory(state: State, name: str, vaults: Sequence[Vault]) -> IndexedMemory:

@@ -41,8 +41,7 @@ def ledger_name(memory: IndexedMemory, vault: Vault) -> LedgerName:
         place = f"{place}#^{memory.block}"
     if memory.id and memory.owns_id:
         return LedgerName(memory.id, None, place)
-    # The text of a section is not told apart from that of its journal.
-    return LedgerName(place, None if memory.block else memory.hash, place)
+    return LedgerName(place, memory.hash, place)
 
 
 def ledger_names(

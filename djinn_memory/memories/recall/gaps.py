@@ -207,7 +207,7 @@ class Gaps(Namespace):
             since = gap.created if "T" in written else gap.created[:10]
             if meaning is None or meaning.part < self._threshold or written < since:
                 continue
-            memory = self._memory(f"{hit.vault}:{hit.path}", agent)
+            memory = self._memory(hit.address, agent)
             likeness = round(meaning.part, 4)
             return GapSuggestion(gap, memory, hit.title, hit.vault, hit.path, likeness, close)
         return None

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import Changed, DjinnError, Refused, UsageError
 from djinn_memory.home import access
 from djinn_memory.indexing.refresh import sweep
-from djinn_memory.memories.catalog.catalog import find_memory
+from djinn_memory.memories.catalog.catalog import find_memory, require_note
 from djinn_memory.memories.writing.drafts import draft_of
 from djinn_memory.memories.writing.duplicates import DuplicateFinder
 from djinn_memory.memories.writing.requests import NewMemory
@@ -84,6 +84,8 @@ def remember(
     look = None if wish.force else DuplicateFinder(state, models, draft, now)
     sweep(state, scope)
     old = find_memory(state, wish.supersedes, scope) if wish.supersedes else None
+    if old:
+        require_note(state, old, "superseded")
     if old and _told_of(old, scope, vault):
         draft = replace(draft, fields={**draft.fields, "supersedes": _link(old.title, old.path)})
     same = look.twin(scope) if look else None
@@ -147,7 +149,7 @@ def _titles(state: State, pen: VaultWriter, draft: Draft) -> list[tuple[str, str
     """Paths and titles of the vault: as indexed, and of files that the draft's could be next to."""
     sql = (
         "select path, title from memory join note on note.id = note_id "
-        "join vault on vault.id = vault_id where uuid = ? order by path"
+        "join vault on vault.id = vault_id where uuid = ? and block is null order by path"
     )
     found = [(path, title) for path, title in rows(state.index, sql, (pen.vault.id,))]
     known = {path for path, _ in found}

@@ -155,6 +155,16 @@ def of_note(connection: apsw.Connection, note_id: int) -> dict[str | None, Known
     }
 
 
+def shares_file(connection: apsw.Connection, memory_id: int) -> bool:
+    """Whether the file of a memory is a journal, which holds others too."""
+    shared: int = connection.execute(
+        "select exists (select 1 from memory join memory as section "
+        "on section.note_id = memory.note_id where memory.id = ? and section.block is not null)",
+        (memory_id,),
+    ).get
+    return bool(shared)
+
+
 def put(
     connection: apsw.Connection,
     vault: int,
@@ -412,20 +422,29 @@ def _put_chunk(
 
 
 def count_hash(connection: apsw.Connection, digest: str) -> int:
-    """How many notes have a text, given as its hash in hexadecimal."""
+    """How many notes and sections have a text, given as its hash in hexadecimal."""
     count: int = connection.execute(
-        "select count(*) from note where hash = ?", (bytes.fromhex(digest),)
+        "select (select count(*) from note where hash = ?1) "
+        "+ (select count(*) from memory where digest = ?1 and block is not null)",
+        (bytes.fromhex(digest),),
     ).get
     return count
 
 
 def place_exists(connection: apsw.Connection, place: str) -> bool:
-    """Whether `<vault uuid>/<path>` is a note; an id, which names a note for good, always is."""
-    return "/" not in place or bool(
-        connection.execute(
-            "select exists (select 1 from vault join note on vault_id = vault.id "
-            "where substr(?1, 1, length(uuid) + 1) = uuid || '/' "
-            "and path = substr(?1, length(uuid) + 2))",
-            (place.partition("#^")[0],),
-        ).get
-    )
+    """Whether `<vault uuid>/<path>` is a note, or `<vault uuid>/<path>#^<block>` a section.
+
+    An id, which names a note for good, always is one.
+    """
+    if "/" not in place:
+        return True
+    uuid, _, path = place.partition("/")
+    note, _, block = path.rpartition("#^")
+    exists: int = connection.execute(
+        "select exists (select 1 from vault join note on vault_id = vault.id "
+        "where uuid = ?1 and path = ?2) or exists (select 1 from vault join note "
+        "on vault_id = vault.id join memory on note_id = note.id "
+        "where uuid = ?1 and path = ?3 and block = ?4)",
+        (uuid, path, note, block),
+    ).get
+    return bool(exists)
