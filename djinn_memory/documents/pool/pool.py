@@ -10,27 +10,43 @@ from contextlib import suppress
 from itertools import islice
 from queue import Empty, SimpleQueue
 
+import msgspec
 from msgspec import Struct
 
 from djinn_memory.documents.document import Document, ReadRequest
-from djinn_memory.documents.pool.process import (
-    SECONDS_BETWEEN_CHECKS,
-    STARTS_TO_TRY,
-    Inbox,
-    WorkerLimits,
-    WorkerProcess,
-    process_families,
-)
 from djinn_memory.documents.pool.worker import (
     Message,
     PageDone,
     ReadDone,
-    ReaderBroken,
-    ReaderReady,
     ReadRefused,
+    request_line,
+    too_large,
 )
 from djinn_memory.errors import Unavailable
 from djinn_memory.system.interrupts import deferred
+from djinn_memory.system.worker_process import (
+    SECONDS_BETWEEN_CHECKS,
+    Inbox,
+    ProcessLimits,
+    WorkerBroken,
+    WorkerProcess,
+    WorkerReady,
+    process_families,
+)
+
+STARTS_TO_TRY = 3
+
+with deferred():
+    DECODER: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+
+
+class WorkerLimits(Struct, frozen=True):
+    """The resources that reading may take."""
+
+    seconds: float
+    megabytes: int
+    """Millions of bytes that a worker and the programs it runs may hold together."""
+    workers: int
 
 
 class FileStarted(Struct, frozen=True):
@@ -91,9 +107,17 @@ class _Pool:
     """The workers of one call of `read_all`."""
 
     def __init__(self, limits: WorkerLimits, reader: str) -> None:
-        self._limits = limits
-        self._reader = reader
-        self._workers: list[WorkerProcess] = []
+        self._count = limits.workers
+        self._arguments = [reader, str(limits.seconds), str(limits.megabytes)]
+        seconds = f"{limits.seconds:g} s"
+        self._limits = ProcessLimits(
+            limits.seconds,
+            limits.megabytes,
+            too_long=f"took longer than {seconds}; raise documents.timeout to allow more",
+            too_large=too_large(limits.megabytes),
+            crashed="the reader crashed on it ({})",
+        )
+        self._workers: list[WorkerProcess[ReadRequest]] = []
         self._inbox: Inbox = SimpleQueue()
         self._failed_starts = 0
         self._stopped = threading.Event()
@@ -103,11 +127,11 @@ class _Pool:
         self._watch.start()
         waiting: deque[ReadRequest] = deque()
         while True:
-            waiting.extend(islice(requests, max(0, self._limits.workers - len(waiting))))
+            waiting.extend(islice(requests, max(0, self._count - len(waiting))))
             for worker in self._workers:
-                if waiting and worker.send(waiting[0]):
+                if waiting and worker.send(waiting[0], request_line(waiting[0])):
                     yield FileStarted(waiting.popleft())
-            if not waiting and not any(worker.request for worker in self._workers):
+            if not waiting and not any(worker.task for worker in self._workers):
                 return
             self._start_workers(len(waiting))
             # With a time-out, because on Windows Ctrl-C does not interrupt a wait without one.
@@ -128,17 +152,22 @@ class _Pool:
 
     def _start_workers(self, wanted: int) -> None:
         starting = sum(not worker.ready for worker in self._workers)
-        room = self._limits.workers - len(self._workers)
+        room = self._count - len(self._workers)
         for _ in range(min(wanted - starting, room)):
             with deferred():
-                self._workers.append(WorkerProcess(self._limits, self._reader, self._inbox))
+                self._workers.append(
+                    WorkerProcess(
+                        "djinn_memory.documents.pool.worker:main", self._arguments, self._limits,
+                        self._inbox, DECODER.decode,
+                    )
+                )  # fmt: skip
 
-    def _event(self, worker: WorkerProcess, message: Message | None) -> Event | None:
-        request = worker.request
+    def _event(self, worker: WorkerProcess[ReadRequest], message: Message | None) -> Event | None:
+        request = worker.task
         match message:
-            case ReaderReady():
+            case WorkerReady():
                 self._failed_starts = 0
-            case ReaderBroken(why):
+            case WorkerBroken(why):
                 raise Unavailable(f"documents cannot be read ({why}); reinstall djinn-memory")
             case None:
                 return self._end(worker)
@@ -152,11 +181,11 @@ class _Pool:
                 return FileFailed(request, _one_line(why), locked)
         return None
 
-    def _end(self, worker: WorkerProcess) -> Event | None:
+    def _end(self, worker: WorkerProcess[ReadRequest]) -> Event | None:
         self._workers.remove(worker)
         why = worker.close()
-        if worker.request:
-            return FileFailed(worker.request, why)
+        if worker.task:
+            return FileFailed(worker.task, why)
         if not worker.ready:
             self._failed_starts += 1
             if self._failed_starts == STARTS_TO_TRY:

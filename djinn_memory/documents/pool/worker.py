@@ -1,23 +1,16 @@
-"""The worker process: it reads files one after another, and ends when its parent does."""
+"""The function of a worker process: it reads files one after another."""
 
 from __future__ import annotations
 
 import errno
 import json
 import math
-import os
-import signal
-import sys
-import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from pkgutil import resolve_name
-from queue import SimpleQueue
 from typing import BinaryIO
 
 import msgspec
-from msgspec import Struct
 
 from djinn_memory.documents.document import (
     Document,
@@ -26,6 +19,14 @@ from djinn_memory.documents.document import (
     ReadRequest,
     ReportPages,
     Unreadable,
+)
+from djinn_memory.system.worker_process import (
+    TaskEnded,
+    WorkerBroken,
+    WorkerReady,
+    limit_memory,
+    limit_seconds,
+    worker_pipes,
 )
 
 # Address space is more than memory: libraries map files, and reserve room for threads they never
@@ -39,67 +40,49 @@ SECONDS_BETWEEN_PAGES = 0.1
 LONGEST_REASON = 300
 
 
-class ReaderReady(Struct, frozen=True, tag="ready"):
-    """The reader is imported; requests may come."""
-
-
-class ReaderBroken(Struct, frozen=True, tag="broken"):
-    """The reader cannot be imported, so no file can be read."""
-
-    why: str
-
-
-class PageDone(Struct, frozen=True, tag="paged"):
+class PageDone(msgspec.Struct, frozen=True, tag="paged"):
     """The progress of the current file."""
 
     done: int
     total: int | None
 
 
-class ReadDone(Struct, frozen=True, tag="gave"):
+class ReadDone(TaskEnded, frozen=True, tag="gave"):
     """The file is read."""
 
     document: Document
 
 
-class ReadRefused(Struct, frozen=True, tag="refused"):
+class ReadRefused(TaskEnded, frozen=True, tag="refused"):
     """The file cannot be read."""
 
     why: str
     locked: bool = False
 
 
-Message = ReaderReady | ReaderBroken | PageDone | ReadDone | ReadRefused
+Message = WorkerReady | WorkerBroken | PageDone | ReadDone | ReadRefused
 
 
-def main(reader: str, seconds: float, megabytes: int) -> None:
+def main(reader: str, seconds: str, megabytes: str) -> None:
     """Read a request from each line of stdin, and answer each with `Message`s on stdout."""
-    requests, messages = _take_over_pipes()
-    with suppress(ValueError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    lines: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_receive, args=(requests, lines), daemon=True).start()
+    memory = int(megabytes)
+    lines, messages = worker_pipes()
     try:
         read: Reader = resolve_name(reader)
     except Exception as error:
-        _send(messages, ReaderBroken(_describe(error)))
+        _send(messages, WorkerBroken(_describe(error)))
         raise
-    # A backstop for a file that takes all memory between two checks by the parent. The limit is
-    # one of address space, above what is used already. macOS does not enforce it.
-    _limit("RLIMIT_AS", _address_space() + (megabytes + SPARE_MEGABYTES) * 1_000_000)
-    # A crash would write the memory of the process, and so the user's text, to the disk.
-    _limit("RLIMIT_CORE", 0)
-    _send(messages, ReaderReady())
+    limit_memory(memory + SPARE_MEGABYTES)
+    _send(messages, WorkerReady())
     while True:
         path, name, password, ocr = json.loads(lines.get())
-        # A backstop for a file that loops in C with the interpreter's lock when the parent dies.
-        _limit("RLIMIT_CPU", math.ceil(time.process_time() + seconds + SPARE_SECONDS))
+        limit_seconds(float(seconds) + SPARE_SECONDS)
         request = ReadRequest(Path(path), name, password, ocr)
-        message = _answer(read, request, _reporter(messages), megabytes)
+        message = _answer(read, request, _reporter(messages), memory)
         try:
             _send(messages, message)
         except MemoryError:
-            _send(messages, ReadRefused(too_large(megabytes)))
+            _send(messages, ReadRefused(too_large(memory)))
 
 
 def request_line(request: ReadRequest) -> bytes:
@@ -111,25 +94,6 @@ def request_line(request: ReadRequest) -> bytes:
 def too_large(megabytes: int) -> str:
     """The reason why a file that needs too much memory is not read."""
     return f"needs more than {megabytes:,} MB of memory; raise documents.memory to allow more"
-
-
-def _take_over_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """The two pipes. The standard streams are discarded: libraries print, from Python or from C."""
-    requests, messages = os.dup(0), os.dup(1)
-    null = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(null, standard)
-    return os.fdopen(requests, "rb"), os.fdopen(messages, "wb")
-
-
-def _receive(requests: BinaryIO, lines: SimpleQueue[bytes]) -> None:
-    """Queue requests until the parent is gone, then end this process whatever it is doing."""
-    with suppress(OSError):
-        for line in requests:
-            lines.put(line)
-    if sys.platform != "win32" and os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)
-    os._exit(1)
 
 
 def _answer(read: Reader, request: ReadRequest, report: ReportPages, megabytes: int) -> Message:
@@ -177,25 +141,3 @@ def _send(messages: BinaryIO, message: Message) -> None:
         line = halves.decode("utf-16-le", "replace").encode()
     messages.write(line + b"\n")
     messages.flush()
-
-
-def _address_space() -> int:
-    """The bytes of address space that this process uses, on Linux."""
-    with suppress(OSError):
-        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
-        return int(pages) * os.sysconf("SC_PAGESIZE")
-    return 0
-
-
-def _limit(name: str, value: int) -> None:
-    """Set a soft limit of this process, which may be raised again; Windows has none."""
-    if sys.platform == "win32":
-        return
-    import resource
-
-    limit = getattr(resource, name)
-    hard = resource.getrlimit(limit)[1]
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    with suppress(ValueError, OSError):
-        resource.setrlimit(limit, (value, hard))

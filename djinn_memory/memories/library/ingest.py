@@ -12,8 +12,13 @@ from djinn_memory.chunking.plans import context_window
 from djinn_memory.chunking.strategies import Plan, plan
 from djinn_memory.documents.document import Document, ReadRequest
 from djinn_memory.documents.note import body, stem
-from djinn_memory.documents.pool.pool import FileFailed, FileRead, FileStarted, read_all
-from djinn_memory.documents.pool.process import WorkerLimits
+from djinn_memory.documents.pool.pool import (
+    FileFailed,
+    FileRead,
+    FileStarted,
+    WorkerLimits,
+    read_all,
+)
 from djinn_memory.documents.sources import Source, fingerprint
 from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.errors import DjinnError, NotFound, Refused, Remedy, Unavailable

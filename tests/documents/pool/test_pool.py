@@ -21,9 +21,9 @@ from djinn_memory.documents.pool.pool import (
     FileRead,
     FileStarted,
     PagesRead,
+    WorkerLimits,
     read_all,
 )
-from djinn_memory.documents.pool.process import WorkerLimits
 from djinn_memory.errors import Unavailable
 
 READER = "tests.documents.readers:read"
@@ -290,7 +290,7 @@ CALLER = """
 import signal, sys
 from pathlib import Path
 from djinn_memory.documents.document import ReadRequest
-from djinn_memory.documents.pool.process import WorkerLimits
+from djinn_memory.documents.pool.pool import WorkerLimits
 from djinn_memory.documents.pool.pool import read_all
 
 # Who starts these tests in the background of a shell ignores it, and so would this.

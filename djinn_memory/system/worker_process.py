@@ -1,4 +1,4 @@
-"""The parent's side of a worker process, and the limits that it enforces."""
+"""Worker processes under limits of time and memory: the parent's side, and the worker's own."""
 
 from __future__ import annotations
 
@@ -9,29 +9,20 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from queue import SimpleQueue
+from typing import Any, BinaryIO, Generic, TypeVar
 
-import msgspec
 from msgspec import Struct
 
-from djinn_memory.documents.document import ReadRequest
-from djinn_memory.documents.pool.worker import (
-    Message,
-    ReadDone,
-    ReaderBroken,
-    ReaderReady,
-    ReadRefused,
-    request_line,
-    too_large,
-)
-from djinn_memory.system.interrupts import deferred
+Task = TypeVar("Task")
 
 # How often memory and time are checked: a program fills about 300 MB in this time.
 SECONDS_BETWEEN_CHECKS = 0.1
-# A worker starts in 0.1 s; a machine that needs this long for it reads no document either.
+# A worker starts in 0.1 s; a machine that needs this long for it does no work either.
 SECONDS_TO_START = 60.0
-STARTS_TO_TRY = 3
 # A kill takes effect at once, unless the process waits for a disk or a network that is gone.
 SECONDS_TO_DIE = 5.0
 # Between the end of a process's pipe and the end of the process.
@@ -39,47 +30,73 @@ SECONDS_TO_END = 1.0
 # multiprocessing would run the caller's `__main__` again in each worker. This starts a Python with
 # the caller's import path and nothing else.
 START = (
-    "import sys; reader, seconds, megabytes, *sys.path = sys.argv[1:]; "
-    "from djinn_memory.documents.pool.worker import main; "
-    "main(reader, float(seconds), int(megabytes))"
+    "import sys; function, count, *rest = sys.argv[1:]; count = int(count); "
+    "sys.path[:] = rest[count:]; "
+    "from pkgutil import resolve_name; resolve_name(function)(*rest[:count])"
 )
 # Workers run side by side, and a pool of threads in each reserves address space for each core.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
 
-with deferred():
-    DECODER: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+
+class WorkerReady(Struct, frozen=True, tag="ready"):
+    """The worker's first message: tasks may come."""
 
 
-class WorkerLimits(Struct, frozen=True):
-    """The resources that reading may take."""
+class WorkerBroken(Struct, frozen=True, tag="broken"):
+    """The worker's first message when it cannot work at all."""
+
+    why: str
+
+
+class TaskEnded(Struct, frozen=True):
+    """The base of the last message about a task."""
+
+
+class ProcessLimits(Struct, frozen=True):
+    """The limits of one worker, and the reasons reported when it exceeds them."""
 
     seconds: float
     megabytes: int
-    """Millions of bytes that a worker and the programs it runs may hold together."""
-    workers: int
+    """Millions of bytes that the worker and the programs it runs may hold together."""
+    too_long: str
+    too_large: str
+    crashed: str
+    """Text with `{}` for the way in which the worker ended."""
 
 
-Inbox = SimpleQueue[tuple["WorkerProcess", Message | None]]
+Inbox = SimpleQueue[tuple["WorkerProcess[Any]", Any]]
 """The messages of all workers; None after the last message of a worker."""
 
 
-class WorkerProcess:
-    """A worker process and the request that it carries out; its messages go to `inbox`."""
+class WorkerProcess(Generic[Task]):
+    """A worker process and its current task; its decoded messages go to `inbox`.
 
-    def __init__(self, limits: WorkerLimits, reader: str, inbox: Inbox) -> None:
-        self.request: ReadRequest | None = None
+    The process runs `function`, named as "module:function", with `arguments`. It reads a task from
+    each line of its standard input, and writes each message as a line.
+    """
+
+    def __init__(
+        self,
+        function: str,
+        arguments: list[str],
+        limits: ProcessLimits,
+        inbox: Inbox,
+        decode: Callable[[bytes], Any],
+    ) -> None:
+        self.task: Task | None = None
         self.ready = False
         self.kill_reason = ""
         self.lock = threading.Lock()
-        """Held to send a request and to check the limits, so that no file is killed for another."""
+        """Held to send a task and to check the limits: no task is killed because of another."""
         self._limits = limits
         self._inbox = inbox
+        self._decode = decode
         self._deadline = time.monotonic() + SECONDS_TO_START
         self._size = 0
         self._killed = False
-        arguments = [reader, str(limits.seconds), str(limits.megabytes)]
+        command = [function, str(len(arguments)), *arguments, *sys.path]
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", START, *arguments, *sys.path],
+            [sys.executable, "-P", "-c", START, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -90,25 +107,25 @@ class WorkerProcess:
         self._receiver = threading.Thread(target=self._receive, daemon=True)
         self._receiver.start()
 
-    def send(self, request: ReadRequest) -> bool:
-        """Send a request; False if the worker cannot take one now."""
+    def send(self, task: Task, line: bytes) -> bool:
+        """Send a task as `line`; False if the worker cannot take one now."""
         with self.lock:
-            if not self.ready or self.request or self.kill_reason:
+            if not self.ready or self.task or self.kill_reason:
                 return False
             self._size = self._size or _resident([self.process.pid])
             assert self.process.stdin
             try:
-                self.process.stdin.write(request_line(request))
+                self.process.stdin.write(line)
                 self.process.stdin.flush()
             except OSError:
                 return False
-            self.request = request
+            self.task = task
             self._deadline = time.monotonic() + self._limits.seconds
             return True
 
     def finish(self) -> None:
-        """Forget the request, and kill a worker that has kept much of the file's memory."""
-        self.request = None
+        """Forget the task, and kill a worker that has kept much of its memory."""
+        self.task = None
         grown = _resident([self.process.pid]) - self._size
         if grown > self._limits.megabytes * 1_000_000 / 4:
             self.kill("has grown")
@@ -122,9 +139,9 @@ class WorkerProcess:
                 # A program that it runs may hold its pipe open.
                 self._kill_family()
             elif time.monotonic() > self._deadline:
-                self.kill(_too_long(self._limits.seconds) if self.ready else "too slow to start")
-            elif self.request and _resident(family) > self._limits.megabytes * 1_000_000:
-                self.kill(too_large(self._limits.megabytes))
+                self.kill(self._limits.too_long if self.ready else "too slow to start")
+            elif self.task and _resident(family) > self._limits.megabytes * 1_000_000:
+                self.kill(self._limits.too_large)
 
     def kill(self, reason: str) -> None:
         """Kill the worker and its programs; the first reason counts."""
@@ -143,15 +160,15 @@ class WorkerProcess:
         if self.kill_reason:
             return self.kill_reason
         if code is not None and -code == getattr(signal, "SIGXCPU", None):
-            return _too_long(self._limits.seconds)
-        return _crashed(_describe_exit(code))
+            return self._limits.too_long
+        return self._limits.crashed.format(_describe_exit(code))
 
     def _exit_code(self) -> int | None:
         """The process's exit code after its end; None if even a kill does not end it."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(SECONDS_TO_DIE if self.kill_reason else SECONDS_TO_END)
         if self.process.returncode is None:
-            self.kill(_crashed("it has closed its pipe"))
+            self.kill(self._limits.crashed.format("it has closed its pipe"))
         else:
             self._kill_family()
         with suppress(subprocess.TimeoutExpired):
@@ -177,21 +194,21 @@ class WorkerProcess:
         assert self.process.stdout
         longest = self._limits.megabytes * 1_000_000
         while (line := self.process.stdout.readline(longest)).endswith(b"\n"):
-            message: Message | None = None
+            message = None
             with suppress(Exception):  # a crashing library may write any bytes
-                message = DECODER.decode(line)
-            if self.ready and (message is None or isinstance(message, ReaderReady | ReaderBroken)):
-                self.kill(_crashed("garbled answer"))
+                message = self._decode(line)
+            if self.ready and (message is None or isinstance(message, WorkerReady | WorkerBroken)):
+                self.kill(self._limits.crashed.format("garbled answer"))
                 break
             if message is None:
                 continue  # a starting Python may print: sitecustomize, .pth files
-            if isinstance(message, ReaderReady):
+            if isinstance(message, WorkerReady):
                 self.ready = True
-            if isinstance(message, ReaderReady | ReadDone | ReadRefused):
+            if isinstance(message, WorkerReady | TaskEnded):
                 self._deadline = math.inf
             self._inbox.put((self, message))
         if len(line) == longest:
-            self.kill(too_large(self._limits.megabytes))
+            self.kill(self._limits.too_large)
         self._inbox.put((self, None))
 
 
@@ -226,14 +243,6 @@ def _resident(pids: list[int]) -> int:
     return total
 
 
-def _too_long(seconds: float) -> str:
-    return f"took longer than {seconds:g} s; raise documents.timeout to allow more"
-
-
-def _crashed(how: str) -> str:
-    return f"the reader crashed on it ({how})"
-
-
 def _describe_exit(code: int | None) -> str:
     """How a process ended, in words."""
     if code is None:
@@ -242,3 +251,62 @@ def _describe_exit(code: int | None) -> str:
         return signal.Signals(-code).name
     except ValueError:
         return f"exit code {code}"
+
+
+def worker_pipes() -> tuple[SimpleQueue[bytes], BinaryIO]:
+    """In the worker: the lines of its tasks, and the pipe for its messages.
+
+    The standard streams are discarded, because libraries print, from Python or from C. When the
+    parent is gone the worker ends at once, whatever it is doing. Ctrl-C is left to the parent.
+    """
+    tasks, messages = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    with suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    lines: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_queue_lines, args=(os.fdopen(tasks, "rb"), lines), daemon=True).start()
+    return lines, os.fdopen(messages, "wb")
+
+
+def _queue_lines(tasks: BinaryIO, lines: SimpleQueue[bytes]) -> None:
+    with suppress(OSError):
+        for line in tasks:
+            lines.put(line)
+    if sys.platform != "win32" and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def limit_memory(megabytes: int) -> None:
+    """In the worker: a backstop for a task that takes all memory between two checks.
+
+    The limit is one of address space, above what is used already. macOS does not enforce it.
+    """
+    used = 0
+    with suppress(OSError):
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+        used = int(pages) * os.sysconf("SC_PAGESIZE")
+    _limit("RLIMIT_AS", used + megabytes * 1_000_000)
+    # A crash would write the memory of the process, and so the user's text, to the disk.
+    _limit("RLIMIT_CORE", 0)
+
+
+def limit_seconds(seconds: float) -> None:
+    """In the worker: a backstop for a task that loops in C with the interpreter's lock."""
+    _limit("RLIMIT_CPU", math.ceil(time.process_time() + seconds))
+
+
+def _limit(name: str, value: int) -> None:
+    """Set a soft limit of this process, which may be raised again; Windows has none."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    limit = getattr(resource, name)
+    hard = resource.getrlimit(limit)[1]
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(limit, (value, hard))
