@@ -8,7 +8,7 @@ import mcp_types as types
 
 from djinn_memory.errors import UsageError
 from djinn_memory.mcp.context import ClientContext
-from djinn_memory.mcp.tools.sessions import WAKE, WakeArguments
+from djinn_memory.mcp.tools.sessions import WAKE
 
 PROMPTS = (
     types.Prompt(
@@ -66,5 +66,5 @@ def prompt(context: ClientContext, name: str, arguments: Mapping[str, str]) -> s
     if name == "end_session":
         return _END
     task = arguments.get("task") or None
-    awake = WAKE.run(context, WakeArguments(task))
+    awake = WAKE.run(context, WAKE.parse({"task": task}))
     return f"{WAKE.text(awake)}\n\n---\n\n{_HOW}"

@@ -4,120 +4,102 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import NODEFAULT, Meta
 
 from djinn_memory.mcp.answers import problem_lines
 from djinn_memory.mcp.context import ClientContext
-from djinn_memory.mcp.handmade import HandTool
+from djinn_memory.mcp.tool import Argument, Tool
 from djinn_memory.mcp.tools.remember import remember_text
 from djinn_memory.memories.sessions.context_markdown import markdown
 from djinn_memory.memories.sessions.requests import MIN_BUDGET, WakeContext
-from djinn_memory.memories.writing.remember import RememberResult
-from djinn_memory.operations import OPERATIONS
 
-Text = Annotated[str, Meta(max_length=20_000)]
-Points = Annotated[list[Text], Meta(max_length=100)]
+_Text = Annotated[str, Meta(max_length=20_000)]
 
 
-class WakeArguments(Struct, forbid_unknown_fields=True):
-    """Begin a session: who you are, where the last one stopped, what is due, what holds.
-
-    Use it once, first of all, with the task if you know it. If the session before was never ended,
-    it gives its last checkpoint. Not in the middle of a session: use `recall`.
-    Example: {"task": "fix the login of MyApp", "budget": 2000}
-    """
-
-    task: Annotated[
-        Annotated[str, Meta(max_length=2000)] | None,
-        Meta(description="What this session is about, in a sentence."),
-    ] = None
-    budget: Annotated[
-        int, Meta(ge=MIN_BUDGET, le=50_000, description="Tokens that the answer may have.")
-    ] = 2000
+def _begin(context: ClientContext, result: WakeContext) -> None:
+    context.session = result.session
 
 
-def wake(context: ClientContext, asked: WakeArguments) -> WakeContext:
-    """As `djinn wake`."""
-    djinn = context.djinn
-    awake = djinn.wake(agent=context.agent, task=asked.task, budget=asked.budget)
-    context.session = awake.session
-    return awake
-
-
-def wake_text(awake: WakeContext) -> str:
-    """The context as Markdown."""
-    return "\n\n".join([markdown(awake), *problem_lines(awake.problems)])
-
-
-class CheckpointArguments(Struct, forbid_unknown_fields=True):
-    """Write down where the work stands, so that it is not lost if this session breaks off.
-
-    Use it at a good stopping point of long work, or before something risky. Not for knowledge that
-    outlives the task: `remember` that. Not at the end: use `sleep`.
-    Example: {"text": "login: tests written, two fail", "focus": "token refresh",
-    "decisions": ["keep the old cookie name"]}
-    """
-
-    text: Annotated[
-        str, Meta(min_length=1, max_length=20_000, description="What you are working on.")
-    ]
-    focus: Annotated[Text | None, Meta(description="What has your attention just now.")] = None
-    decisions: Annotated[Points, Meta(description="What was decided since the last one.")] = []
-
-
-def checkpoint(context: ClientContext, asked: CheckpointArguments) -> RememberResult:
-    """As `djinn checkpoint`."""
-    return context.djinn.checkpoint(
-        asked.text,
-        agent=context.agent,
-        focus=asked.focus,
-        decisions=asked.decisions,
-        session=context.session,
-    )
-
-
-class SleepArguments(Struct, forbid_unknown_fields=True):
-    """End the session with a handoff note, with which the next `wake` begins.
-
-    Use it once, when the work of this session is done or breaks off. First `remember` what should
-    be known for longer: a handoff is about where to go on. Not in between: use `checkpoint`.
-    Example: {"summary": "login works; refresh tokens rotate", "next": ["write the docs"],
-    "blocked": ["deploy waits for the new certificate"]}
-    """
-
-    summary: Annotated[
-        str, Meta(min_length=1, max_length=20_000, description="What was done, and how it stands.")
-    ]
-    next: Annotated[Points, Meta(description="What to do next, the first thing first.")] = []
-    blocked: Annotated[Points, Meta(description="What waits for something, and for what.")] = []
-
-
-def sleep(context: ClientContext, asked: SleepArguments) -> RememberResult:
-    """As `djinn sleep`."""
-    done = context.djinn.sleep(
-        asked.summary,
-        agent=context.agent,
-        next=asked.next,
-        blocked=asked.blocked,
-        session=context.session,
-    )
+def _end(context: ClientContext, _: object) -> None:
     context.session = None
-    return done
 
 
-WAKE = HandTool(
-    "wake", "Begin a session", WakeArguments, WakeContext, wake, wake_text,
-    by_action={"": OPERATIONS["wake"]},
-)  # fmt: skip
+def _wake_text(answer: WakeContext) -> str:
+    return "\n\n".join([markdown(answer), *problem_lines(answer.problems)])
+
+
+def _required(description: str) -> Argument:
+    kind = Annotated[str, Meta(min_length=1, max_length=20_000, description=description)]
+    return Argument(kind, NODEFAULT)
+
+
+def _points(description: str) -> Argument:
+    return Argument(Annotated[list[_Text], Meta(max_length=100, description=description)], ())
+
+
+WAKE = Tool(
+    name="wake",
+    title="Begin a session",
+    operations="wake",
+    guidance="""\
+Use it once, first of all, with the task if you know it. If the session before was never ended, \
+it gives its last checkpoint. Not in the middle of a session: use `recall`.
+Example: {"task": "fix the login of MyApp", "budget": 2000}""",
+    text=_wake_text,
+    finish=_begin,
+    without=frozenset({"session"}),
+    arguments={
+        "task": Argument(
+            Annotated[
+                str, Meta(max_length=2000, description="What this session is about, in a sentence.")
+            ]
+            | None
+        ),
+        "budget": Argument(
+            Annotated[int, Meta(ge=MIN_BUDGET, le=50_000, description="Tokens of text at most.")],
+            2000,
+        ),
+    },
+)
 
 TOOLS = (
     WAKE,
-    HandTool(
-        "checkpoint", "Mark where work stands", CheckpointArguments, RememberResult, checkpoint,
-        remember_text, writes=True, by_action={"": OPERATIONS["checkpoint"]},
+    Tool(
+        name="checkpoint",
+        title="Mark where work stands",
+        operations="checkpoint",
+        guidance="""\
+Use it at a good stopping point of long work, or before something risky. Not for knowledge that \
+outlives the task: `remember` that. Not at the end: use `sleep`.
+Example: {"text": "login: tests written, two fail", "focus": "token refresh",
+"decisions": ["keep the old cookie name"]}""",
+        text=remember_text,
+        arguments={
+            "text": _required("What you are working on."),
+            "focus": Argument(
+                Annotated[
+                    str, Meta(max_length=20_000, description="What has your attention just now.")
+                ]
+                | None
+            ),
+            "decisions": _points("What was decided since the last checkpoint."),
+        },
     ),
-    HandTool(
-        "sleep", "End a session", SleepArguments, RememberResult, sleep, remember_text, writes=True,
-        by_action={"": OPERATIONS["sleep"]},
+    Tool(
+        name="sleep",
+        title="End a session",
+        operations="sleep",
+        guidance="""\
+Use it once, when the work of this session is done or breaks off. First `remember` what should \
+be known for longer: a handoff is about where to go on. Not in between: use `checkpoint`.
+Example: {"summary": "login works; refresh tokens rotate", "next": ["write the docs"],
+"blocked": ["deploy waits for the new certificate"]}""",
+        text=remember_text,
+        finish=_end,
+        arguments={
+            "summary": _required("What was done, and how it stands."),
+            "next": _points("What to do next, the first thing first."),
+            "blocked": _points("What waits for something, and for what."),
+        },
     ),
-)  # fmt: skip
+)
