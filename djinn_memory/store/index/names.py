@@ -15,6 +15,8 @@ from djinn_memory.store.sqlite import rows
 
 def resolve(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> list[int]:
     """The numbers of the memories that a name could mean; see `SqliteIndex.resolve`."""
+    # Bytes of a path that are no text come as lone surrogates, which SQLite does not take.
+    name = name.encode("utf-8", "replace").decode()
     note, section, block = name.strip().removeprefix("[[").removesuffix("]]").partition("#^")
     targets = links.targets(connection, vaults)
     keys = _exact(note if section else name, targets) or _as_link(note, targets, vaults)
