@@ -24,6 +24,14 @@ from djinn_memory.models import (
 )
 from djinn_memory.runtime import Namespace, Runtime, operation, utc_now
 from djinn_memory.store.recovery import recovers, recovers_index
+from djinn_memory.upkeep.requests import (
+    Diagnosis,
+    DoctorOptions,
+    IndexOptions,
+    MaintainOptions,
+    MaintenanceReport,
+    ShowStatus,
+)
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
@@ -38,8 +46,6 @@ if TYPE_CHECKING:
     from djinn_memory.memories.verbs import Memories
     from djinn_memory.memories.working.verbs import WorkingMemory
     from djinn_memory.memories.writing.remember import RememberResult
-    from djinn_memory.upkeep.doctor import Diagnosis
-    from djinn_memory.upkeep.maintain import MaintenanceReport
     from djinn_memory.upkeep.status import HomeStatus
     from djinn_memory.watch.heard import Heard, Tell
 
@@ -182,21 +188,24 @@ class Djinn(Namespace):
         vaults = self.runtime.fresh_scope(agent) if named else ()
         return rate(self._state, vaults, request)
 
+    @operation(IndexOptions, recover=False)
     @recovers_index
-    def index(self, vaults: Sequence[str] = (), *, rebuild: bool = False) -> IndexReport:
-        """Bring the index up to date with all vaults, or those named; see `indexing`.
+    def index(self, request: IndexOptions) -> IndexReport:
+        """Bring the index up to date with all vaults, or with those named.
 
-        With `rebuild` every note is read again, whatever its times say; vectors come from the
-        cache. Raises `Unavailable` when another process is indexing for longer than it takes.
+        With `rebuild` every note is read again; vectors come from the cache. Raises `Unavailable`
+        when another process is indexing for longer than a run waits.
         """
         from djinn_memory.indexing.refresh import index
 
+        if request.model is not None:
+            self._models.use(request.model)
         return index(
             self._state,
             self._models,
-            self.home.named(vaults),
-            whole=not vaults,
-            rebuild=rebuild,
+            self.home.named(request.vaults),
+            whole=not request.vaults,
+            rebuild=request.rebuild,
             progress=self.runtime.progress,
         )
 
@@ -241,31 +250,32 @@ class Djinn(Namespace):
         chosen = self.home.agent(agent)
         return ask(self._state, self._models, text, filters or Filters(), chosen, how)
 
-    @recovers
-    def status(self) -> HomeStatus:
-        """The state of the home; reads only, and makes nothing that is not there."""
+    @operation(ShowStatus)
+    def status(self, request: ShowStatus) -> HomeStatus:
+        """Show the state of the home. This only reads, and creates nothing."""
         from djinn_memory.upkeep.status import status
 
-        index = self.runtime.connection if self.home.index_path.exists() else None
-        return status(self.home, index, self.problems)
+        return status(self._state, self.problems)
 
-    @recovers
-    def maintain(self, only: Sequence[str] = (), *, dry_run: bool = False) -> MaintenanceReport:
-        """Do what a home wants done now and then, or only the tasks named.
+    @operation(MaintainOptions)
+    def maintain(self, request: MaintainOptions) -> MaintenanceReport:
+        """Run the upkeep that a home needs about once a day, or only the tasks named.
 
-        `promote` makes notes of short-term entries that were used often, `expire` marks memories
-        whose time is over. With `dry_run` this tells
-        what would be done, and does nothing.
+        `promote` turns short-term entries that were used often into notes. `expire` marks memories
+        whose time is over. With `dry_run` this says what would be done, and does nothing.
         """
-        from djinn_memory.upkeep.maintain import maintain
+        from djinn_memory.upkeep.jobs.job import JobContext
+        from djinn_memory.upkeep.jobs.runner import named_jobs, run_jobs
 
-        return maintain(self._state, self._models, only, dry_run=dry_run)
+        context = JobContext(self._state, self._models, self.runtime.now())
+        return run_jobs(named_jobs(request.only), context, dry_run=request.dry_run)
 
-    def doctor(self, *, fix: bool = False) -> Diagnosis:
-        """Look at everything the home needs; with `fix` mend what is safe. See `upkeep.doctor`."""
+    @operation(DoctorOptions, recover=False)
+    def doctor(self, request: DoctorOptions) -> Diagnosis:
+        """Examine everything the home needs; with `fix` mend what is safe to mend."""
         from djinn_memory.upkeep.doctor import examine
 
-        return examine(self.home, fix=fix, progress=self.runtime.progress)
+        return examine(self.home, fix=request.fix, progress=self.runtime.progress)
 
     @operation(WakeOptions)
     def wake(self, request: WakeOptions) -> WakeContext:

@@ -37,7 +37,7 @@ def test_status_tells_what_waits(home: Home, shared: Path) -> None:
     assert status.stats
     assert status.stats.pending == status.stats.windows > 0
     assert status.identity is None
-    assert {vault.name: notes for vault, notes in status.vaults} == {"shared": 5, "me": 0}
+    assert {vault.name: vault.notes for vault in status.vaults} == {"shared": 5, "me": 0}
 
 
 def test_words_only_asks_for_no_vectors(home: Home, shared: Path) -> None:

@@ -142,9 +142,9 @@ models = _of_home(_models)
 
 def chores() -> list[str]:
     """What `djinn maintain` can do."""
-    from djinn_memory.upkeep.maintain import TASKS
+    from djinn_memory.upkeep.jobs.registry import JOBS
 
-    return list(TASKS)
+    return list(JOBS)
 
 
 def _gaps(djinn: Djinn, line: CompletionLine) -> Iterable[str]:

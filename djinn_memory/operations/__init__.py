@@ -113,6 +113,10 @@ OPERATIONS: dict[str, Operation] = {
             "checkpoint", f"{_DJINN}.checkpoint", writes=True, result=f"{_REMEMBER}:RememberResult"
         ),
         Operation("sleep", f"{_DJINN}.sleep", writes=True, result=f"{_REMEMBER}:RememberResult"),
+        Operation("index", f"{_DJINN}.index"),
+        Operation("status", f"{_DJINN}.status", result="djinn_memory.upkeep.status:HomeStatus"),
+        Operation("maintain", f"{_DJINN}.maintain", writes=True),
+        Operation("doctor", f"{_DJINN}.doctor"),
         Operation("summary.show", f"{_SUMMARY}.show"),
         Operation("summary.set", f"{_SUMMARY}.set", writes=True, removes=True),
         Operation("summary.build", f"{_SUMMARY}.build", writes=True, removes=True),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.embedding.registry import ModelRegistry
@@ -16,7 +14,8 @@ from djinn_memory.models import Progress, ProgressCallback
 from djinn_memory.store.state import State
 from djinn_memory.upkeep import databases, models, place, vaults
 from djinn_memory.upkeep.findings import Check as Sign
-from djinn_memory.upkeep.findings import CheckedHome, DoctorFinding, hint, told
+from djinn_memory.upkeep.findings import CheckedHome, hint, told
+from djinn_memory.upkeep.requests import Diagnosis, DoctorFinding
 
 Check = Callable[[CheckedHome], Iterator[Sign]]
 
@@ -40,21 +39,6 @@ CHECKS: dict[str, Check] = {
 
 AGAIN_SECONDS = 0.5
 """Before a second look: as long as it takes to make a database."""
-
-
-class Diagnosis(Struct, frozen=True):
-    """How a home is."""
-
-    home: Path
-    """Its folder."""
-    findings: tuple[DoctorFinding, ...]
-    """What was looked at, and how it is."""
-
-    @property
-    def well(self) -> bool:
-        """Whether nothing above a hint is left."""
-        bad = ("error", "warning")
-        return not any(one.severity in bad and one.fixed is None for one in self.findings)
 
 
 def examine(home: Home, *, fix: bool, progress: ProgressCallback) -> Diagnosis:

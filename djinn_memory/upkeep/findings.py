@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 from msgspec import Struct
 
@@ -12,28 +11,10 @@ from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.home.home import Home
 from djinn_memory.models import ProgressCallback
 from djinn_memory.store.state import State
-
-Severity = Literal["ok", "hint", "warning", "error"]
+from djinn_memory.upkeep.requests import DoctorFinding
 
 Mend = Callable[[], str]
 """Mends what was found and says what was done. Two findings may share one, which is done once."""
-
-
-class DoctorFinding(Struct, frozen=True):
-    """One thing that was looked at."""
-
-    severity: Severity
-    """How bad it is; `ok` when all is well."""
-    part: str
-    """What was looked at: `index`, `vault shared` and the like."""
-    what: str
-    """What was found, in one sentence."""
-    remedy: str | None = None
-    """The command or action that mends it."""
-    fixable: bool = False
-    """Whether `djinn doctor --fix` mends it."""
-    fixed: str | None = None
-    """What `--fix` did about it."""
 
 
 class Check(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""A home at a glance."""
+"""The state of a home."""
 
 from __future__ import annotations
 
@@ -6,31 +6,29 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import apsw
 from msgspec import Struct
 
 from djinn_memory.embedding.spec import to_spec
-from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import watcher
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.memories.catalog.catalog import CatalogStats, stats
 from djinn_memory.models import Problem, Vault
 from djinn_memory.store.index import vectors
-from djinn_memory.store.index.sqlite_index import SqliteIndex
-from djinn_memory.store.sqlite import snapshot
+from djinn_memory.store.state import State
 from djinn_memory.system.locks import is_locked
+from djinn_memory.upkeep.requests import CountedVault
 
 LOOK_SECONDS = 10
 """Spent at most on looking for changed notes: a person waits for this."""
 
 
 class ModelChange(Struct, frozen=True):
-    """Another model's vectors, on their way."""
+    """The vectors of another model, while they are computed."""
 
     identity: str
-    """Which model, how long its vectors are, and how texts are put to it."""
+    """The model, its dimensions, and how texts are put to it."""
     embedded: int
-    """Windows that have their vector."""
+    """Windows that have a vector of it."""
     windows: int
     """All windows."""
 
@@ -42,8 +40,8 @@ class HomeStatus(Struct, frozen=True):
     """Its folder."""
     agents: tuple[str, ...]
     """The first is the default."""
-    vaults: tuple[tuple[Vault, int], ...]
-    """Each with the number of its notes in the index."""
+    vaults: tuple[CountedVault, ...]
+    """All vaults, whoever they are for."""
     stats: CatalogStats | None
     """Counts over all vaults; null while there is no index."""
     stale: int
@@ -59,39 +57,40 @@ class HomeStatus(Struct, frozen=True):
     current: bool
     """Whether the vectors that answer, if there are any, are of the model of the settings."""
     indexing: bool
-    """Whether another process embeds at this moment."""
+    """Whether another process is embedding."""
     watcher: int | None
-    """The process that follows the vaults, if one does; see `djinn watch`."""
+    """The process that watches the vaults, if one does; see `djinn watch`."""
     identity: str | None
     """Of the vectors that answer: model, dimensions and the like; null while there are none."""
     coming: ModelChange | None
-    """Another model's vectors, which take over when they are whole."""
+    """The vectors of another model, which take over when they are complete."""
     problems: tuple[Problem, ...]
 
 
-def status(home: Home, index: apsw.Connection | None, problems: Sequence[Problem]) -> HomeStatus:
-    """The state of a home; `index` is None while there is none."""
-    counted = identity = seen = coming = None
+def status(state: State, problems: Sequence[Problem]) -> HomeStatus:
+    """The state of a home. There is nothing of the index while there is none."""
+    home = state.home
+    counted = identity = stale_notes = change = None
     current = True
-    if index:
-        with snapshot(index):
-            counted = stats(SqliteIndex(index, home.vaults))
-            space = vectors.serving(index)
+    if home.index_path.exists():
+        with state.reading(home.vaults) as index:
+            counted = stats(index)
+            space = index.space
             identity = space.identity if space else None
             wanted = home.config.embedding
             current = not space or wanted.provider == "none" or space.recipe == to_spec(wanted)
-            if counted and (next_one := vectors.coming(index)):
-                left = len(vectors.waiting(index, next_one))
-                coming = ModelChange(next_one.identity, counted.windows - left, counted.windows)
+            if coming := vectors.coming(state.index):
+                left = len(vectors.waiting(state.index, coming))
+                change = ModelChange(coming.identity, counted.windows - left, counted.windows)
             deadline = time.monotonic() + LOOK_SECONDS
-            seen = stale(index, home.vaults, home.config.exclude, deadline)
+            stale_notes = stale(state.index, home.vaults, home.config.exclude, deadline)
     notes = counted.vaults if counted else {}
     return HomeStatus(
         home=home.root,
         agents=tuple(home.config.agents),
-        vaults=tuple((vault, notes.get(vault.name, 0)) for vault in home.vaults),
+        vaults=tuple(_counted(vault, notes.get(vault.name, 0)) for vault in home.vaults),
         stats=counted,
-        stale=seen.changed if seen else 0,
+        stale=stale_notes.changed if stale_notes else 0,
         index_bytes=_size(home.index_path),
         cache_bytes=_size(home.embeddings_path),
         provider=home.config.embedding.provider,
@@ -100,8 +99,22 @@ def status(home: Home, index: apsw.Connection | None, problems: Sequence[Problem
         indexing=is_locked(home.state / "embed.lock"),
         watcher=watcher(home),
         identity=identity,
-        coming=coming,
-        problems=(*problems, *(seen.problems if seen else ())),
+        coming=change,
+        problems=(*problems, *(stale_notes.problems if stale_notes else ())),
+    )
+
+
+def _counted(vault: Vault, notes: int) -> CountedVault:
+    return CountedVault(
+        name=vault.name,
+        root=vault.root,
+        id=vault.id,
+        agent=vault.agent,
+        read_only=vault.read_only,
+        dialect=vault.dialect,
+        contexts=dict(vault.contexts),
+        inner=sorted(vault.inner),
+        notes=notes,
     )
 
 

@@ -25,8 +25,9 @@ from djinn_memory.store.index import open_index
 from djinn_memory.store.ledger import Event, Ledger
 from djinn_memory.system.disks import synced
 from djinn_memory.upkeep import databases
-from djinn_memory.upkeep.doctor import CHECKS, Diagnosis, examine
-from djinn_memory.upkeep.findings import Check, DoctorFinding, error, ok
+from djinn_memory.upkeep.doctor import CHECKS, examine
+from djinn_memory.upkeep.findings import Check, error, ok
+from djinn_memory.upkeep.requests import Diagnosis, DoctorFinding
 from tests.conftest import Run
 from tests.hostile.running import started
 from tests.indexing.content import content

@@ -12,8 +12,7 @@ from djinn_memory.cli.output import clean, dim, say
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.upkeep.doctor import Diagnosis
-    from djinn_memory.upkeep.findings import DoctorFinding
+    from djinn_memory.upkeep.requests import Diagnosis, DoctorFinding
 
 _COLOURS = {"ok": "green", "hint": "blue", "warning": "yellow", "error": "red"}
 

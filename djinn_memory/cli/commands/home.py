@@ -149,20 +149,19 @@ def status(ctx: typer.Context, json: options.Json = False) -> None:
     if json:
         from msgspec.structs import asdict
 
-        from djinn_memory.cli.schemas.home import CountedVault, Status
-        from djinn_memory.cli.schemas.vault import shown
+        from djinn_memory.cli.schemas.home import Status
 
-        vaults = [shown(vault, CountedVault, notes=notes) for vault, notes in found.vaults]
-        output.print_json(Status(**{**asdict(found), "vaults": vaults}))
+        output.print_json(Status(**asdict(found)))
         return
     say(f"home      {output.clean(str(found.home))}")
     say(f"agents    {', '.join(found.agents)}")
-    for number, (vault, notes) in enumerate(found.vaults):
+    for number, vault in enumerate(found.vaults):
         marks = [f"for {vault.agent}"] if vault.agent else []
         marks += ["read-only"] if vault.read_only else []
         extra = f" ({', '.join(marks)})" if marks else ""
         label = "vaults    " if number == 0 else "          "
-        say(f"{label}{vault.name}: {count(notes, 'note')}{extra}, {output.clean(str(vault.root))}")
+        notes = count(vault.notes, "note")
+        say(f"{label}{vault.name}: {notes}{extra}, {output.clean(str(vault.root))}")
     if found.stats is None:
         say("index     none yet; run `djinn index`")
     else:

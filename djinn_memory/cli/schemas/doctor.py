@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from djinn_memory.models import Problem
-from djinn_memory.upkeep.doctor import Diagnosis
+from djinn_memory.upkeep.requests import Diagnosis
 
 
 class Doctor(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from djinn_memory.cli.schemas.vault import Vault
 from djinn_memory.home.trust import Endpoint
 from djinn_memory.models import IndexReport, Problem
 from djinn_memory.upkeep import status
@@ -41,13 +40,6 @@ class IndexBackground(
     problems: Sequence[Problem] = ()
 
 
-class CountedVault(Vault):
-    """A vault, and how much of it is indexed."""
-
-    notes: int
-    """Its notes in the index."""
-
-
 class Status(
     status.HomeStatus,
     frozen=True,
@@ -56,9 +48,6 @@ class Status(
     forbid_unknown_fields=True,
 ):
     """A home at a glance."""
-
-    vaults: Sequence[CountedVault]  # type: ignore[assignment]
-    """All vaults, whoever they are for."""
 
 
 class Trust(Struct, tag="djinn.trust/1", tag_field="schema", forbid_unknown_fields=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from djinn_memory.upkeep.maintain import MaintenanceReport
+from djinn_memory.upkeep.requests import MaintenanceReport
 
 
 class Maintain(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from msgspec import Struct
 
@@ -33,12 +32,9 @@ class Vault(Struct):
     """Folders in it that are vaults of their own, relative to `root`."""
 
 
-V = TypeVar("V", bound=Vault)
-
-
-def shown(vault: models.Vault, kind: type[V] = Vault, **more: int) -> V:  # type: ignore[assignment]
-    """A vault as it is printed, with what `kind` has `more`."""
-    return kind(
+def shown(vault: models.Vault) -> Vault:
+    """A vault as it is printed."""
+    return Vault(
         name=vault.name,
         root=vault.root,
         id=vault.id,
@@ -47,7 +43,6 @@ def shown(vault: models.Vault, kind: type[V] = Vault, **more: int) -> V:  # type
         dialect=vault.dialect,
         contexts=dict(vault.contexts),
         inner=sorted(vault.inner),
-        **more,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from socket import gethostname
 from textwrap import shorten
 from typing import TYPE_CHECKING
@@ -21,13 +21,13 @@ from djinn_memory.memories.writing.duplicates import DuplicateFinder
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.memories.writing.vault_writer import writing
-from djinn_memory.models import Problem, Vault
+from djinn_memory.models import Filters, Problem, Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.markdown import body
 from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.store.expiring import WorkingEntry, forget
-from djinn_memory.store.sqlite import rows
+from djinn_memory.store.index.records import Selection
 from djinn_memory.store.state import State
 from djinn_memory.system.locks import lock
 from djinn_memory.system.plural import count
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
 
 MARK = "promoted_from"
-"""The field of a note that lists the ids of the entries it was made of."""
+"""The field of a note that lists the ids of the entries that it was made of."""
 
 SOURCE = "short-term memory"
 
 CLAIM_SECONDS = 86_400
-"""After which another home takes over an entry; its own run was interrupted, and not repeated."""
+"""After which another home takes over an entry whose own run was interrupted and not repeated."""
 
 LONGEST_TITLE = 80
 """Characters of a title that is the beginning of a text."""
 
 _TYPES = {"reflection": "reflection", "conversation": "interaction"}
-"""The type of a note by that of its entry; else it is an observation."""
+"""The type of the note by that of the entry; others become observations."""
 
 
 class Promotion(Struct, frozen=True):
@@ -55,77 +55,92 @@ class Promotion(Struct, frozen=True):
 
     entry: WorkingValue
     vault: str
-    path: str | None
-    """Its note; None while nothing was done."""
+    path: str
     joined: bool
-    """Whether another entry's note says the same, and tells of both now."""
+    """Whether the note of another entry says the same, and tells of both now."""
 
 
 def earned(state: State) -> list[WorkingEntry]:
     """The entries of all agents that are to become notes, the oldest first."""
-    found = [one for agent in state.home.config.agents for one in state.working.entries(agent)[0]]
-    return sorted((one for one in found if one.earned), key=lambda one: one.created)
+    entries = [entry for agent in state.home.config.agents
+               for entry in state.working.entries(agent)[0]]  # fmt: skip
+    return sorted((entry for entry in entries if entry.earned), key=lambda entry: entry.created)
 
 
-def promote(state: State, models: ModelRegistry) -> tuple[list[Promotion], list[Problem]]:
-    """Make notes of the entries that earned it, in their agents' personal vaults.
+def promote(
+    state: State, models: ModelRegistry, now: datetime
+) -> tuple[list[Promotion], list[Problem]]:
+    """Make notes of the entries that earned it, in the personal vaults of their agents.
 
-    A note is written before its entry goes, and names it: whenever this is interrupted, the next
-    run finds what was done. What cannot be written stays where it is, and is a problem.
+    A note names its entry and is written before the entry is removed. So after an interruption the
+    next run finds what was done. An entry that cannot be written stays, and is a problem.
     """
-    done: list[Promotion] = []
+    promotions: list[Promotion] = []
     problems: list[Problem] = []
     with lock(state.home.state / "promote.lock", timeout=30):
-        waiting = earned(state)
-        vaults = {one.agent: state.home.personal(one.agent) for one in waiting}
+        entries = earned(state)
+        vaults = {entry.agent: state.home.personal(entry.agent) for entry in entries}
         read(state, list(vaults.values()))
-        for entry in waiting:
+        for entry in entries:
             try:
                 if not _claimed(state, entry):
                     continue
-                made = _promote(state, models, vaults[entry.agent], entry)
+                promotion = _promote(state, models, vaults[entry.agent], entry, now)
                 state.working.change(entry.slot, forget(entry))
             except (DjinnError, OSError) as error:
                 why = getattr(error, "strerror", None) or str(error)
                 problems.append(Problem(f"{entry.agent}: {entry.key}", f"stays as it is: {why}"))
             else:
-                done.append(made)
-    return done, problems
+                promotions.append(promotion)
+    return promotions, problems
 
 
 def _claimed(state: State, entry: WorkingEntry) -> bool:
-    """Whether this home is the one, of all that share the store, that makes a note of it."""
+    """Whether this home, of all that share the store, is to make a note of the entry."""
     me = f"{gethostname()} {state.home.state}"
 
-    def claim(there: WorkingEntry | None, now: float) -> WorkingEntry | None:
-        if there is None or there.id != entry.id:
-            return there
-        others = there.claim not in (None, me) and now - (there.claimed or 0) < CLAIM_SECONDS
-        return there if others else replace(there, claim=me, claimed=now)
+    def claim(current: WorkingEntry | None, now: float) -> WorkingEntry | None:
+        if current is None or current.id != entry.id:
+            return current
+        age = now - (current.claimed or 0)
+        if current.claim not in (None, me) and age < CLAIM_SECONDS:
+            return current
+        return replace(current, claim=me, claimed=now)
 
     after = state.working.change(entry.slot, claim)[1]
     return after is not None and (after.id, after.claim) == (entry.id, me)
 
 
-def _promote(state: State, models: ModelRegistry, vault: Vault, entry: WorkingEntry) -> Promotion:
+def _promote(
+    state: State, models: ModelRegistry, vault: Vault, entry: WorkingEntry, now: datetime
+) -> Promotion:
     value = value_of(entry)
-    if path := _made_of(state, vault, entry):
-        return Promotion(value, vault.name, path, False)
-    now = datetime.now(UTC)
-    scope = state.home.scope(entry.agent)
-    wish = _wish(value, entry)
-    same = DuplicateFinder(state, models, draft_of(wish, now), now).twin(scope)
-    if same and same.vault == vault.name and _promoted(state, vault, same.path):
-        _join(state, models, vault, same.path, value, entry)
-        return Promotion(value, vault.name, same.path, True)
-    if same:
+    filters = Filters(vaults=(vault.name,), where=((MARK, entry.id),))
+    if paths := _paths(state, vault, Selection(filters)):
+        return Promotion(value, vault.name, paths[0], False)
+    note = _note(value, entry)
+    finder = DuplicateFinder(state, models, draft_of(note, now), now)
+    duplicate = finder.twin(state.home.scope(entry.agent))
+    if duplicate and duplicate.vault == vault.name:
+        place = Selection(places=((vault.name, duplicate.path),))
+        if _paths(state, vault, place):
+            _join(state, models, vault, duplicate.path, value, entry)
+            return Promotion(value, vault.name, duplicate.path, True)
+    if duplicate:
         # Nobody asked for a change of a note that a person, or another verb, has written.
-        wish = replace(wish, links=(same.title,))
-    written = remember(state, models, wish, now)
+        note = replace(note, links=(duplicate.title,))
+    written = remember(state, models, note, now)
     return Promotion(value, written.vault, written.path, False)
 
 
-def _wish(value: WorkingValue, entry: WorkingEntry) -> NewMemory:
+def _paths(state: State, vault: Vault, selection: Selection) -> list[str]:
+    """The notes of a selection that were made of entries."""
+    with state.reading([vault]) as index:
+        memories = index.memories(selection, order="title", fields=(MARK,))
+        return sorted(memory.path for memory in memories if memory.field(MARK))
+
+
+def _note(value: WorkingValue, entry: WorkingEntry) -> NewMemory:
     return NewMemory(
         type=_TYPES.get(value.type or "", "observation"),
         title=_title(value),
@@ -139,19 +154,17 @@ def _wish(value: WorkingValue, entry: WorkingEntry) -> NewMemory:
 
 
 def _title(value: WorkingValue) -> str:
-    """The beginning of a text, else the key: two that say the same have titles that say so."""
+    """The beginning of a text, else the key: entries that say the same have the same title."""
     first = value.value.strip().split("\n")[0] if isinstance(value.value, str) else ""
-    title = shorten(first, LONGEST_TITLE, placeholder="...")
-    return next(
-        (one for one in (title, value.key) if inline(one)), f"Short-term entry of {value.created}"
-    )
+    titles = (shorten(first, LONGEST_TITLE, placeholder="..."), value.key)
+    return next(filter(inline, titles), f"Short-term entry of {value.created}")
 
 
 def _text(value: object) -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return "\n".join(f"> {line}" for one in value for line in [*one.splitlines(), ""])
+    if isinstance(value, list) and all(isinstance(turn, str) for turn in value):
+        return "\n".join(f"> {line}" for turn in value for line in [*turn.splitlines(), ""])
     shown = msgspec.json.format(msgspec.json.encode(value)).decode()
     return f"```json\n{shown}\n```"
 
@@ -171,41 +184,22 @@ def _join(
     value: WorkingValue,
     entry: WorkingEntry,
 ) -> None:
-    """Let a note tell of one entry more: both texts stay, and where they come from."""
+    """Add an entry to a note: both texts stay, and where they come from."""
 
     def change(data: bytes) -> bytes:
         text = decode(data)[0]
-        said = _text(value.value).strip()
+        addition = _text(value.value).strip()
         fields = frontmatter.read(text).fields
-        data = data if said in text else body.append(data, said)
+        data = data if addition in text else body.append(data, addition)
         for key, more in (("source_context", _origin(value)), (MARK, entry.id)):
-            data = frontmatter.edit(data, (key,), [*_listed(fields.get(key)), more])
+            data = frontmatter.edit(data, (key,), [*_as_list(fields.get(key)), more])
         return data
 
-    with writing(state, models, vault) as pen:
-        pen.rewrite(path, change)
+    with writing(state, models, vault) as writer:
+        writer.rewrite(path, change)
 
 
-def _listed(value: object) -> Sequence[object]:
+def _as_list(value: object) -> Sequence[object]:
     if isinstance(value, list):
         return value
     return [] if value is None else [value]
-
-
-def _made_of(state: State, vault: Vault, entry: WorkingEntry) -> str | None:
-    """The note in which an entry is already."""
-    return next(iter(_marked(state, vault, "value = ?", entry.id)), None)
-
-
-def _promoted(state: State, vault: Vault, path: str) -> bool:
-    """Whether a note was made of entries."""
-    return bool(_marked(state, vault, "path = ?", path))
-
-
-def _marked(state: State, vault: Vault, where: str, value: str) -> list[str]:
-    sql = (
-        "select distinct path from field join memory on memory.id = memory_id "
-        "join note on note.id = note_id join vault on vault.id = vault_id "
-        f"where key = ? and uuid = ? and {where} order by path"
-    )
-    return [path for (path,) in rows(state.index, sql, (MARK, vault.id, value))]

@@ -19,7 +19,7 @@ from djinn_memory.errors import UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.memories.working.promotion import MARK
 from djinn_memory.notes import frontmatter
-from djinn_memory.upkeep.maintain import MaintenanceReport
+from djinn_memory.upkeep.requests import MaintenanceReport
 from tests.processes.test_kills import POINTS
 from tests.redis_server import redis_server
 
@@ -137,7 +137,7 @@ def test_whatever_a_value_is(djinn: Djinn) -> None:
 
 
 def test_only_what_there_is(djinn: Djinn) -> None:
-    with pytest.raises(UsageError, match="--only nap: no such task; allowed: promote"):
+    with pytest.raises(UsageError, match="only nap: no such task; allowed: promote"):
         djinn.maintain(["nap"])
     assert djinn.maintain(["promote"]).tasks == ("promote",)
 

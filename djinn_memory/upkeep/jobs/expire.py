@@ -1,0 +1,36 @@
+"""The job that marks facts whose time is over as expired."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from djinn_memory.memories.facts.writer import mark_expired, unmarked_expired
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
+from djinn_memory.upkeep.requests import JobAction
+
+
+def _run(context: JobContext, dry_run: bool) -> JobReport:
+    state = context.state
+    facts = unmarked_expired(state, state.home.vaults, context.now)
+    if not dry_run:
+        facts = mark_expired(state, context.models, facts, context.now)
+    verb = "is to be marked" if dry_run else "is marked"
+    return JobReport(
+        tuple(
+            JobAction(
+                "expire",
+                f"{fact.category}/{fact.key} {verb} as expired",
+                fact.vault.name,
+                fact.path,
+            )
+            for fact in facts
+        )
+    )
+
+
+JOB = Job(
+    "expire",
+    every=timedelta(days=1),
+    cost="Reads the facts in the index, and edits a line of each fact that has expired.",
+    run=_run,
+)

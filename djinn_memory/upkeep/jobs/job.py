@@ -1,0 +1,46 @@
+"""What a job is: a name, a schedule, what it costs, and how it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from djinn_memory.models import Problem
+from djinn_memory.store.state import State
+from djinn_memory.upkeep.requests import JobAction
+
+if TYPE_CHECKING:
+    from djinn_memory.embedding.registry import ModelRegistry
+
+
+class JobContext(Struct, frozen=True):
+    """What a job works on."""
+
+    state: State
+    models: ModelRegistry
+    now: datetime
+
+
+class JobReport(Struct, frozen=True):
+    """The result of one job."""
+
+    actions: tuple[JobAction, ...] = ()
+    """What it did, or in a dry run would do."""
+    problems: tuple[Problem, ...] = ()
+    """What could not be done."""
+
+
+class Job(Struct, frozen=True):
+    """A job. It is idempotent: after an interruption the next run does what is left."""
+
+    name: str
+    """As `djinn maintain --only` takes it."""
+    every: timedelta
+    """How long after its last run it is due again."""
+    cost: str
+    """What a run costs, in one sentence: what it reads and writes, which models it uses."""
+    run: Callable[[JobContext, bool], JobReport]
+    """Takes the context, and whether to say only what would be done."""

@@ -1,0 +1,40 @@
+"""The job that turns short-term entries which were used often into notes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from djinn_memory.memories.working.promotion import Promotion, earned, promote
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
+from djinn_memory.upkeep.requests import JobAction
+
+
+def _run(context: JobContext, dry_run: bool) -> JobReport:
+    entries = earned(context.state)
+    if dry_run:
+        return JobReport(
+            tuple(
+                JobAction("promote", f"{entry.agent}: {entry.key} becomes a note")
+                for entry in entries
+            )
+        )
+    if not entries:
+        return JobReport()
+    promotions, problems = promote(context.state, context.models, context.now)
+    return JobReport(tuple(map(_action, promotions)), tuple(problems))
+
+
+def _action(promotion: Promotion) -> JobAction:
+    became = (
+        "says what this note says, which tells of both" if promotion.joined else "became a note"
+    )
+    what = f"{promotion.entry.agent}: {promotion.entry.key} {became}"
+    return JobAction("promote", what, promotion.vault, promotion.path)
+
+
+JOB = Job(
+    "promote",
+    every=timedelta(days=1),
+    cost="Reads working memory. Embeds a text and writes a note for each entry to promote.",
+    run=_run,
+)

@@ -1,0 +1,62 @@
+"""Runs jobs, and records in the ledger when each last ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from djinn_memory.errors import Refused, Unavailable, UsageError
+from djinn_memory.models import Problem
+from djinn_memory.store.ledger import Event
+from djinn_memory.store.state import State
+from djinn_memory.upkeep.jobs.job import Job, JobContext
+from djinn_memory.upkeep.jobs.registry import JOBS
+from djinn_memory.upkeep.requests import JobAction, MaintenanceReport
+
+NOUN = "job"
+"""Of the events; the subject is the name of the job."""
+
+
+def named_jobs(names: Sequence[str]) -> tuple[Job, ...]:
+    """The jobs of these names, all if there are none; `UsageError` lists the known jobs."""
+    for name in names:
+        if name not in JOBS:
+            known = ", ".join(JOBS)
+            raise UsageError(f"{name}: no such task; allowed: {known}", argument="only")
+    return tuple(job for name, job in JOBS.items() if name in names or not names)
+
+
+def run_jobs(jobs: Iterable[Job], context: JobContext, *, dry_run: bool) -> MaintenanceReport:
+    """Run jobs one after the other; in a dry run say what they would do."""
+    actions: list[JobAction] = []
+    problems: list[Problem] = []
+    names: list[str] = []
+    for job in jobs:
+        report = job.run(context, dry_run)
+        names.append(job.name)
+        actions += report.actions
+        problems += report.problems
+        if not dry_run:
+            _record(context.state, job, len(report.actions), len(report.problems))
+    return MaintenanceReport(tuple(names), tuple(actions), (*context.state.problems, *problems))
+
+
+def due(jobs: Iterable[Job], state: State, now: datetime) -> tuple[Job, ...]:
+    """Those of the jobs that never ran, or whose last run is long enough ago."""
+    ended = last_runs(state)
+    return tuple(job for job in jobs if job.name not in ended or ended[job.name] + job.every <= now)
+
+
+def last_runs(state: State) -> dict[str, datetime]:
+    """When each job last ran, by name."""
+    ledger = state.ledger_if_any
+    events = ledger.latest(NOUN) if ledger else []
+    return {event.subject: datetime.fromisoformat(event.at) for event in events}
+
+
+def _record(state: State, job: Job, actions: int, problems: int) -> None:
+    # A run whose record is lost is due again, which costs a run that finds nothing to do.
+    with suppress(Unavailable, Refused):
+        data = {"actions": actions, "problems": problems}
+        state.ledger.append([Event(f"{NOUN}.ended", job.name, data)], durable=False)
