@@ -1,4 +1,4 @@
-"""From bytes to text: what real vaults hold is not always UTF-8."""
+"""Decodes the bytes of notes. Real vaults hold more than UTF-8."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _BOMS = (
 
 
 def decode(data: bytes) -> tuple[str, str | None]:
-    """The text of a file, with `\\n` line ends, and a remark when something is wrong with it.
+    """The text of a file, with `\\n` line ends, and a remark on a fault of the file.
 
-    What no encoding explains is read as Windows-1252, in which every byte is something, so no text
-    is lost; only binary data has none.
+    Bytes that fit no other encoding are read as Windows-1252, which accepts every byte, so that no
+    text is lost. Binary data gives an empty text.
     """
     bom, encoding, remark = detect(data)
     if encoding is None:
@@ -34,14 +34,14 @@ def decode(data: bytes) -> tuple[str, str | None]:
 
 
 def writable(text: str) -> str:
-    """`text` as it can be written as UTF-8 and read again."""
+    """`text` with the characters replaced that UTF-8 or a note cannot hold."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
 def detect(data: bytes) -> tuple[bytes, str | None, str | None]:
-    """A file's byte order mark, its encoding (None: binary), and a remark when that is a guess.
+    """A file's byte order mark, its encoding (None for binary), and a remark on a guess.
 
-    A mark decides; then UTF-16 shows by its zero bytes; then UTF-8.
+    A byte order mark decides. Otherwise zero bytes show UTF-16, and valid UTF-8 is UTF-8.
     """
     for bom, encoding in _BOMS:
         if data.startswith(bom):
@@ -50,7 +50,7 @@ def detect(data: bytes) -> tuple[bytes, str | None, str | None]:
     if any(head) and b"\0" in head:
         even, odd = head[0::2], head[1::2]
         for encoding, high, low in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
-            # Zeros on both sides are a tail that was never written before the power went.
+            # Zeros on both sides are the end of a file that a power cut left unwritten.
             if high.count(0) > 0.4 * len(high) and low.count(0) < 0.1 * len(low):
                 return b"", encoding, "UTF-16 without a byte order mark"
     try:

@@ -1,4 +1,4 @@
-"""The YAML block that may open a note: find it, read it leniently, change it by splicing."""
+"""The YAML block at the top of a note: finds it, reads it leniently, changes it by splicing."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MAX_BLOCK = 150_000
 notes has 9,000."""
 
 MAX_VALUES = 10_000
-"""Scalars a block may hold once its aliases are followed, so that no bomb of aliases goes off."""
+"""Scalars in a block after its aliases are expanded. The limit stops an alias bomb."""
 
 MAX_REASON = 200
-"""Characters of a reason that are told."""
+"""Characters of a reason that a message repeats."""
 
 _BLOCK = re.compile(
     r"(---[ \t]*(?:\r\n?|\n))(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL
@@ -37,28 +37,28 @@ _BLOCK = re.compile(
 _ENTRY = re.compile(r"^[^\s#\-][^\n]*(?:\n(?:[ \t-][^\n]*|#[^\n]*)?(?=\n|\Z))*", re.MULTILINE)
 
 _PLACEHOLDER = re.compile(r"(?m)^([ \t]*(?:[^\s:#][^:\n]*:|-)[ \t]+)(\{\{[^'\n]*\}\})[ \t]*$")
-"""What templates leave for a program to fill in; to YAML it is a mapping with a mapping as key."""
+"""A template's placeholder for a program. To YAML it is a mapping with a mapping as its key."""
 
 _CODE = re.compile(r"(?m)(?:^|[\s:,\[{-])(!!(?:python|ruby|perl|java|js)\b\S*)")
-"""A tag by which YAML libraries of old ran what a file says; here it is text."""
+"""A tag that makes old YAML libraries run code from the file. Here it is ignored."""
 
 Fields = Mapping[str, Any]
 
 
 class FrontMatter(Struct, frozen=True):
-    """What a note says of itself: scalars are text, as written; lists and mappings are nested."""
+    """The fields of a note. Scalars are text, as written; lists and mappings are nested."""
 
     fields: Fields
     body: int
-    """Character offset at which the note's own text begins."""
+    """The character offset of the text below the front matter."""
     problem: str | None = None
 
 
 def read(text: str) -> FrontMatter:
-    """The front matter of a note's text (line ends `\\n`).
+    """The front matter of a note's text, whose line ends are `\\n`.
 
-    Broken YAML is a `problem`, and the entries that can be read by themselves still count. Values
-    stay text: a date that does not exist or a number of 6,000 digits is as good as any other.
+    Broken YAML is a `problem`; its entries that are readable alone still count. Values stay text,
+    so an impossible date or a number of 6,000 digits is a value like any other.
     """
     block = _BLOCK.match(text)
     if not block:
@@ -74,7 +74,7 @@ def read(text: str) -> FrontMatter:
     if value in (None, "", "null", "~"):
         return FrontMatter({}, body)
     if not isinstance(value, dict):
-        # Two rules with prose between them look the same; as text, nothing of it is lost.
+        # Two rules with prose between them look the same. Read as text, nothing is lost.
         return FrontMatter({}, 0, "front matter is not `key: value` lines; read as text")
     code = _CODE.search(source)
     why = f"front matter asks for {code[1][:60]}, which is not done" if code else None
@@ -82,39 +82,35 @@ def read(text: str) -> FrontMatter:
 
 
 def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
-    """The note's bytes with one field set; every byte but that field's line stays.
+    """The note's bytes with one field set; every byte outside that field's lines stays.
 
-    A field that says so already stays as it is written, and a list that only gets longer keeps its
-    items as they are. A note without front matter gets a block. `Refused` when the block is broken:
-    an edit would have to guess.
+    A field that has this value already stays as written, and a list that only grows keeps its
+    entries as written. A note without front matter gets a block. Raises `Refused` when the block is
+    broken, because an edit would have to guess.
     """
-    wanted = load(scalar(value), typed=False)
+    new = load(scalar(value), typed=False)
 
     def change(text: str, newline: str) -> str:
-        held = _held(load(text, typed=False), keys)
-        if held == wanted:
+        old: Any = load(text, typed=False)
+        for key in keys:
+            old = old.get(key) if isinstance(old, dict) else None
+        if old == new:
             return text
-        listed = value if isinstance(value, (list, tuple)) else ()
-        if isinstance(held, list) and 0 < len(held) < len(listed) and wanted[: len(held)] == held:
-            return extend_value(text, keys, listed)
+        entries = value if isinstance(value, (list, tuple)) else ()
+        if isinstance(old, list) and 0 < len(old) < len(entries) and new[: len(old)] == old:
+            return extend_value(text, keys, entries)
         return set_value(text, keys, value, newline=newline)
 
-    return _spliced(data, change)
-
-
-def _held(value: Any, keys: tuple[str, ...]) -> Any:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
+    return _splice(data, change)
 
 
 def remove(data: bytes, keys: tuple[str, ...]) -> bytes:
-    """The note's bytes without one field; as they were where there is none. Else as `edit`."""
-    return _spliced(data, lambda text, _: remove_value(text, keys) if text else text)
+    """The note's bytes without a field; unchanged when it has no such field. Errors as `edit`."""
+    return _splice(data, lambda text, _: remove_value(text, keys) if text else text)
 
 
-def _spliced(data: bytes, change: Callable[[str, str], str]) -> bytes:
-    """The note's bytes with what `change` makes of its YAML, given that and the line end."""
+def _splice(data: bytes, change: Callable[[str, str], str]) -> bytes:
+    """The note's bytes with its YAML changed by `change(yaml, line end)`."""
     bom, encoding, text = opened(data)
     newline = line_end(text)
     block = _BLOCK.match(text)
@@ -134,15 +130,16 @@ def _spliced(data: bytes, change: Callable[[str, str], str]) -> bytes:
 
 
 def compose(fields: Fields, body: str) -> str:
-    """A new note's text; fields without a value are left out."""
+    """The text of a new note; fields whose value is None are left out."""
     lines = (f"{key}: {scalar(value)}\n" for key, value in fields.items() if value is not None)
     return f"---\n{''.join(lines)}---\n{body}"
 
 
 def opened(data: bytes) -> tuple[bytes, str, str]:
-    """A note's byte order mark, encoding and text, to be changed and put together again.
+    """A note's byte order mark, encoding and text, for a change of the text.
 
-    `Refused` for what is no UTF-8 or UTF-16: written back it could be something else.
+    Raises `Refused` unless the note is UTF-8 or UTF-16: with a guessed encoding, writing could
+    change other characters.
     """
     bom, encoding, _ = detect(data)
     try:
@@ -155,7 +152,7 @@ def opened(data: bytes) -> tuple[bytes, str, str]:
 
 
 def block_end(text: str) -> int:
-    """Where the text behind the front matter begins; line ends are of any kind."""
+    """The offset of the text below the front matter, for text with any line ends."""
     block = _BLOCK.match(text)
     return block.end() if block else 0
 
@@ -195,7 +192,7 @@ def _salvage(source: str) -> dict[str, Any]:
         try:
             value = _load(entry)
         except _Broken:
-            # `title: Plan: B` is plain to a reader; half a quotation or a list is not.
+            # A reader understands `title: Plan: B`, but not half a quotation or list.
             key, _, rest = (part.strip() for part in entry.partition(":"))
             if key.isidentifier() and rest and "\n" not in rest and rest[0] not in "\"'[{&*!|>":
                 fields.setdefault(key, rest)
@@ -208,6 +205,6 @@ def _salvage(source: str) -> dict[str, Any]:
 def _first_line(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     why = getattr(error, "problem", None) or str(error).split("\n")[0]
-    # A name in it is the note's own, and as long as that likes.
+    # The reason may repeat a name from the note, of any length.
     why = why if len(why) <= MAX_REASON else f"{why[:MAX_REASON]}..."
     return f"line {mark.line + 2}: {why}" if mark else why

@@ -1,4 +1,4 @@
-"""The pages of a document, told by the marks in its note."""
+"""The pages of a document, which marks in its note separate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 _NUMBER = "(?P<number>0|[1-9][0-9]{0,6})"
 _MARK = re.compile(rf"(?m)^\*Page {_NUMBER}\* \^p(?P=number)$")
 
-# Whoever writes a note may trim its lines, and a lone \r is a line's end once it is read.
+# A program that writes the note may trim its lines, and a lone \r reads as a line end.
 _ALIKE = re.compile(
     rf"""(?mx) (?:^|(?<=\r)) (?P<lead>[ \t]*+)
     \*(?P<shown>Page[ ]{_NUMBER}\*[ ]) \^(?P<block>p(?P=number)) (?=[ \t]*+(?:\r|$))"""
@@ -17,7 +17,7 @@ _ALIKE = re.compile(
 
 
 class MarkedPage(Struct, frozen=True):
-    """A page's own text: from behind its mark's line up to the next mark."""
+    """The text of a page: from the line below its mark up to the next mark."""
 
     number: int
     start: int
@@ -25,28 +25,28 @@ class MarkedPage(Struct, frozen=True):
 
 
 def mark(number: int) -> str:
-    """The line that opens a page, to which `[[note#^p12]]` leads; at most 7 digits."""
+    """The line that begins a page, the target of `[[note#^p12]]`; a number has at most 7 digits."""
     return f"*Page {number}* ^p{number}"
 
 
 def pages(text: str, body: int) -> list[MarkedPage]:
-    """The pages of `text` from offset `body` on, as they stand; none without a mark.
+    """The pages of `text` from offset `body` on, in their order; none without a mark.
 
     Text before the first mark is on no page.
     """
-    found = list(_MARK.finditer(text, body))
-    opens = [*(match.start() for match in found), len(text)]
+    marks = list(_MARK.finditer(text, body))
+    ends = [*(match.start() for match in marks[1:]), len(text)]
     return [
         MarkedPage(int(match["number"]), min(match.end() + 1, len(text)), end)
-        for match, end in zip(found, opens[1:], strict=True)
+        for match, end in zip(marks, ends, strict=False)
     ]
 
 
 def hide(text: str) -> str:
-    """`text` with spaces for its marks: what is searched, at the same offsets and lines."""
+    """`text` with spaces for its marks, for a search with the same offsets and lines."""
     return _MARK.sub(lambda match: " " * len(match[0]), text)
 
 
 def defang(text: str) -> str:
-    """A file's own text with lines that read as marks escaped, to be shown as the file has them."""
+    """A file's text with its lines that look like marks escaped; they are shown as in the file."""
     return _ALIKE.sub(r"\g<lead>\\*\g<shown>\\^\g<block>", text)

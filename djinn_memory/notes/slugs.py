@@ -11,7 +11,7 @@ _SHORTEST_LIMIT = len("note-12345678")
 # Windows opens a device for these names, whatever extension follows.
 _RESERVED = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9¹²³]")
 
-# They choose how the character before them is drawn (mostly emoji); alone they are invisible.
+# They select how the character before them, mostly an emoji, is drawn; alone they are invisible.
 _VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 

@@ -1,4 +1,4 @@
-"""What a folder of memories is called: the plural of their type."""
+"""The folders of memories, which are named by the plural of the memories' type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PEOPLE = {"person": "people"}
 def folder(kind: str) -> str:
     """The folder for memories of a type: `decisions`, `summaries`, `people`.
 
-    A type of another script, which English cannot put into the plural, is its own folder.
+    A type in another script has no English plural, so its folder has the name of the type.
     """
     name = slug(kind)
     if name in _PEOPLE:

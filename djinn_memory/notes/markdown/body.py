@@ -1,4 +1,4 @@
-"""A note's text below its front matter: read, and changed with no byte above it."""
+"""Reads and changes a note's text below the front matter, which stays byte for byte."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def text_of(data: bytes) -> str:
 
 
 def append(data: bytes, text: str) -> bytes:
-    """The note's bytes with a paragraph more; `Refused` for what is not UTF-8."""
+    """The note's bytes with a paragraph appended; `Refused` unless the note is UTF-8 or UTF-16."""
     bom, encoding, before = opened(data)
     newline = line_end(before)
     gap = newline * 2 if before[block_end(before) :].strip() else ""
@@ -23,11 +23,11 @@ def append(data: bytes, text: str) -> bytes:
 
 
 def replace(data: bytes, text: str) -> bytes:
-    """The note's bytes with another text; `Refused` for what is not UTF-8."""
+    """The note's bytes with another text; `Refused` unless the note is UTF-8 or UTF-16."""
     bom, encoding, before = opened(data)
     newline = line_end(before)
     head = before[: block_end(before)]
-    # Front matter may be all of a file, without a line end behind it.
+    # A file may end with its front matter, without a line end.
     head += newline if head and head[-1] not in "\r\n" else ""
     return bom + f"{head}{_lines(text, newline)}".encode(encoding)
 

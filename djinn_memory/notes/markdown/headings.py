@@ -12,11 +12,11 @@ _CLOSING = re.compile(r"(?:^|(?<=[ \t]))#+\Z")
 
 
 class Heading(NamedTuple):
-    """A heading: `opens` is the offset of its first line, `start` of the text behind it."""
+    """A heading: `opens` is the offset of its first line, `start` that of the text below it."""
 
     level: int
     title: tuple[int, int]
-    """Where its words stand, without the marks; empty for a heading without any."""
+    """The span of its words, without the marks; empty for a heading without words."""
     opens: int
     start: int
 
@@ -24,9 +24,9 @@ class Heading(NamedTuple):
 def headings(text: str, body: int = 0) -> Iterator[Heading]:
     """Yield the ATX and one-line setext headings of `text` from offset `body` on.
 
-    Code is not told from prose: give it `mask(text)`, or skip what stands in `code_blocks`.
+    Code is not recognised: pass `mask(text)`, or skip the spans of `code_blocks`.
     """
-    # With a newline before the first line too, the search leaps from one newline to the next.
+    # With a newline before the first line too, the search leaps from newline to newline.
     lines = "\n" + text[body:]
     behind = 0  # the line after front matter or a heading needs no blank line before it
     for match in _HEADING.finditer(lines):
@@ -50,7 +50,7 @@ def headings(text: str, body: int = 0) -> Iterator[Heading]:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The words of an ATX heading without the `#` that may close it."""
+    """The span of an ATX heading's words, without the `#` that may close it."""
     words = text[start:end].rstrip(" \t")
     words = _CLOSING.sub("", words).rstrip(" \t")
     return start, start + len(words)

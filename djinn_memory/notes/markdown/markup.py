@@ -1,4 +1,4 @@
-"""Tells the prose of a Markdown text from its code, comments, HTML and maths."""
+"""Separates the prose of a Markdown text from its code, comments, HTML and maths."""
 
 import re
 from bisect import bisect_left
@@ -15,13 +15,13 @@ _CODE_INDENT = 4
 
 _MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])(?=[ \t\r]|$)")
 _SPACE = re.compile(r"[ \t\r]+")
-# Possessive, all three: to be able to step back costs 100 bytes a line.
+# The three line patterns are possessive, because backtracking costs 100 bytes a line.
 # Lines outside of containers whose first character opens no block.
 _PLAIN_LINES = re.compile(r"(?:(?!```)[^\s>+*\d~<%$#|=_-][^\n]*+\n)++")
-# Headings and table rows outside of containers in which nothing can begin that is no prose.
+# Headings and table rows outside of containers that can hold nothing but prose.
 _QUIET_LINES = re.compile(r"(?:(?:#{1,6}(?=[ \t\r\n])|\|)[^\n`$%<\\]*+\n)++")
 _BLANK_LINES = re.compile(r"(?:[ \t\r]*+\n)++")
-# Headings, table rows, rules and underlines: no code span reaches over their line's end.
+# Headings, table rows, rules and underlines: a code span never continues past their line.
 _ALONE = re.compile(r"#{1,6}(?=[ \t\r]|$)|\||[-=*_][-=*_ \t\r]*$")
 
 # The names that CommonMark lets an HTML block begin with, even in the middle of a paragraph.
@@ -184,11 +184,11 @@ def _after_blank_lines(text: str, line: _Line, nest: list[int]) -> int:
 
 
 def _skip_space(text: str, pos: int, end: int, column: int) -> tuple[int, int]:
-    if pos == end or not (found := _SPACE.match(text, pos, end)):
+    if pos == end or not (match := _SPACE.match(text, pos, end)):
         return pos, column
-    space, lead = found.group(), column % 4
+    space, lead = match.group(), column % 4
     width = len((" " * lead + space).expandtabs(4)) - lead if "\t" in space else len(space)
-    return found.end(), column + width
+    return match.end(), column + width
 
 
 def _continue(text: str, pos: int, nest: list[int]) -> _Line:
@@ -245,7 +245,7 @@ def _opened(text: str, line: _Line, *, interrupts: bool) -> re.Match[str] | None
     kind = opener.lastgroup
     if kind == "tag" and interrupts:
         return None
-    # Both marks also close, so one without a partner is a slip and hides nothing.
+    # Both marks open and close, so a mark without a partner is a slip and hides nothing.
     if kind in ("hidden", "maths") and text.find(opener.group(), opener.end()) < 0:
         return None
     return opener
@@ -257,41 +257,41 @@ def _block_end(text: str, line: _Line, nest: list[int], opener: re.Match[str]) -
     fence = kind == "fence"
     mark = opener.group()
     closer = re.compile(rf"{mark[0]}{{{len(mark)},}}[ \t\r]*$") if fence else _CLOSER[kind]
-    found = closer.match(text, opener.end(), line.end)
+    closing = closer.match(text, opener.end(), line.end)
     end = line.end
-    while not found and end + 1 < len(text):
+    while not closing and end + 1 < len(text):
         line = _continue(text, end + 1, nest)
         if line.depth < len(nest):
             break
         end = line.end
         if not fence or line.indent < _CODE_INDENT:
-            found = closer.match(text, line.at, line.end)
-    return found.end() if found else end
+            closing = closer.match(text, line.at, line.end)
+    return closing.end() if closing else end
 
 
 def _inline(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the spans in a run of prose that are no prose; what begins first wins."""
+    """Yield the spans in a run of prose that are not prose; the first to begin wins."""
     ticks: defaultdict[int, list[int]] | None = None
-    absent: set[str] = set()  # closers that do not come again in this run
+    absent: set[str] = set()  # closers that do not occur again in this run
     pos = start
-    while found := _INLINE.search(text, pos, end):
-        pos = found.end()
+    while match := _INLINE.search(text, pos, end):
+        pos = match.end()
         close = -1
-        if found.lastgroup == "dead":
+        if match.lastgroup == "dead":
             close = pos
-        elif found.lastgroup == "code":
+        elif match.lastgroup == "code":
             ticks = _tick_runs(text, start, end) if ticks is None else ticks
-            runs = ticks[len(found.group())]
+            runs = ticks[len(match.group())]
             later = bisect_left(runs, pos)
-            close = runs[later] + len(found.group()) if later < len(runs) else -1
-        elif found.lastgroup == "pair" and (closer := _PAIRS[found.group()]) not in absent:
+            close = runs[later] + len(match.group()) if later < len(runs) else -1
+        elif match.lastgroup == "pair" and (closer := _PAIRS[match.group()]) not in absent:
             close = text.find(closer, pos, end)
             if close < 0:
                 absent.add(closer)
             else:
                 close += len(closer)
         if close >= 0:
-            yield found.start(), close
+            yield match.start(), close
             pos = close
 
 

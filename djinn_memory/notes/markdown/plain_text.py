@@ -1,4 +1,4 @@
-"""What a reader sees of Markdown: the words without the marks."""
+"""Reduces Markdown to what a reader sees: the words without the marks."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _REDUCE = (
 _MARKS = "#`~=-%<$^*_[]"
 _ESCAPED = re.compile(rf"\\([{re.escape(_MARKS)}])")
 _ASIDE = {mark: chr(0xF0000 + ord(mark)) for mark in _MARKS}
-"""What stands for a mark that a backslash makes plain, while others are taken out."""
+"""The stand-ins of escaped marks while the other marks are removed."""
 _BACK = str.maketrans({aside: mark for mark, aside in _ASIDE.items()})
 
 
 def plain(text: str) -> str:
-    """`text` with links shown by their labels and emphasis, tags of HTML and fences taken out.
+    """`text` with links replaced by their labels, and without emphasis, HTML tags and fences.
 
-    Never longer than `text`; line breaks stay, so that lists and tables remain readable.
+    Never longer than `text`. Line breaks stay, so that lists and tables remain readable.
     """
     escaped = "\\" in text
     if escaped:
-        text = _ESCAPED.sub(lambda found: _ASIDE[found[1]], text)
+        text = _ESCAPED.sub(lambda match: _ASIDE[match[1]], text)
     for pattern, replacement in _REDUCE:
         text = pattern.sub(replacement, text)
-    # Until here a bar in a link of a table was one with its backslash.
+    # Until here a bar in a table's link kept its backslash.
     return text.translate(_BACK).replace("\\|", "|") if escaped else text
 
 
