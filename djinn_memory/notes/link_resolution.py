@@ -1,8 +1,8 @@
-"""Finds the note that a link means, by the table in `spec/links.md`."""
+"""Finds the note that a link means, by the rules of the table in `spec/links.md`."""
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -18,9 +18,9 @@ How = Literal["self", "path", "suffix", "name", "id", "title", "alias", "slug", 
 
 @dataclass(frozen=True)
 class LinkTarget:
-    """A file that a link can mean; `path` is POSIX, from the vault's root, with extension.
+    """A file that a link can mean; `path` is POSIX, relative to the vault, with its extension.
 
-    An attachment has no title, and is found by its path and name only.
+    An attachment has no title and is found only by its path and name.
     """
 
     key: int
@@ -30,14 +30,14 @@ class LinkTarget:
     title: str | None
     aliases: tuple[str, ...]
     blocks: tuple[str, ...] = ()
-    """UUIDs of the Logseq blocks that stand in it."""
+    """UUIDs of its Logseq blocks."""
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """The target's key and how it was found, both None when nothing was.
+    """The target's key and the way it was found, both None for an unresolved link.
 
-    `ambiguous` holds the sorted keys of all candidates when there were several.
+    When there are several candidates, `ambiguous` holds all their keys, sorted.
     """
 
     key: int | None
@@ -48,10 +48,10 @@ class Resolution:
 class Resolver:
     """Resolves links among the targets of a home.
 
-    `reserved` gives the agent of each vault that is one agent's alone: only links from that
-    agent's vaults enter it, and they look in the open vaults first. `dialects` are those of the
-    vaults that are not in Obsidian's: a link is read by its own vault's, a note has the names
-    that its vault's gives it.
+    `reserved` gives the agent of each vault that belongs to one agent. Only links from that agent's
+    vaults enter it, and they look in the open vaults first. `dialects` gives the dialect of each
+    vault that is not in Obsidian's. The dialect of a link's vault says how the link is read, that
+    of a note's vault how the note is named.
     """
 
     def __init__(
@@ -69,8 +69,7 @@ class Resolver:
             name: _Vault(members, self._rules(name)) for name, members in by_vault.items()
         }
         self._reserved = reserved or {}
-        # None is everybody. `sorted` is stable: after the shared vault the others stay in the
-        # order first seen.
+        # None stands for all agents. The shared vault is first; the others keep their order.
         self._of: defaultdict[str | None, list[str]] = defaultdict(list)
         for name in sorted(by_vault, key=lambda name: not access.is_shared_name(name)):
             self._of[self._reserved.get(name)].append(name)
@@ -94,8 +93,8 @@ class Resolver:
                 if name not in self._vaults:
                     continue
                 folder = _folder(source_path) if name == source_vault else None
-                for how, found in self._vaults[name].find(wanted, folder, kind, rules):
-                    candidates = [target for target in found if _lies_in(target, inside)]
+                for how, targets in self._vaults[name].find(wanted, folder, kind, rules):
+                    candidates = [target for target in targets if _lies_in(target, inside)]
                     if candidates:
                         return _choose(how, candidates, folder)
         return Resolution(None, None)
@@ -114,50 +113,31 @@ class Resolver:
 
 
 class _Vault:
-    """What one vault's targets are called; each list has the shortest path first."""
+    """The names of a vault's targets; each list begins with the shortest path."""
 
     def __init__(self, targets: list[LinkTarget], rules: DialectRules) -> None:
-        targets.sort(key=lambda target: (len(target.path), target.path))
-        self.paths = _Index()
-        self._endings = _Index()
-        self._ids = _Index()
-        self._titles = _Index()
-        self._aliases = _Index()
-        self._names = _Index()
-        self._parts = _Index()
-        self._blocks = _Index()
-        self._notes: list[LinkTarget] = []
-        for target in targets:
-            path = _name(target.path)
-            self.paths[path].append(target)
-            for ending in _endings(path):
-                self._endings[ending].append(target)
-            if target.id:
-                self._ids[_name(target.id)].append(target)
-            if target.title is not None:
-                self._titles[_name(target.title)].append(target)
-                self._notes.append(target)
-                for name in {_name(name) for name in rules.names(target.path)}:
-                    self._names[name].append(target)
-                for name in {_name(name) for name in rules.parts(target.path)}:
-                    self._parts[name].append(target)
-            for block in target.blocks:
-                self._blocks[block].append(target)
-            for alias in {_name(alias) for alias in target.aliases}:
-                self._aliases[alias].append(target)
+        targets = sorted(targets, key=lambda target: (len(target.path), target.path))
+        self._notes = [target for target in targets if target.title is not None]
+        self.paths = _by_name(targets, lambda target: [target.path])
+        self._endings = _by_name(targets, lambda target: _endings(_name(target.path)))
+        self._ids = _by_name(targets, lambda target: [target.id] if target.id else ())
+        self._aliases = _by_name(targets, lambda target: target.aliases)
+        self._blocks = _by_name(targets, lambda target: target.blocks)
+        self._titles = _by_name(self._notes, lambda note: [note.title or ""])
+        self._names = _by_name(self._notes, lambda note: rules.names(note.path))
+        self._parts = _by_name(self._notes, lambda note: rules.parts(note.path))
 
     @cached_property
     def _slugs(self) -> "_Index":
-        slugs = _Index()
-        for note in self._notes:
-            for name in {slug(posixpath.basename(_name(note.path))), slug(note.title or "")}:
-                slugs[name].append(note)
-        return slugs
+        return _by_name(
+            self._notes,
+            lambda note: (slug(posixpath.basename(_name(note.path))), slug(note.title or "")),
+        )
 
     def find(
         self, wanted: str, folder: str | None, kind: Kind, rules: DialectRules
     ) -> Iterator[tuple[How, list[LinkTarget]]]:
-        """Yield, step by step, what is called `wanted`; `folder` is None from another vault."""
+        """Yield the targets named `wanted`, rule by rule; `folder` is None from another vault."""
         if kind == "block":
             yield "block", self._blocks.get(wanted, [])
             return
@@ -180,14 +160,20 @@ class _Vault:
                 yield "part", self._parts.get(wanted, [])
 
     def _at(self, path: str) -> list[LinkTarget]:
-        # Without its first slash a path that climbs out of the vault keeps its "..", and so
-        # matches no file; with it, `normpath` would drop the "..".
+        # Without its first slash, a path that climbs out of the vault keeps its ".." and matches no
+        # file. With the slash, `normpath` would drop the "..".
         return self.paths.get(posixpath.normpath(path.lstrip("/")), [])
 
 
-class _Index(defaultdict[str, list[LinkTarget]]):
-    def __init__(self) -> None:
-        super().__init__(list)
+_Index = dict[str, list[LinkTarget]]
+
+
+def _by_name(targets: Iterable[LinkTarget], names: Callable[[LinkTarget], Iterable[str]]) -> _Index:
+    index: _Index = {}
+    for target in targets:
+        for name in dict.fromkeys(map(_name, names(target))):
+            index.setdefault(name, []).append(target)
+    return index
 
 
 def _name(written: str) -> str:
@@ -195,7 +181,7 @@ def _name(written: str) -> str:
 
 
 def _lies_in(target: LinkTarget, place: str | None) -> bool:
-    """Whether a target is in the vault or below the folder of that name; None is everywhere."""
+    """Whether a target is in the vault, or below the folder, of that name; None means anywhere."""
     return place is None or place in (fold(target.vault), *_folder(target.path).split("/"))
 
 

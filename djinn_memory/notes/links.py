@@ -30,13 +30,13 @@ _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 @dataclass(frozen=True)
 class LinkSyntax:
-    """Which links a dialect has; the defaults are Obsidian's."""
+    """The links of a dialect; the defaults are Obsidian's."""
 
     pattern: re.Pattern[str] = re.compile(f"{_WIKI} | {_MARKDOWN}", re.VERBOSE)
     label_first: bool = False
-    """Whether `|` in a wikilink stands behind what is shown."""
+    """Whether the label of a wikilink stands before the `|`."""
     whole: bool = False
-    """Whether all between `[[` and `]]` is the target: `#` and `|` mean nothing."""
+    """Whether the target is everything between `[[` and `]]`, with any `#` and `|`."""
 
 
 OBSIDIAN = LinkSyntax()
@@ -49,11 +49,11 @@ Kind = Literal["wiki", "markdown", "block"]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One link as written; `target` is without `.md`, and empty for a link to its own note.
+    """A link as written. `target` is without `.md`, and empty for a link to its own note.
 
-    `start` and `end` are offsets in the parsed text and `line` counts from 1; a link in the
-    front matter has a dotted `field` instead, offsets of -1 and line 0. Nested headings stay
-    joined (`a#b`). A Logseq block reference has the block's UUID as target and block.
+    `start` and `end` are offsets in the text, and `line` counts from 1. A link in the front matter
+    has a dotted `field`, offsets of -1 and line 0. Nested headings stay joined (`a#b`). A Logseq
+    block reference has the block's UUID as its target and block.
     """
 
     target: str
@@ -77,8 +77,8 @@ def parse_links(
 ) -> list[Link]:
     """Return the links in `fields`, a note's front matter, then those in `text`, its body.
 
-    Pass the body alone with `fields`: front matter left on top of `text` is read as prose, so its
-    links would come twice. `prose` is `mask(text)` where the caller has it already.
+    With `fields`, pass the body alone: front matter in `text` is read as prose, so its links would
+    be returned twice. `prose` is `mask(text)`, if the caller has it already.
     """
     in_fields = [
         link
@@ -90,20 +90,20 @@ def parse_links(
 
 def _strings(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Yield each string in the front matter with its dotted field."""
-    for name, value in fields.items():
-        # YAML anchors can make a value contain itself, or one list a million times.
+    for name, root in fields.items():
+        # YAML anchors can make a value contain itself, or contain one list a million times.
         seen: set[int] = set()
-        pending: list[tuple[str, object]] = [(str(name), value)]
+        pending: list[tuple[str, object]] = [(str(name), root)]
         while pending:
-            field, item = pending.pop()
-            if isinstance(item, str):
-                yield field, item
-            elif isinstance(item, Mapping | list | tuple) and id(item) not in seen:
-                seen.add(id(item))
+            field, value = pending.pop()
+            if isinstance(value, str):
+                yield field, value
+            elif isinstance(value, Mapping | list | tuple) and id(value) not in seen:
+                seen.add(id(value))
                 inner = (
-                    [(f"{field}.{key}", part) for key, part in item.items()]
-                    if isinstance(item, Mapping)
-                    else [(field, part) for part in item]
+                    [(f"{field}.{key}", part) for key, part in value.items()]
+                    if isinstance(value, Mapping)
+                    else [(field, part) for part in value]
                 )
                 pending += reversed(inner)
 
@@ -144,7 +144,7 @@ def _links(text: str, prose: str, field: str | None, syntax: LinkSyntax) -> Iter
 
 
 def _wiki_address(written: str, syntax: LinkSyntax) -> tuple[tuple[str, str] | None, str | None]:
-    """Return target and anchor, None when there is neither, and what is shown instead."""
+    """Return target and anchor (None when both are empty), and the label."""
     if syntax.whole:
         return ((written.strip(), "") if written.strip() else None), None
     first, *rest = _BAR.split(written, maxsplit=1)
@@ -153,14 +153,14 @@ def _wiki_address(written: str, syntax: LinkSyntax) -> tuple[tuple[str, str] | N
         first, shown = shown, first
     target, _, anchor = first.partition("#")
     if syntax.label_first:
-        # `#first:#last` embeds all from one heading to another.
+        # `#first:#last` embeds everything from one heading to another.
         anchor = anchor.partition(":#")[0]
     target, anchor = target.strip(), anchor.strip("# \t")
     return ((target, anchor) if target or anchor else None), shown.strip() or None
 
 
 def _note_address(match: re.Match[str]) -> tuple[str, str] | None:
-    """Return the decoded path and anchor of a Markdown link that can mean a note of the vault."""
+    """Return path and anchor, decoded, of a Markdown link that can mean a note of the vault."""
     written = match["bare"] or match["angled"] or ""
     if match.group().startswith("!") or _REMOTE.match(written):
         return None
@@ -170,7 +170,7 @@ def _note_address(match: re.Match[str]) -> tuple[str, str] | None:
 
 
 def _anchor(written: str) -> tuple[str | None, str | None]:
-    """Split what follows the first `#` into heading and block."""
+    """Split the text behind the first `#` into heading and block."""
     above, _, last = written.rpartition("#")
     if last.startswith("^"):
         return above.strip("# \t") or None, last[1:] or None

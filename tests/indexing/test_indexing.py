@@ -365,6 +365,6 @@ def test_a_linked_folder_is_told_until_it_is_a_vault(
     (tmp_path / "more" / "a.md").write_text("tide")
     (shared / "x").symlink_to(tmp_path / "more")
     [problem] = djinn.index().problems
-    assert problem.what == "shared/x" and "djinn vault add" in problem.why
+    assert problem.what == "shared/x" and "vaults.add(name=" in problem.why
     add_vault(home, "more", tmp_path / "more")
     assert not Djinn(home).index().problems

@@ -1,4 +1,4 @@
-"""The notes of a vault on disk: read, changed and moved away, never outside it."""
+"""Reads, changes and trashes the notes of a vault on disk, never outside the vault."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
-from djinn_memory.errors import NotFound, Refused
+from djinn_memory.errors import NotFound, Refused, Remedy
 from djinn_memory.models import Vault
 from djinn_memory.notes.vault.walk import MAX_BYTES
 from djinn_memory.system.files import inside, revise
@@ -15,34 +15,34 @@ from djinn_memory.system.files import inside, revise
 TRASH = ".trash"
 
 _AT_ONCE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""To open a FIFO would else wait for a writer for ever."""
+"""Flags to open a file at once: opening a FIFO would otherwise block until a writer comes."""
 
 
 def read(vault: Vault, path: str) -> bytes:
-    """The bytes of a note; a path or link that leads out of the vault is `OutsideVault`."""
+    """The bytes of a note; `OutsideVault` for a path or link that leads out of the vault."""
     target = inside(vault.root, path)
     descriptor = os.open(target, _AT_ONCE)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise Refused(f"{vault.name}/{path} is no file")
+        raise Refused(f"{vault.name}/{path} is not a file")
     with os.fdopen(descriptor, "rb") as file:
         return file.read(MAX_BYTES)
 
 
 def edit(vault: Vault, path: str, change: Callable[[bytes], bytes]) -> None:
-    """Write what `change` makes of a note's bytes; see `files.revise`."""
+    """Apply `change` to the bytes of a note; see `revise`."""
     read(vault, path)
     revise(inside(vault.root, path), change)
 
 
 def trash(vault: Vault, path: str) -> Path:
-    """Move a note to the vault's `.trash/`, under a free name; returns where it lies now."""
+    """Move a note to a free name in the vault's `.trash/`; returns the new path."""
     if vault.read_only:
         raise Refused(f"vault {vault.name} is read-only; delete the file yourself")
     source = vault.root.resolve() / path
     inside(vault.root, Path(path).parent)
     if not source.is_symlink() and not source.is_file():
-        raise NotFound(f"{vault.name}/{path} is gone already; `djinn index` notices that")
+        raise NotFound(f"{vault.name}/{path} is gone already", Remedy("index", {}, "notices that"))
     folder = inside(vault.root, Path(TRASH, path).parent)
     folder.mkdir(parents=True, exist_ok=True)
     name = PurePosixPath(path)

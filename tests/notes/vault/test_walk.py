@@ -203,7 +203,7 @@ def test_a_folder_that_cannot_be_read_is_a_problem(vault: Vault) -> None:
 
 def test_a_vault_that_is_gone(vault: Vault) -> None:
     vault.root.rmdir()
-    with pytest.raises(NotFound, match="vault remove v"):
+    with pytest.raises(NotFound, match=r"`vaults.remove\(name=.v.\)` removes"):
         walk(vault)
 
 
