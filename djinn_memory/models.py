@@ -1,4 +1,4 @@
-"""The values that cross layers: frozen, plain, without behaviour of their own."""
+"""The values that cross layers: frozen, plain, without behaviour."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def plane_of(kind: str | None) -> Plane | None:
 
 
 class Vault(Struct, frozen=True):
-    """A folder of notes. `agent` is whom it is reserved for; None means everybody."""
+    """A folder of notes. It is reserved for `agent`; None means everybody."""
 
     name: str
     root: Path
@@ -54,20 +54,20 @@ class Vault(Struct, frozen=True):
     read_only: bool = False
     dialect: Dialect = "obsidian"
     contexts: tuple[tuple[str, str], ...] = ()
-    """A human sentence for each folder prefix, "" for the whole vault."""
+    """A person's description of each folder prefix; "" is the whole vault."""
     inner: frozenset[str] = frozenset()
-    """Folders in it, relative to `root`, that are vaults of their own: their notes are theirs."""
+    """Folders in it, relative to `root`, that are other vaults. Their notes do not belong to it."""
     others: frozenset[Path] = frozenset()
-    """Where the home's other vaults really lie: a link to one of them hides nothing."""
+    """The real paths of the home's other vaults. A link to one of them hides no notes."""
 
 
 class Problem(Struct, frozen=True):
-    """Something that went wrong with one thing while the rest went on."""
+    """A failure of one part of an operation that continued."""
 
     what: str
     """The file, vault or part concerned, as a user would name it."""
     why: str
-    """One sentence, with what to do where there is something to do."""
+    """One sentence, with a remedy where there is one."""
 
 
 class Section(Struct, frozen=True):
@@ -125,7 +125,7 @@ ProgressCallback = Callable[[Progress], None]
 
 
 def silent(_: Progress) -> None:
-    """The callback of those who do not watch."""
+    """The callback for callers that show no progress."""
 
 
 class Filters(Struct, frozen=True):

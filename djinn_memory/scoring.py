@@ -1,6 +1,6 @@
-"""What an agent's uses and ratings say of a memory, as one number. Pure: `now` is a parameter.
+"""Scores a memory by an agent's uses and ratings. Pure: the time is a parameter.
 
-A memory that nobody used or rated scores 0.5 and is multiplied by exactly 1.
+A memory without uses and ratings scores 0.5, and its multiplier is exactly 1.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 NEUTRAL = 0.5
-"""The score of a memory of which nothing is known."""
+"""The score of a memory without uses and ratings."""
 
 UNLIKE = 0.5
-"""The share of words in common up to which a rating of one question says nothing of another."""
+"""Up to this share of common words, a rating for one question does not count for another."""
 
 _DAY = 86_400.0
 
@@ -25,7 +25,7 @@ Days = Annotated[float, Meta(gt=0, le=100_000)]
 
 
 class ScoringConfig(Struct, forbid_unknown_fields=True, frozen=True):
-    """How what an agent used and rated moves what it recalls; set under `scoring:`."""
+    """How uses and ratings change the results of a recall: the settings under `scoring:`."""
 
     min_valuations_for_signal: Annotated[int, Meta(ge=1, le=1000)] = 3
     rehabilitation_half_life_days: Days = 90.0
@@ -44,7 +44,7 @@ class ScoringConfig(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Record(Struct, frozen=True):
-    """What happened to a memory; times are ISO 8601 in UTC."""
+    """An agent's uses and ratings of a memory; times are ISO 8601 in UTC."""
 
     uses: int = 0
     """How often it was opened, read in full, cited or rated useful; not how often it was shown."""
@@ -64,11 +64,11 @@ class Record(Struct, frozen=True):
 
 
 class Rating(Struct, frozen=True):
-    """What was said of a memory when a question was asked."""
+    """A rating of a memory as an answer to an earlier question."""
 
     useful: bool
     alike: float
-    """How like that question is to the one that is asked now, see `alike`."""
+    """The similarity of that question to the current one, see `alike`."""
 
 
 class Score(Struct, frozen=True):
@@ -77,19 +77,19 @@ class Score(Struct, frozen=True):
     usefulness_raw: float
     """The share of its ratings that say useful; 0.5 while there are too few."""
     rehabilitation: float
-    """What is left of bad ratings, 1 at first and half as much after each half-life."""
+    """The weight left to bad ratings: 1 at first, and half as much after each half-life."""
     usefulness: float
     """The share after rehabilitation."""
     recency: float
-    """1 at a use, down to the floor."""
+    """1 at a use, falling to the floor."""
     frequency: float
     """0 to 1 by the logarithm of the number of uses."""
     signal: float
-    """The weighted sum, 0 where nothing is known."""
+    """The weighted sum; 0 without uses and ratings."""
     adaptive: float
-    """From the floor to 1; 0.5 where nothing is known."""
+    """From the floor to 1; 0.5 without uses and ratings."""
     multiplier: float
-    """By what the raw score of a recall is multiplied."""
+    """The factor of a recall's raw score."""
 
 
 def score(record: Record, config: ScoringConfig, now: str) -> Score:
@@ -127,32 +127,32 @@ def multiplier(adaptive: float, config: ScoringConfig) -> float:
     return (base + boost * adaptive) / neutral if neutral else 1.0
 
 
-def alike(one: frozenset[str], other: frozenset[str]) -> float:
-    """How much a rating given to one question says about another, from 0 to 1, by their words.
+def alike(first: frozenset[str], second: frozenset[str]) -> float:
+    """How much a rating for one question counts for another, from 0 to 1, by their words.
 
-    Ochiai's coefficient, |A and B| / sqrt(|A| |B|), of which `UNLIKE` is 0.
+    This is Ochiai's coefficient, |A and B| / sqrt(|A| |B|), scaled so that `UNLIKE` gives 0.
     """
-    if not one or not other:
+    if not first or not second:
         return 0.0
-    common = len(one & other) / math.sqrt(len(one) * len(other))
+    common = len(first & second) / math.sqrt(len(first) * len(second))
     return min(1.0, max(0.0, (common - UNLIKE) / (1 - UNLIKE)))
 
 
 def at_question(
     record: Record, ratings: Sequence[Rating], config: ScoringConfig, now: str
 ) -> float:
-    """A memory's multiplier for one question; `ratings` are those of the record given to some.
+    """A memory's multiplier for one question; `ratings` are the record's ratings of questions.
 
-    What the others and the uses say counts whatever is asked. What these change of it counts as
-    far as the likest question of those that agree with the change: what was no help with one
-    question may be the answer to another.
+    Uses and other ratings count for every question. The change that `ratings` make counts by the
+    most similar question among those ratings that agree with the change, because a memory that did
+    not help with one question may answer another.
     """
     whole = score(record, config, now).multiplier
     if not ratings:
         return whole
-    useful = sum(one.useful for one in ratings)
+    useful = sum(rating.useful for rating in ratings)
     bad = len(ratings) - useful
-    # Another process may have rated since the record was read.
+    # Another process may have added ratings after the record was read.
     rest = Record(
         max(0, record.uses - useful),
         max(0, record.useful - useful),
@@ -161,15 +161,15 @@ def at_question(
         record.last_valued if record.valuations > len(ratings) else None,
     )
     apart = score(rest, config, now).multiplier
-    # A settings file may let it be 0.
+    # Settings can make it 0.
     if not apart:
         return whole
-    share = max((one.alike for one in ratings if one.useful == (whole >= apart)), default=0.0)
-    return float(apart * (whole / apart) ** share)
+    agreeing = (rating.alike for rating in ratings if rating.useful == (whole >= apart))
+    return float(apart * (whole / apart) ** max(agreeing, default=0.0))
 
 
 def share_of(text: str) -> float | None:
-    """A number from 0 to 1 that a note says, or one of percent; None for anything else."""
+    """A note's number from 0 to 1, or a percentage; None for any other text."""
     try:
         value = float(text)
     except ValueError:
@@ -179,7 +179,7 @@ def share_of(text: str) -> float | None:
 
 
 def own_word(importance: float | None, confidence: float | None, config: ScoringConfig) -> float:
-    """By what a raw score is multiplied for what a note says of itself, from 0 to 1 each."""
+    """The factor of a raw score for a note's own importance and confidence, each from 0 to 1."""
     factor = 1.0
     if importance is not None:
         factor *= 1 + config.importance_factor * (2 * importance - 1)
@@ -189,22 +189,22 @@ def own_word(importance: float | None, confidence: float | None, config: Scoring
 
 
 def blended(raw: float, factor: float) -> float:
-    """A raw score, moved; a factor above 1 lifts also one below 0."""
+    """A raw score times a factor. A factor above 1 also raises a score below 0."""
     return raw * factor if raw >= 0 or factor <= 0 else raw / factor
 
 
 def pooled(records: list[Record]) -> Record:
-    """What several agents' records say together."""
+    """The sum of several agents' records."""
     return Record(
-        sum(one.uses for one in records),
-        sum(one.useful for one in records),
-        sum(one.not_useful for one in records),
-        max((one.last_used for one in records if one.last_used), default=None),
-        max((one.last_valued for one in records if one.last_valued), default=None),
+        sum(record.uses for record in records),
+        sum(record.useful for record in records),
+        sum(record.not_useful for record in records),
+        max((record.last_used for record in records if record.last_used), default=None),
+        max((record.last_valued for record in records if record.last_valued), default=None),
     )
 
 
 def _halved(then: str, now: str, half_life: float) -> float:
-    """1 at `then` and half after each half-life; a clock that was set back makes it no more."""
+    """1 at `then`, and half as much after each half-life; at most 1 when a clock was set back."""
     age = (datetime.fromisoformat(now) - datetime.fromisoformat(then)).total_seconds() / _DAY
     return float(2.0 ** -(max(0.0, age) / half_life))

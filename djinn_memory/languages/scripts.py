@@ -1,7 +1,7 @@
-"""What a script other than Latin needs before its words can be compared.
+"""Prepares words of scripts other than Latin for comparison.
 
-Folding for all of them; stems for Cyrillic and Arabic; pairs of characters for scripts without
-spaces, and for Hangul, whose particles cling to the word.
+All scripts are folded. Cyrillic and Arabic words are stemmed. Scripts without spaces are cut into
+pairs of characters, and so is Hangul, whose particles are attached to the word.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ UNSPACED = (
     "\U00020000-\U0003134f"
 )
 _MARKS = re.compile("[\u0610-\u061a\u064b-\u065f\u0670\u0640\u0591-\u05c7]")
-"""Vowel signs and the stroke that only widens a word, in Arabic and Hebrew."""
+"""Vowel signs of Arabic and Hebrew, and the stroke that only widens a word."""
 
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-"""Accents that no letter takes in: FTS5 drops them, so they must not end a word before that."""
+"""Accents without a composed letter. FTS5 drops them, so they must not end a word earlier."""
 
 _CLUSTER = re.compile(f"[{UNSPACED}](?:[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u3099\u309a])*")
 _RUN = re.compile(f"[{UNSPACED}]+")
@@ -36,32 +36,32 @@ _KANA = re.compile("[\u3041-\u30ff]")
 _HANGUL = re.compile("[\uac00-\ud7a3]+")
 _THAI = re.compile("[\u0e00-\u0e7f]+")
 
-# One letter under several shapes; digits are those of ASCII.
+# Several shapes of one letter; digits become those of ASCII.
 _SAME = str.maketrans(
     "أإآٱىیئؤکە٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹๐๑๒๓๔๕๖๗๘๙",
     "اااايييوكه" + 3 * "0123456789",
 )
 
-# Larkey's light10 (2007), with the possessives "our" and "their". Snowball's Arabic leaves a
-# definite noun with "and" before it whole, and keeps the ha that is often typed for ta marbuta.
+# Larkey's light10 (2007), with the possessives "our" and "their". Snowball's Arabic stemmer does
+# not reduce a definite noun with "and" before it, and keeps the ha often typed for ta marbuta.
 _ARTICLES = ("ال", "وال", "بال", "كال", "فال", "لل", "ولل")
 _ENDINGS = ("ها", "نا", "هم", "ان", "ات", "ون", "ين", "يه", "ه", "ي")
 _POSSESSIVES = ("ها", "نا", "هم", "ه", "ي")
 
 
 def fold(text: str) -> str:
-    """Case, compatibility forms, vowel signs and letters of several shapes made one."""
+    """`text` without differences of case, compatibility form, vowel signs and letter shapes."""
     text = unicodedata.normalize("NFKC", text).casefold()
-    # Lower case of some letters is not composed.
+    # The lower case of some letters is not composed.
     text = unicodedata.normalize("NFKC", text).translate(_SAME)
     return _ACCENTS.sub("", _MARKS.sub("", text))
 
 
 def cut(text: str) -> str:
-    """Folded text with Cyrillic and Arabic words as stems and unspaced runs as pairs.
+    """Folded text with Cyrillic and Arabic words as stems, and unspaced runs as pairs.
 
-    A run of n characters becomes its n-1 pairs and its last character, so that every single
-    character begins a word and a query of one can be asked as a prefix.
+    A run of n characters becomes its n-1 pairs and its last character. So every character begins a
+    word, and a query of a single character can be a prefix query.
     """
     text = _RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
     text = _CYRILLIC.sub(lambda word: _russian(word[0]), text)
@@ -78,13 +78,14 @@ def pieces(text: str) -> Iterator[tuple[int, int]]:
     for run in _RUN.finditer(text):
         units = [unit.span() for unit in _CLUSTER.finditer(text, *run.span())]
         yield from units
-        yield from ((one[0], two[1]) for one, two in itertools.pairwise(units))
+        yield from ((first[0], second[1]) for first, second in itertools.pairwise(units))
 
 
 def question(text: str) -> str:
-    """Folded text without what a question has of particles and question words.
+    """Folded text without the particles and question words of a question.
 
-    What is left are whole words of `text`, or pieces of unspaced runs; all of it, if nothing is.
+    The rest consists of whole words of `text` or pieces of unspaced runs. Returns all of `text`
+    when nothing is left.
     """
     left = _HANGUL.sub(lambda word: _korean(word[0]), text)
     left = _dropped(_CYRILLIC, "russian", left)
@@ -100,7 +101,7 @@ def question(text: str) -> str:
 
 def _pairs(run: str) -> list[str]:
     units = _CLUSTER.findall(run)
-    return [*(one + two for one, two in itertools.pairwise(units)), *units[-1:]]
+    return [*map("".join, itertools.pairwise(units)), *units[-1:]]
 
 
 @lru_cache(maxsize=50_000)
@@ -112,8 +113,8 @@ def _russian(word: str) -> str:
 def _stem_russian() -> Callable[[str], str]:
     import Stemmer
 
-    found: Callable[[str], str] = Stemmer.Stemmer("russian").stemWord
-    return found
+    stem: Callable[[str], str] = Stemmer.Stemmer("russian").stemWord
+    return stem
 
 
 @lru_cache(maxsize=50_000)
@@ -128,7 +129,7 @@ def _arabic(word: str) -> str:
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) >= len(ending) + 2:
             word = word[: -len(ending)]
-            # Before a possessive, ta marbuta is written as an open ta.
+            # Before a possessive, ta marbuta becomes an open ta.
             if ending in _POSSESSIVES and word.endswith("ت") and len(word) > 4:
                 word = word[:-1]
     return word
@@ -146,18 +147,18 @@ def _folded(language: str) -> frozenset[str]:
 
 @cache
 def _phrases(language: str, having: str) -> re.Pattern[str]:
-    """Any stop word of a language, the longest first; with a character of `having`."""
-    known = [word for word in _folded(language) if re.search(having, word)]
-    return re.compile("|".join(sorted(known, key=len, reverse=True)))
+    """Matches the stop words of a language with a character of `having`, the longest first."""
+    words = [word for word in _folded(language) if re.search(having, word)]
+    return re.compile("|".join(sorted(words, key=len, reverse=True)))
 
 
 def _korean(word: str) -> str:
-    """A Korean word without its particle, nothing for a question word."""
+    """A Korean word without its particle; a space for a question word."""
     stops = _folded("korean")
     for _ in range(3):
         if word in stops:
             return " "
-        # A noun of two syllables often ends in what looks like a particle, but not in these.
+        # Nouns of two syllables often end like a particle, but not like these two.
         ending = next((end for end in listed("korean-endings") if word.endswith(end)), "")
         shortest = 1 if ending in ("는", "를") else 2
         if not ending or (len(word) - len(ending) < shortest and word[: -len(ending)] not in stops):
@@ -169,9 +170,10 @@ def _korean(word: str) -> str:
 
 
 def _japanese(run: re.Match[str], text: str) -> str:
-    """What a run of hiragana says besides grammar.
+    """The part of a run of hiragana that is not grammar.
 
-    The ending of an inflected word goes with it: of 届きます stay 届き and 届, which finds 届く.
+    The ending of an inflected word stays with the word: 届きます becomes 届き and 届, which finds
+    届く.
     """
     before = text[max(0, run.start() - 1) : run.start()]
     after = text[run.end() : run.end() + 1]
@@ -180,16 +182,16 @@ def _japanese(run: re.Match[str], text: str) -> str:
     if left == run[0] and len(left) <= 2 and _HAN.match(after):
         return left
     if inflected and left and run[0].startswith(left):
-        # Two Han characters are a word by themselves.
+        # Two Han characters form a word.
         compound = _HAN.match(text[max(0, run.start() - 2) : run.start() - 1])
         return " " if compound else f"{left[0]} {before} "
     return f" {left} "
 
 
 def _peeled(run: str, *, alone: bool) -> str:
-    """A run of hiragana without the grammar at its ends, the longest first.
+    """A run of hiragana without the grammar at its ends; the longest ending goes first.
 
-    A word that stands `alone` is never peeled to a single letter: that would be part of a word.
+    A word that stands `alone` keeps more than a single letter, which would be part of a word.
     """
     stops = _folded("japanese")
     for end in (True, False):

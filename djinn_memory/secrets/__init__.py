@@ -1,7 +1,7 @@
-"""The secret gate: keys, tokens and passwords in a text, before djinn writes it anywhere.
+"""Detects keys, tokens and passwords in a text before djinn writes it anywhere.
 
-Every look begins at a literal, such as `ghp_`, and goes a bounded way from there, so the time is
-linear in the text whatever it holds.
+Every search begins at a literal such as `ghp_` and reads a bounded number of characters from there,
+so the time is linear in the length of any text.
 """
 
 from __future__ import annotations
@@ -17,44 +17,44 @@ from msgspec import Struct
 from djinn_memory.errors import Refused, Remedy
 from djinn_memory.secrets.named import assigned, headers, urls
 from djinn_memory.secrets.tables import columns
-from djinn_memory.secrets.tokens import Found, discord, private_keys, tokens
+from djinn_memory.secrets.tokens import Candidate, discord, private_keys, tokens
 
 
 class Allowances(Protocol):
-    """Settings that let some secrets pass."""
+    """Settings that allow some secrets."""
 
     allow: list[str]
-    """Regular expressions; a secret that one of them matches is not reported."""
+    """Regular expressions. A secret that contains a match of one of them is not reported."""
 
 
 class DetectedSecret(Struct, frozen=True):
-    """Something in a text that looks like a secret."""
+    """A part of a text that looks like a secret."""
 
     kind: str
-    """What it looks like, with its article: `a GitHub token`."""
+    """The kind of secret, with its article: `a GitHub token`."""
     line: int
-    """Where it begins, from 1."""
+    """The line in which it begins, from 1."""
     start: int
-    """Of the secret itself, in the text."""
+    """The offset of the secret itself in the text."""
     stop: int
-    """Behind it."""
+    """The offset behind it."""
     shown: str
-    """It, masked: at most its first four characters, and no more than a quarter of it."""
+    """The masked secret: at most its first four characters, and no more than a quarter of it."""
 
 
 def find(text: str, allow: Sequence[str] = ()) -> list[DetectedSecret]:
-    """What looks like a secret in `text`, in its order, each part of the text once.
+    """The parts of `text` that look like secrets, in their order, without overlaps.
 
-    What one of the regular expressions `allow` finds itself in, name and value together, is none.
+    A secret does not count when a regular expression of `allow` has a match in its name and value.
     """
-    found = sorted(_found(text), key=lambda one: (one[1], -one[2]))
-    passes = [_compiled(pattern) for pattern in allow]
+    candidates = sorted(_candidates(text), key=lambda candidate: (candidate[1], -candidate[2]))
+    allowed = [_compiled(pattern) for pattern in allow]
     lines: list[int] | None = None
     result: list[DetectedSecret] = []
-    for kind, start, stop, begin in found:
+    for kind, start, stop, begin in candidates:
         if result and start < result[-1].stop:
             continue
-        if any(one.search(text[begin:stop]) for one in passes):
+        if any(pattern.search(text[begin:stop]) for pattern in allowed):
             continue
         if lines is None:
             lines = [match.end() for match in re.finditer("\n", text)]
@@ -71,16 +71,16 @@ def guard(
     allow: bool = False,
     option: bool = True,
 ) -> None:
-    """Raise `Refused` when `text` holds what looks like a secret, unless that is to `allow`.
+    """Raise `Refused` when `text` seems to contain a secret, unless `allow` is set.
 
-    `what` says in the error what the text is, and `option` whether the request can allow a
-    secret. The error shows nothing of a secret but its mask.
+    `what` names the text in the error. `option` says whether the request can allow a secret. The
+    error shows nothing of a secret but its mask.
     """
-    found = [] if allow else find(text, settings.allow)
-    if not found:
+    secrets = [] if allow else find(text, settings.allow)
+    if not secrets:
         return
-    first = found[0]
-    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    first = secrets[0]
+    more = f", and {len(secrets) - 1} more" if len(secrets) > 1 else ""
     remedies = [Remedy("", {"allow_secret": True}, "writes it all the same")] if option else []
     raise Refused(
         f"{what} holds what looks like {first.kind} ({first.shown}, line {first.line}){more}; "
@@ -90,11 +90,11 @@ def guard(
 
 
 def mask(text: str) -> str:
-    """`text` with every secret in it masked, whatever the settings allow."""
+    """`text` with all its secrets masked, including those that the settings allow."""
     parts, end = [], 0
-    for one in find(text):
-        parts += [text[end : one.start], one.shown]
-        end = one.stop
+    for secret in find(text):
+        parts += [text[end : secret.start], secret.shown]
+        end = secret.stop
     return "".join((*parts, text[end:]))
 
 
@@ -102,8 +102,8 @@ def _masked(secret: str) -> str:
     return "****" if secret.startswith("-----") else f"{secret[: min(4, len(secret) // 4)]}****"
 
 
-def _found(text: str) -> Iterator[Found]:
-    # The one letter that is longer in lower case than in upper case.
+def _candidates(text: str) -> Iterator[Candidate]:
+    # U+0130 is the only letter that gets longer in lower case.
     lower = text.replace("\u0130", "I").lower()
     if "-----begin " in lower or "putty-user-key-file-" in lower:
         yield from private_keys(text, lower)

@@ -1,11 +1,11 @@
-"""Secrets that are known by what stands before them: a name, a header, a user in a URL."""
+"""Secrets that the text before them reveals: a name, a header, a user in a URL."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 
-from djinn_memory.secrets.tokens import Found
+from djinn_memory.secrets.tokens import Candidate
 from djinn_memory.secrets.values import PLACEHOLDER, WORDS, machine_made, password, strong
 
 _USER = r"(?P<user>[^\s/:@<>\"'`()\[\]{}|]{0,100})"
@@ -30,19 +30,19 @@ _VALUE = (
     rf"|(?P<bare>[^\s{_QUOTES}]{{4,400}}))"
 )
 _REST = r"[\w.-]{0,40}?"
-"""What may follow the word in a name, as in `PASSWORD_OLD`."""
+"""The rest of a name behind its keyword, as in `PASSWORD_OLD`."""
 _ENDS = ".,;:?)]}>*_"
-"""What follows a value in a sentence or in Markdown."""
+"""Characters that follow a value in a sentence or in Markdown."""
 _NEXT = re.compile(r"[;&,|](?=[\w .-]{1,40}[\"']?[=:])")
-"""Where another value begins behind one without quotes."""
+"""The start of another value behind an unquoted one."""
 _ARN = re.compile(r"\barn:[^\s\"']*\Z")
-"""A name of Amazon's, which says where a secret is and does not hold it."""
+"""An Amazon resource name, which says where a secret is kept and does not contain it."""
 _OPTION = r"--(?:[a-z]{1,20}-){0,2}"
 _BELOW = (
     r"\*{0,3}:\*{0,3}(?:[ \t]{0,8}\r?\n){1,2}(?:[ \t]{0,8}```\w{0,10}\r?\n)?"
     rf"[ \t>]{{0,8}}{_VALUE}[ \t]{{0,8}}(?=\r?(?:\n|\Z))"
 )
-"""Alone on the next line, in a fence perhaps."""
+"""A value alone on the next line, perhaps in a fence."""
 
 
 def _key(value: str, _quoted: bool) -> bool:
@@ -84,14 +84,14 @@ _ASSIGNED = [
     (kind, word, judge, re.compile(pattern))
     for kind, word, judge, pattern in (*_OTHER, *_PASSWORD, *_KEY)
 ]
-"""What it is, what a text that holds one holds too, what judges a value, and what finds it.
+"""The kind, a literal that the text must contain, the test of a value, and the expression.
 
-An expression begins with few letters, best with a word, which a search finds quickly.
+An expression should begin with a literal word, which a search finds quickly.
 """
 
 
-def urls(text: str) -> Iterator[Found]:
-    """Passwords in addresses."""
+def urls(text: str) -> Iterator[Candidate]:
+    """Passwords in URLs."""
     for match in _URL.finditer(text):
         scheme = re.search(
             r"[A-Za-z][\w+.-]{0,30}\Z", text[max(0, match.start() - 32) : match.start()]
@@ -100,7 +100,7 @@ def urls(text: str) -> Iterator[Found]:
         value, user = match[name], match["user"]
         real = value.lower() not in WORDS and value != user and not PLACEHOLDER.search(value)
         if name == "slashed":
-            # A host, its port and a path may be followed by an @, too.
+            # An @ may also follow a host with its port and path.
             real = real and user.isalnum() and user.lower() not in WORDS and password(value, False)
         if scheme and real and not re.match(r"[\[{$%*]|\d{1,5}(?:[/?#]|\Z)", value):
             begin = match.start() - len(scheme[0])
@@ -118,15 +118,14 @@ def _values(
         following = None if quoted else _NEXT.search(text, start, stop + 45)
         stop = min(stop, following.start()) if following else stop
         value = text[start:stop] if quoted else text[start:stop].rstrip(_ENDS)
-        # It may have such a sign in it, or end there.
-        for one in (value,) if quoted else (value, re.split(r"[;&,|]", value, maxsplit=1)[0]):
-            if judge(one, quoted):
-                yield start, start + len(value), match.start()
-                break
+        # An unquoted value may contain such a separator, or end there.
+        variants = (value,) if quoted else (value, re.split(r"[;&,|]", value, maxsplit=1)[0])
+        if any(judge(variant, quoted) for variant in variants):
+            yield start, start + len(value), match.start()
 
 
-def headers(text: str, lower: str) -> Iterator[Found]:
-    """What `Authorization` headers hold. `lower` is `text` in lower case, here and below."""
+def headers(text: str, lower: str) -> Iterator[Candidate]:
+    """The values of `Authorization` headers. `lower` is `text` in lower case, here and below."""
     for word, pattern in (("bearer", _BEARER), ("authorization", _BASIC)):
         if word in lower:
             for match in pattern.finditer(lower):
@@ -134,9 +133,9 @@ def headers(text: str, lower: str) -> Iterator[Found]:
                     yield "an authorization header", *match.span("value"), match.start()
 
 
-def assigned(text: str, lower: str) -> Iterator[Found]:
-    """What is said to be a password, a key or a token."""
+def assigned(text: str, lower: str) -> Iterator[Candidate]:
+    """Values that the text calls a password, a key or a token."""
     for kind, word, judge, pattern in _ASSIGNED:
         if word in lower:
-            for place in _values(text, lower, pattern, judge):
-                yield kind, *place
+            for span in _values(text, lower, pattern, judge):
+                yield kind, *span

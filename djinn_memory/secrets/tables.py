@@ -1,11 +1,11 @@
-"""Passwords in the columns of Markdown tables that are headed so."""
+"""Passwords in the columns of Markdown tables whose heading announces them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from djinn_memory.secrets.tokens import Found
+from djinn_memory.secrets.tokens import Candidate
 from djinn_memory.secrets.values import password
 
 _RULE = re.compile(r"\n[ \t>]{0,8}[|:-][|: \t-]{2,400}\r?(?=\n|\Z)")
@@ -19,7 +19,7 @@ _FIRST = re.compile(r"[> \t]*\|?")
 _MARKS = "*_` \t\r\n"
 
 
-def columns(text: str, lower: str) -> Iterator[Found]:
+def columns(text: str, lower: str) -> Iterator[Candidate]:
     """Passwords in tables. `lower` is `text` in lower case."""
     end = 0
     for rule in _RULE.finditer(lower):
@@ -41,7 +41,7 @@ def columns(text: str, lower: str) -> Iterator[Found]:
 
 
 def _cells(row: str) -> Iterator[tuple[int, str]]:
-    """What stands in the columns of a row, each with its place in it."""
+    """The cells of a row: the offset in the row and the text of each."""
     first = _FIRST.match(row)
     for cell in _CELL.finditer(row, first.end() if first else 0):
         value = cell[1].strip(_MARKS)

@@ -1,4 +1,4 @@
-"""Keys and tokens that are known by their shape."""
+"""Keys and tokens with a recognisable shape."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import lru_cache
 
 from djinn_memory.secrets.values import various
 
-Found = tuple[str, int, int, int]
-"""Kind, start and stop of the secret, and where what says that it is one begins."""
+Candidate = tuple[str, int, int, int]
+"""Kind, start and stop of a secret, and the start of the text that reveals it."""
 
 LONGEST_KEY = 20_000
-"""Characters in which a private key ends."""
+"""The longest private key, in characters."""
 
 _TOKENS = (
     ("an AWS access key", "akia asia abia acca", r"[A-Z2-7]{16}"),
@@ -67,9 +67,9 @@ _TOKENS = (
 """What a token is called, what it begins with (in lower case) and what follows."""
 
 _CASED = frozenset({"akia", "asia", "abia", "acca", "aiza", "sg.", "dapi", "eyj", "eaaa", "atatt3"})
-"""Beginnings that are also beginnings of words, and so count in their own case only."""
+"""Prefixes that words have too, so that they count only in upper or mixed case."""
 _LETTERED = frozenset({"akia", "asia", "abia", "acca"})
-"""Beginnings of what may be without a digit."""
+"""Prefixes of tokens that may have no digit."""
 
 _PRIVATE = re.compile(
     r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
@@ -83,7 +83,7 @@ _DISCORD = re.compile(
     r"\.(?:(?<=\b[MNO][A-Za-z\d]{23}\.)|(?<=\b[MNO][A-Za-z\d]{25}\.))[\w-]{6}\.[\w-]{27,38}(?![\w-])",
     re.ASCII,
 )
-"""The number of a bot, which is no secret, is before the first full stop."""
+"""The part before the first full stop is the bot's number, which is no secret."""
 
 
 _Known = dict[str, tuple[str, re.Pattern[str]]]
@@ -92,27 +92,27 @@ _Searches = list[tuple[list[str], re.Pattern[str]]]
 
 @lru_cache(maxsize=1)
 def _compiled_tokens() -> tuple[_Known, _Searches]:
-    """By its beginning: kind and rest of a token; and what searches for beginnings.
+    """Kind and rest of each token by its prefix, and the expressions that search for prefixes.
 
-    Those that end in `_`, `-` or the like are searched for by that, which is rare in a text: a
-    pass for each of a hundred beginnings would be slow.
+    A hundred searches would be slow. Prefixes that end in `_`, `-` or the like share a search for
+    that character, which is rare in a text.
     """
     known: _Known = {}
     for kind, beginnings, pattern in _TOKENS:
         compiled = re.compile(pattern, re.ASCII)
         known |= dict.fromkeys(beginnings.split(), (kind, compiled))
     groups: dict[str, list[str]] = {}
-    for one in sorted(known, key=len, reverse=True):
-        groups.setdefault(one if one[-1].isalnum() else one[-1], []).append(one)
+    for prefix in sorted(known, key=len, reverse=True):
+        groups.setdefault(prefix if prefix[-1].isalnum() else prefix[-1], []).append(prefix)
     searches: _Searches = []
     for end, group in groups.items():
-        any_of = "|".join(f"(?<={re.escape(one)})" for one in group)
+        any_of = "|".join(f"(?<={re.escape(prefix)})" for prefix in group)
         searches.append((group, re.compile(f"{re.escape(end)}(?:{any_of})")))
     return known, searches
 
 
-def private_keys(text: str, lower: str) -> Iterator[Found]:
-    """Blocks of key material; a heading without any is none. `lower` is `text` in lower case."""
+def private_keys(text: str, lower: str) -> Iterator[Candidate]:
+    """Blocks of key material; a header alone does not count. `lower` is `text` in lower case."""
     end = 0
     for match in _PRIVATE.finditer(text):
         if match.start() < end:
@@ -127,44 +127,39 @@ def private_keys(text: str, lower: str) -> Iterator[Found]:
         yield "a private key", match.start(), stop, match.start()
 
 
-def tokens(text: str, lower: str) -> Iterator[Found]:
-    """Tokens that begin as their provider's do. `lower` is `text` in lower case."""
+def tokens(text: str, lower: str) -> Iterator[Candidate]:
+    """Tokens with the prefix of their provider. `lower` is `text` in lower case."""
     known, searches = _compiled_tokens()
-    looked = dict.fromkeys(known, 0)
-    for beginnings, search in searches:
-        for place in search.finditer(lower):
-            stop = place.end()
-            beginning = next(one for one in beginnings if lower.endswith(one, 0, stop))
-            at = stop - len(beginning)
-            if at < looked[beginning]:
-                # What was looked at holds no other one: that would not stand alone.
+    searched = dict.fromkeys(known, 0)
+    for prefixes, search in searches:
+        for hit in search.finditer(lower):
+            stop = hit.end()
+            prefix = next(prefix for prefix in prefixes if lower.endswith(prefix, 0, stop))
+            at = stop - len(prefix)
+            if at < searched[prefix]:
+                # Inside an earlier match, a token would not stand alone.
                 continue
-            kind, pattern = known[beginning]
+            kind, pattern = known[prefix]
             match = pattern.match(text, stop)
             if match:
-                looked[beginning] = match.end()
-                if _issued(text, at, stop, match.end(), beginning):
+                searched[prefix] = match.end()
+                if _is_token(text, at, stop, match.end(), prefix):
                     yield kind, at, match.end(), at
 
 
-def discord(text: str) -> Iterator[Found]:
+def discord(text: str) -> Iterator[Candidate]:
     """Tokens of Discord's bots, which begin with a number in base 64."""
     for match in _DISCORD.finditer(text):
         if various(match[0]):
             yield "a Discord token", match.start(), match.end(), match.start()
 
 
-def _issued(text: str, at: int, stop: int, end: int, beginning: str) -> bool:
-    """Whether what begins `at` with `beginning` and ends at `end` is a token."""
-    own = beginning not in _CASED or text[at:stop] != beginning
-    # A token is not followed by more of its letters: that is another, longer thing.
-    alone = (beginning[0] == ":" or not re.match(r"\w", text[at - 1 : at])) and (
-        not text[end : end + 1].isalnum()
-    )
+def _is_token(text: str, at: int, stop: int, end: int, prefix: str) -> bool:
+    """Whether the text from `at` to `end`, which begins with `prefix`, is a token."""
+    if prefix in _CASED and text[at:stop] == prefix:
+        return False
+    # A token stands alone; with more letters around it, it is part of something longer.
+    if (prefix[0] != ":" and re.match(r"\w", text[at - 1 : at])) or text[end : end + 1].isalnum():
+        return False
     body = text[stop:end]
-    return (
-        own
-        and alone
-        and various(body)
-        and (beginning in _LETTERED or any(one.isdigit() for one in body))
-    )
+    return various(body) and (prefix in _LETTERED or any(map(str.isdigit, body)))
