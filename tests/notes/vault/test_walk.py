@@ -108,7 +108,7 @@ def test_links_are_not_followed(vault: Vault, tmp_path: Path) -> None:
     told = {problem.what.removeprefix("v/"): problem.why for problem in listing.problems}
     assert len(told) == len(listing.problems)
     assert set(told) == {"out", "secret.md", "loop.md", "gone.md", "astray.md", "old.md", "data.md"}
-    assert "djinn vault add" in told["out"]
+    assert "`vaults.add(" in told["out"]
     assert "leads out of the vault" in told["secret.md"]
     assert "in a circle" in told["loop.md"]
     assert "no note" in told["data.md"]
