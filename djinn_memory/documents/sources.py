@@ -14,8 +14,6 @@ from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.notes.vault.walk import hidden
 from djinn_memory.system.files import expand
 
-_BLOCK = 1 << 20
-
 
 class Source(Struct, frozen=True):
     """A file to be ingested."""
@@ -78,15 +76,13 @@ def _leads_out(root: Path, link: Path) -> bool:
 
 def fingerprint(path: Path) -> tuple[str, int]:
     """The SHA-256 of a file's bytes, and their number. Raises `DjinnError` with one line."""
-    digest, size = hashlib.sha256(), 0
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             # Opening a FIFO would wait for a writer for ever.
             raise DjinnError("is no file that can be read to its end")
         with path.open("rb") as file:
-            while block := file.read(_BLOCK):
-                digest.update(block)
-                size += len(block)
+            digest = hashlib.file_digest(file, "sha256")
+            size = file.tell()
     except OSError as error:
         raise DjinnError(f"cannot be read: {error.strerror}") from None
     return digest.hexdigest(), size

@@ -17,8 +17,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.embedding.export import export_graph, sample_sentences
-from djinn_memory.embedding.model_files import local_folder, prepare_folder, read_card, write_card
+from djinn_memory.embedding.export import export_graph, prepare_folder, sample_sentences
+from djinn_memory.embedding.model_files import local_folder, read_card, write_card
 from djinn_memory.embedding.onnx_runtime import open_session, open_tokenizer
 from djinn_memory.embedding.torch_model import download_model, load_original, quiet
 from djinn_memory.errors import Unavailable

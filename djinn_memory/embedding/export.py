@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import packaged_model
-from djinn_memory.embedding.model_files import ModelCard, prepare_folder, write_card
+from djinn_memory.embedding.model_files import ModelCard, write_card
 from djinn_memory.embedding.onnx_runtime import (
     embed_texts,
     onnxruntime,
@@ -24,6 +26,7 @@ from djinn_memory.embedding.torch_model import encode, load_model, quiet
 from djinn_memory.errors import Unavailable
 from djinn_memory.models import Progress, ProgressCallback
 from djinn_memory.notes.slugs import slug
+from djinn_memory.system.locks import lock
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -57,6 +60,32 @@ def export_model(model: Path | str, folder: Path, progress: ProgressCallback) ->
         "embedding model",
     )
     progress(Progress("prepare", 1, 1, "embedding model ready"))
+
+
+def prepare_folder(
+    folder: Path, is_ready: Callable[[], bool], write: Callable[[Path], None], what: str
+) -> None:
+    """Let `write` fill a scratch folder that becomes `folder`, unless `folder` is ready.
+
+    The folder is complete or absent. Of two processes that prepare it at once, one does the work.
+    Raises `Unavailable` when the disk is full.
+    """
+    try:
+        with lock(folder.with_suffix(".lock"), timeout=600):
+            if is_ready():
+                return
+            scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".export-"))
+            try:
+                write(scratch)
+                shutil.rmtree(folder, ignore_errors=True)
+                scratch.rename(folder)
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
+    except OSError as error:
+        raise Unavailable(
+            f"the {what} cannot be prepared in {folder.parent}: {error.strerror or error}; "
+            "make room there or set DJINN_CACHE"
+        ) from None
 
 
 def _export(name: Path | str, scratch: Path) -> None:

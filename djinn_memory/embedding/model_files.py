@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from djinn_memory.errors import Unavailable
 from djinn_memory.notes.slugs import slug
 from djinn_memory.system.files import expand, write_atomic
-from djinn_memory.system.locks import lock
 
 Card = TypeVar("Card", bound=Struct)
 
@@ -78,29 +73,3 @@ def fingerprint(model: Path) -> str:
     if not files:
         check = zlib.crc32(str(model).encode())
     return f"{slug(model.name)}-{size:x}-{check:08x}"
-
-
-def prepare_folder(
-    folder: Path, is_ready: Callable[[], bool], write: Callable[[Path], None], what: str
-) -> None:
-    """Let `write` fill a scratch folder that becomes `folder`, unless `folder` is ready.
-
-    The folder is complete or absent. Of two processes that prepare it at once, one does the work.
-    Raises `Unavailable` when the disk is full.
-    """
-    try:
-        with lock(folder.with_suffix(".lock"), timeout=600):
-            if is_ready():
-                return
-            scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".export-"))
-            try:
-                write(scratch)
-                shutil.rmtree(folder, ignore_errors=True)
-                scratch.rename(folder)
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
-    except OSError as error:
-        raise Unavailable(
-            f"the {what} cannot be prepared in {folder.parent}: {error.strerror or error}; "
-            "make room there or set DJINN_CACHE"
-        ) from None

@@ -26,29 +26,22 @@ def open_pdf(path: Path, password: str | None = None) -> Iterator[Any]:
         file = pdfium.PdfDocument(path)
     except pdfium.PdfiumError as error:
         code = getattr(error, "err_code", None)
-        if code == pdfium.raw.FPDF_ERR_PASSWORD and password:
-            file = _unlocked(path, password)
-        elif code == pdfium.raw.FPDF_ERR_PASSWORD:
-            raise Locked("is encrypted; give its --password") from None
-        elif code == pdfium.raw.FPDF_ERR_SECURITY:
+        if code == pdfium.raw.FPDF_ERR_SECURITY:
             raise Unreadable("is encrypted in a way that cannot be opened here") from None
-        else:
+        if code != pdfium.raw.FPDF_ERR_PASSWORD:
             raise Unreadable(DAMAGED) from None
+        if not password:
+            raise Locked("is encrypted; give its --password") from None
+        try:
+            file = pdfium.PdfDocument(path, password=password)
+        except pdfium.PdfiumError:
+            raise Locked("is encrypted, and this password does not open it") from None
     try:
         if not len(file):
             raise Unreadable("has no pages")
         yield file
     finally:
         file.close()
-
-
-def _unlocked(path: Path, password: str) -> Any:
-    import pypdfium2 as pdfium
-
-    try:
-        return pdfium.PdfDocument(path, password=password)
-    except pdfium.PdfiumError:
-        raise Locked("is encrypted, and this password does not open it") from None
 
 
 def load_page(file: Any, number: int, form: bool) -> Any:
