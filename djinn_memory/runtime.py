@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from functools import cached_property, update_wrapper
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
+from functools import cache, cached_property, update_wrapper
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
+from msgspec import Meta
+
+from djinn_memory.errors import UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.models import Filters, Problem, ProgressCallback, Vault, silent
 from djinn_memory.store.recovery import recovers
@@ -182,6 +201,45 @@ def operation(
     """
 
     def declare(method: Callable[[Any, Q], R]) -> OperationMethod[P, Q, R]:
-        return OperationMethod(method, request, recovers(method) if recover else method)
+        guarded = recovers(method) if recover else method
+
+        def run(namespace: Any, request: Q) -> R:
+            check_bounds(request)
+            return guarded(namespace, request)
+
+        return OperationMethod(method, request, run)
 
     return declare
+
+
+def check_bounds(request: object) -> None:
+    """Raise `UsageError` for a number or a word that the declaration of its field rules out."""
+    for name, hint in _hints(type(request)).items():
+        value = getattr(request, name)
+        allowed = [choice for choices in _parts(hint, Literal) for choice in get_args(choices)]
+        if allowed and isinstance(value, str) and value not in allowed:
+            choices = ", ".join(map(str, allowed))
+            raise UsageError(f"{value!r}: give one of {choices}", argument=name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        for meta in _parts(hint, Meta):
+            least = -math.inf if meta.ge is None else meta.ge
+            most = math.inf if meta.le is None else meta.le
+            if not least <= value <= most:
+                bounds = f"a number from {least:,} to {most:,}"
+                bounds = f"{least:,} at least" if most == math.inf else bounds
+                raise UsageError(f"{value}: give {bounds}", argument=name)
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def _parts(hint: Any, kind: Any) -> Iterator[Any]:
+    """The parts of a type that are `Literal`, or the `Meta` that say its bounds."""
+    if get_origin(hint) is kind or isinstance(hint, Meta) and kind is Meta:
+        yield hint
+    elif get_origin(hint) in (Annotated, Union, UnionType):
+        for part in get_args(hint):
+            yield from _parts(part, kind)

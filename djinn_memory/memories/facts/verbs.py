@@ -38,7 +38,7 @@ from djinn_memory.memories.facts.writer import (
     unmarked_expired,
     verified,
 )
-from djinn_memory.memories.writing.arguments import between, day, one_of
+from djinn_memory.memories.writing.arguments import day
 from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.encoding import writable
@@ -123,7 +123,6 @@ class Facts(Namespace):
         if not request.value.strip():
             forget = Remedy("facts.forget", {"key": f"{category}/{key}"}, "removes a fact")
             raise UsageError("no value", forget)
-        between("confidence", request.confidence, 0, 1)
         # The key says what the value is: in the note, `password` and `hunter2` stand apart.
         text = f"{category} {key}: {request.value}\n{request.context or ''}"
         guard(text, what="the fact", settings=home.config.secrets, allow=request.allow_secret)
@@ -158,11 +157,6 @@ class Facts(Namespace):
     @operation(ListFacts)
     def list(self, request: ListFacts) -> FactPage:
         """List a page of the facts that an agent sees."""
-        one_of("sort", request.sort, get_args(SortKey))
-        if request.order is not None:
-            one_of("order", request.order, get_args(SortOrder))
-        between("limit", request.limit, 1)
-        between("page", request.page, 1)
         facts = self._indexed(request.agent, request.expired)
         if request.category is not None:
             facts = _of_category(facts, request.category)
@@ -180,7 +174,6 @@ class Facts(Namespace):
         if not request.query.strip():
             example = Remedy("facts.search", {"query": "where she lives"}, "is an example")
             raise UsageError("nothing to search for", example)
-        between("limit", request.limit, 1)
         vaults = self.runtime.fresh_scope(request.agent)
         facts = [fact for fact in self._of_vaults(vaults) if not fact.expired]
         by_place = {fact.place: fact for fact in facts}

@@ -12,7 +12,8 @@ from djinn_memory.home.access import is_own
 from djinn_memory.memories.facts.note_format import PastValue, value_of, with_value, written
 from djinn_memory.memories.facts.queries import Fact, IndexedFact, indexed_facts, read_fact
 from djinn_memory.memories.facts.requests import CONFIDENCES, DEFAULT_SOURCE
-from djinn_memory.memories.writing.vault_writer import Draft, VaultWriter, writing
+from djinn_memory.memories.writing.drafts import Draft
+from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment

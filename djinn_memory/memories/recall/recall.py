@@ -19,7 +19,6 @@ from djinn_memory.memories.recall.requests import (
     RecallOptions,
 )
 from djinn_memory.memories.recall.rescoring import Rescorer, ScoreBreakdown, pool_of
-from djinn_memory.memories.writing.arguments import between
 from djinn_memory.models import Hit, LegScore, MemoryRef, Mode, Problem, SearchStep
 from djinn_memory.notes.ids import crockford
 from djinn_memory.notes.markdown import body
@@ -138,8 +137,6 @@ def recall(
     source: str = "recall",
 ) -> RecallResult:
     """Recall whole memories; see `Djinn.recall`. `source` is the verb on whose behalf this is."""
-    between("--limit", request.limit, 1, MOST)
-    between("--budget", request.budget, LEAST_BUDGET, MOST_BUDGET)
     settings = state.home.config.recall
     agent = state.home.agent(request.agent)
     profile = profile_for(request.profile or settings.profile, request.query, settings)

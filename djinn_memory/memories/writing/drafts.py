@@ -1,53 +1,97 @@
-"""What somebody wants remembered, and the note that it makes."""
+"""Drafts: what a request to remember says, checked, as it will stand in a note."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
-from typing import get_args
+from typing import TYPE_CHECKING
 
-from djinn_memory.errors import UsageError
-from djinn_memory.memories.writing.arguments import between, day, one_of
-from djinn_memory.memories.writing.requests import Existing, NewMemory
-from djinn_memory.memories.writing.vault_writer import Draft
+from msgspec import Struct
+
+from djinn_memory.errors import Remedy, UsageError
+from djinn_memory.memories.writing.arguments import day
+from djinn_memory.memories.writing.requests import NewMemory
+from djinn_memory.notes import frontmatter
+from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import writable
+from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.note import DOCUMENT, MAX_TITLE
 from djinn_memory.notes.slugs import fold
+from djinn_memory.secrets import guard
+
+if TYPE_CHECKING:
+    from djinn_memory.home.settings import SecretsConfig
 
 MAX_TYPE = 100
 
 
-def draft_of(wish: NewMemory, now: datetime) -> Draft:
-    """The note that a wish asks for; `UsageError` names what of it cannot be."""
-    kind, title = fold(wish.type).strip(), " ".join(writable(wish.title).split())
+class Draft(Struct, frozen=True):
+    """A memory before it is a note."""
+
+    type: str
+    title: str
+    text: str = ""
+    fields: Mapping[str, object] = {}
+    """Front matter beside what every memory has."""
+
+    def compose(self, now: datetime) -> tuple[str, str]:
+        """The new id of the memory, and the text of its note."""
+        identity = new_id()
+        fields = {
+            "id": identity,
+            "title": self.title,
+            "type": self.type,
+            "tags": None,
+            "created": moment(now),
+            "updated": moment(now),
+            **self.fields,
+        }
+        text = self.text.rstrip()
+        return identity, frontmatter.compose(fields, f"{text}\n" if text else "")
+
+    def guard(self, settings: SecretsConfig, *, allow: bool) -> None:
+        """Raise `Refused` for what looks like a secret, unless `allow` is set."""
+        text = self.text
+        if len(text.split()) == 1:
+            # The title says what a single word is: `WiFi password`, and `hunter2`.
+            text = f"{self.title}: {text}"
+        parts = {"the type": self.type, "the title": self.title, "the text": text, **self.fields}
+        for what, value in parts.items():
+            for part in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(part, str):
+                    guard(part, what=what, settings=settings, allow=allow)
+
+
+def draft_of(request: NewMemory, now: datetime) -> Draft:
+    """The draft of a request; `UsageError` names the field that cannot be written."""
+    kind, title = fold(request.type).strip(), " ".join(writable(request.title).split())
     if not kind or len(kind) > MAX_TYPE or not kind.isprintable():
         raise UsageError("a memory needs a type such as decision, lesson or preference")
     if kind == DOCUMENT:
-        raise UsageError("documents are made from files; use `djinn ingest`")
+        ingest = Remedy("documents.ingest", purpose="makes a document of a file")
+        raise UsageError("documents are made from files", ingest)
     if not inline(title):
         raise UsageError("a memory needs a title of at least a letter")
     if len(title) > MAX_TITLE:
-        raise UsageError(f"the title has {len(title)} characters; {MAX_TITLE} at most, please")
-    between("--importance", wish.importance, 0, 1)
-    between("--confidence", wish.confidence, 0, 1)
-    one_of("existing", wish.existing, get_args(Existing))
-    text = writable(wish.text.replace("\r\n", "\n")).strip("\n").rstrip()
-    links = ", ".join(f"[[{_target(one)}]]" for one in wish.links)
+        raise UsageError(f"the title has {len(title)} characters; {MAX_TITLE} are allowed")
+    text = writable(request.text.replace("\r\n", "\n")).strip("\n").rstrip()
+    links = ", ".join(f"[[{_target(name)}]]" for name in request.links)
     fields: dict[str, object] = {
-        "tags": list(dict.fromkeys(_tag(one) for one in wish.tags)) or None,
-        "importance": wish.importance,
-        "confidence": wish.confidence,
-        "source": writable(wish.source) if wish.source else None,
-        "expires": day("--expires", wish.expires, now),
-        "due": day("--due", wish.due, now, past=True),
+        "tags": list(dict.fromkeys(map(_tag, request.tags))) or None,
+        "importance": request.importance,
+        "confidence": request.confidence,
+        "source": writable(request.source) if request.source else None,
+        "expires": day("expires", request.expires, now),
+        "due": day("due", request.due, now, past=True),
     }
-    for key in wish.fields:
+    for key in request.fields:
         if key in (*fields, "id", "type", "title", "supersedes"):
-            raise UsageError(f"fields: {key!r} is none of them; remember has its own word for it")
-    fields |= wish.fields
-    if wish.status:
-        fields["status"] = wish.status
+            why = f"{key!r} is a field of the request itself; set it there"
+            raise UsageError(why, argument="fields")
+    fields |= request.fields
+    fields |= {"status": request.status} if request.status else {}
     return Draft(
         type=kind,
         title=title,
@@ -59,12 +103,13 @@ def draft_of(wish: NewMemory, now: datetime) -> Draft:
 def _tag(text: str) -> str:
     tag = writable(text).strip().lstrip("#").strip("/")
     if not tag or re.search(r"[\s,]", tag):
-        raise UsageError(f"--tag {text!r}: a tag is a word such as project:myapp")
+        raise UsageError(f"{text!r}: a tag is a word such as project:myapp", argument="tags")
     return tag
 
 
 def _target(text: str) -> str:
     name = writable(text).strip().removeprefix("[[").removesuffix("]]")
     if not name.strip() or re.search(r"[\[\]\n\r]", name):
-        raise UsageError(f"--link {text!r}: give a note's title or path, such as 'Project: MyApp'")
+        why = f"{text!r}: give a note's title or path, such as 'Project: MyApp'"
+        raise UsageError(why, argument="links")
     return name

@@ -30,7 +30,7 @@ from djinn_memory.store.vector_cache import text_hash
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
-    from djinn_memory.memories.writing.vault_writer import Draft
+    from djinn_memory.memories.writing.drafts import Draft
     from djinn_memory.models import Vectors
 
 LOOKED_AT = 4

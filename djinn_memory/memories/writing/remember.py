@@ -1,10 +1,10 @@
-"""Writes a memory, and never over or beside one that is there already, unless told how."""
+"""Writes a memory; never over or beside an existing one unless the request says so."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import field
 from msgspec.structs import replace
 
-from djinn_memory.errors import Changed, DjinnError, Refused, UsageError
+from djinn_memory.errors import Changed, DjinnError, Refused, Remedy, UsageError
 from djinn_memory.home import access
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.memories.catalog.catalog import find_memory, require_note
-from djinn_memory.memories.writing.drafts import draft_of
-from djinn_memory.memories.writing.duplicates import DuplicateFinder
+from djinn_memory.memories.writing.drafts import Draft, draft_of
+from djinn_memory.memories.writing.duplicates import Duplicate, DuplicateFinder
 from djinn_memory.memories.writing.requests import NewMemory
-from djinn_memory.memories.writing.vault_writer import Draft, SecretPolicy, VaultWriter, writing
+from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.memories.writing.versions import HISTORY
 from djinn_memory.models import Memory, MemoryRef, Problem, Vault
 from djinn_memory.notes import frontmatter
@@ -34,7 +34,6 @@ from djinn_memory.notes.slugs import fold, slug, unique
 from djinn_memory.notes.type_folders import folder
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.search.hits import on_disk
-from djinn_memory.store.sqlite import rows
 from djinn_memory.store.state import State
 
 if TYPE_CHECKING:
@@ -66,219 +65,225 @@ class RememberResult(MemoryRef, frozen=True, kw_only=True):
 
 
 def remember(
-    state: State,
-    models: ModelRegistry,
-    wish: NewMemory,
-    now: datetime,
+    state: State, models: ModelRegistry, request: NewMemory, now: datetime
 ) -> RememberResult:
     """Write a memory as a note; see `Djinn.remember`."""
     home = state.home
-    agent = home.agent(wish.agent)
-    vault = home.shared if wish.shared else home.personal(agent)
-    # Where it may be said already, or where the note that it supersedes may be.
-    scope = home.scope(agent) if wish.supersedes or not wish.force else (vault,)
-    draft = draft_of(wish, now)
-    # Before anything is made of it, such as a vector that is kept.
-    SecretPolicy(state.home.config.secrets, wish.allow_secret).guard(draft)
+    agent = home.agent(request.agent)
+    vault = home.shared if request.shared else home.personal(agent)
+    # Other vaults matter only where the same may be said, or the superseded note may be.
+    scope = home.scope(agent) if request.supersedes or not request.force else (vault,)
+    draft = draft_of(request, now)
+    # Before anything is made of the draft, such as a vector that is kept.
+    draft.guard(home.config.secrets, allow=request.allow_secret)
     # Before the vault is held: the model takes longer than the writing.
-    look = None if wish.force else DuplicateFinder(state, models, draft, now)
+    finder = None if request.force else DuplicateFinder(state, models, draft, now)
     sweep(state, scope)
-    old = find_memory(state, wish.supersedes, scope) if wish.supersedes else None
+    old = find_memory(state, request.supersedes, scope) if request.supersedes else None
     if old:
         require_note(state, old, "superseded")
-    if old and _told_of(old, scope, vault):
-        draft = replace(draft, fields={**draft.fields, "supersedes": _link(old.title, old.path)})
-    same = look.twin(scope) if look else None
-    with writing(state, models, vault, now=now, allow_secret=wish.allow_secret) as pen:
-        there = _titled(state, pen, draft)
-        if there and wish.existing == "refuse":
-            raise Refused(
-                f"there is a note {draft.title!r} already ({vault.name}/{there[0]}); --append to "
-                "it, --revise it (the old version is kept), or write a --new one beside it"
-            )
-        places = [(vault.name, path) for path in there]
-        if old and wish.existing != "new" and (old.vault, old.path) in places:
-            raise UsageError(
-                f"{draft.title!r} cannot supersede itself; --revise alone keeps the old version"
-            )
-        places += [(old.vault, old.path)] if old else []
-        if same and (same.vault, same.path) not in places:
-            raise Refused(
-                f"{same.vault}/{same.path} says nearly the same ({same.how} {same.likeness:.2f}): "
-                f"{same.title!r}, {same.id or 'without id'}; add to that, or give --force"
-            )
-        if not there or wish.existing == "new":
-            done = _create(state, pen, draft, numbered=bool(there))
-        elif len(there) > 1:
-            raise UsageError(
-                f"{draft.title!r} could be any of: {', '.join(there)}; give each its own title"
-            )
+        if _may_name(old, home.named((old.vault,))[0], vault):
+            link = {"supersedes": _link(old.title, old.path)}
+            draft = Draft(draft.type, draft.title, draft.text, {**draft.fields, **link})
+    duplicate = finder.twin(scope) if finder else None
+    with writing(state, models, vault, now=now, allow_secret=request.allow_secret) as writer:
+        titles = _titles(state, writer, draft)
+        taken = [path for path, title in titles if fold(title) == fold(inline(draft.title))]
+        taken = [path for path in taken if on_disk(vault, path)]
+        _check(request, vault, draft.title, taken, old, duplicate)
+        if not taken:
+            result = _create(writer, draft, "created")
+        elif request.existing == "new":
+            result = _create(writer, _numbered(draft, titles), "numbered")
+        elif request.existing == "append":
+            result = _append(writer, draft, taken[0])
         else:
-            done = (_append if wish.existing == "append" else _revise)(pen, draft, there[0])
-    problems = list(pen.problems)
+            result = _revise(writer, draft, taken[0])
+    problems = list(writer.problems)
     if old:
-        problems += _supersede(state, models, scope, old, done, now)
-    return replace(done, searchable=_searchable(pen), problems=problems)
+        problems += _supersede(state, models, old, result, now)
+    searchable: Searchable = "words and meaning" if writer.embedded else "words"
+    if writer.problems:
+        searchable = "later"
+    return replace(result, searchable=searchable, problems=problems)
 
 
-def _told_of(old: Memory, scope: Sequence[Vault], vault: Vault) -> bool:
-    """Whether a note in `vault` may name the one that it supersedes: all who see it see that too.
+def _check(
+    request: NewMemory,
+    vault: Vault,
+    title: str,
+    taken: Sequence[str],
+    old: Memory | None,
+    duplicate: Duplicate | None,
+) -> None:
+    """Raise an error for a memory that is there already, unless the request says what to do.
 
-    `Refused` where the old one may not be told of the new one.
+    `taken` are the notes of the vault that have the title.
     """
-    there = next(one for one in scope if one.name == old.vault)
-    place = f"{old.vault}/{old.path}"
-    if not access.is_own(there):
-        raise Refused(f"{place} is in a vault that djinn only reads; leave --supersedes out")
-    if access.is_open(there) and not access.is_open(vault):
+    if taken and request.existing == "refuse":
         raise Refused(
-            f"{place} is for all, and only {vault.agent} sees {vault.name}; add --shared, "
-            "or leave --supersedes out"
+            f"there is a note {title!r} already ({vault.name}/{taken[0]})",
+            Remedy("", {"existing": "append"}, "adds to it"),
+            Remedy("", {"existing": "revise"}, "replaces its text and keeps the old version"),
+            Remedy("", {"existing": "new"}, "writes a numbered note beside it"),
         )
-    return access.same_readers(there, vault)
+    places = [(vault.name, path) for path in taken]
+    if old and request.existing != "new" and (old.vault, old.path) in places:
+        revise = Remedy("", {"existing": "revise"}, "alone keeps the old version")
+        raise UsageError(f"{title!r} cannot supersede itself", revise)
+    places += [(old.vault, old.path)] if old else []
+    if duplicate and (duplicate.vault, duplicate.path) not in places:
+        raise Refused(
+            f"{duplicate.vault}/{duplicate.path} says nearly the same "
+            f"({duplicate.how} {duplicate.likeness:.2f}): {duplicate.title!r}, "
+            f"{duplicate.id or 'without id'}; add to that note",
+            Remedy("", {"force": True}, "writes it all the same"),
+        )
+    if len(taken) > 1 and request.existing != "new":
+        raise UsageError(f"{title!r} could be any of: {', '.join(taken)}; give each its own title")
 
 
-def _titled(state: State, pen: VaultWriter, draft: Draft) -> list[str]:
-    """The paths of the notes in the vault that have the draft's title."""
-    wanted = fold(inline(draft.title))
-    found = [path for path, title in _titles(state, pen, draft) if fold(title) == wanted]
-    return [path for path in found if on_disk(pen.vault, path)]
+def _may_name(old: Memory, place: Vault, vault: Vault) -> bool:
+    """Whether a note in `vault` may name the note that it supersedes: all its readers see that.
+
+    `place` is the vault of the old note. Raises `Refused` when the old note may not name the new
+    one.
+    """
+    path = f"{old.vault}/{old.path}"
+    if not access.is_own(place):
+        raise Refused(f"{path} is in a vault that djinn only reads; it cannot be superseded")
+    if access.is_open(place) and not access.is_open(vault):
+        raise Refused(
+            f"{path} is for all, and only {vault.agent} sees {vault.name}, so that it cannot be "
+            "superseded from there",
+            Remedy("", {"shared": True}, "writes for all"),
+        )
+    return access.same_readers(place, vault)
 
 
-def _titles(state: State, pen: VaultWriter, draft: Draft) -> list[tuple[str, str]]:
-    """Paths and titles of the vault: as indexed, and of files that the draft's could be next to."""
-    sql = (
-        "select path, title from memory join note on note.id = note_id "
-        "join vault on vault.id = vault_id where uuid = ? and block is null order by path"
-    )
-    found = [(path, title) for path, title in rows(state.index, sql, (pen.vault.id,))]
-    known = {path for path, _ in found}
+def _titles(state: State, writer: VaultWriter, draft: Draft) -> list[tuple[str, str]]:
+    """Paths and titles of the vault: those indexed, and those of files named like the draft."""
+    with state.reading([writer.vault]) as index:
+        titles = {note.path: note.title for note in index.titles() if not note.block}
     place = folder(draft.type)
-    # Another process may have written them just now, so that nobody has read them yet.
-    for file in (pen.vault.root / place).glob(f"{slug(draft.title)}*.md"):
+    # Another process may have written such a file just now, so that it is not indexed yet.
+    for file in (writer.vault.root / place).glob(f"{slug(draft.title)}*.md"):
         path = f"{place}/{file.name}"
-        if path not in known:
+        if path not in titles:
             with suppress(OSError, DjinnError):
-                found.append((path, parse(path, disk.read(pen.vault, path)).title))
-    return found
+                titles[path] = parse(path, disk.read(writer.vault, path)).title
+    return list(titles.items())
 
 
-def _create(state: State, pen: VaultWriter, draft: Draft, *, numbered: bool) -> RememberResult:
-    if numbered:
-        taken = {fold(title) for _, title in _titles(state, pen, draft)}
-        names = (f"{draft.title} ({number})" for number in itertools.count(2))
-        draft = replace(draft, title=next(name for name in names if fold(name) not in taken))
-    identity, path = pen.create(draft)
-    return _done(pen, draft, identity, path, "numbered" if numbered else "created")
+def _numbered(draft: Draft, titles: Sequence[tuple[str, str]]) -> Draft:
+    """The draft under the first free title: `Daily (2)`, `Daily (3)` ..."""
+    taken = {fold(title) for _, title in titles}
+    names = (f"{draft.title} ({number})" for number in itertools.count(2))
+    title = next(name for name in names if fold(name) not in taken)
+    return Draft(draft.type, title, draft.text, draft.fields)
 
 
-def _same(pen: VaultWriter, draft: Draft, path: str, data: bytes) -> Note:
-    """The note that a draft is to be part of; `Refused` for one of another type."""
-    note = parse(path, data, pen.vault.dialect)
+def _create(writer: VaultWriter, draft: Draft, action: Action) -> RememberResult:
+    identity, path = writer.create(draft)
+    return _result(writer, draft, identity, path, action)
+
+
+def _read(writer: VaultWriter, draft: Draft, path: str) -> tuple[bytes, Note]:
+    """A note that a draft is to change; `Refused` for a note of another type."""
+    data = disk.read(writer.vault, path)
+    note = parse(path, data, writer.vault.dialect)
     if note.type not in (None, draft.type):
         raise Refused(
-            f"{pen.vault.name}/{path} is a {note.type}, and this a {draft.type}; say "
-            f"{note.type} if you mean that one, or write a --new one beside it"
+            f"{writer.vault.name}/{path} is a {note.type}, and this a {draft.type}; say "
+            f"{note.type} if you mean that note",
+            Remedy("", {"existing": "new"}, "writes a note beside it"),
         )
-    return note
+    return data, note
 
 
-def _append(pen: VaultWriter, draft: Draft, path: str) -> RememberResult:
-    """Add the draft's text and tags to a note; its other fields replace the note's."""
-    note = _same(pen, draft, path, disk.read(pen.vault, path))
+def _append(writer: VaultWriter, draft: Draft, path: str) -> RememberResult:
+    """Add the draft's text and tags to a note; its other fields replace those of the note."""
+    _, note = _read(writer, draft, path)
     if draft.text and f"\n{draft.text}\n" in f"\n{note.text[note.body :]}\n":
-        raise Refused(f"{pen.vault.name}/{path} says that already; nothing was added")
-    held = frontmatter.read(note.text).fields.get("tags")
-    own = held if isinstance(held, list) else note.tags
-    tags = [*own, *(tag for tag in _tags(draft) if tag not in note.tags)]
+        raise Refused(f"{writer.vault.name}/{path} says that already; nothing was added")
+    current = frontmatter.read(note.text).fields.get("tags")
+    tags = list(current) if isinstance(current, list) else list(note.tags)
+    more = draft.fields.get("tags")
+    tags += [tag for tag in more if tag not in note.tags] if isinstance(more, list) else []
 
     def change(data: bytes) -> bytes:
         data = body.append(data, draft.text) if draft.text else data
         for key, value in draft.fields.items():
             data = frontmatter.edit(data, (key,), tags if key == "tags" else value)
-        return _dated(data, pen.now)
+        return _dated(data, writer.now)
 
-    pen.rewrite(path, change)
-    return _done(pen, draft, note.id, path, "appended")
+    writer.rewrite(path, change)
+    return _result(writer, draft, note.id, path, "appended")
 
 
-def _revise(pen: VaultWriter, draft: Draft, path: str) -> RememberResult:
-    """Put the draft in the place of a note, whose version before is kept as a note beside it."""
-    was = disk.read(pen.vault, path)
-    note = _same(pen, draft, path, was)
-    until = pen.now.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+def _revise(writer: VaultWriter, draft: Draft, path: str) -> RememberResult:
+    """Replace a note by the draft; the old version is kept as a note in a folder beside it."""
+    current, note = _read(writer, draft, path)
+    until = writer.now.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     place = PurePosixPath(path).parent / HISTORY
     name = slug(f"{PurePosixPath(path).stem} {until}")
-    name = unique(name, lambda one: on_disk(pen.vault, f"{place}/{one}.md"))
-
-    def before(data: bytes) -> bytes:
-        for key, value in (
-            ("id", new_id()),
-            ("title", f"{draft.title} (until {until})"),
-            ("status", "superseded"),
-            ("superseded_by", f"[[{path.removesuffix('.md')}]]"),
-        ):
-            data = frontmatter.edit(data, (key,), value)
-        return data
+    name = unique(name, lambda name: on_disk(writer.vault, f"{place}/{name}.md"))
 
     def change(data: bytes) -> bytes:
-        if data != was:
-            raise Changed(pen.vault.root / path)
+        if data != current:
+            raise Changed(writer.vault.root / path)
         data = body.replace(data, draft.text)
-        for key, value in {"title": draft.title, "type": draft.type, **draft.fields}.items():
-            data = frontmatter.edit(data, (key,), value)
-        # By its path, as above: versions of one second have one title.
-        return _dated(frontmatter.edit(data, ("supersedes",), f"[[{place}/{name}]]"), pen.now)
+        fields = {"title": draft.title, "type": draft.type, **draft.fields}
+        # By its path: versions of one second have one title.
+        data = _edited(data, {**fields, "supersedes": f"[[{place}/{name}]]"})
+        return _dated(data, writer.now)
 
-    change(was)  # What cannot be changed leaves no version behind.
-    previous = pen.put(str(place), name, before(was))
-    pen.rewrite(path, change)
-    return _done(pen, draft, note.id, path, "revised", previous)
-
-
-def _link(title: str, path: str) -> str:
-    """A link to a note: by its title, or by its path where a title like that cannot be in one."""
-    return f"[[{path.removesuffix('.md') if re.search(r'[][|#^]', title) else title}]]"
-
-
-def _dated(data: bytes, now: datetime) -> bytes:
-    """With the time of the change, where the note tells one."""
-    told = "updated" in frontmatter.read(decode(data)[0]).fields
-    return frontmatter.edit(data, ("updated",), moment(now)) if told else data
-
-
-def _tags(draft: Draft) -> list[str]:
-    tags = draft.fields.get("tags")
-    return tags if isinstance(tags, list) else []
+    change(current)  # A note that cannot be changed leaves no version behind.
+    version = {
+        "id": new_id(),
+        "title": f"{draft.title} (until {until})",
+        "status": "superseded",
+        "superseded_by": f"[[{path.removesuffix('.md')}]]",
+    }
+    previous = writer.put(str(place), name, _edited(current, version))
+    writer.rewrite(path, change)
+    return _result(writer, draft, note.id, path, "revised", previous)
 
 
 def _supersede(
-    state: State,
-    models: ModelRegistry,
-    scope: Sequence[Vault],
-    old: Memory,
-    new: RememberResult,
-    now: datetime,
+    state: State, models: ModelRegistry, old: Memory, new: RememberResult, now: datetime
 ) -> list[Problem]:
-    """Tell a note by what it was superseded; returns what kept it from being told."""
-    vault = next(one for one in scope if one.name == old.vault)
-
-    def change(data: bytes) -> bytes:
-        data = frontmatter.edit(data, ("status",), "superseded")
-        link = _link(new.title, new.path)
-        return _dated(frontmatter.edit(data, ("superseded_by",), link), pen.now)
-
+    """Mark a note as superseded; returns what kept it from being marked."""
+    fields = {"status": "superseded", "superseded_by": _link(new.title, new.path)}
+    [vault] = state.home.named((old.vault,))
     try:
-        with writing(state, models, vault, now=now) as pen:
-            pen.rewrite(old.path, change)
+        with writing(state, models, vault, now=now) as writer:
+            writer.rewrite(old.path, lambda data: _dated(_edited(data, fields), now))
     except (DjinnError, OSError) as error:
         why = f"is not marked as superseded: {getattr(error, 'strerror', None) or error}"
         return [Problem(f"{old.vault}/{old.path}", why)]
-    return pen.problems
+    return writer.problems
 
 
-def _done(
-    pen: VaultWriter,
+def _link(title: str, path: str) -> str:
+    """A link to a note: by its title, or by its path if the title cannot stand in a link."""
+    return f"[[{path.removesuffix('.md') if re.search(r'[][|#^]', title) else title}]]"
+
+
+def _edited(data: bytes, fields: Mapping[str, object]) -> bytes:
+    for key, value in fields.items():
+        data = frontmatter.edit(data, (key,), value)
+    return data
+
+
+def _dated(data: bytes, now: datetime) -> bytes:
+    """The bytes of a note with the time of the change, if the note has such a field."""
+    has_time = "updated" in frontmatter.read(decode(data)[0]).fields
+    return frontmatter.edit(data, ("updated",), moment(now)) if has_time else data
+
+
+def _result(
+    writer: VaultWriter,
     draft: Draft,
     identity: str | None,
     path: str,
@@ -288,7 +293,7 @@ def _done(
     expires, due = (draft.fields.get(key) for key in ("expires", "due"))
     return RememberResult(
         id=identity,
-        vault=pen.vault.name,
+        vault=writer.vault.name,
         path=path,
         type=draft.type,
         title=draft.title,
@@ -297,9 +302,3 @@ def _done(
         expires=expires if isinstance(expires, str) else None,
         due=due if isinstance(due, str) else None,
     )
-
-
-def _searchable(pen: VaultWriter) -> Searchable:
-    if pen.problems:
-        return "later"
-    return "words and meaning" if pen.embedded else "words"
