@@ -214,7 +214,7 @@ def operation(
 
 def check_bounds(request: object) -> None:
     """Raise `UsageError` for a number or a word that the declaration of its field rules out."""
-    for name, hint in _hints(type(request)).items():
+    for name, hint in _hints(cast(Any, type(request))).items():
         value = getattr(request, name)
         allowed = [choice for choices in _parts(hint, Literal) for choice in get_args(choices)]
         if allowed and isinstance(value, str) and value not in allowed:
@@ -238,7 +238,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 def _parts(hint: Any, kind: Any) -> Iterator[Any]:
     """The parts of a type that are `Literal`, or the `Meta` that say its bounds."""
-    if get_origin(hint) is kind or isinstance(hint, Meta) and kind is Meta:
+    if get_origin(hint) is kind or (isinstance(hint, Meta) and kind is Meta):
         yield hint
     elif get_origin(hint) in (Annotated, Union, UnionType):
         for part in get_args(hint):

@@ -13,9 +13,6 @@ from msgspec import Struct
 from djinn_memory.errors import DjinnError, Unavailable, UsageError
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.requests import (
-    LEAST_BUDGET,
-    MOST,
-    MOST_BUDGET,
     RecallOptions,
 )
 from djinn_memory.memories.recall.rescoring import Rescorer, ScoreBreakdown, pool_of

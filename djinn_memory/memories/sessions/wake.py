@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import DjinnError, Remedy, wording
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.recall import recall
-from djinn_memory.memories.recall.requests import MOST_BUDGET, RecallOptions
+from djinn_memory.memories.recall.requests import RecallOptions
 from djinn_memory.memories.recall.session_log import Session
 from djinn_memory.memories.sessions.context_markdown import fit_to_budget
 from djinn_memory.memories.sessions.requests import (
@@ -22,7 +22,6 @@ from djinn_memory.memories.sessions.requests import (
     WakeOptions,
 )
 from djinn_memory.memories.sessions.standing import StandingMemories, TokenBudget
-from djinn_memory.memories.writing.arguments import between
 from djinn_memory.models import Problem
 from djinn_memory.notes.dates import moment
 from djinn_memory.search.query import plain
@@ -46,7 +45,6 @@ AROUND = 150
 
 def wake(state: State, models: ModelRegistry, options: WakeOptions, now: datetime) -> WakeContext:
     """Put together what an agent starts with, and open a session; see `Djinn.wake`."""
-    between("budget", options.budget, MIN_BUDGET, MOST_BUDGET)
     agent, budget = state.home.agent(options.agent), options.budget
     task = (options.task or "").strip()
     query = plain(task)

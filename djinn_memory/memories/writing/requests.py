@@ -27,7 +27,6 @@ class NewMemory(Struct, frozen=True):
     type: Annotated[
         str,
         Meta(
-            min_length=1,
             max_length=100,
             description="What it is: decision, lesson, preference, commitment, person, project, "
             "or a type of your own.",
@@ -36,7 +35,6 @@ class NewMemory(Struct, frozen=True):
     title: Annotated[
         str,
         Meta(
-            min_length=1,
             max_length=500,
             description="What it is about, on one line; links refer to it by this title.",
         ),

@@ -27,7 +27,7 @@ def any_home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
 def test_the_same_under_another_title_is_refused_and_shown(any_home: Home) -> None:
     djinn = Djinn(any_home)
     done = djinn.remember("decision", "Tech stack of the shop", STACK)
-    with pytest.raises(Refused, match=f"me/{done.path}.*{done.id}.*--force"):
+    with pytest.raises(Refused, match=f"me/{done.path}.*{done.id}.*force=True"):
         djinn.remember("lesson", "What the shop is made of", STACK)
     forced = djinn.remember("lesson", "What the shop is made of", STACK, force=True)
     assert forced.action == "created"
