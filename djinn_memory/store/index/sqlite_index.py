@@ -233,10 +233,16 @@ class SqliteIndex:
     def titles(self, selection: Selection = _ALL) -> list[TitledRef]:
         """Where each memory of a selection is, and its title, by path."""
         where = self._where(selection)
-        sql = f"select uid, vault_id, path, title {_FROM} where {where.sql} order by path"
+        sql = f"select uid, vault_id, path, block, title {_FROM} where {where.sql} order by path"
         return [
-            TitledRef(id=uid, vault=self._numbered[vault].name, path=path, title=title)
-            for uid, vault, path, title in rows(self._connection, sql, where.values)
+            TitledRef(
+                id=uid,
+                vault=self._numbered[vault].name,
+                path=path,
+                block=UNSET if block is None else block,
+                title=title,
+            )
+            for uid, vault, path, block, title in rows(self._connection, sql, where.values)
         ]
 
     def resolve(self, name: str) -> list[IndexedMemory]:
