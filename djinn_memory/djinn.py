@@ -13,17 +13,15 @@ from djinn_memory.memories.recall.requests import RatingRequest, RecallOptions
 from djinn_memory.memories.sessions.requests import Checkpoint, Handoff, WakeContext, WakeOptions
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import (
-    Expand,
-    Filters,
     IndexReport,
-    Mode,
     Problem,
     ProgressCallback,
     SearchResult,
     silent,
 )
 from djinn_memory.runtime import Namespace, Runtime, operation, utc_now
-from djinn_memory.store.recovery import recovers, recovers_index
+from djinn_memory.search.options import SearchOptions
+from djinn_memory.store.recovery import recovers_index
 from djinn_memory.upkeep.requests import (
     Diagnosis,
     DoctorOptions,
@@ -222,33 +220,19 @@ class Djinn(Namespace):
         """
         self._models.use(text)
 
-    @recovers
-    def search(
-        self,
-        text: str,
-        filters: Filters | None = None,
-        *,
-        agent: str | None = None,
-        mode: Mode | None = None,
-        limit: int | None = None,
-        rerank: bool | None = None,
-        expand: Expand | None = None,
-        expired: bool = False,
-    ) -> SearchResult:
-        """Find what answers `text` in the vaults that `agent` sees.
+    @operation(SearchOptions)
+    def search(self, request: SearchOptions) -> SearchResult:
+        """Find what answers a question in the vaults that the agent sees.
 
         Notes that changed are read first, within the limits of `search.sweep_ms` and
         `search.sweep_notes`. Whatever keeps the meaning leg from answering is a problem in the
-        result, and words answer. `rerank` and `expand` say otherwise than `search.rerank` and
-        `search.expand`; where they fail the answer is that without them, and a problem.
-        What has expired answers only if asked for.
-        `UsageError` when there is nothing to search for, or nothing to rerank with.
+        result, and words answer. When `rerank` or `expand` fails, the answer is the one without
+        it, with a problem. Memories that have expired answer only if asked for.
+        Raises `UsageError` when there is nothing to search for, or nothing to rerank with.
         """
-        from djinn_memory.search.ask import SearchOptions, ask
+        from djinn_memory.search.search import search
 
-        how = SearchOptions(mode, limit, rerank, expand, expired=expired)
-        chosen = self.home.agent(agent)
-        return ask(self._state, self._models, text, filters or Filters(), chosen, how)
+        return search(self.runtime, request)
 
     @operation(ShowStatus)
     def status(self, request: ShowStatus) -> HomeStatus:

@@ -142,8 +142,6 @@ class Filters(Struct, frozen=True):
     where: tuple[tuple[str, str], ...] = ()
     excluded: tuple[tuple[str, str], ...] = ()
     """("tag" | "type" | "path", value) that must not hold."""
-    expired: tuple[str, ...] = ()
-    """What `expires` says, folded, of what is left out; see `search.filters.valid`."""
 
 
 class LegScore(Struct, frozen=True):

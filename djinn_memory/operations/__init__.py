@@ -81,6 +81,7 @@ OPERATIONS: dict[str, Operation] = {
         ),
         Operation("recall", f"{_DJINN}.recall", result=f"{_RECALL}.recall:RecallResult"),
         Operation("rate", f"{_DJINN}.rate", writes=True, result=f"{_RECALL}.rating:RatingResult"),
+        Operation("search", f"{_DJINN}.search"),
         Operation("scores.show", f"{_RECALL}.scores:Scores.show"),
         Operation("memories.list", f"{_MEMORIES}.list"),
         Operation("memories.find", f"{_MEMORIES}.find"),

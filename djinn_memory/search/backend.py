@@ -119,6 +119,9 @@ class Index(Protocol):
         `fields` are the front matter keys to load; None loads all.
         """
 
+    def newest(self, selection: Selection, limit: int) -> list[ChunkRef]:
+        """The first chunks of the newest memories of a selection."""
+
     def lookup(
         self, memory_ids: Collection[int], *, fields: Collection[str] | None = None
     ) -> dict[int, IndexedMemory]:

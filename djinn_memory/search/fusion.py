@@ -1,20 +1,17 @@
-"""How two legs become one score. Pure.
+"""How legs become one score. Pure.
 
 The score is what hits are ranked by and what is shown: it has the same meaning for every query and
-vault, because neither leg is scaled by what the other hits of the list happen to be.
+vault, because no leg is scaled by what the other hits of the list happen to be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-MEANING_SHARE = 0.5
-"""Cosine against the words' share; flat between 0.4 and 0.6 on two collections."""
-
 FEEDBACK = 0.15
-"""How much likeness to the best three notes counts: they say more than the query's few words."""
+"""How much likeness to the best three memories counts: they say more than the query's few words."""
 
-FEEDBACK_NOTES = 3
+FEEDBACK_MEMORIES = 3
 
 NOISE = 0.05
 """A chunk with no word of the query and less than this is not worth showing: any two texts have a
@@ -28,17 +25,23 @@ CONFIDENT_WORDS = 0.3
 """The same for words alone, which tell the two kinds of question apart less well."""
 
 
-def fuse(words: float, cosine: float) -> float:
-    """The score of a chunk by both legs: `words` 0 to 1, `cosine` as it is."""
-    return (1 - MEANING_SHARE) * words + MEANING_SHARE * cosine
+def shares(weights: Mapping[str, float]) -> dict[str, float]:
+    """Weights of legs as shares of the score."""
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
 
 
-def best_notes(scores: Mapping[int, float], note_of: Mapping[int, int]) -> list[int]:
-    """The best chunk of each of the FEEDBACK_NOTES best notes."""
+def fuse(values: Mapping[str, float], shares: Mapping[str, float]) -> float:
+    """The score of a chunk by what each leg makes of it."""
+    return sum(shares[name] * value for name, value in values.items())
+
+
+def best_memories(scores: Mapping[int, float], memory_of: Mapping[int, int]) -> list[int]:
+    """The best chunk of each of the FEEDBACK_MEMORIES best memories."""
     chosen: dict[int, int] = {}
     for chunk in sorted(scores, key=lambda key: (-scores[key], key)):
-        chosen.setdefault(note_of[chunk], chunk)
-        if len(chosen) == FEEDBACK_NOTES:
+        chosen.setdefault(memory_of[chunk], chunk)
+        if len(chosen) == FEEDBACK_MEMORIES:
             break
     return list(chosen.values())
 
@@ -46,7 +49,7 @@ def best_notes(scores: Mapping[int, float], note_of: Mapping[int, int]) -> list[
 def with_feedback(
     scores: Mapping[int, float], likeness: Mapping[int, float], best: Sequence[int]
 ) -> dict[int, float]:
-    """Add to each score its likeness to the best notes, against how alike those are themselves.
+    """Add to each score its likeness to the best memories, against how alike those are themselves.
 
     A chunk without a vector yet keeps its score.
     """
@@ -61,7 +64,7 @@ def with_feedback(
 
 
 def confident(words: Iterable[float], cosines: Iterable[float] | None) -> bool:
-    """Whether anything found is likely to be what was asked for; None: only words were asked."""
+    """Whether any hit is likely to be what was asked for; `cosines` is None for words alone."""
     if cosines is None:
         return max(words, default=0.0) >= CONFIDENT_WORDS
     return max(cosines, default=0.0) + max(words, default=0.0) / 4 >= CONFIDENT

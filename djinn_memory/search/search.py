@@ -1,145 +1,224 @@
-"""One search: the question asked of the index, the answer checked against the disk."""
+"""A search: parse -> refresh -> legs -> fuse -> rerank -> rescore -> cut -> present.
+
+Each stage works on one `Search`, which carries the query, the selection, the candidates, and what
+was done and went wrong on the way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
-import apsw
-from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.models import Filters, Hit, Mode, Vault
-from djinn_memory.search import fusion, hits
-from djinn_memory.search.filters import condition
-from djinn_memory.search.pipeline import Candidate, Ranking, Widen, rank
-from djinn_memory.search.query import Query
+from djinn_memory.errors import UsageError
+from djinn_memory.indexing.refresh import sweep
+from djinn_memory.models import Filters, Hit, Mode, SearchResult
+from djinn_memory.search import fusion, hits, query
+from djinn_memory.search.candidates import Candidate, HitLimits, Search
+from djinn_memory.search.legs import LEGS
+from djinn_memory.search.legs.meaning import MeaningLeg
+from djinn_memory.search.legs.words import CUT, overlong, phrase
 from djinn_memory.search.suggest import near_spellings
-from djinn_memory.store.index.memories import vault_ids
+from djinn_memory.store.index.records import Selection
 
 if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
+    from collections.abc import Sequence
+
+    from djinn_memory.embedding.cross_encoder import CrossEncoder
+    from djinn_memory.runtime import Runtime
+    from djinn_memory.search.options import SearchOptions
+
+_LEGS: dict[Mode, tuple[str, ...]] = {"words": ("words",), "meaning": ("words", "meaning")}
+"""The legs of a mode; `hybrid` has all. Words mark the snippets of a search by meaning."""
+
+BATCH = 50
+"""Candidates whose memories are read at once; the first batch is enough for most answers."""
 
 
-Reorder = Callable[[apsw.Connection, Query, list[Candidate]], list[Candidate]]
+class Rescorer(Protocol):
+    """A stage that gives candidates other scores, and leaves out or adds some."""
 
-Again = Callable[[Filters], Sequence[Candidate]]
-"""Asks the same question of what other filters let pass."""
-
-
-class Weigh(Protocol):
-    """Gives candidates other scores, and leaves out or adds some."""
-
-    def __call__(
-        self,
-        connection: apsw.Connection,
-        candidates: Sequence[Candidate],
-        vaults: Mapping[int, Vault],
-        filters: Filters,
-        again: Again,
-    ) -> list[Candidate]:
-        """The best first. `filters` are those of the question, its own words included."""
-
-
-RERANKED = 30
-"""Candidates that a cross-encoder reads: three screens of hits; lower ones are rarely seen."""
-
-
-class HitLimits(Struct, frozen=True):
-    """How many hits, in all and of one note, and how much of each."""
-
-    hits: int
-    per_note: int
-    per_document: int
-    excerpt: int
-    """Characters of a hit's excerpt."""
+    def rescore(self, search: Search) -> list[Candidate]:
+        """The candidates, the best first; `search.gather` finds more under other filters."""
 
 
 def search(
-    connection: apsw.Connection,
-    query: Query,
-    filters: Filters,
-    vaults: Sequence[Vault],
+    runtime: Runtime,
+    options: SearchOptions,
     *,
-    mode: Mode,
-    vector: Vectors | None,
-    limits: HitLimits,
-    reorder: Reorder | None = None,
-    widen: Widen | None = None,
-    weigh: Weigh | None = None,
-) -> tuple[tuple[Hit, ...], bool, tuple[str, ...]]:
-    """Hits, whether they are likely meant, and near spellings where the words found nothing.
+    rescorer: Rescorer | None = None,
+    excerpt: int | None = None,
+) -> SearchResult:
+    """Find what answers `options.query` in the vaults that the agent sees.
 
-    A note that is gone from the disk is not shown, whatever the index says. `reorder` may change
-    the order of the first of them, see `rerank`, `widen` what words are asked for, see `prf`, and
-    `weigh` what each is worth, see `weighing`.
+    `rescorer` judges the candidates anew, such as by how useful they were. `excerpt` is the length
+    of a hit's excerpt where it is not that of the settings.
     """
-    depth = limits if reorder is None else replace(limits, hits=max(limits.hits, RERANKED))
-    numbered = vault_ids(connection, vaults)
-
-    def ask(filters: Filters) -> Ranking:
-        return rank(
-            connection,
-            query,
-            filters,
-            list(numbered),
-            mode=mode,
-            vector=vector,
-            limit=depth.hits,
-            per_note=max(limits.per_note, limits.per_document),
-            widen=widen,
+    began = time.monotonic()
+    search = _parse(runtime, options, excerpt)
+    pending = _refresh(search)
+    with runtime.index(search.vaults) as search.index:
+        _settle(search)
+        search.candidates = search.gather(search.selection.filters)
+        _rerank(search)
+        if rescorer:
+            search.candidates = rescorer.rescore(search)
+        chosen = _cut(search, search.limits.hits)
+        shown = _present(search, chosen)
+        asks = search.query.asks
+        sure = not asks or _confident(search, chosen)
+        # When results are rescored, any hit counts as a match, however weak.
+        suggests = asks and not (shown and (sure or rescorer))
+        question = " ".join(search.query.for_words)
+        return SearchResult(
+            query=options.query,
+            mode=search.mode,
+            hits=shown,
+            confident=bool(shown) and sure,
+            suggestions=near_spellings(search.index, question) if suggests else (),
+            problems=(*runtime.problems, *search.problems),
+            pending=pending,
+            unembedded=sum(leg.waiting(search) for leg in search.legs.values()),
+            milliseconds=(time.monotonic() - began) * 1000,
+            steps=tuple(search.steps),
         )
 
-    ranking = ask(filters)
-    pool: Sequence[Candidate] = ranking.candidates
-    if reorder and query.asks:
-        pool = reorder(connection, query, _present(connection, pool, numbered, depth))
-    if weigh:
-        pool = weigh(connection, pool, numbered, filters, lambda other: ask(other).candidates)
-    chosen = _present(connection, pool, numbered, limits)
-    matches = hits.matcher(connection, ranking.stems)
-    found = tuple(
-        hits.hit(connection, candidate, place, numbered, matches, limits.excerpt)
-        for place, candidate in enumerate(chosen, 1)
+
+def _parse(runtime: Runtime, options: SearchOptions, excerpt: int | None) -> Search:
+    """What is asked, of which memories, by which legs; the legs begin their work."""
+    settings, now = runtime.home.config.search, runtime.now()
+    question = query.parse(options.query)
+    filters = question.narrow(options.filters(now))
+    if not (question.asks or question.without) and replace(filters, vaults=()) == Filters():
+        raise UsageError("nothing to search for; give a question, or words")
+    search = Search(
+        runtime,
+        question,
+        Selection(filters, None if options.expired else now),
+        runtime.home.scope(runtime.home.agent(options.agent), filters.vaults),
+        options.mode or settings.mode,
+        HitLimits(
+            options.limit or settings.limit,
+            settings.per_note,
+            settings.per_document,
+            settings.excerpt if excerpt is None else excerpt,
+        ),
+        encoder=_encoder(runtime, options.rerank) if question.asks else None,
     )
-    spellings: tuple[str, ...] = ()
-    sure = not query.asks or _confident(ranking, chosen)
-    # For whoever has them weighed the first is a find, however little it says.
-    if query.asks and not (found and (sure or weigh)):
-        where, values = condition(Filters(), list(numbered))
-        spellings = near_spellings(connection, " ".join(query.for_words), where, values)
-    return found, bool(found) and sure, spellings
+    if question.asks:
+        search.expand = options.expand or settings.expand
+        if search.expand == "llm":
+            _expand(search)
+        names = _LEGS.get(search.mode)
+        search.legs = {leg.name: leg(search) for leg in LEGS if names is None or leg.name in names}
+    return search
 
 
-def _confident(ranking: Ranking, chosen: Sequence[Candidate]) -> bool:
-    """Judged by what is shown: a note that is gone from the disk vouches for nothing."""
-    if any(one.chunk_id in ranking.looked_up for one in chosen):
-        return True
-    cosines = [one.cosine for one in chosen if one.cosine is not None]
-    return fusion.confident((one.share for one in chosen), cosines or None)
+def _encoder(runtime: Runtime, wanted: bool | None) -> CrossEncoder | None:
+    if wanted and not runtime.models.reranker:
+        raise UsageError("search.rerank names no cross-encoder; set it to a name or a folder")
+    return None if wanted is False else runtime.models.reranker
 
 
-def _present(
-    connection: apsw.Connection,
-    pool: Sequence[Candidate],
-    vaults: dict[int, Vault],
-    limits: HitLimits,
-) -> list[Candidate]:
-    """The candidates to show: of notes that are there, not too many of one."""
-    places = hits.places(connection, list({one.note_id for one in pool}))
-    there: dict[int, bool] = {}
+def _expand(search: Search) -> None:
+    from djinn_memory.search.stages.expand import by_model
+
+    search.query, step, problem = by_model(search.query, search.runtime.home.config.llm)
+    search.steps.append(step)
+    search.problems += [problem] if problem else []
+
+
+def _refresh(search: Search) -> int:
+    """Read what changed since the last run, within limits; returns how much is left to read."""
+    meaning = search.legs.get("meaning")
+    spare = meaning.question.spare if isinstance(meaning, MeaningLeg) else None
+    pending, problems = sweep(search.runtime.state, search.vaults, spare)
+    search.problems += problems
+    return pending
+
+
+def _settle(search: Search) -> None:
+    """Settle which legs answer, and let them prepare what they ask the index for."""
+    question, vocabulary = search.query, search.index.vocabulary
+    ready = {name: leg for name, leg in search.legs.items() if leg.ready(search)}
+    if question.asks and "meaning" not in ready:
+        search.mode = "words"
+    texts = (*question.for_words, *question.words, *question.phrases, *question.without)
+    if search.mode != "meaning" and overlong(vocabulary, texts):
+        search.problems.append(CUT)
+    search.selection = replace(
+        search.selection,
+        phrases=tuple(filter(None, (phrase(vocabulary, text) for text in question.phrases))),
+        without=tuple(filter(None, (phrase(vocabulary, text) for text in question.without))),
+    )
+    if not question.asks:
+        return
+    names = _LEGS.get(search.mode, ready)
+    weights = {name: ready[name].weight for name in names if name in ready}
+    if search.mode == "meaning":
+        weights["words"] = 0.0
+    search.weights = fusion.shares(weights)
+    for name in weights:
+        ready[name].prepare(search)
+
+
+def _rerank(search: Search) -> None:
+    if search.encoder is None:
+        return
+    from djinn_memory.search.stages.rerank import rerank
+
+    search.candidates = _cut(search, search.wanted)
+    rerank(search, search.encoder, search.runtime.home.config.search.rerank_ms)
+
+
+def _cut(search: Search, most: int) -> list[Candidate]:
+    """The candidates to show: of notes that are on the disk, not too many of one."""
+    vaults = {vault.name: vault for vault in search.index.vaults}
+    limits = search.limits
+    present: dict[int, bool] = {}
     chosen: list[Candidate] = []
-    taken: dict[int, int] = {}
-    for one in pool:
-        vault, path, plane = places[one.note_id]
-        most = limits.per_document if plane == "documents" else limits.per_note
-        if taken.get(one.note_id, 0) >= most:
-            continue
-        if one.note_id not in there:
-            there[one.note_id] = hits.on_disk(vaults[vault], path)
-        if there[one.note_id]:
-            taken[one.note_id] = taken.get(one.note_id, 0) + 1
-            chosen.append(one)
-            if len(chosen) == limits.hits:
-                break
+    taken: Counter[int] = Counter()
+    for start in range(0, len(search.candidates), BATCH):
+        batch = search.candidates[start : start + BATCH]
+        memories = search.lookup([candidate.memory_id for candidate in batch])
+        for candidate in batch:
+            key = candidate.memory_id
+            memory = memories[key]
+            plane = limits.per_document if memory.plane == "documents" else limits.per_note
+            if taken[key] >= plane:
+                continue
+            if key not in present:
+                present[key] = hits.on_disk(vaults[memory.vault], memory.path)
+            if present[key]:
+                taken[key] += 1
+                chosen.append(candidate)
+                if len(chosen) == most:
+                    return chosen
     return chosen
+
+
+def _present(search: Search, chosen: Sequence[Candidate]) -> tuple[Hit, ...]:
+    """The candidates as a user sees them."""
+    vaults = {vault.name: vault for vault in search.index.vaults}
+    chunks = search.index.chunks([candidate.chunk_id for candidate in chosen])
+    memories = search.lookup([candidate.memory_id for candidate in chosen])
+    matches = hits.matcher(search.index.vocabulary, search.stems)
+    shown = []
+    for rank, candidate in enumerate(chosen, 1):
+        chunk, memory = chunks[candidate.chunk_id], memories[candidate.memory_id]
+        vault = vaults[memory.vault]
+        characters = search.limits.excerpt
+        shown.append(hits.hit(candidate, rank, chunk, memory, vault, matches, characters))
+    return tuple(shown)
+
+
+def _confident(search: Search, chosen: Sequence[Candidate]) -> bool:
+    """Judged by what is shown: a note that is gone from the disk vouches for nothing."""
+    certain = {chunk for leg in search.asked for chunk in leg.certain(search)}
+    if any(candidate.chunk_id in certain for candidate in chosen):
+        return True
+    values = [candidate.values for candidate in chosen]
+    cosines = [each["meaning"] for each in values if "meaning" in each]
+    return fusion.confident((each.get("words", 0.0) for each in values), cosines or None)

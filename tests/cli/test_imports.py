@@ -107,7 +107,7 @@ def test_a_search_by_words_loads_no_model(tmp_path: Path) -> None:
     loaded = {name.split(".")[0] for name in done.stdout.rsplit("@")[-1].split()}
     assert not {"numpy", "onnxruntime", "torch", "transformers", "tokenizers"} & loaded
     modules = set(done.stdout.rsplit("@")[-1].split())
-    assert "djinn_memory.search.pipeline" in modules
+    assert "djinn_memory.search.search" in modules
     optional = ("expand", "prf", "rerank", "llm")
     for unwanted in (*(f"search.{name}" for name in optional), "embedding.cross_encoder"):
         assert f"djinn_memory.{unwanted}" not in modules

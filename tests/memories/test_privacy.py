@@ -134,7 +134,7 @@ def test_the_vault_cannot_be_named(split: Home) -> None:
     for vault in ("grace", "theirs"):
         djinn = Djinn(split)
         for ask in (
-            lambda: djinn.search("kettle", Filters(vaults=(vault,)), agent="finn"),  # noqa: B023
+            lambda: djinn.search("kettle", vaults=(vault,), agent="finn"),  # noqa: B023
             lambda: djinn.recall("kettle", vaults=[vault], agent="finn"),  # noqa: B023
             lambda: djinn.memories.list(vaults=[vault], agent="finn"),  # noqa: B023
             lambda: djinn.memories.stats(vaults=[vault], agent="finn"),  # noqa: B023

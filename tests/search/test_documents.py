@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
-from djinn_memory.models import Filters, Mode, Strategy
+from djinn_memory.models import Mode, Strategy
 from djinn_memory.search.snippet import answering, excerpt
 from tests.memories.library.papers import WORDS, pdf, put, sentences
 
@@ -95,7 +95,7 @@ def test_real_documents_cite_the_right_page(
 
 def test_a_hit_tells_its_document(djinn: Djinn, tmp_path: Path) -> None:
     [one] = put(djinn, pdf(tmp_path / "a.pdf", sentences()), strategy="page_based").documents
-    hits = djinn.search("machine keeps safe", Filters(planes=("documents",))).hits
+    hits = djinn.search("machine keeps safe", planes=("documents",)).hits
     assert len(hits) == 5
     for hit in hits:
         assert (hit.document_id, hit.filename, hit.total_pages) == (one.document_id, "a.pdf", 24)

@@ -1,4 +1,4 @@
-"""How two legs become one score."""
+"""How legs become one score."""
 
 from __future__ import annotations
 
@@ -15,24 +15,27 @@ SCORES = st.dictionaries(st.integers(0, 50), st.floats(-1, 1), min_size=1)
 
 @given(UNIT, COSINE, UNIT, COSINE)
 def test_more_of_either_leg_is_never_less(w: float, c: float, w2: float, c2: float) -> None:
-    low = fusion.fuse(min(w, w2), min(c, c2))
-    high = fusion.fuse(max(w, w2), max(c, c2))
+    shares = fusion.shares({"words": 0.5, "meaning": 0.5})
+    low = fusion.fuse({"words": min(w, w2), "meaning": min(c, c2)}, shares)
+    high = fusion.fuse({"words": max(w, w2), "meaning": max(c, c2)}, shares)
     assert low <= high
     assert -1 <= low <= high <= 1
 
 
 @given(SCORES, st.data())
-def test_the_best_notes_are_few_different_and_best(
+def test_the_best_memories_are_few_different_and_best(
     scores: dict[int, float], data: st.DataObject
 ) -> None:
-    note_of = {chunk: data.draw(st.integers(0, 5)) for chunk in scores}
-    best = fusion.best_notes(scores, note_of)
-    assert len(best) == min(fusion.FEEDBACK_NOTES, len(set(note_of.values())))
-    assert len({note_of[chunk] for chunk in best}) == len(best)
+    memory_of = {chunk: data.draw(st.integers(0, 5)) for chunk in scores}
+    best = fusion.best_memories(scores, memory_of)
+    assert len(best) == min(fusion.FEEDBACK_MEMORIES, len(set(memory_of.values())))
+    assert len({memory_of[chunk] for chunk in best}) == len(best)
     assert max(scores.values()) == scores[best[0]]
     for chunk in best:
         assert all(
-            scores[chunk] >= scores[other] for other in scores if note_of[other] == note_of[chunk]
+            scores[chunk] >= scores[other]
+            for other in scores
+            if memory_of[other] == memory_of[chunk]
         )
 
 
@@ -41,7 +44,7 @@ def test_feedback_moves_a_score_by_little_and_not_without_a_vector(
     scores: dict[int, float], data: st.DataObject
 ) -> None:
     likeness = data.draw(st.dictionaries(st.sampled_from(sorted(scores)), st.floats(-1, 1)))
-    best = fusion.best_notes(scores, {chunk: chunk for chunk in scores})
+    best = fusion.best_memories(scores, {chunk: chunk for chunk in scores})
     final = fusion.with_feedback(scores, likeness, best)
     assert final.keys() == scores.keys()
     for chunk, score in scores.items():

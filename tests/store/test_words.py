@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from djinn_memory.languages.detection import LATIN
 from djinn_memory.search.legs.words import MAX_TERMS, MAX_TIMES, compose, phrase
 from djinn_memory.store.index import words
+from djinn_memory.store.index.records import WordMatch
 
 
 @pytest.fixture(scope="module")
@@ -56,36 +57,43 @@ def test_the_words_of_a_text_match_the_text(
         language=language,
     )  # fmt: skip
     match = "select count(*) from words where words match ?"
-    for asked_text in (text, *text.split()):
-        asked = compose(connection, (asked_text,))
-        exact = phrase(connection, asked_text)
-        if asked is None:
-            assert not words.split(connection, asked_text)
+    vocabulary = words.SqliteVocabulary(connection)
+    for part in (text, *text.split()):
+        query = compose(vocabulary, (part,))
+        exact = phrase(vocabulary, part)
+        if query is None:
+            assert not vocabulary.split(part)
             continue
-        assert connection.execute(match, (asked.terms,)).get == 1
-        if asked.every:
-            assert connection.execute(match, (asked.every,)).get == 1
+        terms = words.expression(query.any)
+        assert connection.execute(match, (terms,)).get == 1
+        if query.looked_up:
+            every = words.expression(WordMatch(query.looked_up, every=True))
+            assert connection.execute(match, (every,)).get == 1
         assert exact
-        assert connection.execute(match, (exact,)).get == 1
-        assert not any(word in ("", '""') for word in (asked.terms, exact))
-        assert 0 <= asked.share(asked.full) <= 1
+        whole = words.expression(WordMatch((exact,)), prefixes=False)
+        assert connection.execute(match, (whole,)).get == 1
+        assert not any(expression in ("", '""') for expression in (terms, whole))
+        assert 0 <= query.share(query.full) <= 1
 
 
 def test_stop_words_count_only_when_there_is_nothing_else(connection: apsw.Connection) -> None:
     connection.execute("delete from meta")
-    asked = compose(connection, ("what is the tide",))
-    assert asked
-    assert asked.terms == '"tide"'
-    alone = compose(connection, ("to be or not to be",))
+    vocabulary = words.SqliteVocabulary(connection)
+    query = compose(vocabulary, ("what is the tide",))
+    assert query
+    assert words.expression(query.any) == '"tide"'
+    alone = compose(vocabulary, ("to be or not to be",))
     assert alone
-    assert '"be"' in alone.terms
+    assert '"be"' in words.expression(alone.any)
 
 
-def test_a_word_and_a_phrase_are_asked_for_so_often_and_so_long(
+def test_a_word_and_a_phrase_are_looked_for_so_often_and_so_long(
     connection: apsw.Connection,
 ) -> None:
     connection.execute("delete from meta")
-    asked = compose(connection, ("tide " * 50 + "kettle",))
-    assert asked
-    assert asked.terms.split(" OR ") == ['"tide"'] * MAX_TIMES + ['"kettle"']
-    assert phrase(connection, "tide " * 20_000) == f'"{" ".join(["tide"] * MAX_TERMS)}"'
+    vocabulary = words.SqliteVocabulary(connection)
+    query = compose(vocabulary, ("tide " * 50 + "kettle",))
+    assert query
+    assert words.expression(query.any).split(" OR ") == ['"tide"'] * MAX_TIMES + ['"kettle"']
+    exact = WordMatch((phrase(vocabulary, "tide " * 20_000),))
+    assert words.expression(exact) == f'"{" ".join(["tide"] * MAX_TERMS)}"'

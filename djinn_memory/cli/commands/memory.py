@@ -17,8 +17,8 @@ from djinn_memory.memories.catalog.requests import (
     PurgeMemory,
     ShowMemory,
 )
-from djinn_memory.models import Expand, Mode, SearchResult
-from djinn_memory.search.narrowing import Narrowing
+from djinn_memory.models import SearchResult
+from djinn_memory.search.options import SearchOptions
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -27,25 +27,6 @@ if TYPE_CHECKING:
     from djinn_memory.memories.verbs import MemoryDeletion, MemoryPage
 
 NAME = Field(complete=candidates.titles)
-
-
-class SearchQuery(Narrowing, frozen=True):
-    """Search by words and by meaning in all vaults that the agent sees."""
-
-    query: str
-    limit: Annotated[
-        Annotated[int, Meta(ge=1, le=1000)] | None, Meta(description="How many hits at most.")
-    ] = None
-    expired: Annotated[bool, Meta(description="Include memories that have expired.")] = False
-    mode: Annotated[Mode | None, Meta(description="Use both legs, or one of them.")] = None
-    rerank: Annotated[
-        bool | None,
-        Meta(description="Let the cross-encoder of search.rerank read the best hits."),
-    ] = None
-    expand: Annotated[
-        Expand | None,
-        Meta(description="Widen the query by words of the best notes, or by the model of llm."),
-    ] = None
 
 
 class SearchView(Struct, frozen=True):
@@ -60,37 +41,15 @@ class SearchView(Struct, frozen=True):
     ] = "table"
 
 
-def _search(call: Call) -> SearchResult:
-    request: SearchQuery = call.request
-    djinn = call.djinn
-    return djinn.search(
-        request.query,
-        request.filters(djinn.runtime.now()),
-        agent=request.agent,
-        mode=request.mode,
-        limit=request.limit,
-        rerank=request.rerank,
-        expand=request.expand,
-        expired=request.expired,
-    )
-
-
 @command(
-    "",
-    SearchQuery,
+    "search",
+    SearchOptions,
     arguments=["query"],
     without=["paths"],
-    fields={
-        "query": Field(
-            words=True,
-            help='A question or words. "a b" asks for the phrase, -word leaves out, '
-            "tag:x type:x path:x filter. words: and meaning: begin text for one leg alone.",
-        )
-    },
+    fields={"query": Field(words=True)},
     view=SearchView,
-    run=_search,
     warns=False,
-    schemas={"search": SearchResult},
+    schemas={"search": "search"},
     examples=[
         'djinn memory search "how do I link to a heading"',
         "djinn memory search '\"exact words\" -draft tag:project/x'",

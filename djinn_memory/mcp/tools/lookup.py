@@ -15,6 +15,7 @@ from djinn_memory.mcp.tool import OTHER_NARROWING, Argument, Tool
 from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
 from djinn_memory.memories.verbs import MemoryLinks, MemoryPage
 from djinn_memory.models import Hit, Problem
+from djinn_memory.search.narrowing import fields
 
 PAGE = 20_000
 """Characters of a note that are read at once by default: about 5,000 tokens."""
@@ -76,10 +77,10 @@ def search(context: ClientContext, asked: SearchArguments) -> SearchAnswer:
     """As `djinn memory search`."""
     result = context.djinn.search(
         asked.query,
-        filters(asked.types, asked.tags, asked.vaults, asked.since, asked.until),
-        agent=context.agent,
         mode=asked.mode,
         limit=asked.limit,
+        agent=context.agent,
+        **fields(filters(asked.types, asked.tags, asked.vaults, asked.since, asked.until)),
     )
     passages = [_passage(hit) for hit in result.hits]
     return SearchAnswer(passages, result.confident, result.suggestions, result.problems)

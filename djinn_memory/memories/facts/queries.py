@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from djinn_memory.errors import DjinnError
 from djinn_memory.memories.facts.note_format import PastValue, history_of, value_of
 from djinn_memory.models import Filters, MemoryRef, Problem, Vault
 from djinn_memory.notes.dates import iso_date, over
@@ -17,11 +15,9 @@ from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.scoring import share_of
-from djinn_memory.search.legs.meaning import QuestionVector
+from djinn_memory.search.legs.meaning import QuestionVector, likeness
 from djinn_memory.search.query import parse as parse_query
-from djinn_memory.store.index import memories, vectors
 from djinn_memory.store.index.records import Selection
-from djinn_memory.store.sqlite import rows
 from djinn_memory.store.state import State
 
 if TYPE_CHECKING:
@@ -159,47 +155,19 @@ def facts_by_meaning(
     question = parse_query(query)
     if not question.asks:
         return []
-    space = vectors.serving(state.index)
-    try:
-        recipe = (space.recipe, space.identity) if space else (None, None)
-        embedder = models.answering(*recipe)
-    except DjinnError as error:
-        problems.append(Problem("embedding", f"{error}; only words were searched"))
-        return []
-    if embedder is None:
-        return []
-    meaning = QuestionVector(embedder, space, question, empty=space is None)
-    vector = meaning.vector(problems)
-    if vector is None or space is None:
-        return []
-    import numpy as np
-
-    numbered = memories.vault_ids(state.index, vaults)
-    near = [
-        window
-        for vault in numbered
-        for window in vectors.nearest(
-            state.index, space, vector.tobytes(), vault, NEIGHBOURS,
-            restrict=("memory.type = 'fact' and ordinal = 0", ()),
-        )
-    ]  # fmt: skip
-    vectors_of = vectors.of_windows(state.index, space, near)
-    settings = state.home.config.thresholds
-    threshold = settings.models.get(space.identity, settings).fact
-    best: dict[tuple[str, str], float] = {}
-    for window, vault, path in rows(
-        state.index,
-        "select window.id, vault_id, path from window join chunk on chunk.id = chunk_id "
-        "join memory on memory.id = memory_id join note on note.id = note_id "
-        "where window.id in (select value from json_each(?))",
-        (json.dumps(list(vectors_of)),),
-    ):
-        cosine = float(np.frombuffer(vectors_of[window], "<f4") @ np.asarray(vector, "<f4"))
-        score = round(space.calibration.scale * cosine + space.calibration.shift, 4)
-        place = (numbered[vault].name, path)
-        if score >= threshold:
-            best[place] = max(score, best.get(place, score))
-    return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
+    with state.reading(vaults) as index:
+        vector = QuestionVector(models, index, question, problems).get()
+        if vector is None or index.space is None:
+            return []
+        # Earlier values of a fact stand behind its first chunk.
+        facts = Selection(Filters(types=("fact",)), first_chunk=True)
+        near = likeness(index, [vector], facts, NEIGHBOURS)
+        settings = state.home.config.thresholds
+        least = settings.models.get(index.space.identity, settings).fact
+        scores = {key: score for key, value in near.items() if (score := round(value, 4)) >= least}
+        memories = index.lookup(scores, fields=())
+    places = [((memories[key].vault, memories[key].path), score) for key, score in scores.items()]
+    return sorted(places, key=lambda place: (-place[1], place[0]))
 
 
 def _name(fields: Mapping[str, str], title: str) -> tuple[str, str]:

@@ -6,11 +6,9 @@ known of any of them and the profile is after nothing, each is multiplied by exa
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 
-import apsw
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -18,8 +16,9 @@ from djinn_memory import scoring
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import ProfileConfig
-from djinn_memory.memories.catalog.identity import LedgerName, former_names, ledger_names
-from djinn_memory.models import Filters, Vault
+from djinn_memory.memories.catalog.identity import LedgerName, former_names
+from djinn_memory.models import Vault
+from djinn_memory.notes.slugs import fold
 from djinn_memory.scoring import (
     Rating,
     Record,
@@ -31,13 +30,11 @@ from djinn_memory.scoring import (
     score,
     share_of,
 )
-from djinn_memory.search.filters import condition
+from djinn_memory.search.candidates import Candidate, Search
 from djinn_memory.search.fusion import NOISE
 from djinn_memory.search.legs.words import content
-from djinn_memory.search.pipeline import Candidate
-from djinn_memory.search.search import Again
+from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import Ledger, reading
-from djinn_memory.store.sqlite import rows
 
 SOURCES = 5
 """The best memories, whose links are followed: what a person would open."""
@@ -69,15 +66,8 @@ class ScoreBreakdown(Struct, frozen=True):
     """Raw, times all of these."""
 
 
-class _Note(Struct):
-    id: int
-    vault: int
-    path: str
-    title: str
-    type: str | None
-    date: str
-    chunk: int
-    fields: dict[str, str]
+_FIELDS = ("status", "importance", "confidence")
+"""Front matter that moves a memory."""
 
 
 class Rescorer:
@@ -100,7 +90,6 @@ class Rescorer:
         self._shared = shared
         self._question = question
         self._content: dict[str, frozenset[str]] = {}
-        self._filters = Filters()
         self._ledger = ledger
         self.now = now
         self.weights: dict[tuple[str, str], ScoreBreakdown] = {}
@@ -108,95 +97,94 @@ class Rescorer:
         """What their records say, whatever is asked."""
         self.references: dict[tuple[str, str], LedgerName] = {}
 
-    def __call__(
-        self,
-        connection: apsw.Connection,
-        candidates: Sequence[Candidate],
-        vaults: Mapping[int, Vault],
-        filters: Filters,
-        again: Again,
-    ) -> list[Candidate]:
+    def rescore(self, search: Search) -> list[Candidate]:
         """One candidate of each memory, the best first."""
-        self._filters = filters
-        best = _once([*candidates, *self._pulled(again)])
-        notes = _notes(connection, "note.id in (select value from json_each(?))",
-                       [json.dumps([one.note_id for one in best])])  # fmt: skip
-        for note in self._newest(connection, vaults):
-            notes[note.id] = note
-            best += [Candidate(note.chunk, note.id, NOISE)]
-        best = _once(best)
-        weighed = self._weigh(connection, best, notes, vaults)
+        candidates = _once([*search.candidates, *self._pulled(search)])
+        loaded = search.index.lookup([each.memory_id for each in candidates], fields=_FIELDS)
+        memories = dict(loaded)
+        for memory in self._newest(search):
+            if memory.first_chunk is not None:
+                memories[memory.memory_id] = memory
+                candidates.append(Candidate(memory.first_chunk, memory.memory_id, NOISE))
+        rescored = self._weigh(search, _once(candidates), memories)
         if self._profile.hops:
-            weighed = self._linked(connection, weighed, notes, vaults)
-        self._told(weighed, notes, vaults)
+            rescored = self._linked(search, rescored, memories)
+        for candidate, weight in rescored:
+            memory = memories[candidate.memory_id]
+            self.weights[memory.vault, memory.path] = weight
         # Stable: equals keep the search's order.
-        ordered = sorted(weighed, key=lambda pair: -pair[1].score)
-        return [replace(one, score=weight.score) for one, weight in ordered]
+        ordered = sorted(rescored, key=lambda pair: -pair[1].score)
+        return [replace(candidate, score=weight.score) for candidate, weight in ordered]
 
-    def _pulled(self, again: Again) -> Iterable[Candidate]:
-        if not self._profile.pull or self._filters.types:
+    def _pulled(self, search: Search) -> Sequence[Candidate]:
+        filters = search.selection.filters
+        if not self._profile.pull or filters.types:
             return ()
-        return again(replace(self._filters, types=tuple(self._profile.pull)))
+        return search.gather(replace(filters, types=tuple(self._profile.pull)))
 
-    def _newest(self, connection: apsw.Connection, vaults: Mapping[int, Vault]) -> list[_Note]:
-        if not self._profile.newest or self._filters.types:
-            return []
-        found: list[_Note] = []
+    def _newest(self, search: Search) -> Iterator[IndexedMemory]:
+        filters, most = search.selection.filters, self._profile.newest
+        if not most or filters.types:
+            return
         for kind in self._profile.pull:
-            where, values = condition(replace(self._filters, types=(kind,)), vaults)
-            sql = f"{where} order by memory.date desc, note.path limit ?"
-            found += _notes(connection, sql, [*values, self._profile.newest]).values()
-        return found
+            selection = Selection(replace(filters, types=(kind,)), search.selection.now)
+            yield from search.index.memories(selection, limit=most, fields=_FIELDS)
 
     def _weigh(
         self,
-        connection: apsw.Connection,
+        search: Search,
         candidates: Sequence[Candidate],
-        notes: Mapping[int, _Note],
-        vaults: Mapping[int, Vault],
+        memories: Mapping[int, IndexedMemory],
     ) -> list[tuple[Candidate, ScoreBreakdown]]:
         """What each is worth, without those that the profile leaves out."""
-        known = ledger_names(connection, [one.note_id for one in candidates], vaults)
-        scores = self._scores(connection, known, notes, vaults)
+        vaults = {vault.name: vault for vault in search.index.vaults}
+        known = {
+            each.memory_id: _ledger_name(memories[each.memory_id], vaults) for each in candidates
+        }
+        scores = self._scores(search, known, memories, vaults)
         weighed = []
-        for one in candidates:
-            note = notes[one.note_id]
-            place = (vaults[note.vault].name, note.path)
-            self.references[place] = known[note.id]
-            known_score, multiplier = scores.get(note.id, (None, 1.0))
+        for candidate in candidates:
+            memory = memories[candidate.memory_id]
+            place = (memory.vault, memory.path)
+            self.references[place] = known[memory.memory_id]
+            known_score, multiplier = scores.get(memory.memory_id, (None, 1.0))
             if known_score:
                 self.scores[place] = known_score
-            weight = self._weight(one.score, note, multiplier)
+            weight = self._weight(candidate.score, memory, multiplier)
             if weight:
-                weighed.append((one, weight))
+                weighed.append((candidate, weight))
         return weighed
 
-    def _weight(self, raw: float, note: _Note, multiplier: float) -> ScoreBreakdown | None:
+    def _weight(
+        self, raw: float, memory: IndexedMemory, multiplier: float
+    ) -> ScoreBreakdown | None:
         profile = self._profile
-        kind = profile.types.get(note.type or "", profile.others)
-        status = profile.status.get(note.fields.get("status", ""), 1.0)
-        if not kind or not status or self._too_old(note):
+        fields = {key: fold(value) for key, value in reversed(memory.fields)}
+        kind = profile.types.get(memory.type or "", profile.others)
+        status = profile.status.get(fields.get("status", ""), 1.0)
+        if not kind or not status or self._too_old(memory):
             return None
-        fields = note.fields
         own = 1.0
         if "importance" in fields or "confidence" in fields:
-            said = [share_of(fields.get(key, "")) for key in ("importance", "confidence")]
-            own = own_word(said[0], said[1], self._scoring)
-        recency = self._recency(note)
+            importance, confidence = (
+                share_of(fields.get(key, "")) for key in ("importance", "confidence")
+            )
+            own = own_word(importance, confidence, self._scoring)
+        recency = self._recency(memory)
         score = blended(raw, multiplier * own * kind * status * recency)
         return ScoreBreakdown(raw, multiplier, own, kind, status, recency, 0, None, score)
 
-    def _too_old(self, note: _Note) -> bool:
+    def _too_old(self, memory: IndexedMemory) -> bool:
         days = self._profile.since_days
-        if days is None or note.type in self._profile.lasting:
+        if days is None or memory.type in self._profile.lasting:
             return False
-        return note.date[:10] < (self.now - timedelta(days=days)).date().isoformat()
+        return memory.date[:10] < (self.now - timedelta(days=days)).date().isoformat()
 
-    def _recency(self, note: _Note) -> float:
+    def _recency(self, memory: IndexedMemory) -> float:
         if not self._profile.recency_weight:
             return 1.0
         try:
-            age = max(0, (self.now.date() - date.fromisoformat(note.date[:10])).days)
+            age = max(0, (self.now.date() - date.fromisoformat(memory.date[:10])).days)
         except ValueError:
             return 1.0
         return float(
@@ -205,124 +193,95 @@ class Rescorer:
 
     def _scores(
         self,
-        connection: apsw.Connection,
+        search: Search,
         known: Mapping[int, LedgerName],
-        notes: Mapping[int, _Note],
-        vaults: Mapping[int, Vault],
+        memories: Mapping[int, IndexedMemory],
+        vaults: Mapping[str, Vault],
     ) -> dict[int, tuple[Score, float]]:
         """The scores of those that have one, and by what this question's result is multiplied."""
         if self._ledger is None:
             return {}
-        called = former_names(connection, self._ledger, known)
-        every = [name for some in called.values() for name in some]
-        records = reading.records(self._ledger, every)
+        called = former_names(search.runtime.connection, self._ledger, known)
+        records = reading.records(self._ledger, [name for each in called.values() for name in each])
         if not records:
             return {}
         ratings = reading.ratings(self._ledger, list(records))
         at = self.now.isoformat()
-        found = {}
-        for key, some in called.items():
-            everybody = vaults[notes[key].vault].id == self._shared
-            mine = counted(records, some, self._agent, everybody=everybody)
+        scores = {}
+        for key, own_names in called.items():
+            everybody = vaults[memories[key].vault].id == self._shared
+            mine = counted(records, own_names, self._agent, everybody=everybody)
             if mine:
                 record = pooled(list(mine.values()))
-                said = [
-                    Rating(one.useful, self._alike(connection, one.question))
+                rated = [
+                    Rating(rating.useful, self._alike(search, rating.question))
                     for name, agent in mine
-                    for one in ratings.get(name, {}).get(agent, ())
+                    for rating in ratings.get(name, {}).get(agent, ())
                 ]
-                found[key] = (
+                scores[key] = (
                     score(record, self._scoring, at),
-                    scoring.at_question(record, said, self._scoring, at),
+                    scoring.at_question(record, rated, self._scoring, at),
                 )
-        return found
+        return scores
 
-    def _alike(self, connection: apsw.Connection, question: str) -> float:
+    def _alike(self, search: Search, question: str) -> float:
         """How like another question is to this one."""
-        for one in (self._question, question):
-            if one not in self._content:
-                self._content[one] = content(connection, one)
+        for text in (self._question, question):
+            if text not in self._content:
+                self._content[text] = content(search.index.vocabulary, text)
         return scoring.alike(self._content[self._question], self._content[question])
 
     def _linked(
         self,
-        connection: apsw.Connection,
-        weighed: list[tuple[Candidate, ScoreBreakdown]],
-        notes: dict[int, _Note],
-        vaults: Mapping[int, Vault],
+        search: Search,
+        rescored: list[tuple[Candidate, ScoreBreakdown]],
+        memories: dict[int, IndexedMemory],
     ) -> list[tuple[Candidate, ScoreBreakdown]]:
         """With what the best lead to, and what leads to them, as many hops as the profile says."""
-        found = {one.note_id: (one, weight) for one, weight in weighed}
-        sources = sorted(weighed, key=lambda pair: -pair[1].score)[:SOURCES]
-        where, values = condition(self._filters, vaults)
+        best = {candidate.memory_id: (candidate, weight) for candidate, weight in rescored}
+        sources = sorted(rescored, key=lambda pair: -pair[1].score)[:SOURCES]
         for hop in range(1, self._profile.hops + 1):
             reached: list[tuple[Candidate, ScoreBreakdown]] = []
-            for one, weight in sources:
-                title = notes[one.note_id].title
-                near = _notes(connection, f"{where} and {_NEAR}",
-                              [*values, one.note_id, one.note_id, NEIGHBOURS])  # fmt: skip
-                notes |= near
+            for source, weight in sources:
+                selection = Selection(
+                    search.selection.filters, search.selection.now, linked=source.memory_id
+                )
+                near = {
+                    memory.memory_id: (memory, memory.first_chunk)
+                    for memory in search.index.memories(selection, limit=NEIGHBOURS, fields=_FIELDS)
+                }
+                title = memories[source.memory_id].title
+                memories |= {key: memory for key, (memory, _) in near.items()}
                 raw = weight.raw * self._profile.hop_weight
-                ends = [Candidate(note.chunk, note.id, raw) for note in near.values()]
-                for end, value in self._weigh(connection, ends, notes, vaults):
-                    before = found.get(end.note_id)
+                ends = [
+                    Candidate(chunk, key, raw)
+                    for key, (_, chunk) in near.items()
+                    if chunk is not None
+                ]
+                for end, value in self._weigh(search, ends, memories):
+                    before = best.get(end.memory_id)
                     if before is None or before[1].score < value.score:
-                        found[end.note_id] = (
+                        best[end.memory_id] = (
                             before[0] if before else end, replace(value, hops=hop, via=title)
                         )  # fmt: skip
-                        reached.append(found[end.note_id])
+                        reached.append(best[end.memory_id])
             sources = reached[:SOURCES]
-        return list(found.values())
-
-    def _told(
-        self,
-        weighed: Sequence[tuple[Candidate, ScoreBreakdown]],
-        notes: Mapping[int, _Note],
-        vaults: Mapping[int, Vault],
-    ) -> None:
-        for one, weight in weighed:
-            note = notes[one.note_id]
-            self.weights[vaults[note.vault].name, note.path] = weight
+        return list(best.values())
 
 
-_NEAR = (
-    "note.id in (select target_note_id from link where note_id = ? "
-    "union select note_id from link where target_note_id = ?) "
-    "order by memory.date desc, note.path limit ?"
-)
-
-
-def _notes(connection: apsw.Connection, where: str, values: Sequence[object]) -> dict[int, _Note]:
-    """The notes of which a condition over `note` and `memory` holds, in its order."""
-    found = rows(
-        connection,
-        "select note.id, vault_id, path, title, type, date, memory.id, "
-        "(select min(id) from chunk where memory_id = memory.id) "
-        f"from note join memory on memory.note_id = note.id where {where}",
-        values,
-    )
-    said: dict[int, dict[str, str]] = {}
-    for memory, key, value in rows(
-        connection,
-        "select memory_id, key, folded from field where key in "
-        "('status', 'importance', 'confidence') "
-        "and memory_id in (select value from json_each(?))",
-        (json.dumps([row[6] for row in found]),),
-    ):
-        said.setdefault(memory, {}).setdefault(key, value)
-    return {
-        key: _Note(key, vault, path, title, kind, day, chunk, said.get(memory, {}))
-        for key, vault, path, title, kind, day, memory, chunk in found
-        if chunk is not None
-    }
+def _ledger_name(memory: IndexedMemory, vaults: Mapping[str, Vault]) -> LedgerName:
+    place = f"{vaults[memory.vault].id}/{memory.path}"
+    if memory.id and memory.owns_id:
+        return LedgerName(memory.id, None, place)
+    return LedgerName(place, memory.hash, place)
 
 
 def _once(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The first of each note, best first; equals in the order in which they came."""
-    found: dict[int, Candidate] = {}
-    for one in candidates:
-        found.setdefault(one.note_id, one)
-    return list(found.values())
+    """The first of each memory, best first; equals in the order in which they came."""
+    best: dict[int, Candidate] = {}
+    for candidate in candidates:
+        best.setdefault(candidate.memory_id, candidate)
+    return list(best.values())
 
 
 def counted(

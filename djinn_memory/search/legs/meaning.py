@@ -1,75 +1,205 @@
-"""The meaning leg of one search: whose model embeds the question, or why none does."""
+"""The meaning leg: the question's vector, and the chunks whose windows are near it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from djinn_memory.embedding.background import Background, embed_in_background
 from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import Problem
+from djinn_memory.search import fusion
+from djinn_memory.search.backend import Index
+from djinn_memory.search.candidates import Leg, Scored, Search
 from djinn_memory.search.query import Query
+from djinn_memory.store.index.records import ChunkRef, Selection
 from djinn_memory.store.index.vectors import VectorSpace
 
 if TYPE_CHECKING:
+    from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.models import Vectors
 
 _REMEDY = "; run `djinn index`, until then only words are searched"
+_NO_MODEL = Problem("embedding", "embedding.provider is none, so only words were searched")
+_OVERTAKEN = Problem(
+    "embedding", "another model took over just now, so only words were searched; search again"
+)
 
 
 class QuestionVector:
-    """Begins to embed a question at once, for the space that answers; `vector` waits for it."""
+    """The vector of a question, which is embedded in the background from the start."""
 
     def __init__(
         self,
-        embedder: Embedder,
-        space: VectorSpace | None,
+        models: ModelRegistry,
+        index: Index,
         query: Query,
+        problems: list[Problem],
         *,
-        empty: bool,
         resident: bool = False,
     ) -> None:
-        self._embedder = embedder
-        self._space = space
-        self._ahead: Background[Vectors] | None = None
-        self._why = ""
+        """What keeps the model from answering is added to `problems`, at the latest by `get`.
+
+        A `resident` process has its model loaded, so that it embeds at once.
+        """
+        self._problems = problems
+        self._space = space = index.space
+        self._vector: Background[Vectors] | None = None
+        self.embedder: Embedder | None = None
+        if models.embedder is None:
+            return
+        try:
+            made_by = (space.recipe, space.identity) if space else (None, None)
+            self.embedder = embedder = models.answering(*made_by)
+        except DjinnError as error:
+            self._report(f"{error}; only words were searched")
+            return
+        if embedder is None:
+            return
         if not embedder.ready:
-            self._why = f"the model is not prepared yet{_REMEDY}"
+            self._report(f"the model is not prepared yet{_REMEDY}")
         elif space is None:
-            self._why = "" if empty else f"nothing is embedded yet{_REMEDY}"
+            if index.waiting():
+                self._report(f"nothing is embedded yet{_REMEDY}")
         elif space.identity != embedder.identity:
-            self._why = (
+            self._report(
                 f"the index was embedded with {space.identity}, the model at hand is "
                 f"{embedder.identity}{_REMEDY}"
             )
         else:
-            # A process that lives long has its model loaded.
             at_once = resident and embedder.local
-            self._ahead = embed_in_background(embedder, *query.for_meaning, at_once=at_once)
+            self._vector = embed_in_background(embedder, *query.for_meaning, at_once=at_once)
 
-    def spare(self) -> Embedder | None:
-        """What can give a few windows more a vector at once; None when nothing can."""
-        quick = self._ahead and self._embedder.local and self.vector([]) is not None
-        return self._embedder if quick else None
-
-    def outdated(self, serving: VectorSpace | None) -> bool:
-        """Whether the vectors that answer are of another model than the question's vector."""
-        return serving is None or self._space is None or serving.identity != self._space.identity
-
-    def vector(self, problems: list[Problem]) -> Vectors | None:
-        """The question's vector, waited for; else the reason is added to `problems`."""
-        if self._ahead is None:
-            problems += [Problem("embedding", self._why)] if self._why else []
+    def get(self) -> Vectors | None:
+        """The vector, waited for; None where there is none."""
+        if self._vector is None or self._space is None:
             return None
         try:
-            vector = self._ahead.result()
+            vector = self._vector.result()
         except DjinnError as error:
-            problems.append(Problem("embedding", f"{error}; only words were searched"))
+            self._report(f"{error}; only words were searched")
             return None
-        if self._space and len(vector) != self._space.dimensions:
-            why = (
-                f"the model gives {len(vector)} dimensions, the index has {self._space.dimensions}"
-            )
-            problems.append(Problem("embedding", f"{why}{_REMEDY}"))
+        if len(vector) != (dimensions := self._space.dimensions):
+            why = f"the model gives {len(vector)} dimensions, the index has {dimensions}"
+            self._report(f"{why}{_REMEDY}")
             return None
         return vector
+
+    def spare(self) -> Embedder | None:
+        """What can embed a few windows more at once; None when nothing can."""
+        local = self._vector and self.embedder and self.embedder.local
+        return self.embedder if local and self.get() is not None else None
+
+    def outdated(self, space: VectorSpace | None) -> bool:
+        """Whether the vectors that answer are of another model than the question's."""
+        return space is None or self._space is None or space.identity != self._space.identity
+
+    def _report(self, why: str) -> None:
+        problem = Problem("embedding", why)
+        if problem not in self._problems:
+            self._problems.append(problem)
+
+
+class MeaningLeg(Leg):
+    """Finds chunks by the vectors of their windows."""
+
+    name = "meaning"
+    weight = 0.5
+    """Flat between 0.4 and 0.6 on two collections."""
+    scores_all = True
+
+    def __init__(self, search: Search) -> None:
+        state = search.runtime.state
+        with search.runtime.index(search.vaults) as index:
+            self.question = QuestionVector(
+                search.runtime.models,
+                index,
+                search.query,
+                search.problems,
+                resident=state.change_watch is not None,
+            )
+        self._vector: Vectors | None = None
+
+    def ready(self, search: Search) -> bool:
+        """Whether the question has a vector of the model that answers now."""
+        if search.mode == "meaning" and not search.runtime.models.embedder:
+            search.problems.append(_NO_MODEL)
+        self._vector = self.question.get()
+        if self._vector is not None and self.question.outdated(search.index.space):
+            search.problems.append(_OVERTAKEN)
+            self._vector = None
+        return self._vector is not None
+
+    def waiting(self, search: Search) -> int:
+        """Windows without a vector; none are missed where no model is to answer."""
+        return search.index.waiting() if self.question.embedder else 0
+
+    def propose(self, search: Search, selection: Selection) -> list[ChunkRef]:
+        """The chunks of the nearest windows of each vault."""
+        assert self._vector is not None
+        return search.index.nearest(self._vector, selection, search.depth, search.wanted)
+
+    def score(
+        self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
+    ) -> dict[int, Scored]:
+        """The cosine of each chunk's best window, calibrated."""
+        space = search.index.space
+        assert self._vector is not None
+        assert space is not None
+        line = space.calibration
+        self._scale = line.scale
+        measured = search.index.measure(self._vector, chunk_ids)
+        values = {
+            chunk: line.scale * measured[chunk].cosine + line.shift
+            for chunk in chunk_ids
+            if chunk in measured
+        }
+        near = sorted(values, key=lambda chunk: -values[chunk])
+        return {
+            chunk: Scored(measured[chunk].cosine, values[chunk], rank, measured[chunk])
+            for rank, chunk in enumerate(near, 1)
+        }
+
+    def adjust(
+        self,
+        scores: Mapping[int, float],
+        memory_of: Mapping[int, int],
+        scored: Mapping[int, Scored],
+    ) -> Mapping[int, float]:
+        """Scores with the likeness of each chunk's best window to those of the best memories."""
+        import numpy as np
+
+        best = fusion.best_memories(scores, memory_of)
+        vectors = {chunk: mark.nearest.vector for chunk, mark in scored.items() if mark.nearest}
+        examples = [vectors[chunk] for chunk in best if chunk in vectors]
+        if not examples:
+            return scores
+        mean = np.mean(examples, axis=0)
+        likeness = {chunk: self._scale * float(vector @ mean) for chunk, vector in vectors.items()}
+        return fusion.with_feedback(scores, likeness, best)
+
+
+def likeness(
+    index: Index, vectors: Sequence[Vectors], selection: Selection, neighbours: int
+) -> dict[int, float]:
+    """By memory: how like some vectors it is, of the memories nearest to any of them.
+
+    That is the calibrated cosine of that vector which is least like any window of the memory;
+    `neighbours` windows of each vault are looked at for each vector.
+    """
+    space = index.space
+    if space is None:
+        return {}
+    memory_of = dict(
+        ref for vector in vectors for ref in index.nearest(vector, selection, neighbours)
+    )
+    least: dict[int, float] = {}
+    for vector in vectors:
+        best: dict[int, float] = {}
+        for chunk, measured in index.measure(vector, sorted(memory_of)).items():
+            memory = memory_of[chunk]
+            best[memory] = max(measured.cosine, best.get(memory, measured.cosine))
+        least = {key: min(cosine, least.get(key, cosine)) for key, cosine in best.items()}
+    line = space.calibration
+    return {memory: line.scale * cosine + line.shift for memory, cosine in least.items()}

@@ -1,24 +1,30 @@
-"""The words leg: what FTS5 is asked, and what its BM25 is worth between 0 and 1."""
+"""The words leg: what the index is asked for, and what its BM25 is worth between 0 and 1."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import re
-from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
+import time
+from collections.abc import Collection, Sequence
 
-import apsw
 from msgspec import Struct
+from msgspec.structs import replace
 
-from djinn_memory.store.index import words
+from djinn_memory.models import Problem, SearchStep
+from djinn_memory.search.backend import Index, Vocabulary
+from djinn_memory.search.candidates import Candidate, Leg, Scored, Search
+from djinn_memory.search.stages import prf
+from djinn_memory.search.stop_words import stop_words
+from djinn_memory.store.index.records import ChunkRef, Forms, Selection, WordMatch
+from djinn_memory.store.index.words import forms
+from djinn_memory.system.plural import count
 
 MAX_TERMS = 100
-"""Words of a query that are asked for, and of a phrase; a pasted page is cut here."""
+"""Words of a query that are looked for, and of a phrase; a pasted page is cut here."""
 
 MAX_TIMES = 3
-"""A word asked more often counts no more: FTS5 takes the square of that time over it."""
+"""A word that is repeated more often counts no more: FTS5 takes the square of that time over it."""
 
 LOOKUP_TERMS = 4
 """So few words, all in one chunk, are what was asked for, whatever the scores."""
@@ -36,18 +42,20 @@ ADDED_SHARE = 0.2
 """What widens a question counts so much against it; an equal share costs
 .06 of nDCG@10 on CACM with the words of a title that answers."""
 
+CUT = Problem("query", f"only the first {MAX_TERMS} words of it, or of a phrase, are looked for")
+
 _POSSESSIVE = re.compile(r"['’]s\b")
 
 
 class WordsQuery(Struct, frozen=True):
-    """A query as FTS5 reads it."""
+    """A question as words to look for."""
 
-    terms: str
-    """OR of the words; a word asked twice counts twice, up to `MAX_TIMES`."""
-    pairs: str
-    """OR of the neighbouring pairs; empty when there are none."""
-    every: str
-    """AND of the words of a short query, a look-up; empty for a longer one."""
+    terms: tuple[Forms, ...]
+    """The words; a word that is repeated counts as often, up to `MAX_TIMES`."""
+    pairs: tuple[Forms, ...]
+    """The neighbouring pairs."""
+    looked_up: tuple[Forms, ...]
+    """The words of a short query, which may all stand in one chunk; empty for a longer one."""
     stems: frozenset[str]
     full: float
     """The score at which a match counts as whole."""
@@ -55,9 +63,9 @@ class WordsQuery(Struct, frozen=True):
     """Words that widen the question."""
 
     @property
-    def any(self) -> str:
-        """OR of all words."""
-        return f"{self.terms} OR {self.added.terms}" if self.added else self.terms
+    def any(self) -> WordMatch:
+        """Any of all words."""
+        return WordMatch(self.terms + (self.added.terms if self.added else ()))
 
     @property
     def marked(self) -> frozenset[str]:
@@ -69,37 +77,118 @@ class WordsQuery(Struct, frozen=True):
         return min(1.0, score / self.full) if self.full > 0 else 0.0
 
 
+class WordsLeg(Leg):
+    """Finds chunks by their words."""
+
+    name = "words"
+    weight = 0.5
+
+    def __init__(self, search: Search) -> None:
+        self._question: WordsQuery | None = None
+        self._wider: WordsQuery | None = None
+
+    def prepare(self, search: Search) -> None:
+        """Compose what the index is asked for."""
+        query, vocabulary = search.query, search.index.vocabulary
+        # Parts for the meaning leg alone are looked for by words where there is no other leg.
+        texts = query.for_words or (() if "meaning" in search.weights else query.meanings)
+        self._question = compose(vocabulary, texts, query.more_words)
+        self._wider = self._question
+        search.stems = self._question.marked if self._question else frozenset()
+        if search.expand == "prf" and not search.weights[self.name]:
+            what = "prf adds words, which meaning alone does not ask for"
+            search.steps.append(SearchStep("expand", what, 0.0))
+
+    def propose(self, search: Search, selection: Selection) -> list[ChunkRef]:
+        """The best chunks by BM25 of any word."""
+        self._wider = self._question
+        return self._search(search, selection)
+
+    def score(
+        self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
+    ) -> dict[int, Scored]:
+        """BM25 of words and of neighbouring pairs."""
+        query = self._wider
+        if query is None:
+            return {}
+        scores = score(search.index, query, chunk_ids)
+        if len(search.weights) == 1:
+            own = sorted(chunk_ids, key=lambda chunk: (-scores[chunk], chunk))
+        ranks = {chunk: rank for rank, chunk in enumerate(own, 1)}
+        return {
+            chunk: Scored(raw, query.share(raw), ranks.get(chunk))
+            for chunk in chunk_ids
+            for raw in [scores.get(chunk, 0.0)]
+        }
+
+    def widen(
+        self, search: Search, selection: Selection, candidates: Sequence[Candidate]
+    ) -> list[ChunkRef] | None:
+        """Pseudo-relevance feedback: asks for the words of the best memories, too."""
+        if search.expand != "prf":
+            return None
+        began = time.perf_counter()
+        query = self._question
+        if query is None:
+            what = "the question has no words to add to"
+        elif query.added:
+            what = "the query brings its own words, so none were added"
+        else:
+            best = prf.best_of_memories(candidates)
+            terms = prf.terms(search.index, query.stems, best)
+            # Each is a text by itself: neighbours in the list are no neighbours in a text.
+            added = compose(search.index.vocabulary, terms) if terms else None
+            self._wider = replace(query, added=added) if added else query
+            shown = ", ".join(terms) if added else "nothing"
+            what = f"added {shown} from the best {count(len(best), 'note')}"
+        search.steps.append(SearchStep("expand", what, (time.perf_counter() - began) * 1000))
+        return None if self._wider is query else self._search(search, selection)
+
+    def certain(self, search: Search) -> frozenset[int]:
+        """Chunks that hold every word of a short query."""
+        if not (self._question and self._question.looked_up):
+            return frozenset()
+        match = WordMatch(self._question.looked_up, every=True)
+        refs = search.index.words(match, search.selection, search.wanted)
+        return frozenset(ref.chunk_id for ref in refs)
+
+    def _search(self, search: Search, selection: Selection) -> list[ChunkRef]:
+        if self._wider is None:
+            return []
+        return search.index.words(self._wider.any, selection, search.depth, search.per_memory)
+
+
 def compose(
-    connection: apsw.Connection, texts: Sequence[str], added: Sequence[str] = ()
+    vocabulary: Vocabulary, texts: Sequence[str], added: Sequence[str] = ()
 ) -> WordsQuery | None:
     """Turn texts into a query; None when there is no word in them.
 
     `added` widens it, see `score`. The first text is what is looked up; neighbours are pairs
-    within a text. A word is asked for in each form that the languages of the index give it. Stop
+    within a text. A word is looked for in each form that the languages of the index give it. Stop
     words are dropped unless there is nothing else. `full` is the least of what a text that holds
     every word could reach, and of a few very rare words' worth: `min(2.2 * sum(idf),
     5.5 * ln(2N))`, for N chunks, with BM25's own idf.
     """
-    held = words.languages(connection)
+    held = vocabulary.languages
     language = _language(" ".join(texts), held)
-    asked = [_asked(connection, text, language) for text in texts]
-    if not any(keep for text in asked for _, keep in text):
-        asked = [[(word, True) for word, _ in text] for text in asked]
-    terms = [[word for word, keep in text if keep] for text in asked]
+    split = [_split(vocabulary, text, language) for text in texts]
+    if not any(keep for text in split for _, keep in text):
+        split = [[(word, True) for word, _ in text] for text in split]
+    terms = [[word for word, keep in text if keep] for text in split]
     every = [word for text in terms for word in text][:MAX_TERMS]
     every = [word for at, word in enumerate(every) if every[:at].count(word) < MAX_TIMES]
-    more = compose(connection, added) if added else None
+    more = compose(vocabulary, added) if added else None
     if not every:
         return more
-    known = _known(connection, every, language, held)
-    looked_up = [known[word].match for word in terms[0] if word in known]
-    total = connection.execute("select count(*) from chunk").get or 1
+    known = _known(vocabulary, every, language)
+    looked_up = tuple(known[word].forms for word in terms[0] if word in known)
+    total = vocabulary.total or 1
     distinct = {term.stems: term.holding for term in known.values() if term.stems}
     rarity = sum(_idf(total, holding) for holding in distinct.values())
     return WordsQuery(
-        " OR ".join(known[word].match for word in every),
-        " OR ".join(_pairs(asked, held)),
-        " AND ".join(f"({match})" for match in looked_up) if len(looked_up) <= LOOKUP_TERMS else "",
+        tuple(known[word].forms for word in every),
+        tuple(_pairs(split, held)),
+        looked_up if len(looked_up) <= LOOKUP_TERMS else (),
         frozenset(stem for term in known.values() for stem in term.stems),
         min(SATURATED * rarity, SATURATED * RARE_WORDS * math.log(2 * total)),
         more,
@@ -109,99 +198,91 @@ def compose(
 class _Term(Struct):
     """A word of a question as the index knows it."""
 
-    match: str
-    """OR of its forms."""
+    forms: Forms
     stems: tuple[str, ...]
     holding: int
     """In how many chunks it stands."""
 
 
-def _known(
-    connection: apsw.Connection, terms: Sequence[str], language: str | None, held: Sequence[str]
-) -> dict[str, _Term]:
-    found: dict[str, _Term] = {}
-    for term in dict.fromkeys(terms):
-        stems = tuple(words.stems(connection, term, held))
-        holding = max((words.frequency(connection, stem) for stem in stems), default=0)
-        match = " OR ".join(map(_quoted, dict.fromkeys(words.forms(term, held))))
-        found[term] = _Term(match, stems, holding)
-    any_seen = any(term.holding for term in found.values())
-    for word, known in found.items():
-        others = [] if known.holding else _others(connection, word, language, held, any_seen)
-        known.match = " OR ".join([known.match, *map(_quoted, others)])
-        known.stems += tuple(others)
-    return found
+def _known(vocabulary: Vocabulary, terms: Sequence[str], language: str | None) -> dict[str, _Term]:
+    known: dict[str, _Term] = {}
+    for word in dict.fromkeys(terms):
+        stems = tuple(vocabulary.stems(word))
+        holding = max((vocabulary.frequency(stem) for stem in stems), default=0)
+        spellings = tuple((form,) for form in dict.fromkeys(forms(word, vocabulary.languages)))
+        known[word] = _Term(spellings, stems, holding)
+    any_seen = any(term.holding for term in known.values())
+    for word, term in known.items():
+        others = [] if term.holding else _others(vocabulary, word, language, any_seen)
+        term.forms += tuple((other,) for other in others)
+        term.stems += tuple(others)
+    return known
 
 
-def _pairs(asked: list[list[tuple[str, bool]]], held: Sequence[str]) -> dict[str, None]:
+def _pairs(split: Sequence[Sequence[tuple[str, bool]]], held: Sequence[str]) -> dict[Forms, None]:
     """Neighbours within a text, each once, as phrases."""
     return {
-        f'"{one} {two}"': None
-        for text in asked
+        ((left, right),): None
+        for text in split
         for (word, keep), (after, keep_after) in itertools.pairwise(text)
         if keep and keep_after and word != after
-        for one, two in zip(words.forms(word, held), words.forms(after, held), strict=True)
+        for left, right in zip(forms(word, held), forms(after, held), strict=True)
     }
 
 
-def _asked(connection: apsw.Connection, text: str, language: str | None) -> list[tuple[str, bool]]:
+def _split(vocabulary: Vocabulary, text: str, language: str | None) -> list[tuple[str, bool]]:
     """The words of a text, and whether each says something about what is asked for."""
-    found = words.split(connection, _question(_POSSESSIVE.sub("", text)))[:MAX_TERMS]
+    words = vocabulary.split(_prepared(_POSSESSIVE.sub("", text)))[:MAX_TERMS]
     dropped = _stop_words_of(language)
     return [
-        (word, word not in dropped) for at, word in enumerate(found) if not _tail_of_run(found, at)
+        (word, word not in dropped) for at, word in enumerate(words) if not _tail_of_run(words, at)
     ]
 
 
-def _others(
-    connection: apsw.Connection,
-    term: str,
-    language: str | None,
-    held: Sequence[str],
-    any_seen: bool,
-) -> list[str]:
-    """What is asked for in the place of a word that the index does not hold."""
+def _others(vocabulary: Vocabulary, term: str, language: str | None, any_seen: bool) -> list[str]:
+    """What is looked for in the place of a word that the index does not hold."""
     if _unspaced(term):
         # Two words of one character each, where nothing else of the question is known.
         return [] if any_seen or len(term) != 2 else list(term)
-    if "german" in held and language in (None, "german"):
-        stem = words.forms(term, ["german"])[-1]
+    if "german" in vocabulary.languages and language in (None, "german"):
+        stem = forms(term, ["german"])[-1]
         # A number has no stem.
-        return words.compounds(connection, stem) if stem != term else []
+        return vocabulary.compounds(stem) if stem != term else []
     return []
 
 
-def overlong(connection: apsw.Connection, texts: Sequence[str]) -> bool:
-    """Whether one of the texts has more words than are asked for."""
+def overlong(vocabulary: Vocabulary, texts: Sequence[str]) -> bool:
+    """Whether one of the texts has more words than are looked for."""
     return any(
-        len(text) > MAX_TERMS and len(words.split(connection, _question(text))) > MAX_TERMS
+        len(text) > MAX_TERMS and len(vocabulary.split(_prepared(text))) > MAX_TERMS
         for text in texts
     )
 
 
-def phrase(connection: apsw.Connection, text: str) -> str | None:
-    """`text` as one phrase for FTS5; None when there is no word in it."""
-    found = words.split(connection, text)[:MAX_TERMS]
+def phrase(vocabulary: Vocabulary, text: str) -> Forms:
+    """`text` as one phrase in each form it may have; empty when there is no word in it."""
+    words = vocabulary.split(text)[:MAX_TERMS]
     # Inside the phrase a run ends where it ends in the text; the last may go on there.
-    if found and _tail_of_run(found, len(found) - 1):
-        del found[-1]
-    held = words.languages(connection)
-    spoken = zip(*(words.forms(word, held) for word in found), strict=True)
-    return " OR ".join(dict.fromkeys(f'"{" ".join(one)}"' for one in spoken)) or None
+    if words and _tail_of_run(words, len(words) - 1):
+        del words[-1]
+    if not words:
+        return ()
+    spoken = zip(*(forms(word, vocabulary.languages) for word in words), strict=True)
+    return tuple(dict.fromkeys(spoken))
 
 
-def score(connection: apsw.Connection, query: WordsQuery, chunk_ids: list[int]) -> dict[int, float]:
+def score(index: Index, query: WordsQuery, chunk_ids: Collection[int]) -> dict[int, float]:
     """BM25 of words and neighbouring pairs, for those of `chunk_ids` that hold any.
 
     With words that widen it it is the mean of theirs and its own, each against its own `full`, in
     units of its own.
     """
-    result = words.scores(connection, query.terms, chunk_ids)
+    result = index.score_words(WordMatch(query.terms), chunk_ids)
     if query.pairs:
-        for chunk_id, bonus in words.scores(connection, query.pairs, chunk_ids).items():
+        for chunk_id, bonus in index.score_words(WordMatch(query.pairs), chunk_ids).items():
             result[chunk_id] = result.get(chunk_id, 0.0) + PAIR_WEIGHT * bonus
     if query.added:
-        theirs = score(connection, query.added, chunk_ids)
+        theirs = score(index, query.added, chunk_ids)
         result = {
             chunk_id: (1 - ADDED_SHARE) * result.get(chunk_id, 0.0)
             + ADDED_SHARE * query.full * query.added.share(theirs.get(chunk_id, 0.0))
@@ -210,17 +291,11 @@ def score(connection: apsw.Connection, query: WordsQuery, chunk_ids: list[int]) 
     return result
 
 
-def content(connection: apsw.Connection, text: str) -> frozenset[str]:
+def content(vocabulary: Vocabulary, text: str) -> frozenset[str]:
     """The stems of what a question asks for; of all its words where they are stop words."""
-    asked = _asked(connection, text, _language(text, words.languages(connection)))
-    kept = [word for word, keep in asked if keep] or [word for word, _ in asked]
-    return frozenset(words.stemmed(connection, " ".join(kept)))
-
-
-@cache
-def stop_words() -> frozenset[str]:
-    """English words that say nothing about what is asked for."""
-    return frozenset(Path(__file__).with_name("stopwords.txt").read_text().split())
+    words = _split(vocabulary, text, _language(text, vocabulary.languages))
+    kept = [word for word, keep in words if keep] or [word for word, _ in words]
+    return frozenset(vocabulary.stemmed(" ".join(kept)))
 
 
 def _language(text: str, held: Sequence[str]) -> str | None:
@@ -240,7 +315,7 @@ def _stop_words_of(language: str | None) -> frozenset[str]:
     return detection.stop_words(language)
 
 
-def _question(text: str) -> str:
+def _prepared(text: str) -> str:
     if text.isascii():
         return text
     from djinn_memory.languages import scripts
@@ -252,15 +327,10 @@ def _idf(total: int, holding: int) -> float:
     return max(1e-6, math.log((total - holding + 0.5) / (holding + 0.5)))
 
 
-def _quoted(term: str) -> str:
-    # A lone character of a script cut into pairs begins a pair in the index.
-    return f'"{term}"*' if len(term) == 1 and _unspaced(term) else f'"{term}"'
-
-
-def _tail_of_run(found: list[str], at: int) -> bool:
+def _tail_of_run(words: Sequence[str], at: int) -> bool:
     """Whether a word is the single last character that `prepare` puts behind a run's pairs."""
-    word = found[at]
-    before = found[at - 1] if at else ""
+    word = words[at]
+    before = words[at - 1] if at else ""
     return len(before) > len(word) and before.endswith(word) and _unspaced(word)
 
 

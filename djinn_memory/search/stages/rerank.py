@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import apsw
 from msgspec.structs import replace
 
 from djinn_memory.chunking.window_text import prefix, window_text
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import LegScore, Problem, SearchStep
-from djinn_memory.search.pipeline import Candidate
-from djinn_memory.search.query import Query
-from djinn_memory.search.search import RERANKED, Reorder
+from djinn_memory.search.candidates import RERANKED, Candidate, Search
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -33,74 +29,45 @@ SOFTENED = 4.0
 """Cross-encoders trained on clicks say -11 to 11 in log-odds and mean less by it: divided by this,
 two poor texts are still told apart, and a model that knows nothing (all near 0) moves nothing."""
 
-_SQL = """
-select text, start, stop, headings, title, iif(dated, date, null)
-from chunk join memory on memory.id = memory_id left join window on window.id = ?
-where chunk.id = ?
-"""
 
-
-def reordering(
-    encoder: CrossEncoder, milliseconds: int, steps: list[SearchStep], problems: list[Problem]
-) -> Reorder:
-    """`rerank` as a part of a search; what it did and what went wrong is added to the lists."""
-
-    def reorder(
-        connection: apsw.Connection, query: Query, candidates: list[Candidate]
-    ) -> list[Candidate]:
-        result, step, problem = rerank(
-            connection, encoder, query.question, candidates, milliseconds
-        )
-        steps.append(step)
-        problems.extend([problem] if problem else [])
-        return result
-
-    return reorder
-
-
-def rerank(
-    connection: apsw.Connection,
-    encoder: CrossEncoder,
-    question: str,
-    candidates: Sequence[Candidate],
-    milliseconds: int,
-) -> tuple[list[Candidate], SearchStep, Problem | None]:
-    """The candidates in their new order, what was done, and why not if it was not.
+def rerank(search: Search, encoder: CrossEncoder, milliseconds: int) -> None:
+    """Put the candidates in the order of a cross-encoder.
 
     All of the best RERANKED are read within `milliseconds`, or the order stays. The score of a hit
     is the mean of its score and of `sigmoid(log-odds / SOFTENED)`: 0 to 1, with one meaning for
     all queries. What was not read counts as the worst of what was, so it stays below.
     """
     began = time.monotonic()
-    read = list(candidates[:RERANKED])
-    odds: list[float] = []
+    read = search.candidates[:RERANKED]
     why = ""
     try:
-        texts = [_text(connection, one) for one in read]
-        odds = _within(encoder, question, texts, began + milliseconds / 1000)
+        texts = _texts(search, read)
+        odds = _within(encoder, search.query.question, texts, began + milliseconds / 1000)
     except DjinnError as error:
         why = f"{error}; the order is that without it"
     except TimeoutError as error:
         why = f"{error} in {milliseconds:,} ms (search.rerank_ms), so the order is that without it"
-    spent = (time.monotonic() - began) * 1000
     if why:
-        return (
-            list(candidates),
-            SearchStep("rerank", f"{encoder.name} changed nothing", spent),
-            Problem("rerank", why),
-        )
-    result = _blend(candidates, odds)
-    moved = sum(one.before != place for place, one in enumerate(result[: len(read)], 1))
-    what = f"{encoder.name} read the best {len(read)}, {moved} of them changed place"
-    return result, SearchStep("rerank", what, spent), None
+        search.problems.append(Problem("rerank", why))
+        what = f"{encoder.name} changed nothing"
+    else:
+        search.candidates = _blend(search.candidates, odds)
+        ranked = enumerate(search.candidates[: len(read)], 1)
+        moved = sum(candidate.before != rank for rank, candidate in ranked)
+        what = f"{encoder.name} read the best {len(read)}, {moved} of them changed place"
+    search.steps.append(SearchStep("rerank", what, (time.monotonic() - began) * 1000))
 
 
-def _text(connection: apsw.Connection, one: Candidate) -> str:
-    """What is embedded of the candidate's best window; its whole text where there is none."""
-    [(text, start, stop, headings, title, date)] = connection.execute(
-        _SQL, (one.window_id, one.chunk_id)
-    )
-    return window_text(prefix(title, tuple(json.loads(headings)), date), text[start:stop])
+def _texts(search: Search, candidates: Sequence[Candidate]) -> list[str]:
+    """What is embedded of each candidate's best window; its whole text where there is none."""
+    chunks = search.index.chunks([candidate.chunk_id for candidate in candidates])
+    memories = search.lookup([candidate.memory_id for candidate in candidates])
+    texts = []
+    for candidate in candidates:
+        chunk, memory = chunks[candidate.chunk_id], memories[candidate.memory_id]
+        line = prefix(memory.title, chunk.headings, memory.date if memory.dated else None)
+        texts.append(window_text(line, chunk.text[slice(*(candidate.window or (None, None)))]))
+    return texts
 
 
 def _within(
@@ -147,26 +114,25 @@ def _blend(candidates: Sequence[Candidate], odds: Sequence[float]) -> list[Candi
     places = {at: place for place, at in enumerate(order, 1)}
     lowest = min(verdicts, default=0.0)
     result = []
-    for at, one in enumerate(candidates):
+    for at, candidate in enumerate(candidates):
         read = at < len(odds)
         verdict = SHARE * (verdicts[at] if read else lowest)
+        legs = {
+            name: replace(leg, part=(1 - SHARE) * leg.part) for name, leg in candidate.legs.items()
+        }
+        if read:
+            legs["rerank"] = LegScore(_sigmoid(odds[at]), places[at], verdict)
         result.append(
             replace(
-                one,
-                score=(1 - SHARE) * one.score + verdict,
-                words=_weighed(one.words),
-                meaning=_weighed(one.meaning),
-                feedback=(1 - SHARE) * one.feedback,
-                rerank=LegScore(_sigmoid(odds[at]), places[at], verdict) if read else None,
+                candidate,
+                score=(1 - SHARE) * candidate.score + verdict,
+                legs=legs,
+                feedback=(1 - SHARE) * candidate.feedback,
                 before=at + 1,
             )
         )
     # Stable, so equal scores keep the order of before.
-    return sorted(result, key=lambda one: -one.score)
-
-
-def _weighed(leg: LegScore | None) -> LegScore | None:
-    return leg and replace(leg, part=(1 - SHARE) * leg.part)
+    return sorted(result, key=lambda candidate: -candidate.score)
 
 
 def _sigmoid(value: float) -> float:

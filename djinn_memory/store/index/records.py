@@ -40,6 +40,8 @@ class Selection(Struct, frozen=True):
     """Phrases that must stand in the chunk."""
     without: tuple[Forms, ...] = ()
     """Phrases that must not stand in the memory."""
+    first_chunk: bool = False
+    """Whether only the first chunk of each memory may answer."""
     ids: tuple[str, ...] | None = None
     """Only memories with one of these ids."""
     places: tuple[tuple[str, str], ...] | None = None

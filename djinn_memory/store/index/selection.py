@@ -79,6 +79,8 @@ def condition(
         made.add(_PHRASE if chunks else _SOMEWHERE, _expression(phrase))
     for phrase in dict.fromkeys(selection.without):
         made.add(f"not {_SOMEWHERE}", _expression(phrase))
+    if chunks and selection.first_chunk:
+        made.add("chunk.ordinal = 0")
     if selection.ids is not None:
         made.among("memory.uid", selection.ids)
     if selection.hashes is not None:

@@ -53,8 +53,8 @@ _ORDERS: dict[Order, str] = {
 }
 
 _MEMORY = f"""
-select memory.id, uid, vault_id, path, type, plane, title, created, updated, date, dated,
-    lower(hex(iif(block is null, hash, memory.digest))), problem, block,
+select memory.id, uid, vault_id, path, block, type, plane, title, created, updated, date, dated,
+    lower(hex(iif(block is null, hash, memory.digest))), problem,
     (select min(id) from chunk where memory_id = memory.id),
     uid is not null and not exists (
         select 1 from memory as other join note as place on place.id = other.note_id
@@ -185,6 +185,18 @@ class SqliteIndex:
             known = self.lookup(batch, fields=fields)
             yield from (known[key] for key in batch)
 
+    def newest(self, selection: Selection, limit: int) -> list[ChunkRef]:
+        """The first chunks of the newest memories of a selection."""
+        where = self._where(selection)
+        listed = rows(
+            self._connection,
+            "select chunk.id, memory.id from chunk join memory on memory.id = memory_id "
+            f"join note on note.id = note_id where ordinal = 0 and {where.sql} "
+            f"order by {_ORDERS['newest']} limit ?",
+            (*where.values, limit),
+        )
+        return [ChunkRef(chunk, memory) for chunk, memory in listed]
+
     def lookup(
         self, memory_ids: Collection[int], *, fields: Collection[str] | None = None
     ) -> dict[int, IndexedMemory]:
@@ -203,10 +215,10 @@ class SqliteIndex:
         )
         loaded = {}
         for row in rows(self._connection, _MEMORY, (ids,)):
-            key, uid, vault, path, kind, plane, title, created, updated, date, dated, *rest = row
+            key, uid, vault, path, block, kind, plane, title, created, updated, date, *rest = row
             if vault not in self._numbered:
                 continue
-            digest, problem, block, chunk, owns_id = rest
+            dated, digest, problem, chunk, owns_id = rest
             loaded[key] = IndexedMemory(
                 id=uid,
                 vault=self._numbered[vault].name,

@@ -260,21 +260,6 @@ def nearest(
     return [window_id for (window_id,) in found]
 
 
-def of_chunks(
-    connection: apsw.Connection, space: VectorSpace, chunk_ids: Sequence[int]
-) -> list[tuple[int, int, bytes]]:
-    """Every vector of the given chunks in a space: (chunk id, window id, float32 bytes)."""
-    windows = dict(
-        connection.execute(
-            f"select id, chunk_id from window where {space._mark} "
-            "and chunk_id in (select value from json_each(?))",
-            (json.dumps(list(chunk_ids)),),
-        )
-    )
-    held = of_windows(connection, space, list(windows))
-    return [(windows[window], window, vector) for window, vector in held.items()]
-
-
 class EmbeddedWindow(NamedTuple):
     """A window with its vector in one space."""
 

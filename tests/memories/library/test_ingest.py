@@ -16,7 +16,6 @@ from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, add_vault
 from djinn_memory.memories.library.requests import IngestOptions
-from djinn_memory.models import Filters
 from djinn_memory.notes.ids import ID
 from tests.memories.library.papers import (
     WORDS,
@@ -331,7 +330,7 @@ def test_other_bytes_under_the_name_are_a_new_version(djinn: Djinn, me: Path, pa
     assert djinn.memories.find("Kanne").id == second.document_id
     assert found(djinn, "kettle sings") == []
     assert found(djinn, "lantern") == [("a.txt", None)]
-    assert djinn.search("lantern", Filters(tags=("tea",)), mode="words").hits
+    assert djinn.search("lantern", tags=("tea",), mode="words").hits
     assert (me / ".history" / "a.v1.txt").read_text() == "The kettle sings."
     assert "Tags: [tea, pot]" in (me / ".history" / "a.v1.md").read_text()
     assert djinn.documents.show("a.txt").versions == (

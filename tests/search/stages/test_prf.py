@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, init
-from djinn_memory.models import Filters, Mode, SearchResult
+from djinn_memory.models import Mode, SearchResult
 from djinn_memory.search.stages.prf import NOTES, TERMS
 
 MODES: tuple[Mode, ...] = ("hybrid", "words", "meaning")
@@ -124,7 +124,7 @@ def test_what_is_added_makes_no_answer_sure(ask: Djinn) -> None:
 @pytest.mark.parametrize("mode", ["hybrid", "words"])
 def test_what_the_query_demands_holds_for_what_is_added(ask: Djinn, mode: Mode) -> None:
     def found(text: str, **filters: tuple[str, ...]) -> set[str]:
-        return set(paths(ask.search(text, Filters(**filters), mode=mode, expand="prf")))  # type: ignore[arg-type]
+        return set(paths(ask.search(text, mode=mode, expand="prf", **filters)))  # type: ignore[arg-type]
 
     assert found('"tide"') == set(ABOUT)
     assert "other.md" not in found("tide -pilot")

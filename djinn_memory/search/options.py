@@ -1,0 +1,35 @@
+"""The request of a search."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from djinn_memory.models import Expand, Mode
+from djinn_memory.search.narrowing import Narrowing
+
+
+class SearchOptions(Narrowing, frozen=True):
+    """Search by words and by meaning in all vaults that the agent sees."""
+
+    query: Annotated[
+        str,
+        Meta(
+            description='A question or words. "a b" asks for the phrase, -word leaves out, '
+            "tag:x type:x path:x filter. words: and meaning: begin text for one leg alone."
+        ),
+    ]
+    limit: Annotated[
+        Annotated[int, Meta(ge=1, le=1000)] | None, Meta(description="How many hits at most.")
+    ] = None
+    expired: Annotated[bool, Meta(description="Include memories that have expired.")] = False
+    mode: Annotated[Mode | None, Meta(description="Use both legs, or one of them.")] = None
+    rerank: Annotated[
+        bool | None,
+        Meta(description="Let the cross-encoder of search.rerank read the best hits."),
+    ] = None
+    expand: Annotated[
+        Expand | None,
+        Meta(description="Widen the query by words of the best notes, or by the model of llm."),
+    ] = None
