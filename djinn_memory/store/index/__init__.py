@@ -54,7 +54,7 @@ def _disorder(connection: apsw.Connection) -> Iterator[str]:
     [(chunks, indexed)] = sqlite.rows(connection, counts)
     if chunks != indexed:
         yield f"it holds the words of {count(indexed, 'chunk')} and the texts of {chunks:,}"
-    for space in filter(None, (vectors.serving(connection), vectors.coming(connection))):
+    for space in vectors.spaces(connection):
         mark, table = ("embedded" if space.serving else "coming"), f"vectors_{space.number}"
         marked = connection.execute(f"select count(*) from window where {mark}").get
         held, there = sqlite.rows(

@@ -50,24 +50,24 @@ class VectorSpace(Struct, frozen=True):
 
 def serving(connection: apsw.Connection) -> VectorSpace | None:
     """The space that answers; None while nothing was embedded."""
-    return _space(connection, 1)
+    return next((space for space in spaces(connection) if space.serving), None)
 
 
 def coming(connection: apsw.Connection) -> VectorSpace | None:
     """The space that is being filled to take over."""
-    return _space(connection, 0)
+    return next((space for space in spaces(connection) if not space.serving), None)
 
 
-def _space(connection: apsw.Connection, serves: int) -> VectorSpace | None:
+def spaces(connection: apsw.Connection) -> list[VectorSpace]:
+    """The space that answers, then the one that is being filled, as far as they exist."""
     # An index that was cloned may hold a text as id, which becomes a part of SQL.
-    for number, identity, dimensions, recipe, scale, shift in connection.execute(
-        "select cast(id as integer), identity, dimensions, recipe, scale, shift from space "
-        "where serving = ?",
-        (serves,),
-    ):
-        calibration = Calibration(scale, shift)
-        return VectorSpace(number, identity, dimensions, recipe, calibration, bool(serves))
-    return None
+    return [
+        VectorSpace(number, identity, dimensions, recipe, Calibration(scale, shift), bool(serves))
+        for number, identity, dimensions, recipe, scale, shift, serves in connection.execute(
+            "select cast(id as integer), identity, dimensions, recipe, scale, shift, serving "
+            "from space order by serving desc"
+        )
+    ]
 
 
 def begin(
@@ -120,9 +120,7 @@ def take_over(connection: apsw.Connection, space: VectorSpace) -> VectorSpace:
         drop(connection, before)
     connection.execute("update space set serving = 1 where id = ?", (space.number,))
     connection.execute("update window set embedded = coming, coming = 0")
-    found = serving(connection)
-    assert found
-    return found
+    return replace(space, serving=True)
 
 
 def add(
@@ -145,9 +143,10 @@ def add(
 
 def remove(connection: apsw.Connection, window_ids: Sequence[int]) -> None:
     """Forget the vectors of windows."""
-    for space in filter(None, (serving(connection), coming(connection))):
+    for space in spaces(connection):
         connection.executemany(
-            f"delete from {space._table} where window_id = ?", [(key,) for key in window_ids]
+            f"delete from {space._table} where window_id = ?",
+            [(window_id,) for window_id in window_ids],
         )
 
 
