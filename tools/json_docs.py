@@ -18,8 +18,7 @@ import msgspec
 from msgspec.structs import fields
 
 from djinn_memory.cli import tree
-from djinn_memory.cli.command import NoRequest, Plain
-from djinn_memory.cli.schemas import outputs
+from djinn_memory.cli.command import NoRequest
 from djinn_memory.home import settings
 from djinn_memory.models import Problem
 
@@ -90,11 +89,7 @@ def answers() -> dict[str, type[msgspec.Struct]]:
         module, _, attribute = entry.path.partition(":")
         declaration = getattr(import_module(f"djinn_memory.cli.commands.{module}"), attribute)
         declaration.build(words)
-        if isinstance(declaration, Plain):
-            for kind in outputs().get(words, ()):
-                tag = str(kind.__struct_config__.tag)
-                kinds[tag.removeprefix("djinn.").partition("/")[0]] = kind
-        elif declaration.prints is not NoRequest:
+        if declaration.prints is not NoRequest:
             kinds |= declaration.answers()
     return kinds
 

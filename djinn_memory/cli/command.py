@@ -15,7 +15,7 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from djinn_memory.cli import output
-from djinn_memory.cli.options import confirmed, open_djinn, text_from_stdin
+from djinn_memory.cli.context import confirmed, open_djinn, text_from_stdin
 from djinn_memory.cli.parsing import Command
 from djinn_memory.cli.request_options import NO_FIELDS, Fields, build, parameters
 
@@ -104,36 +104,6 @@ class Call:
 
 
 Render = Callable[[Call, Any], None]
-
-
-class Plain:
-    """A command that is a function with the options of typer."""
-
-    def __init__(self, function: Callable[..., None], epilog: str) -> None:
-        self.function = function
-        self.epilog = epilog
-        self.prints = PrintOptions
-        self.words = ""
-
-    def build(self, words: str) -> Any:
-        """The command, as `words` call it."""
-        self.words = words
-        name = words.rpartition(" ")[2]
-        info = CommandInfo(name=name, cls=Command, callback=self.function, epilog=self.epilog)
-        return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
-
-    @property
-    def schemas(self) -> list[str]:
-        """The names of the schemas of what it prints."""
-        from djinn_memory.cli.schemas import outputs
-
-        tags = [str(kind.__struct_config__.tag) for kind in outputs().get(self.words, ())]
-        return [tag.removeprefix("djinn.").partition("/")[0] for tag in tags]
-
-
-def plain(epilog: str) -> Callable[[Callable[..., None]], Plain]:
-    """Make a command of a function with the options of typer."""
-    return lambda function: Plain(function, epilog)
 
 
 class Declaration:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import typer
-from msgspec import Struct
 
 from djinn_memory.models import Problem, Progress, ProgressCallback, silent
 
@@ -89,12 +88,6 @@ def as_json(
     text = _UNSAFE.sub(lambda unsafe: f"\\u{ord(unsafe[0]):04x}", text)
     sys.stdout.buffer.write(text.encode() + b"\n")
     sys.stdout.buffer.flush()
-
-
-def print_json(answer: Struct, *, indent: int | None = 2) -> None:
-    """One object on stdout: a struct of `cli.schemas`, whose tag names it."""
-    schema = str(answer.__struct_config__.tag).removeprefix("djinn.").removesuffix("/1")
-    as_json(schema, answer, getattr(answer, "problems", ()), indent=indent)
 
 
 def columns(rows: Sequence[Sequence[str]], *, head: Sequence[str] = ()) -> None:

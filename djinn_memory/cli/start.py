@@ -19,7 +19,7 @@ INTERRUPTION = "interrupted; what was done is kept, run the command again to go 
 def main() -> None:
     """Run `djinn`."""
     # Ctrl-C just ends the process until a command has something to end tidily, see
-    # `options.interruptible`: libraries take an exception in the middle of their import for a
+    # `context.interruptible`: libraries take an exception in the middle of their import for a
     # missing part, and crash later.
     signal.signal(signal.SIGINT, _end)
     import gc

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
 from msgspec import Meta, Struct
 
-from djinn_memory.models import Dialect, Problem
+from djinn_memory.models import Dialect, Problem, Vault
 
 Severity = Literal["ok", "hint", "warning", "error"]
 
@@ -58,8 +58,8 @@ class DoctorOptions(Struct, frozen=True):
     ] = False  # fmt: skip
 
 
-class CountedVault(Struct, frozen=True):
-    """A vault, and how much of it is indexed."""
+class VaultEntry(Struct, frozen=True):
+    """A folder of notes that is searched."""
 
     name: str
     """Its name, as `--vault` takes it."""
@@ -77,6 +77,26 @@ class CountedVault(Struct, frozen=True):
     """The descriptions of its folders, such as `minutes/`; `""` is the whole vault."""
     inner: Sequence[str]
     """Folders in it that are vaults of their own, relative to `root`."""
+
+    @classmethod
+    def of(cls, vault: Vault, **extra: Any) -> Self:
+        """A vault of the home as an answer shows it, with the fields that a subclass adds."""
+        return cls(
+            name=vault.name,
+            root=vault.root,
+            id=vault.id,
+            agent=vault.agent,
+            read_only=vault.read_only,
+            dialect=vault.dialect,
+            contexts=dict(vault.contexts),
+            inner=sorted(vault.inner),
+            **extra,
+        )
+
+
+class CountedVault(VaultEntry, frozen=True):
+    """A vault, and how much of it is indexed."""
+
     notes: int
     """Its notes in the index."""
 

@@ -12,7 +12,7 @@ from djinn_memory.embedding.spec import to_spec
 from djinn_memory.home.watcher import watcher
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.memories.catalog.catalog import CatalogStats, stats
-from djinn_memory.models import Problem, Vault
+from djinn_memory.models import Problem
 from djinn_memory.store.index import vectors
 from djinn_memory.store.state import State
 from djinn_memory.system.locks import is_locked
@@ -88,7 +88,9 @@ def status(state: State, problems: Sequence[Problem]) -> HomeStatus:
     return HomeStatus(
         home=home.root,
         agents=tuple(home.config.agents),
-        vaults=tuple(_counted(vault, notes.get(vault.name, 0)) for vault in home.vaults),
+        vaults=tuple(
+            CountedVault.of(vault, notes=notes.get(vault.name, 0)) for vault in home.vaults
+        ),
         stats=counted,
         stale=stale_notes.changed if stale_notes else 0,
         index_bytes=_size(home.index_path),
@@ -101,20 +103,6 @@ def status(state: State, problems: Sequence[Problem]) -> HomeStatus:
         identity=identity,
         coming=change,
         problems=(*problems, *(stale_notes.problems if stale_notes else ())),
-    )
-
-
-def _counted(vault: Vault, notes: int) -> CountedVault:
-    return CountedVault(
-        name=vault.name,
-        root=vault.root,
-        id=vault.id,
-        agent=vault.agent,
-        read_only=vault.read_only,
-        dialect=vault.dialect,
-        contexts=dict(vault.contexts),
-        inner=sorted(vault.inner),
-        notes=notes,
     )
 
 

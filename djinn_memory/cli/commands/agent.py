@@ -2,43 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
-import typer
+from msgspec import Meta, Struct
 
-from djinn_memory.cli import options, output
-from djinn_memory.cli.command import plain
+from djinn_memory.cli import output
+from djinn_memory.cli.command import Call, NoRequest, command
 from djinn_memory.cli.output import say
 
 
-@plain("Example: `djinn agent add grace`")
-def add(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Letters, digits, '.', '-' and '_'.")],
-    json: options.Json = False,
-) -> None:
+class AddAgent(Struct, frozen=True):
     """Add an agent, with a personal vault."""
+
+    name: Annotated[str, Meta(description="Letters, digits, '.', '-' and '_'.")]
+
+
+class AddedAgent(Struct, frozen=True):
+    """An agent that the home has now."""
+
+    agent: str
+    """Its name."""
+    made: Sequence[str]
+    """The folders that were created, relative to the home."""
+
+
+class AgentEntry(Struct, frozen=True):
+    """A name that has a personal vault."""
+
+    name: str
+    """What `--agent` takes."""
+    vault: str | None
+    """The folder of its vault as the settings name it; null when it has none."""
+
+
+class AgentEntries(Struct, frozen=True):
+    """The agents of the home."""
+
+    agents: Sequence[AgentEntry]
+    """The first is the default."""
+
+
+def _add(call: Call) -> AddedAgent:
     from djinn_memory.home import setup
 
-    home = options.open_djinn(ctx).home
-    made = setup.add_agent(home, name)
-    if json:
-        from djinn_memory.cli.schemas.agent import AgentAdd
-
-        output.print_json(AgentAdd(name, made))
-    else:
-        say(f"{name}: {home.config.vaults[name].path}" + ("" if made else " (was there)"))
+    name = call.request.name
+    return AddedAgent(name, setup.add_agent(call.djinn.home, name))
 
 
-@plain("Example: `djinn agent list --json`")
-def list_agents(ctx: typer.Context, json: options.Json = False) -> None:
+@command(
+    "",
+    AddAgent,
+    arguments=["name"],
+    run=_add,
+    warns=False,
+    schemas={"agent.add": AddedAgent},
+    examples=["djinn agent add grace"],
+)
+def add(call: Call, answer: AddedAgent) -> None:
+    """Add an agent, with a personal vault."""
+    path = call.djinn.home.config.vaults[answer.agent].path
+    say(f"{answer.agent}: {path}" + ("" if answer.made else " (existed)"))
+
+
+def _list(call: Call) -> AgentEntries:
+    config = call.djinn.home.config
+    vaults = {name: vault.path for name, vault in config.vaults.items()}
+    return AgentEntries([AgentEntry(name, vaults.get(name)) for name in config.agents])
+
+
+@command(
+    "",
+    NoRequest,
+    run=_list,
+    warns=False,
+    schemas={"agent.list": AgentEntries},
+    examples=["djinn agent list --json"],
+)
+def list_agents(call: Call, answer: AgentEntries) -> None:
     """List the agents; the first is the default."""
-    home = options.open_djinn(ctx).home
-    vaults = home.config.vaults
-    rows = [(name, vaults[name].path if name in vaults else None) for name in home.config.agents]
-    if json:
-        from djinn_memory.cli.schemas.agent import Agent, AgentList
-
-        output.print_json(AgentList([Agent(*row) for row in rows]))
-    else:
-        output.columns([[name, vault or "-"] for name, vault in rows])
+    output.columns([[agent.name, agent.vault or "-"] for agent in answer.agents])

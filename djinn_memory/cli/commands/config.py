@@ -2,97 +2,146 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from msgspec import Meta, Struct
 
-from djinn_memory.cli import candidates, options, output
-from djinn_memory.cli.command import plain
-from djinn_memory.cli.output import say
-from djinn_memory.models import Problem
+from djinn_memory.cli import candidates
+from djinn_memory.cli.command import Call, NoRequest, command
+from djinn_memory.cli.output import clean, say
+from djinn_memory.cli.request_options import Field
+from djinn_memory.home.settings import Config
 
-User = Annotated[bool, typer.Option("--user", help="Your own settings, which hold in every home.")]
-Key = Annotated[
-    str, typer.Argument(help="A dotted key, such as search.limit.", autocompletion=candidates.keys)
-]
+Key = Annotated[str, Meta(description="A dotted key, such as search.limit.")]
+User = Annotated[bool, Meta(description="Use your own settings, which apply to every home.")]
+
+KEY = {"key": Field(complete=candidates.keys)}
 
 
-@plain("Example: `djinn config show`")
-def show(ctx: typer.Context, json: options.Json = False) -> None:
+class GetSetting(Struct, frozen=True):
+    """Show one setting, or one section."""
+
+    key: Key
+
+
+class SetSetting(Struct, frozen=True):
+    """Change one setting; comments and order stay."""
+
+    key: Key
+    value: Annotated[str, Meta(description="As in YAML: 20, true, [a, b]; null for the default.")]
+    user: User = False
+
+
+class LocateSettings(Struct, frozen=True):
+    """Show where the settings are."""
+
+    user: User = False
+
+
+class AllSettings(Struct, frozen=True):
+    """All settings in effect."""
+
+    config: Config
+    """Defaults, the user's settings, the home's and the environment's, merged."""
+
+
+class Setting(Struct, frozen=True):
+    """One setting, or one section."""
+
+    key: str
+    """The dotted key, as it was given."""
+    value: Any
+    """The value in effect, of the type that docs/config.md gives the key."""
+
+
+class SettingsPath(Struct, frozen=True):
+    """Where the settings are."""
+
+    path: Path
+    """The file, which may be missing for `--user`."""
+
+
+@command(
+    "",
+    NoRequest,
+    run=lambda call: AllSettings(call.djinn.home.config),
+    schemas={"config.show": AllSettings},
+    examples=["djinn config show"],
+)
+def show(call: Call, answer: AllSettings) -> None:
     """Show all settings in effect, defaults included."""
-    from djinn_memory.home import config
-
-    djinn = options.open_djinn(ctx)
-    if json:
-        from djinn_memory.cli.schemas.config import ConfigShow
-
-        output.print_json(ConfigShow(djinn.home.config, djinn.problems))
-        return
     import yaml
 
-    data = config.as_data(djinn.home.config)
-    say(yaml.safe_dump(data, sort_keys=False, allow_unicode=True).rstrip())
-    output.problems(djinn.problems)
+    from djinn_memory.home.config import as_data
+
+    say(yaml.safe_dump(as_data(answer.config), sort_keys=False, allow_unicode=True).rstrip())
 
 
-@plain("Example: `djinn config get search.limit`")
-def get(ctx: typer.Context, key: Key, json: options.Json = False) -> None:
+def _get(call: Call) -> Setting:
+    from djinn_memory.home.config import value_at
+
+    return Setting(call.request.key, value_at(call.djinn.home.config, call.request.key))
+
+
+@command(
+    "",
+    GetSetting,
+    arguments=["key"],
+    fields=KEY,
+    run=_get,
+    warns=False,
+    schemas={"config.get": Setting},
+    examples=["djinn config get search.limit"],
+)
+def get(call: Call, answer: Setting) -> None:
     """Show one setting, or one section."""
+    say(_text(answer.value))
+
+
+def _set(call: Call) -> Setting:
     from djinn_memory.home import config
 
-    value = config.value_at(options.open_djinn(ctx).home.config, key)
-    if json:
-        from djinn_memory.cli.schemas.config import ConfigGet
-
-        output.print_json(ConfigGet(key, value))
-    else:
-        say(_text(value))
+    key = call.request.key
+    change = tuple(key.split(".")), config.parse_value(call.request.value)
+    changed = config.edit_user(*change) if call.request.user else call.djinn.home.edit(change)
+    return Setting(key, config.value_at(changed, key))
 
 
-@plain("Example: `djinn config set search.limit 20`")
-def set_value(
-    ctx: typer.Context,
-    key: Key,
-    value: Annotated[str, typer.Argument(help="As in YAML: 20, true, [a, b]; null for default.")],
-    user: User = False,
-    json: options.Json = False,
-) -> None:
+@command(
+    "",
+    SetSetting,
+    arguments=["key", "value"],
+    fields=KEY,
+    run=_set,
+    schemas={"config.set": Setting},
+    examples=["djinn config set search.limit 20"],
+)
+def set_value(call: Call, answer: Setting) -> None:
     """Change one setting; comments and order stay."""
-    from djinn_memory.home import config
-
-    change = tuple(key.split(".")), config.parse_value(value)
-    problems: list[Problem] = []
-    if user:
-        changed = config.edit_user(*change)
-    else:
-        djinn = options.open_djinn(ctx)
-        changed = djinn.home.edit(change)
-        problems = djinn.problems
-    now = config.value_at(changed, key)
-    if json:
-        from djinn_memory.cli.schemas.config import ConfigSet
-
-        output.print_json(ConfigSet(key, now, problems))
-    else:
-        say(f"{key}: {_text(now)}")
-        output.problems(problems)
+    say(f"{answer.key}: {_text(answer.value)}")
 
 
-@plain("Example: `djinn config path`")
-def path(ctx: typer.Context, user: User = False, json: options.Json = False) -> None:
+def _path(call: Call) -> SettingsPath:
+    from djinn_memory.home.config import user_path
+
+    return SettingsPath(user_path() if call.request.user else call.djinn.home.config_path)
+
+
+@command(
+    "",
+    LocateSettings,
+    run=_path,
+    warns=False,
+    schemas={"config.path": SettingsPath},
+    examples=["djinn config path"],
+)
+def path(call: Call, answer: SettingsPath) -> None:
     """Show where the settings are."""
-    from djinn_memory.home import config
-
-    place = config.user_path() if user else options.open_djinn(ctx).home.config_path
-    if json:
-        from djinn_memory.cli.schemas.config import ConfigPath
-
-        output.print_json(ConfigPath(place))
-    else:
-        say(output.clean(str(place)))
+    say(clean(str(answer.path)))
 
 
 def _text(value: Any) -> str:
     from djinn_memory.system.yaml_edit import scalar
 
-    return output.clean(value if isinstance(value, str) else scalar(value))
+    return clean(value if isinstance(value, str) else scalar(value))

@@ -4,192 +4,195 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from msgspec import Meta, Struct
 
-from djinn_memory.cli import options, output, parsing
-from djinn_memory.cli.command import plain
-from djinn_memory.cli.output import say, talk
+from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.request_options import Field
 from djinn_memory.system.plural import count
+from djinn_memory.upkeep.requests import IndexOptions, ShowStatus
 
 if TYPE_CHECKING:
     from djinn_memory.models import IndexReport
     from djinn_memory.upkeep.status import HomeStatus
 
 
-@plain("Example: `djinn init ~/memory --agent finn --agent grace`")
-def init(
-    ctx: typer.Context,
-    folder: Annotated[
-        Path | None,
-        typer.Argument(metavar="[DIR]", parser=parsing.path,
-                       help="Where; else --home, DJINN_HOME or ~/djinn."),
-    ] = None,
-    agents: Annotated[
-        list[str] | None,
-        typer.Option("--agent", help="A name with a personal vault; repeatable. `me` if none.",
-                     metavar="NAME"),
-    ] = None,
-    json: options.Json = False,
-) -> None:  # fmt: skip
-    """Create a home: settings, a shared vault, and a personal vault for each agent.
+class InitHome(Struct, frozen=True):
+    """Where to create a home, and for whom."""
 
-    Run it again to complete a home or to add agents; it changes nothing that is there.
-    """
+    folder: Annotated[
+        Path | None, Meta(description="The folder; else --home, DJINN_HOME or ~/djinn.")
+    ] = None
+    agents: Annotated[
+        tuple[str, ...],
+        Meta(description="A name with a personal vault; repeatable. `me` if not given."),
+    ] = ()
+
+
+class CreatedHome(Struct, frozen=True):
+    """A home that is complete now."""
+
+    home: Path
+    """Its folder."""
+    made: Sequence[str]
+    """The files and folders that were created, relative to the home."""
+
+
+def _init(call: Call) -> CreatedHome:
     from djinn_memory.home import setup
     from djinn_memory.home.config import home_from_environment
 
-    place = folder or ctx.obj or home_from_environment() or Path.home() / "djinn"
-    home, made = setup.init(Path(place), tuple(agents or ()))
-    if json:
-        from djinn_memory.cli.schemas.home import Init
+    request = call.request
+    place = request.folder or call.ctx.obj or home_from_environment() or Path.home() / "djinn"
+    home, made = setup.init(Path(place), request.agents)
+    return CreatedHome(home.root, made)
 
-        output.print_json(Init(home.root, made))
-        return
-    say(f"{'made' if made else 'nothing to do in'} {output.clean(str(home.root))}")
-    for name in made:
+
+@command(
+    "",
+    InitHome,
+    arguments=["folder"],
+    fields={"folder": Field("[DIR]"), "agents": Field("NAME", name="--agent")},
+    run=_init,
+    schemas={"init": CreatedHome},
+    examples=["djinn init ~/memory --agent finn --agent grace"],
+)
+def init(call: Call, answer: CreatedHome) -> None:
+    """Create a home: settings, a shared vault, and a personal vault for each agent.
+
+    Run it again to complete a home or to add agents; it changes nothing that exists.
+    """
+    root = clean(str(answer.home))
+    say(f"{'made' if answer.made else 'nothing to do in'} {root}")
+    for name in answer.made:
         say(f"  {name}")
-    if made:
+    if answer.made:
         talk(
-            f"Next: put notes into {output.clean(str(home.root))}/vaults, or "
-            "`djinn vault add notes FOLDER`; then `djinn index`."
+            f"Next: put notes into {root}/vaults, or `djinn vault add notes FOLDER`; then "
+            "`djinn index`."
         )
 
 
-@plain("Examples: `djinn index --vault notes` · `djinn index --model ollama:nomic-embed-text`")
-def index(
-    ctx: typer.Context,
-    vaults: options.Vaults = None,
-    rebuild: Annotated[
-        bool,
-        typer.Option("--rebuild", help="Read every note again; vectors are not computed again."),
-    ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="MODEL",
-            help="Embed by this model from now on: local, ollama:NAME, openai:NAME, or the name or "
-            "folder, as in ./mine, of a sentence-transformers model.",
-        ),
-    ] = None,
+class IndexView(Struct, frozen=True):
+    """How an index run is started."""
+
     background: Annotated[
-        bool,
-        typer.Option("--background", help="Return at once; `djinn status` tells how far."),
-    ] = False,
-    json: options.Json = False,
-) -> None:
-    """Update the index from the vaults: words first, then meaning.
-
-    Only what changed is read, and only new text is embedded. Stop it at any time; the next run
-    goes on. After a change of model the old vectors answer until the new ones are whole, and going
-    back embeds nothing again.
-    """
-    if model is not None:
-        options.open_djinn(ctx).use_model(model)
-    if background:
-        _in_background(ctx, vaults or (), rebuild=rebuild, json=json)
-        return
-    with output.progress_line(json) as progress:
-        report = options.open_djinn(ctx, progress).index(vaults or (), rebuild=rebuild)
-    if json:
-        from msgspec.structs import asdict
-
-        from djinn_memory.cli.schemas.home import Index
-
-        output.print_json(Index(**asdict(report)))
-    else:
-        output.problems(report.problems)
-        _say_report(report)
-    if report.problems:
-        raise typer.Exit(1)
+        bool, Meta(description="Return at once; `djinn status` shows the progress.")
+    ] = False
 
 
-def _say_report(report: IndexReport) -> None:
-    from djinn_memory.indexing.indexer import movements
+class BackgroundIndex(Struct, frozen=True):
+    """An index run that goes on by itself: what `djinn index --background` prints."""
 
-    say(
-        f"{count(report.notes, 'note')}: {movements(report) or 'nothing changed'}; "
-        f"{count(report.embedded, 'text')} embedded, {report.reused:,} from the cache; "
-        f"{report.seconds:.1f} s"
-    )
+    process: int
+    """The id of its process."""
+    log: Path
+    """The file that its messages go to."""
 
 
-def _in_background(ctx: typer.Context, vaults: Sequence[str], *, rebuild: bool, json: bool) -> None:
+def _index(call: Call) -> IndexReport | BackgroundIndex:
+    if not call.view.background:
+        return call.djinn.index(call.request)
     import subprocess
     import sys
 
-    home = options.open_djinn(ctx).home
-    arguments = [f"--vault={name}" for name in vaults] + ["--rebuild"] * rebuild
+    if call.request.model is not None:
+        call.djinn.use_model(call.request.model)
+    home = call.djinn.home
+    options = [f"--vault={name}" for name in call.request.vaults]
+    options += ["--rebuild"] * call.request.rebuild
     log = home.state / "index.log"
     home.state.mkdir(parents=True, exist_ok=True)
-    # Neither a link that was cloned with the home leads the log elsewhere, nor does `-P` let a
-    # module that lies in the current folder stand in for djinn's.
+    # A link that was cloned with the home must not lead the log elsewhere. With `-P` a module in
+    # the current folder cannot stand in for djinn's.
     log.unlink(missing_ok=True)
+    command = [sys.executable, "-P", "-m", "djinn_memory", "--home", str(home.root), "index"]
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "djinn_memory", "--home", str(home.root), "index",
-             *arguments],
-            stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True,
-        )  # fmt: skip
-    if json:
-        from djinn_memory.cli.schemas.home import IndexBackground
-
-        output.print_json(IndexBackground(process.pid, log))
-    else:
-        say(f"indexing as process {process.pid}; its messages go to {output.clean(str(log))}")
+            [*command, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+        )
+    call.schema = "index.background"
+    return BackgroundIndex(process.pid, log)
 
 
-@plain("Example: `djinn status --json`")
-def status(ctx: typer.Context, json: options.Json = False) -> None:
-    """Show the home: its vaults, the index, and what is pending."""
-    djinn = options.open_djinn(ctx)
-    found = djinn.status()
-    if json:
-        from msgspec.structs import asdict
+@command(
+    "index",
+    IndexOptions,
+    fields={"model": Field("MODEL")},
+    view=IndexView,
+    progress=True,
+    warns=False,
+    run=_index,
+    failed=lambda answer: bool(getattr(answer, "problems", ())),
+    schemas={"index": "index", "index.background": BackgroundIndex},
+    examples=["djinn index --vault notes", "djinn index --model ollama:nomic-embed-text"],
+)
+def index(call: Call, answer: Any) -> None:
+    """Update the index from the vaults: words first, then meaning.
 
-        from djinn_memory.cli.schemas.home import Status
-
-        output.print_json(Status(**asdict(found)))
+    Only changed notes are read, and only new text is embedded. You can stop a run at any time; the
+    next one goes on. After a change of model the old vectors answer until the new ones are
+    complete. Going back embeds nothing again.
+    """
+    if call.schema:
+        log = clean(str(answer.log))
+        say(f"indexing as process {answer.process}; its messages go to {log}")
         return
-    say(f"home      {output.clean(str(found.home))}")
-    say(f"agents    {', '.join(found.agents)}")
-    for number, vault in enumerate(found.vaults):
+    from djinn_memory.indexing.indexer import movements
+
+    say(
+        f"{count(answer.notes, 'note')}: {movements(answer) or 'nothing changed'}; "
+        f"{count(answer.embedded, 'text')} embedded, {answer.reused:,} from the cache; "
+        f"{answer.seconds:.1f} s"
+    )
+
+
+@command("status", ShowStatus, warns=False, examples=["djinn status --json"])
+def status(call: Call, answer: HomeStatus) -> None:
+    """Show the home: its vaults, the index, and what is pending."""
+    say(f"home      {clean(str(answer.home))}")
+    say(f"agents    {', '.join(answer.agents)}")
+    for number, vault in enumerate(answer.vaults):
         marks = [f"for {vault.agent}"] if vault.agent else []
         marks += ["read-only"] if vault.read_only else []
-        extra = f" ({', '.join(marks)})" if marks else ""
-        label = "vaults    " if number == 0 else "          "
+        marked = f" ({', '.join(marks)})" if marks else ""
+        label = "" if number else "vaults"
         notes = count(vault.notes, "note")
-        say(f"{label}{vault.name}: {notes}{extra}, {output.clean(str(vault.root))}")
-    if found.stats is None:
+        say(f"{label:9} {vault.name}: {notes}{marked}, {clean(str(vault.root))}")
+    if answer.stats is None:
         say("index     none yet; run `djinn index`")
     else:
-        stats = found.stats
+        stats = answer.stats
         say(
             f"index     {count(stats.notes, 'note')}, {count(stats.chunks, 'chunk')}, "
-            f"{count(stats.windows, 'window')}, {found.index_bytes / 1e6:.1f} MB; "
-            f"vectors kept: {found.cache_bytes / 1e6:.1f} MB"
+            f"{count(stats.windows, 'window')}, {answer.index_bytes / 1e6:.1f} MB; "
+            f"vectors kept: {answer.cache_bytes / 1e6:.1f} MB"
         )
         say(f"links     {stats.links:,}, of which {stats.unresolved:,} unresolved")
-        waiting = [f"{count(found.stale, 'changed note')}"] if found.stale else []
-        waiting += [f"{count(stats.pending, 'window')} to embed"] if stats.pending else []
-        say(f"waiting   {', '.join(waiting) + '; run `djinn index`' if waiting else 'nothing'}")
-    _say_embedding(found)
-    if found.watcher:
-        say(f"watched   by process {found.watcher}")
-    output.problems(found.problems)
+        pending = [count(answer.stale, "changed note")] if answer.stale else []
+        pending += [f"{count(stats.pending, 'window')} to embed"] if stats.pending else []
+        say(f"waiting   {', '.join(pending) + '; run `djinn index`' if pending else 'nothing'}")
+    _print_embedding(answer)
+    if answer.watcher:
+        say(f"watched   by process {answer.watcher}")
 
 
-def _say_embedding(found: HomeStatus) -> None:
-    model = f" {output.clean(found.model)}" if found.model else ""
-    answers = f", {found.identity}{'' if found.current else ' answers'}" if found.identity else ""
-    say(f"embedding {found.provider}{model}{answers}")
-    go_on = "at work now" if found.indexing else "run `djinn index` to go on"
-    if found.coming:
-        done = f"{found.coming.embedded:,} of {count(found.coming.windows, 'window')}"
-        say(f"          {found.coming.identity} takes over when it is whole: {done}; {go_on}")
-    elif not found.current:
-        say(f"          {found.provider}{model} takes over when it is whole; {go_on}")
-    elif found.indexing:
-        say("          another process embeds now")
+def _print_embedding(status: HomeStatus) -> None:
+    model = f" {clean(status.model)}" if status.model else ""
+    answers = "" if status.current else " answers"
+    identity = f", {status.identity}{answers}" if status.identity else ""
+    say(f"embedding {status.provider}{model}{identity}")
+    next_step = "at work now" if status.indexing else "run `djinn index` to go on"
+    if status.coming:
+        done = f"{status.coming.embedded:,} of {count(status.coming.windows, 'window')}"
+        say(f"{'':10}{status.coming.identity} takes over when it is complete: {done}; {next_step}")
+    elif not status.current:
+        say(f"{'':10}{status.provider}{model} takes over when it is complete; {next_step}")
+    elif status.indexing:
+        say(f"{'':10}another process embeds now")

@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from djinn_memory.cli import candidates
+from djinn_memory.cli.command import Call, command, failed
+from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.request_options import Field
+from djinn_memory.upkeep.requests import MaintainOptions
 
-from djinn_memory.cli import candidates, options, output
-from djinn_memory.cli.command import plain
-from djinn_memory.cli.output import say, talk
+if TYPE_CHECKING:
+    from djinn_memory.upkeep.requests import MaintenanceReport
 
 
-@plain("Examples: `djinn maintain` · `djinn maintain --only promote --dry-run`")
-def maintain(
-    ctx: typer.Context,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", help="Only this task, promote or expire; repeatable.",
-                     metavar="TASK", autocompletion=candidates.chores),
-    ] = None,
-    dry_run: options.DryRun = False,
-    json: options.Json = False,
-) -> None:  # fmt: skip
+@command(
+    "maintain",
+    MaintainOptions,
+    fields={"only": Field("TASK", candidates.chores)},
+    warns=False,
+    failed=failed,
+    examples=["djinn maintain", "djinn maintain --only promote --dry-run"],
+)
+def maintain(call: Call, answer: MaintenanceReport) -> None:
     """Run the upkeep that a home needs about once a day.
 
-    promote: short-term entries of `djinn working` that were used three times or more become notes;
-    those that say the same become one. expire: memories whose time is over are marked so.
+    promote: short-term entries of `djinn working` that were used at least three times become notes;
+    entries that say the same become one note. expire: expired memories are marked as expired.
     """
-    done = options.open_djinn(ctx).maintain(only or (), dry_run=dry_run)
-    if json:
-        from msgspec.structs import asdict
-
-        from djinn_memory.cli.schemas.maintain import Maintain
-
-        output.print_json(Maintain(**asdict(done)))
-    else:
-        output.problems(done.problems)
-        for one in done.deeds:
-            place = f"  {one.vault}/{one.path}" if one.path else ""
-            say(output.clean(f"{one.task}  {one.what}{place}"))
-        if not done.deeds:
-            talk("nothing to do")
-    if done.problems:
-        raise typer.Exit(1)
+    for action in answer.deeds:
+        place = f"  {action.vault}/{action.path}" if action.path else ""
+        say(clean(f"{action.task}  {action.what}{place}"))
+    if not answer.deeds:
+        talk("nothing to do")

@@ -2,81 +2,56 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from djinn_memory.cli import options, output
-from djinn_memory.cli.command import plain
+from djinn_memory.cli import output
+from djinn_memory.cli.command import Call, command, failed
 from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.request_options import Field
+from djinn_memory.memories.sessions.requests import BuildSummary, SetSummary, ShowSummary
 
 if TYPE_CHECKING:
-    from djinn_memory.djinn import Djinn
-    from djinn_memory.memories.sessions.requests import SummaryChange
+    from djinn_memory.memories.sessions.requests import NarrativeSummary, SummaryChange
 
 
-@plain("Example: `djinn summary show`")
-def show(ctx: typer.Context, agent: options.Agent = None, json: options.Json = False) -> None:
+@command("summary.show", ShowSummary, examples=["djinn summary show"])
+def show(call: Call, answer: NarrativeSummary) -> None:
     """Print the summary."""
-    djinn = options.open_djinn(ctx)
-    found = djinn.summary.show(agent=agent)
-    if json:
-        from msgspec.structs import asdict
-
-        from djinn_memory.cli.schemas.summary import SummaryShow
-
-        output.print_json(SummaryShow(**asdict(found), problems=djinn.problems))
-    else:
-        output.problems(djinn.problems)
-        talk(output.dim(clean(f"{found.vault}/{found.path}, by {found.by}")))
-        say(output.clean_lines(found.text))
+    talk(output.dim(clean(f"{answer.vault}/{answer.path}, by {answer.by}")))
+    say(output.clean_lines(answer.text))
 
 
-@plain(
-    'Examples: `djinn summary set "Maren runs the harbour office."` · '
-    "`djinn summary set - < summary.md`"
+@command(
+    "summary.set",
+    SetSummary,
+    arguments=["text"],
+    fields={"text": Field(stdin="text", help="The summary in Markdown; - reads it from stdin.")},
+    failed=failed,
+    examples=[
+        'djinn summary set "Maren runs the harbour office."',
+        "djinn summary set - < summary.md",
+    ],
 )
-def set_summary(
-    ctx: typer.Context,
-    text: Annotated[str, typer.Argument(help="The summary in Markdown; - reads it from stdin.")],
-    agent: options.Agent = None,
-    allow_secret: options.AllowSecret = False,
-    json: options.Json = False,
-) -> None:
+def set_summary(call: Call, answer: SummaryChange) -> None:
     """Write the summary; the previous one is kept."""
-    djinn = options.open_djinn(ctx)
-    said = sys.stdin.read() if text == "-" else text
-    _told(djinn, djinn.summary.set(said, agent=agent, allow_secret=allow_secret), json)
+    _print_change(answer)
 
 
-@plain("Example: `djinn summary build`")
-def build(
-    ctx: typer.Context,
-    force: Annotated[
-        bool, typer.Option("--force", help="In the place of one that was written by hand, too.")
-    ] = False,
-    agent: options.Agent = None,
-    json: options.Json = False,
-) -> None:
+@command(
+    "summary.build",
+    BuildSummary,
+    failed=failed,
+    schemas={"summary.set": "summary.build"},
+    examples=["djinn summary build"],
+)
+def build(call: Call, answer: SummaryChange) -> None:
     """Build the summary from facts, preferences, active projects and open commitments.
 
-    Where `llm.model` is set that model writes it; else it is put together without one.
+    The model of the setting `llm.model` writes it. Without that setting no model is asked.
     """
-    djinn = options.open_djinn(ctx)
-    done = djinn.summary.build(agent=agent, force=force)
-    _told(djinn, done, json)
+    _print_change(answer)
 
 
-def _told(djinn: Djinn, done: SummaryChange, json: bool) -> None:
-    problems = [*djinn.problems, *done.problems]
-    if json:
-        from djinn_memory.cli.schemas.summary import SummarySet
-
-        output.print_json(SummarySet(done.action, done.summary, done.previous, problems))
-    else:
-        output.problems(problems)
-        place = f"{done.summary.vault}/{done.summary.path}"
-        before = f" (before: {done.previous})" if done.previous else ""
-        say(clean(f"{done.action} {place}{before}"))
-    output.ended(done.problems)
+def _print_change(change: SummaryChange) -> None:
+    previous = f" (before: {change.previous})" if change.previous else ""
+    say(clean(f"{change.action} {change.summary.vault}/{change.summary.path}{previous}"))

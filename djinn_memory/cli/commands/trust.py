@@ -2,51 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
-import typer
+from msgspec import Meta, Struct, field
 
-from djinn_memory.cli import options, output
-from djinn_memory.cli.command import plain
-from djinn_memory.cli.output import say
+from djinn_memory.cli.command import Call, Confirm, command
+from djinn_memory.cli.output import clean, say
+from djinn_memory.cli.request_options import Field
+from djinn_memory.home.trust import Endpoint
 
 
-@plain("Examples: `djinn trust` · `djinn trust --list`")
-def trust(
-    ctx: typer.Context,
+class TrustHome(Struct, frozen=True):
+    """What to do about the servers and models in the settings of a home."""
+
     listing: Annotated[
-        bool, typer.Option("--list", help="Show what is trusted and what waits for it.")
-    ] = False,
-    revoke: Annotated[
-        bool, typer.Option("--revoke", help="Trust this home with nothing again.")
-    ] = False,
-    yes: options.Yes = False,
-    json: options.Json = False,
-) -> None:
+        bool, Meta(description="Show what is trusted and what is waiting for trust.")
+    ] = field(default=False, name="list")
+    revoke: Annotated[bool, Meta(description="Trust nothing in this home any more.")] = False
+
+
+class TrustedEndpoints(Struct, frozen=True):
+    """What the home may reach."""
+
+    home: Path
+    """Its folder."""
+    trusted: Sequence[Endpoint]
+    """What it may reach."""
+    waiting: Sequence[Endpoint]
+    """What its settings name and it may not reach."""
+
+
+def _trust(call: Call) -> TrustedEndpoints:
+    home = call.djinn.home
+    waiting = list(home.untrusted)
+    if call.request.revoke:
+        home.distrust()
+        waiting = list(home.untrusted)
+    elif waiting and not call.request.listing:
+        about = "; ".join(map(str, waiting))
+        if call.confirmed("Trust this home with that?", about, "trust it"):
+            home.trust(waiting)
+            waiting = []
+    return TrustedEndpoints(home.root, home.trusted, waiting)
+
+
+@command(
+    "",
+    TrustHome,
+    fields={"listing": Field(name="--list")},
+    view=Confirm,
+    run=_trust,
+    warns=False,
+    schemas={"trust": TrustedEndpoints},
+    examples=["djinn trust", "djinn trust --list"],
+)
+def trust(call: Call, answer: TrustedEndpoints) -> None:
     """Let this home use the servers and models in its settings.
 
-    Until then they do not count, so that a home that you cloned cannot send your notes anywhere.
-    A setting that changes later is asked for again.
+    Until then they are ignored, so that a home that you cloned cannot send your notes anywhere. A
+    setting that changes later needs your trust again.
     """
-    home = options.open_djinn(ctx).home
-    wanted = list(home.untrusted)
-    if revoke:
-        home.distrust()
-        wanted = list(home.untrusted)
-    elif wanted and not listing:
-        about = "; ".join(map(str, wanted))
-        if options.confirmed("Trust this home with that?", yes, about=about, doing="trust it"):
-            home.trust(wanted)
-            wanted = []
-    trusted = home.trusted
-    if json:
-        from djinn_memory.cli.schemas.home import Trust
-
-        output.print_json(Trust(home.root, trusted, wanted))
-        return
-    for one in trusted:
-        say(f"trusted  {output.clean(str(one))}")
-    for one in wanted:
-        say(f"waiting  {output.clean(str(one))}")
-    if not trusted and not wanted:
+    for endpoint in answer.trusted:
+        say(f"trusted  {clean(str(endpoint))}")
+    for endpoint in answer.waiting:
+        say(f"waiting  {clean(str(endpoint))}")
+    if not answer.trusted and not answer.waiting:
         say("nothing to trust: this home reaches no server and no foreign model")

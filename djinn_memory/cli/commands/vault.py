@@ -1,94 +1,134 @@
-"""djinn vault add, list, remove."""
+"""djinn vault add, list, describe, remove."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated
 
-import typer
+from msgspec import Meta, Struct
 
-from djinn_memory.cli import candidates, options, output, parsing
-from djinn_memory.cli.command import plain
-from djinn_memory.cli.output import say, talk
+from djinn_memory.cli import candidates, output
+from djinn_memory.cli.command import Call, NoRequest, command
+from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.request_options import Field
 from djinn_memory.models import Dialect, Problem
+from djinn_memory.upkeep.requests import VaultEntry
 
-DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
+class AddVault(Struct, frozen=True):
+    """Add a folder of notes."""
 
-@plain("Example: `djinn vault add notes ~/Documents/notes --read-only`")
-def add(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="What to call it.")],
-    path: Annotated[
-        Path, typer.Argument(help="An existing folder of Markdown notes.", parser=parsing.path)
-    ],
-    read_only: Annotated[
-        bool, typer.Option("--read-only", help="djinn never writes into it.")
-    ] = False,
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            "--for",
-            metavar="AGENT",
-            help="Only this agent sees it.",
-            autocompletion=candidates.agents,
-        ),
-    ] = None,
+    name: Annotated[str, Meta(description="The name of the vault.")]
+    path: Annotated[Path, Meta(description="An existing folder of Markdown notes.")]
+    read_only: Annotated[bool, Meta(description="Never write into it.")] = False
+    agent: Annotated[str | None, Meta(description="Only this agent sees it.")] = None
     dialect: Annotated[
-        str | None,
-        typer.Option(
-            "--dialect",
-            metavar="DIALECT",
-            autocompletion=lambda: list(DIALECTS),
-            help=f"How its notes are written: {', '.join(DIALECTS)}; guessed if not given.",
-        ),
-    ] = None,
-    json: options.Json = False,
-) -> None:
-    """Add a folder of notes; it stays where it is and is searched by default."""
+        Dialect | None, Meta(description="How its notes are written; guessed if not given.")
+    ] = None
+
+
+class DescribeVault(Struct, frozen=True):
+    """Describe a folder in a sentence."""
+
+    place: Annotated[str, Meta(description="A vault, or a folder in it: notes/minutes.")]
+    text: Annotated[
+        str | None, Meta(description="A sentence; an empty one removes the description.")
+    ] = None
+
+
+class RemoveVault(Struct, frozen=True):
+    """Remove a vault from the settings."""
+
+    name: Annotated[str, Meta(description="A vault that was added.")]
+
+
+class AddedVault(Struct, frozen=True):
+    """A vault that was added."""
+
+    vault: VaultEntry
+    """The vault in the settings now."""
+    guessed: str | None
+    """What its dialect was guessed from; null when it was given."""
+    problems: Sequence[Problem] = ()
+
+
+class VaultEntries(Struct, frozen=True):
+    """The vaults of the home."""
+
+    vaults: Sequence[VaultEntry]
+    """In the order of the settings."""
+
+
+class FolderDescription(Struct, frozen=True):
+    """The description of a folder."""
+
+    path: str
+    """The vault, or vault and folder: `notes/minutes`."""
+    context: str | None
+    """The sentence; null when there is none."""
+
+
+class RemovedVault(Struct, frozen=True):
+    """A vault that is no longer searched."""
+
+    vault: VaultEntry
+    """The vault as it was; its files are where they were."""
+
+
+def _add(call: Call) -> AddedVault:
     from djinn_memory.home import setup
     from djinn_memory.notes.dialects.guess import guess
     from djinn_memory.system.files import expand
 
-    home = options.open_djinn(ctx).home
-    given, guessed = _dialect(dialect), None
-    if given is None:
-        given, guessed = guess(expand(path))
-    vault = setup.add_vault(home, name, path, read_only=read_only, agent=agent, dialect=given)
+    request, home = call.request, call.djinn.home
+    dialect, guessed = request.dialect, None
+    if dialect is None:
+        dialect, guessed = guess(expand(request.path))
+    vault = setup.add_vault(
+        home,
+        request.name,
+        request.path,
+        read_only=request.read_only,
+        agent=request.agent,
+        dialect=dialect,
+    )
     outer = setup.outer_vault(home, vault)
-    why = f"lies in vault {outer.name}; only {agent} sees that folder from now on" if outer else ""
-    problems = [Problem(name, why)] if why else []
-    if json:
-        from djinn_memory.cli.schemas.vault import VaultAdd, shown
+    problems = []
+    if outer:
+        why = f"lies in vault {outer.name}; only {request.agent} sees that folder from now on"
+        problems.append(Problem(request.name, why))
+    return AddedVault(VaultEntry.of(vault), guessed, problems)
 
-        output.print_json(VaultAdd(shown(vault), guessed, problems))
-        return
-    output.problems(problems)
-    why = f" ({guessed})" if guessed else ""
-    say(f"{vault.name}: {output.clean(str(vault.root))}, dialect {vault.dialect}{why}")
+
+@command(
+    "",
+    AddVault,
+    arguments=["name", "path"],
+    fields={"agent": Field("AGENT", candidates.agents, name="--for")},
+    run=_add,
+    warns=False,
+    schemas={"vault.add": AddedVault},
+    examples=["djinn vault add notes ~/Documents/notes --read-only"],
+)
+def add(call: Call, answer: AddedVault) -> None:
+    """Add a folder of notes; it stays where it is and is searched by default."""
+    vault = answer.vault
+    guessed = f" ({answer.guessed})" if answer.guessed else ""
+    say(f"{vault.name}: {clean(str(vault.root))}, dialect {vault.dialect}{guessed}")
     talk("Next: `djinn index`.")
 
 
-def _dialect(written: str | None) -> Dialect | None:
-    from djinn_memory.errors import UsageError
-
-    for name in DIALECTS:
-        if written == name:
-            return name
-    if written is not None:
-        raise UsageError(f"--dialect {written}: no such one; allowed: {', '.join(DIALECTS)}")
-    return None
-
-
-@plain("Example: `djinn vault list`")
-def list_vaults(ctx: typer.Context, json: options.Json = False) -> None:
+@command(
+    "",
+    NoRequest,
+    run=lambda call: VaultEntries([VaultEntry.of(vault) for vault in call.djinn.home.vaults]),
+    warns=False,
+    schemas={"vault.list": VaultEntries},
+    examples=["djinn vault list"],
+)
+def list_vaults(call: Call, answer: VaultEntries) -> None:
     """List the vaults and whom they are for."""
-    home = options.open_djinn(ctx).home
-    if json:
-        from djinn_memory.cli.schemas.vault import VaultList, shown
-
-        output.print_json(VaultList([shown(vault) for vault in home.vaults]))
-        return
     output.columns(
         [
             [
@@ -100,60 +140,56 @@ def list_vaults(ctx: typer.Context, json: options.Json = False) -> None:
                 ),
                 str(vault.root),
             ]
-            for vault in home.vaults
+            for vault in answer.vaults
         ]
     )
 
 
-@plain(
-    'Examples: `djinn vault describe notes "Everything I know of the harbour"` · '
-    '`djinn vault describe notes/minutes "Minutes of the council, one a month"`'
-)
-def describe(
-    ctx: typer.Context,
-    place: Annotated[
-        str,
-        typer.Argument(
-            metavar="PATH",
-            help="A vault, or a folder in it: notes/minutes.",
-            autocompletion=candidates.folders,
-        ),
+def _describe(call: Call) -> FolderDescription:
+    from djinn_memory.home import setup
+
+    place, text = setup.describe(call.djinn.home, call.request.place, call.request.text)
+    return FolderDescription(place, text or None)
+
+
+@command(
+    "",
+    DescribeVault,
+    arguments=["place", "text"],
+    fields={"place": Field("PATH", candidates.folders)},
+    run=_describe,
+    warns=False,
+    schemas={"vault.describe": FolderDescription},
+    examples=[
+        'djinn vault describe notes "Everything I know of the harbour"',
+        'djinn vault describe notes/minutes "Minutes of the council, one a month"',
     ],
-    text: Annotated[
-        str | None, typer.Argument(help="A sentence; an empty one takes it away again.")
-    ] = None,
-    json: options.Json = False,
-) -> None:
+)
+def describe(call: Call, answer: FolderDescription) -> None:
     """Describe a folder in a sentence that hits from it carry.
 
-    A hit carries the sentence of the innermost described folder. Without a text, show it.
+    A hit carries the sentence of the innermost described folder. Without a text, the command shows
+    the sentence.
     """
+    say(clean(f"{answer.path}: {answer.context or 'not described'}"))
+
+
+def _remove(call: Call) -> RemovedVault:
     from djinn_memory.home import setup
 
-    where, said = setup.describe(options.open_djinn(ctx).home, place, text)
-    if json:
-        from djinn_memory.cli.schemas.vault import VaultDescribe
-
-        output.print_json(VaultDescribe(where, said or None))
-    else:
-        say(output.clean(f"{where}: {said or 'not described'}"))
+    return RemovedVault(VaultEntry.of(setup.remove_vault(call.djinn.home, call.request.name)))
 
 
-@plain("Example: `djinn vault remove notes`")
-def remove(
-    ctx: typer.Context,
-    name: Annotated[
-        str, typer.Argument(help="A vault that was added.", autocompletion=candidates.added_vaults)
-    ],
-    json: options.Json = False,
-) -> None:
+@command(
+    "",
+    RemoveVault,
+    arguments=["name"],
+    fields={"name": Field(complete=candidates.added_vaults)},
+    run=_remove,
+    warns=False,
+    schemas={"vault.remove": RemovedVault},
+    examples=["djinn vault remove notes"],
+)
+def remove(call: Call, answer: RemovedVault) -> None:
     """Remove a vault from the settings; its files stay."""
-    from djinn_memory.home import setup
-
-    vault = setup.remove_vault(options.open_djinn(ctx).home, name)
-    if json:
-        from djinn_memory.cli.schemas.vault import VaultRemove, shown
-
-        output.print_json(VaultRemove(shown(vault)))
-    else:
-        say(f"removed {vault.name}; its files stay in {output.clean(str(vault.root))}")
+    say(f"removed {answer.vault.name}; its files stay in {clean(str(answer.vault.root))}")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Meta, Struct
 
-from djinn_memory.cli import options, output
-from djinn_memory.cli.command import plain
+from djinn_memory.cli import output
+from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say
+from djinn_memory.watch.heard import Kind
 
 if TYPE_CHECKING:
     from djinn_memory.watch.heard import Heard, Notice
@@ -20,65 +23,93 @@ STOP_SECONDS = 1.7
 """What is not done by then is done by the next watch; a service manager waits little longer."""
 
 
-@plain(
-    "Examples: `djinn watch` · `djinn watch --vault notes --log` · `djinn watch --install-service`"
-)
-def watch(
-    ctx: typer.Context,
-    vaults: options.Vaults = None,
+class WatchOptions(Struct, frozen=True):
+    """What to watch, and how to tell of it."""
+
+    vaults: Annotated[tuple[str, ...], Meta(description="Only these vaults; repeatable.")] = ()
     log: Annotated[
-        bool,
-        typer.Option("--log", help="A line for each thing that happens, as a service wants it."),
-    ] = False,
+        bool, Meta(description="Print a line for each event, as a service wants it.")
+    ] = False
     install_service: Annotated[
         bool,
-        typer.Option(
-            "--install-service",
-            help="Let the system do this from each login on: writes a systemd user unit, or a "
-            "launchd agent, and says how to start it.",
+        Meta(
+            description="Let the system do this from each login on: writes a systemd user unit or "
+            "a launchd agent, and says how to start it."
         ),
-    ] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print each thing that happens as a JSON object.")
-    ] = False,
-) -> None:
-    """Keep the index up to date while files change.
+    ] = False
 
-    Follows all vaults until you stop it, and files dropped into the folder that the setting
-    `inbox` names become documents. Where the system does not tell of changes, as on a network
-    drive, it looks again every few seconds. To stop it is no failure: it ends with exit code 0.
-    """
-    djinn = options.open_djinn(ctx)
-    # Unknown names are told before anything is written.
-    djinn.home.named(vaults or ())
-    if install_service:
-        _install(djinn.home, vaults or (), json=json)
-        return
+
+class WatchPrintOptions(Struct, frozen=True):
+    """How events are printed."""
+
+    json: Annotated[bool, Meta(description="Print each event as a JSON object.")] = False
+
+
+class WatchNotice(Struct, frozen=True):
+    """One event, on a line of its own."""
+
+    at: str
+    """When, in the local time."""
+    kind: Kind
+    """`idle`: all that is known of is searchable."""
+    text: str
+    """One line for a person."""
+
+
+class InstalledService(Struct, frozen=True):
+    """A service that was installed: what `djinn watch --install-service` prints."""
+
+    path: Path
+    """The file that describes it."""
+    start: str
+    """The command that starts it, now and at each login."""
+    stop: str
+    """The command that ends it for good."""
+
+
+def _watch(call: Call) -> InstalledService | None:
+    djinn, request = call.djinn, call.request
+    # Unknown names are refused before anything is written.
+    djinn.home.named(request.vaults)
+    if request.install_service:
+        from djinn_memory.watch.service import install
+
+        service = install(djinn.home, request.vaults)
+        call.schema = "watch.service"
+        return InstalledService(service.path, service.start, service.stop)
     from queue import SimpleQueue
 
     heard: Heard = SimpleQueue()
     _stop_by_signal(heard)
-    shown = _Lines(json) if json or log or not sys.stderr.isatty() else _Live()
+    lines = call.json or request.log or not sys.stderr.isatty()
+    display = _Lines(call.json) if lines else _Live()
     try:
         output.problems(djinn.problems)
-        djinn.watch(vaults or (), shown.tell, heard)
+        djinn.watch(request.vaults, display.tell, heard)
     finally:
-        shown.close()
+        display.close()
     raise typer.Exit(0)
 
 
-def _install(home: Any, vaults: list[str] | tuple[()], *, json: bool) -> None:
-    from djinn_memory.watch.service import install
+@command(
+    "",
+    WatchOptions,
+    prints=WatchPrintOptions,
+    run=_watch,
+    warns=False,
+    schemas={"watch": WatchNotice, "watch.service": InstalledService},
+    examples=["djinn watch", "djinn watch --vault notes --log", "djinn watch --install-service"],
+)
+def watch(call: Call, answer: InstalledService) -> None:
+    """Keep the index up to date while files change.
 
-    service = install(home, vaults)
-    if json:
-        from djinn_memory.cli.schemas.watch import WatchInstall
-
-        output.print_json(WatchInstall(service.path, service.start, service.stop))
-        return
-    say(f"wrote {clean(str(service.path))}")
-    say(f"start it: {clean(service.start)}")
-    say(f"end it:   {clean(service.stop)}")
+    It follows all vaults until you stop it, and turns files that are dropped into the folder of the
+    setting `inbox` into documents. Where the system does not report changes, as on a network drive,
+    it looks again every few seconds. When you stop it, it ends with exit code 0.
+    """
+    say(f"wrote {clean(str(answer.path))}")
+    say(f"start it: {clean(answer.start)}")
+    say(f"end it:   {clean(answer.stop)}")
 
 
 def _stop_by_signal(heard: Heard) -> None:
@@ -114,9 +145,8 @@ class _Lines:
 
     def tell(self, notice: Notice) -> None:
         if self._json:
-            from djinn_memory.cli.schemas.watch import WatchNotice
-
-            output.print_json(WatchNotice(_now(), notice.kind, notice.text), indent=None)
+            event = WatchNotice(_now(), notice.kind, notice.text)
+            output.as_json("watch", event, indent=None)
             return
         mark = "warning: " if notice.kind == "warning" else ""
         say(f"{_now()} {mark}{clean(notice.text)}")

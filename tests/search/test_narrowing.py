@@ -1,4 +1,4 @@
-"""The options that every command shares."""
+"""The fields that narrow a request."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from djinn_memory.cli import options
+from djinn_memory.runtime import utc_now
+from djinn_memory.search.narrowing import Narrowing
 
 
 @pytest.mark.parametrize("text", ["today", "yesterday", "30d"])
@@ -16,7 +17,7 @@ def test_a_day_is_the_users_own(text: str, monkeypatch: pytest.MonkeyPatch) -> N
     for zone in ("Etc/GMT+12", "Etc/GMT-14"):
         monkeypatch.setenv("TZ", zone)
         time.tzset()
-        days.append(options.filters(since=text).since or "")
+        days.append(Narrowing(since=text).filters(utc_now()).since or "")
     monkeypatch.undo()
     time.tzset()
     assert days[0] < days[1]

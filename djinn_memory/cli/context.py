@@ -1,0 +1,87 @@
+"""How a command gets at the home, at the person at the terminal, and at what is piped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from djinn_memory.cli.output import clean, progress_line, talk
+
+if TYPE_CHECKING:
+    from djinn_memory.djinn import Djinn
+    from djinn_memory.models import Progress, ProgressCallback
+
+
+def interruptible() -> None:
+    """Make Ctrl-C an exception from here on, so that a long run or a question can clean up."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def open_djinn(ctx: typer.Context, progress: ProgressCallback | None = None) -> Djinn:
+    """Open the home that `--home`, the environment or the current folder names.
+
+    Without a `progress` of the command's own, only work that takes long unexpectedly is shown: the
+    rebuilding of an index.
+    """
+    from djinn_memory.djinn import Djinn
+
+    place: Path | None = ctx.obj
+    djinn = Djinn.open(place, progress or _rebuilds(quiet=bool(ctx.params.get("json"))))
+    if progress:
+        interruptible()
+    ctx.call_on_close(djinn.close)
+    return djinn
+
+
+def _rebuilds(*, quiet: bool) -> ProgressCallback:
+    show = progress_line(quiet).__enter__()
+
+    def tell(progress: Progress) -> None:
+        # Messages of a model being prepared are problems of the answer, printed with it.
+        if progress.stage != "prepare" or progress.total:
+            show(progress)
+
+    return tell
+
+
+def text_from_stdin() -> str:
+    """The text that is piped into the command; `UsageError` if it is no text, or empty."""
+    import sys
+
+    from djinn_memory.errors import UsageError
+    from djinn_memory.notes.vault.walk import MAX_BYTES
+
+    interruptible()
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    try:
+        read = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("stdin is not UTF-8 text; convert it first") from None
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"stdin has more than {MAX_BYTES:,} bytes; split the text")
+    if "\0" in read:
+        raise UsageError("stdin is binary, not text")
+    if not read.strip():
+        raise UsageError("nothing came on stdin; pipe a text into it")
+    return read
+
+
+def confirmed(question: str, yes: bool, *, about: str, doing: str) -> bool:
+    """Whether the person at the terminal agrees, after reading what it is `about`.
+
+    Raises `UsageError` where nobody can be asked.
+    """
+    import sys
+
+    from djinn_memory.errors import UsageError
+
+    if not yes and not sys.stdin.isatty():
+        raise UsageError(f"nobody is there to be asked; give --yes to {doing} without a question")
+    if not yes:
+        interruptible()
+        talk(clean(about))
+    return yes or typer.confirm(question, err=True)
