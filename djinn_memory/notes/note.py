@@ -25,7 +25,7 @@ from djinn_memory.notes.slugs import fold
 _DAY = re.compile(r"\d+[-/.]\d+[-/.]\d+")
 
 _OTHER_DATES = ("date", "expires", "due", "last_verified")
-"""Beside those that tell when a note was made and changed."""
+"""Fields for dates other than those of a note's creation and change."""
 
 _BRACKETS = re.compile(r"^\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]$")
 
@@ -38,14 +38,14 @@ MAX_TITLE = 300
 
 
 class Note(Struct, frozen=True):
-    """What is read from a file: text with `\\n` line ends, and what the note says of itself."""
+    """A memory as read from a file: its text, with `\\n` line ends, and its front matter."""
 
     text: str
     searched: str
-    """`text` with spaces for what its dialect writes for programs only, and for the marks of a
-    document's pages, each character in its place: what is cut, embedded and searched."""
+    """The text that is cut, embedded and searched, with the offsets of `text`. Spaces replace the
+    parts that the dialect writes only for programs, and the marks of a document's pages."""
     body: int
-    """Offset in `text` behind the front matter."""
+    """The offset in `text` below the front matter."""
     title: str
     id: str | None
     type: str | None
@@ -64,9 +64,9 @@ class Note(Struct, frozen=True):
 
 
 def parse(path: str, data: bytes, dialect: Dialect = "obsidian") -> Note:
-    """The note in a file's bytes. Anything is a note: what cannot be understood is a `problem`.
+    """The note in a file's bytes; `path` is relative to the vault.
 
-    `path` is relative to the vault.
+    Any file is a note. Parts that cannot be understood are its `problem`.
     """
     rules = RULES[dialect]
     text, remark = decode(data)
@@ -128,7 +128,7 @@ def understand(
 
 
 def _first_heading(body: str, prose: str) -> str:
-    """The words of the first level-one heading that has any."""
+    """The words of the first level-one heading that has words."""
     ones = (body[slice(*h.title)] for h in headings(prose) if h.level == 1)
     return next(filter(None, map(inline, filter(None, ones))), "")
 
@@ -141,7 +141,7 @@ def _date(
 
 
 def _no_dates(fields: dict[str, Any], rules: DialectRules) -> Iterator[str]:
-    """What looks like a date, where a note has one, and is none."""
+    """Remarks on fields for dates whose value looks like a date but is not a valid one."""
     for key in dict.fromkeys((*rules.created, *rules.updated, *_OTHER_DATES)):
         written = _first(fields.get(key))
         if _DAY.match(written) and rules.moment(written) is None:
@@ -149,7 +149,7 @@ def _no_dates(fields: dict[str, Any], rules: DialectRules) -> Iterator[str]:
 
 
 def _first(value: Any) -> str:
-    """A scalar where a note gives one, or the first of a list."""
+    """A scalar as text; the first entry of a list."""
     while isinstance(value, list):
         value = value[0] if value else ""
     text = value.strip() if isinstance(value, str) else ""
@@ -172,15 +172,15 @@ def _words(fields: dict[str, Any], *keys: str, split: str) -> Iterator[str]:
 
 
 def _tags(fields: dict[str, Any], prose: str, written: re.Pattern[str]) -> tuple[str, ...]:
-    """Tags of the front matter, then those in the text, each once whatever its case."""
-    found = [tag.lstrip("#") for tag in _words(fields, "tags", "tag", split=r",\s")]
-    found += [tag for tag in written.findall(prose) if not tag.isdecimal()]
-    once: dict[str, str] = {}
-    for tag in found:
+    """The tags of the front matter, then those of the text, without repetitions in another case."""
+    tags = [tag.lstrip("#") for tag in _words(fields, "tags", "tag", split=r",\s")]
+    tags += [tag for tag in written.findall(prose) if not tag.isdecimal()]
+    unique: dict[str, str] = {}
+    for tag in tags:
         name = tag.strip("/")
         if name.strip("-/"):
-            once.setdefault(fold(name), name)
-    return tuple(once.values())
+            unique.setdefault(fold(name), name)
+    return tuple(unique.values())
 
 
 def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:

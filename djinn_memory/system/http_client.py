@@ -43,9 +43,11 @@ _BUSY = (408, 425, 429, 503)
 
 
 class _Failure(Struct, frozen=True):
-    """Why an attempt failed: the end of a sentence that begins with the server's name."""
+    """A failed attempt."""
 
     why: str
+    """The end of a sentence that begins with the server's name."""
+    remedy: str = ""
     retry: bool = False
     """Whether another attempt may succeed."""
     wait: float = 0.0
@@ -115,25 +117,25 @@ class HttpServer:
         # A query of the base URL stays: some gateways want one.
         url = self._parts._replace(path=self._parts.path.rstrip("/") + path).geturl()
         data = msgspec.json.encode(body)
-        reason = ""
+        failure = _TOO_LATE
         for number in range(tries):
             reply = self._try(url, data, deadline, at_most)
             outcome = reply if isinstance(reply, _Failure) else _decode(reply, answer, self.section)
             if not isinstance(outcome, _Failure):
                 return outcome
             # An attempt that the deadline cut short says less than the one before it.
-            reason = outcome.why or reason
+            failure = outcome if outcome.why else failure
             pause = max(FIRST_PAUSE * 2**number * random.uniform(0.75, 1.0), outcome.wait)
             last = number == tries - 1 or not outcome.retry
             if last or time.monotonic() + pause >= deadline:
                 break
             if pause >= NOTICE_SECONDS:
-                self.wait(f"{self.name} {reason.partition(';')[0]}; again in {pause:.0f} s")
+                self.wait(f"{self.name} {failure.why}; again in {pause:.0f} s")
             time.sleep(pause)
-        if not reason:
+        if not failure.why:
             remedy = f", or raise {self.section}.timeout" if seconds >= self.timeout else ""
-            reason = f"did not answer within {seconds:g} s; try again{remedy}"
-        raise Unavailable(f"{self.name} {reason}")
+            failure = _Failure(f"did not answer within {seconds:g} s", f"try again{remedy}")
+        raise Unavailable(f"{self.name} {failure.why}; {failure.remedy}")
 
     def _check_key(self) -> None:
         if self.needs_key and not self.key:
@@ -208,7 +210,7 @@ class HttpServer:
                 if not response.is_success:
                     return self._refusal(response.status_code, response.headers, bytes(content))
                 if len(content) > most:
-                    return _Failure(f"sends more than {most >> 20} MB; check {self.section}.url")
+                    return _Failure(f"sends more than {most >> 20} MB", f"check {self.section}.url")
                 return bytes(content)
         except httpx2.TimeoutException:
             return _TOO_LATE
@@ -232,22 +234,22 @@ class HttpServer:
             if isinstance(link, ssl.SSLError):
                 untrusted = isinstance(link, ssl.SSLCertVerificationError)
                 reason = "its certificate is not trusted" if untrusted else "it does not speak TLS"
-                return _Failure(f"cannot be reached ({reason}); check {self.section}.url")
+                return _Failure(f"cannot be reached ({reason})", f"check {self.section}.url")
             if isinstance(link, socket.gaierror):
-                return _Failure(f"cannot be reached (its name is not known); {where}", retry=True)
+                return _Failure("cannot be reached (its name is not known)", where, retry=True)
         if isinstance(error, httpx2.ProxyError):
             return _Failure(
-                "cannot be reached (the proxy refuses); check the proxy's settings", retry=True
+                "cannot be reached (the proxy refuses)", "check the proxy's settings", retry=True
             )
         if isinstance(error, httpx2.ConnectError):
             causes = (link for link in chain if isinstance(link, OSError) and link.strerror)
             words = next((str(cause.strerror).lower() for cause in causes), "")
             if "all connection attempts failed" in words or not words:
                 words = "connection refused"
-            return _Failure(f"cannot be reached ({words}); {where}", retry=True)
+            return _Failure(f"cannot be reached ({words})", where, retry=True)
         if isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError | OSError):
-            return _Failure("dropped the connection; see its log, or try again later", retry=True)
-        return _Failure(f"cannot be asked ({type(error).__name__}); check {self.section}.url")
+            return _Failure("dropped the connection", "see its log, or try again later", retry=True)
+        return _Failure(f"cannot be asked ({type(error).__name__})", f"check {self.section}.url")
 
     def _refusal(self, status: int, headers: Any, body: bytes) -> _Failure:
         """Why a server with this `status` and `body` did not answer."""
@@ -257,24 +259,24 @@ class HttpServer:
         if status in (401, 403):
             # Without the server's words: those are where a key is repeated.
             if not self.key_name:
-                return _Failure(f"refuses access ({status}); check {section}.url")
+                return _Failure(f"refuses access ({status})", f"check {section}.url")
             if self.key:
-                why = f"refuses the key in {self.key_name} ({status}); set the right one there"
-            else:
-                why = f"wants a key ({status}); set {self.key_name} in the environment"
-            return _Failure(why)
+                why = f"refuses the key in {self.key_name} ({status})"
+                return _Failure(why, "set the right one there")
+            return _Failure(f"wants a key ({status})", f"set {self.key_name} in the environment")
         if status == 404 and re.search("model", words, re.I):
             remedy = self.missing or f"check {section}.model"
-            return _Failure(f"does not have the model ({reply}); {remedy}")
+            return _Failure(f"does not have the model ({reply})", remedy)
         if status in _BUSY:
             wait = _retry_after(headers.get("retry-after"))
             later = f"in {wait:.0f} s" if wait else "later"
-            return _Failure(f"is busy ({reply}); try again {later}", retry=True, wait=wait)
+            return _Failure(f"is busy ({reply})", f"try again {later}", retry=True, wait=wait)
         if status >= 500:
-            return _Failure(f"fails ({reply}); see its log, or try again later", retry=True)
+            return _Failure(f"fails ({reply})", "see its log, or try again later", retry=True)
         if status < 400:
-            return _Failure(f"redirects ({status}); set {section}.url to where it is")
-        return _Failure(f"refuses the request ({reply}); check {section}.url and {section}.model")
+            return _Failure(f"redirects ({status})", f"set {section}.url to where it is")
+        remedy = f"check {section}.url and {section}.model"
+        return _Failure(f"refuses the request ({reply})", remedy)
 
     def _mask(self, text: str) -> str:
         """`text` with every piece of a secret masked, even when a server shortened the secret."""
@@ -310,11 +312,11 @@ def _decode(data: bytes, answer: type[T], section: str) -> T | _Failure:
         return msgspec.json.decode(data, type=answer)
     except msgspec.ValidationError as error:
         why = _one_line(str(error))
-        return _Failure(f"does not follow its protocol ({why}); check {section}.url and "
+        return _Failure(f"does not follow its protocol ({why})", f"check {section}.url and "
                         f"{section}.provider")  # fmt: skip
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        why = f"answers with broken JSON; check {section}.url, or try again later"
-        return _Failure(why, retry=True)
+        remedy = f"check {section}.url, or try again later"
+        return _Failure("answers with broken JSON", remedy, retry=True)
 
 
 def _error_message(body: bytes) -> str:

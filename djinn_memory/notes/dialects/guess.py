@@ -23,15 +23,15 @@ _LOGSEQ_LINE = re.compile(rf"(?m)^[ \t]+(?:id:: {UUID}|collapsed:: true)[ \t]*$"
 
 
 def guess(root: Path) -> tuple[Dialect, str]:
-    """The dialect that a folder of notes seems to be in, and the sign that says so.
+    """The likely dialect of a folder of notes, and the evidence for it.
 
-    Looks at file names, and at the beginning and end of some 200 notes; never raises.
+    Reads file names, and the beginning and end of about 200 notes. Never raises.
     """
     return _marked(root) or _written(root) or ("obsidian", "nothing speaks for another")
 
 
 def _marked(root: Path) -> tuple[Dialect, str] | None:
-    """What the settings of a program say: the one whose notes differ most comes first."""
+    """The dialect of a program whose settings lie in the folder, the most distinct one first."""
 
     def there(*names: str) -> str | None:
         return next((name for name in names if os.path.lexists(root / name)), None)
@@ -51,7 +51,7 @@ def _marked(root: Path) -> tuple[Dialect, str] | None:
 
 
 def _written(root: Path) -> tuple[Dialect, str] | None:
-    """What the notes themselves look like."""
+    """The dialect that the notes themselves are written in."""
     paths = _some_notes(root)
     names = [path.stem for path in paths]
     outlines = {path.parent.name for path in paths} >= {"journals", "pages"}
@@ -70,7 +70,7 @@ def _written(root: Path) -> tuple[Dialect, str] | None:
         (sum(_ends_in_definitions(text) for text in texts), "foam", "with Foam's link definitions"),
     ]
     for number, dialect, sign in signs:
-        # One stray file, pasted from elsewhere, makes no vault.
+        # A single stray file, pasted from elsewhere, is no evidence.
         if number > 1 or (number and number * 4 >= len(texts)):
             return dialect, f"{count(number, 'note')} {sign}"
     dotted = sum(name.count(".") > 0 and " " not in name for name in names)
@@ -83,7 +83,7 @@ def _written(root: Path) -> tuple[Dialect, str] | None:
 
 
 def _ends_in_definitions(text: str) -> bool:
-    """Whether link definitions at the end are for the text's wikilinks, as Foam writes them."""
+    """Whether the text ends with link definitions for its wikilinks, as Foam writes them."""
     spans = list(definitions(text))
     if not spans:
         return False
@@ -92,16 +92,16 @@ def _ends_in_definitions(text: str) -> bool:
 
 
 def _some_notes(root: Path) -> list[Path]:
-    """Notes of a folder, those near its root first; follows no links."""
-    found: list[Path] = []
+    """Notes of a folder, those near its root first. Links are not followed."""
+    notes: list[Path] = []
     folders, seen = [root], 0
     for folder in folders:
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     seen += 1
-                    if len(found) >= _FILES_LOOKED_AT * 2 or seen > _ENTRIES_LOOKED_AT:
-                        return found
+                    if len(notes) >= _FILES_LOOKED_AT * 2 or seen > _ENTRIES_LOOKED_AT:
+                        return notes
                     if entry.name.startswith(".") or entry.name == "node_modules":
                         continue
                     if entry.is_dir(follow_symlinks=False):
@@ -109,10 +109,10 @@ def _some_notes(root: Path) -> list[Path]:
                     elif entry.name.lower().endswith(".md") and entry.is_file(
                         follow_symlinks=False
                     ):
-                        found.append(Path(entry.path))
+                        notes.append(Path(entry.path))
         except (OSError, ValueError):
             continue
-    return found
+    return notes
 
 
 def _glance(path: Path) -> str:

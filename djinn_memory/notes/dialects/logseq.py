@@ -1,4 +1,4 @@
-"""How Logseq writes: pages as outlines, `key:: value` properties, names of pages and journals."""
+"""Logseq's Markdown: pages as outlines, `key:: value` properties, names of pages and journals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MACHINE = (
     "icon|public|exclude-from-graph-view|template|template-including-parent|"
     "todo|doing|now|later|done"
 )
-"""Properties that Logseq writes for itself; any other is a person's and stays searchable."""
+"""Properties that Logseq writes for itself. Other properties are a person's and searchable."""
 
 _MACHINERY = re.compile(
     rf"""
@@ -54,7 +54,7 @@ _JOURNAL = re.compile(r"(\d{4})[_-](\d{2})[_-](\d{2})")
 
 
 def page_properties(text: str, front: FrontMatter) -> FrontMatter:
-    """The `key:: value` lines of a page's first block are fields, as front matter is."""
+    """`front` with the `key:: value` lines of the page's first block as further fields."""
     at = front.body
     while at < len(text) and text[at] in " \t\n":
         at += 1
@@ -75,11 +75,11 @@ def page_properties(text: str, front: FrontMatter) -> FrontMatter:
 
 
 def _value(key: str, written: str) -> object:
-    """A property's value: a list where Logseq sees several pages in it."""
+    """The value of a property; a list when Logseq sees several pages in it."""
     values = [value.strip() for value in _VALUES.findall(written)]
     if key in _NAMES:
         bare = (value.removeprefix("#") for value in values)
-        # Its own name is no link of a page; a tag in brackets is one.
+        # A page's own name is no link; a tag in brackets is a link.
         return [v.strip("[]") if key.startswith("alias") else v for v in bare if v]
     if len(values) > 1 and all(_REFERENCE.fullmatch(value) for value in values):
         return values
@@ -87,7 +87,7 @@ def _value(key: str, written: str) -> object:
 
 
 def machinery(prose: str) -> Iterator[tuple[int, int]]:
-    """Spans of what Logseq keeps in a page for itself: ids, queries, clocks."""
+    """The spans that Logseq writes into a page for itself: ids, queries, clocks."""
     for match in _MACHINERY.finditer(prose):
         yield match.span(match.lastgroup or 0)
 
@@ -100,9 +100,9 @@ def block_ids(front: FrontMatter, prose: str) -> Iterator[str]:
 
 
 def day_of(name: str) -> str | None:
-    """The day whose journal has this name."""
-    found = _JOURNAL.fullmatch(name)
-    return iso_date("-".join(found.groups())) if found else None
+    """The day of the journal with this name; None for another page."""
+    match = _JOURNAL.fullmatch(name)
+    return iso_date("-".join(match.groups())) if match else None
 
 
 def page_name(name: str) -> str:
@@ -119,7 +119,7 @@ def names(path: str) -> Iterator[str]:
 
 
 def _spelled(day: date) -> Iterator[str]:
-    """A journal's name in those of Logseq's date formats that can mean no other day."""
+    """A journal's name in each of Logseq's date formats that is unambiguous."""
     month, short = _MONTHS[day.month - 1], _MONTHS[day.month - 1][:3]
     tens = "th" if day.day in (11, 12, 13) else "thstndrdthththththth"[day.day % 10 * 2 :][:2]
     for name in (short, month):
@@ -139,6 +139,6 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 
 
 def parts(path: str) -> tuple[str, ...]:
-    """Graphs from before 2022 have `a.b` for `a/b`; in later ones it may as well be `node.js`."""
+    """In graphs from before 2022 `a.b` means `a/b`; in later ones it may also be `node.js`."""
     name = PurePosixPath(path).stem
     return (page_name(name.replace(".", "/")),) if "." in name else ()

@@ -1,4 +1,4 @@
-"""What each dialect of Markdown writes its own way."""
+"""The rules by which the dialects of Markdown differ."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Span = tuple[int, int]
 _TAG_START = r"(?<![^\s(,;])(?<!\]\()#"
 _TAG_CHARACTER = r"[\w/-]|[^\x00-\x7f\s\u2010-\u206f\u3000-\u303f]"
 _TAG = re.compile(rf"{_TAG_START}((?:{_TAG_CHARACTER})++)")
-"""A tag begins a word and is not a number alone: that is how people write of an issue or a year."""
+"""A tag begins a word. A number alone is no tag, because it refers to an issue or a year."""
 
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 
 
 def _day(name: str) -> str | None:
-    found = _DAY.search(name)
-    return iso_date(found[1]) if found else None
+    match = _DAY.search(name)
+    return iso_date(match[1]) if match else None
 
 
 def _none(_: str) -> tuple[()]:
@@ -36,24 +36,24 @@ def _none(_: str) -> tuple[()]:
 
 @dataclass(frozen=True)
 class DialectRules:
-    """How the notes of a dialect are read; the defaults are Obsidian's.
+    """The rules for reading the notes of a dialect; the defaults are Obsidian's.
 
-    `prose` is `mask` of a note's body: what is found in it keeps its offsets.
+    `prose` is `mask` of a note's body, which has the same offsets.
     """
 
     syntax: LinkSyntax = links.OBSIDIAN
     tag: re.Pattern[str] = _TAG
-    """Finds a tag's name as its only group."""
+    """Matches a tag; its only group is the name."""
     front: Callable[[str, FrontMatter], FrontMatter] = lambda text, front: front
-    """Adds what the text says of itself behind the front matter."""
+    """Adds the fields that the text gives below the front matter."""
     hidden: Callable[[str], Iterable[Span]] = _none
-    """What in `prose` is no prose: it has no links, and is neither embedded nor searched."""
+    """Spans of `prose` for programs only: they have no links, and are not embedded or searched."""
     unread: re.Pattern[str] | None = None
-    """Finds what in `prose` may be a link, or half of one, but says nothing to a reader."""
+    """Matches parts of `prose` that may belong to a link but say nothing to a reader."""
     blocks: Callable[[FrontMatter, str], Iterable[str]] = lambda front, prose: ()
     """The UUIDs of the note's blocks."""
     title: Callable[[str], str] = lambda name: ""
-    """The title that a file's name gives; empty where a heading may say it better."""
+    """The title from a file's name; empty where a heading gives a better one."""
     day: Callable[[str], str | None] = _day
     """The day in a file's name."""
     journals: bool = False
@@ -63,17 +63,17 @@ class DialectRules:
     created: tuple[str, ...] = ("created", "uploaded_at")
     updated: tuple[str, ...] = ("updated", "modified", "processed_at")
     names: Callable[[str], Iterable[str]] = _none
-    """What the note at a path is called, before any other way to find it."""
+    """The names of the note at a path that precede all other ways to find it."""
     parts: Callable[[str], Iterable[str]] = _none
-    """What it may be called where nothing else is."""
+    """The names of the note that count only when nothing else matches."""
     address: Callable[[str], tuple[str | None, str]] = lambda target: (None, target)
-    """A link's target as the vault that it names, and the rest."""
+    """Splits a link's target into the vault that it names and the rest."""
     renames: bool = False
     """Whether notes have `names` or `parts`."""
     outline: bool = False
-    """Whether a page is a list, whose items are its sections."""
+    """Whether a page is a list whose entries are its sections."""
     folders: frozenset[str] = frozenset()
-    """Folders at the vault's root that hold no notes."""
+    """Folders at the vault's root without notes."""
 
 
 # --- Foam ---
@@ -104,7 +104,7 @@ def definitions(prose: str) -> Iterator[Span]:
 _DOTTED_DAY = re.compile(r"(?<!\d)(\d{4})\.(\d{2})\.(\d{2})(?!\d)")
 _EPOCH = re.compile(r"[0-9]{12,14}")
 _SHOWN_ELSEWHERE = re.compile(r"(?<=[^\[\]|\n])\\?\|[^\[\]|\n]*(?=\]\])")
-"""The target of `[[shown|target]]`: to every reader of Markdown but Dendron it is what is shown."""
+"""The target of `[[shown|target]]`. Every program but Dendron would show it."""
 _CROSS_VAULT = re.compile(r"dendron://([^/]+)/(.+)", re.DOTALL)
 
 
@@ -119,13 +119,13 @@ def _epoch_date(text: str) -> str | None:
 
 
 def _dendron_day(name: str) -> str | None:
-    found = _DOTTED_DAY.search(name)
-    return iso_date("-".join(found.groups())) if found else _day(name)
+    match = _DOTTED_DAY.search(name)
+    return iso_date("-".join(match.groups())) if match else _day(name)
 
 
 def _last_part(name: str) -> str:
-    found = _DOTTED_DAY.search(name)
-    return "-".join(found.groups()) if found and found.end() == len(name) else name.split(".")[-1]
+    match = _DOTTED_DAY.search(name)
+    return "-".join(match.groups()) if match and match.end() == len(name) else name.split(".")[-1]
 
 
 def _dendron_parts(path: str) -> tuple[str, ...]:
@@ -134,8 +134,8 @@ def _dendron_parts(path: str) -> tuple[str, ...]:
 
 
 def _dendron_address(target: str) -> tuple[str | None, str]:
-    found = _CROSS_VAULT.fullmatch(target)
-    return (found[1], found[2]) if found else (None, target)
+    match = _CROSS_VAULT.fullmatch(target)
+    return (match[1], match[2]) if match else (None, target)
 
 
 # --- Logseq ---
