@@ -1,4 +1,4 @@
-"""Brings the index up to date with the vaults: reads what changed, then embeds what is new."""
+"""Brings the index up to date with the vaults: reads the files that changed."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ COMMIT_SECONDS = 1.0
 """A kill loses at most what was read since the last commit."""
 
 COMMIT_BYTES = 4_000_000
-"""Of notes that are held in memory to be written together."""
+"""The size of the notes that are held in memory and written in one transaction."""
 
 Write = Callable[[], None]
 
 MAKER = f"chunks {CHUNKS_VERSION}, words {words.VERSION}"
-"""What an index was made by; one made otherwise is read anew, whole, by `djinn index`."""
+"""The versions of what made an index. `djinn index` reads an index of another maker anew."""
 
 
 class IndexTally(Struct):
-    """What a run has done so far."""
+    """The counts of a run so far."""
 
     notes: int = 0
     read: int = 0
@@ -65,13 +65,13 @@ class IndexTally(Struct):
         return bool(self.added or self.changed or self.removed or self.moved)
 
 
-def movements(found: IndexTally | IndexReport) -> str:
-    """`2 new, 1 moved`: what became of notes; empty where nothing did."""
+def movements(tally: IndexTally | IndexReport) -> str:
+    """How notes changed, such as `2 new, 1 moved`; empty if none did."""
     counts = (
-        (found.added, "new"),
-        (found.changed, "changed"),
-        (found.moved, "moved"),
-        (found.removed, "removed"),
+        (tally.added, "new"),
+        (tally.changed, "changed"),
+        (tally.moved, "moved"),
+        (tally.removed, "removed"),
     )
     return ", ".join(f"{number:,} {word}" for number, word in counts if number)
 
@@ -87,24 +87,24 @@ def update(
     at_most: int | None = None,
     only: Collection[str] | None = None,
 ) -> IndexTally:
-    """Read what is new or changed in `vaults` and forget what is gone.
+    """Read new and changed notes of `vaults` and remove those that are gone.
 
-    Words are searchable when this returns; vectors are `embed`'s. With `deadline` (a
-    `time.monotonic` value) the look around ends there; with `at_most`, so many notes are read and
-    the rest are counted as pending; with `only`, nothing is looked at but these files and folders.
-    The caller holds the index lock.
+    Words are searchable when this returns; `embed` adds the vectors. At `deadline`, a
+    `time.monotonic` value, the scan of folders ends. With `at_most`, only that many notes are read,
+    and the others are counted as pending. With `only`, nothing but these files and folders is
+    scanned. The caller holds the index lock.
     """
     tally = IndexTally()
     if meta.get(connection, "maker") is None:
         meta.put(connection, "maker", MAKER)
-    # A look around before a search leaves an index of another maker to `djinn index`.
+    # A sweep before a search leaves an index of another maker to `djinn index`.
     whole = at_most is None and only is None
     anew = rebuild or (whole and outdated(connection))
     for vault in vaults:
         try:
             listing = walk(vault, exclude, only=only, deadline=deadline)
         except NotFound as error:
-            # Its notes stay known: an unplugged disk is no reason to forget them.
+            # Its notes stay in the index: a disk may be unplugged for a while.
             tally.problems.append(Problem(vault.name, str(error)))
             continue
         tally.problems += listing.problems
@@ -114,11 +114,11 @@ def update(
         dialect = memories.dialect(connection, number)
         force = anew or (whole and dialect not in (None, vault.dialect))
         known = memories.known(connection, number, only)
-        found = changes(known, listing, force=force)
+        difference = changes(known, listing, force=force)
         room_left = None if at_most is None else max(0, at_most - tally.read)
-        wanted = (*found.suspects, *found.racy)[:room_left]
-        tally.pending += max(0, len(found.suspects) - len(wanted))
-        gone = {path: known[path] for path in found.gone}
+        wanted = (*difference.suspects, *difference.racy)[:room_left]
+        tally.pending += max(0, len(difference.suspects) - len(wanted))
+        gone = {path: known[path] for path in difference.gone}
         _read(_Run(connection, vault, number, known, gone, tally, force), wanted, progress)
         with transaction(connection):
             for entry in gone.values():
@@ -134,7 +134,7 @@ def update(
 def _remarks(
     connection: Connection, vault: Vault, number: int, only: Collection[str] | None
 ) -> list[Problem]:
-    """What cannot be understood of the vault's notes, whenever they were read."""
+    """The problems of the notes of a vault, whenever they were read."""
     return [
         Problem(f"{vault.name}/{path}", entry.problem)
         for path, entry in memories.known(connection, number, only).items()
@@ -143,27 +143,27 @@ def _remarks(
 
 
 def forget_others(connection: Connection, vaults: Sequence[Vault]) -> int:
-    """Drop the vaults that are not among `vaults`, all of the home; returns how many."""
+    """Remove vaults that are not among `vaults`, all vaults of the home; returns how many."""
     with transaction(connection):
         return memories.keep_vaults(connection, {vault.id for vault in vaults})
 
 
 def outdated(connection: Connection) -> bool:
-    """Whether another version of djinn cut or split the notes of this index."""
+    """Whether another version of djinn cut the notes of this index into chunks or words."""
     return meta.get(connection, "maker") not in (None, MAKER)
 
 
 def resolve_links(
     connection: Connection, vaults: Sequence[Vault], exclude: Sequence[str] = ()
 ) -> None:
-    """Point every link at its note, if any note or attachment changed; `vaults` are all."""
-    there = [(vault.name, path) for vault in vaults for path in attachments(vault, exclude)]
+    """Resolve links if a note or an attachment changed; `vaults` are all vaults of the home."""
+    files = [(vault.name, path) for vault in vaults for path in attachments(vault, exclude)]
     scope = sorted((vault.id, vault.name, vault.agent or "") for vault in vaults)
-    told = repr((scope, sorted(there))).encode()
-    mark = hashlib.blake2b(told, digest_size=16).hexdigest()
+    state = repr((scope, sorted(files))).encode()
+    mark = hashlib.blake2b(state, digest_size=16).hexdigest()
     if links.settled(connection) != mark:
         with transaction(connection):
-            links.resolve(connection, vaults, there, mark)
+            links.resolve(connection, vaults, files, mark)
 
 
 class _Run(Struct):
@@ -174,21 +174,21 @@ class _Run(Struct):
     number: int
     known: dict[str, IndexedFile]
     gone: dict[str, IndexedFile]
-    """Notes whose files are gone; one that is found under another path is taken out."""
+    """Notes whose files are gone. A note that appears at another path is taken out of them."""
     tally: IndexTally
     force: bool
 
 
 def _read(run: _Run, files: Sequence[FileStat], progress: ProgressCallback) -> None:
-    """Read files in short transactions, so that readers and a kill meet whole notes only."""
+    """Read files in short transactions: readers and a kill see whole notes only."""
     moved = {entry.hash: entry for entry in run.gone.values()}
     at = 0
     while at < len(files):
         began, size = time.monotonic(), 0
         ready: list[Write] = []
-        # Understood before the database is taken: others write meanwhile.
+        # Parsed before the transaction begins: others can write meanwhile.
         while at < len(files) and size < COMMIT_BYTES and time.monotonic() - began < COMMIT_SECONDS:
-            ready += _read_one(run, files[at], moved)
+            ready += _read_file(run, files[at], moved)
             size += files[at].size
             at += 1
         with transaction(run.connection):
@@ -197,8 +197,8 @@ def _read(run: _Run, files: Sequence[FileStat], progress: ProgressCallback) -> N
         progress(Progress("read", at, len(files), run.vault.name))
 
 
-def _read_one(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> Iterator[Write]:
-    """What is to be written of a file."""
+def _read_file(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> Iterator[Write]:
+    """Read a file; returns what is to be written of it."""
     tally = run.tally
     seen = time.time_ns()
     try:
@@ -233,7 +233,7 @@ def _read_one(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> Ite
     else:
         tally.changed += 1
     with _costing_only_itself(run, file):
-        # Another path is another word to be found by.
+        # A path is searched too, so another path changes the words of all memories.
         force = run.force or (before is not None and before.stat.path != file.path)
         changes = _note_changes(run, file, data, before, force=force)
         yield partial(_put, run, file, seen, digest, changes)
@@ -242,7 +242,7 @@ def _read_one(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> Ite
 def _note_changes(
     run: _Run, file: FileStat, data: bytes, before: IndexedFile | None, *, force: bool
 ) -> NoteChanges:
-    """What is to be written of a file; memories that are known already are not cut again."""
+    """Compare a file with the index. Memories that the index has already are not cut again."""
     content = parse_file(file.path, data, run.vault.dialect)
     known = memories.of_note(run.connection, before.note_id) if before else {}
     difference = memory_changes(known, content.memories, force=force)
@@ -255,14 +255,14 @@ def _note_changes(
 
 
 def _put(run: _Run, file: FileStat, seen: int, digest: bytes, changes: NoteChanges) -> None:
-    # A savepoint: what cannot be written of one note costs that note only.
+    # A savepoint: an error costs this note only.
     with _costing_only_itself(run, file), run.connection:
         memories.put(run.connection, run.number, file, seen, digest, changes)
 
 
 @contextmanager
 def _costing_only_itself(run: _Run, file: FileStat) -> Iterator[None]:
-    """What fails with one note is a problem of that note; what fails with the disk is not."""
+    """Turn an error into a problem of the note, unless the database or the disk is at fault."""
     try:
         yield
     except (DatabaseError, DjinnError):
@@ -273,7 +273,7 @@ def _costing_only_itself(run: _Run, file: FileStat) -> Iterator[None]:
 
 
 def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Window]]]:
-    """A note's chunks with their windows; an `outline` is cut between its items.
+    """The chunks of a note with their windows. An `outline` is cut between its items.
 
     A document is cut as its front matter says.
     """
@@ -281,7 +281,7 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
     parts = _planned(note, tokens)
     if parts is None:
         parts = chunks(note.searched, note.body, tokens, outline=outline)
-    # The day on which a file came says nothing of what it is about.
+    # The day on which a document was ingested says nothing about its content.
     date = None if note.type == DOCUMENT else note.date
     for chunk in parts:
         line = prefix(note.title, chunk.headings, date)
@@ -308,7 +308,7 @@ def _planned(note: Note, tokens: Sequence[int]) -> list[Chunk] | None:
     """The chunks of a document that says how it is cut; None for any other note."""
     if note.type != DOCUMENT:
         return None
-    # Not at the top: a search that reads a note is seldom about a document.
+    # Imported here: a search that reads a note rarely reads a document.
     from djinn_memory.chunking.plans import written_plan
     from djinn_memory.chunking.strategies import cut
     from djinn_memory.notes.pages import pages

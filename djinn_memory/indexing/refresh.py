@@ -1,4 +1,4 @@
-"""Keeps a home's index as its vaults are: whole on demand, a little before each answer."""
+"""Keeps the index of a home up to date: in full on demand, in part before each answer."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from djinn_memory.indexing.indexer import IndexTally
 
 SWEEP_WINDOWS = 64
-"""Windows embedded before answering: about a second's work; the rest waits for `djinn index`."""
+"""Windows embedded before an answer: a second of work. The rest waits for `djinn index`."""
 
 HASTE_SECONDS = 0.2
-"""A question waits no longer for who writes the index."""
+"""How long a question waits for another writer of the index."""
 
-TAKE_IN_SECONDS = 10.0
-"""A long reading of notes by another process is not waited for: the note is safe on the disk."""
+WRITTEN_SECONDS = 10.0
+"""How long a note that was just written waits for another writer. It is safe on the disk."""
 
 THOROUGH_SECONDS = 1.0
-"""For a look that need not be taken again until something happens."""
+"""The time limit of a scan that holds until the change watch reports something."""
 
 GLANCE_SECONDS = 0.2
-"""Who finds a lock taken for so long finds one at work, not one who only looked whether it is."""
+"""A lock held for longer belongs to a process that is really working; status probes are shorter."""
 
 Spare = Callable[[], Embedder | None]
-"""Gives what embeds for the vectors that answer, if a few texts more are no matter."""
+"""Gives the embedder of the vectors that answer, if it is quick enough to embed a few texts."""
 
 
 def index(
@@ -56,10 +56,10 @@ def index(
     progress: ProgressCallback,
     waits: bool = True,
 ) -> IndexReport:
-    """Bring the index up to date with `vaults`, which are all of the home when it is `whole`.
+    """Bring the index up to date with `vaults`, which are all vaults of the home if it is `whole`.
 
-    Words first, then meaning, then the reranker if the settings name one. Where another process
-    embeds, this waits and does what is left, or, unless it `waits`, leaves its own texts to it.
+    Words come first, then meaning, then the reranker if the settings name one. If another process
+    embeds, this waits and embeds what is left; without `waits` it leaves its texts to the other.
     """
     began = time.monotonic()
     state.need_writable()
@@ -95,9 +95,9 @@ def index(
 
 
 def rebuild_index(state: State, models: ModelRegistry, progress: ProgressCallback) -> None:
-    """Make an index that was set aside anew: words, and meaning as far as the cache knows it."""
+    """Build an index again that was set aside: words, and the vectors that the cache holds."""
     _read(state, state.home.vaults, whole=True, rebuild=False, progress=progress)
-    # Whatever is wrong with the model is told by who asks it.
+    # A search that asks the model reports what is wrong with it.
     with suppress(DjinnError):
         embedder = models.embedder
         if embedder and embedder.ready:
@@ -115,9 +115,9 @@ def read(
     timeout: float | None = None,
     progress: ProgressCallback = silent,
 ) -> None:
-    """Let the index know the notes of `vaults` as they are: by words, their vectors come later.
+    """Read the notes of `vaults` into the index: words now, vectors later.
 
-    Waits for others as `State.lock` does.
+    Waits for other processes as `State.lock` does.
     """
     from djinn_memory.indexing.indexer import update
 
@@ -128,9 +128,9 @@ def read(
 def sweep(
     state: State, vaults: Sequence[Vault], spare: Spare | None = None
 ) -> tuple[int, list[Problem]]:
-    """Read the few notes that changed; returns how many more seem to have, and what is wrong.
+    """Read the few notes that changed; returns how many changed notes are left, and the problems.
 
-    Their windows get vectors where `spare` gives what makes them.
+    Their windows get vectors if `spare` gives an embedder.
     """
     settings, exclude = state.home.config.search, state.home.config.exclude
     if not settings.sweep_ms:
@@ -165,7 +165,7 @@ def sweep(
             if space and embedder:
                 _embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS)
     except Busy:
-        # Another process is indexing: it will find what this one saw.
+        # Another process is indexing: it reads what was seen here.
         return seen.changed, seen.problems
     except DjinnError as error:
         return seen.changed, [*seen.problems, Problem("index", str(error))]
@@ -173,14 +173,14 @@ def sweep(
 
 
 def index_notes(state: State, models: ModelRegistry, vault: Vault, paths: Sequence[str]) -> bool:
-    """Let notes of a vault that were just written be found by words at once, by meaning if told so.
+    """Make notes that were just written searchable by words; returns whether by meaning too.
 
-    Meaning needs a model on this machine. `Busy` where another process reads notes for long: it
-    or the next question reads these.
+    Meaning needs a model on this machine. Raises `Busy` if another process writes the index for
+    long: that process or the next question reads the notes.
     """
     from djinn_memory.indexing.indexer import update
 
-    with state.lock(timeout=TAKE_IN_SECONDS):
+    with state.lock(timeout=WRITTEN_SECONDS):
         update(state.index, [vault], exclude=state.home.config.exclude, only=paths)
     embedder = models.embedder
     if embedder is None or not embedder.local:
@@ -197,10 +197,10 @@ def index_notes(state: State, models: ModelRegistry, vault: Vault, paths: Sequen
 
 
 def remove_notes(state: State, vault: Vault, paths: Sequence[str]) -> None:
-    """Let notes whose files are gone be found no more; at once, where the index can be told now."""
+    """Remove notes from the index whose files are gone."""
     from djinn_memory.indexing.indexer import resolve_links
 
-    # Whether or not it can: a hit's file is looked for.
+    # A locked index does no harm: a search leaves out a hit without a file.
     with suppress(Unavailable), state.lock(timeout=1):
         with transaction(state.index):
             for path in paths:
@@ -209,7 +209,7 @@ def remove_notes(state: State, vault: Vault, paths: Sequence[str]) -> None:
 
 
 def resolve_pending_links(state: State) -> None:
-    """Resolve links anew if a sweep changed notes; a search has no need of them."""
+    """Resolve links if a sweep changed notes. A search does not need them."""
     from djinn_memory.indexing.indexer import resolve_links
 
     if links.settled(state.index) is None and state.writable:
@@ -252,10 +252,10 @@ def _embed_all(
     rebuild: bool,
     waits: bool,
 ) -> tuple[int, int]:
-    """Embed until nothing waits after others could embed again.
+    """Embed until no window waits after the lock was released.
 
-    Who does not wait leaves what it has read to the holder of the lock, who may just have looked
-    for the last time: so that one looks once more.
+    A process that does not wait leaves its windows to the holder of the lock. That one may just
+    have looked for the last time, so it looks again after it has released the lock.
     """
     recipe = models.recipe
     embedded = reused = 0
@@ -263,7 +263,7 @@ def _embed_all(
         try:
             patience = None if waits else GLANCE_SECONDS
             with state.lock("embed", timeout=patience, progress=progress):
-                made, known = _embed(
+                new, cached = _embed(
                     state,
                     embedder,
                     recipe,
@@ -275,10 +275,13 @@ def _embed_all(
             if waits:
                 raise
             return embedded, reused
-        embedded, reused, rebuild = embedded + made, reused + known, False
-        spaces = (vectors.serving(state.index), vectors.coming(state.index))
-        space = next((one for one in spaces if one and one.identity == embedder.identity), None)
-        if not (space and vectors.waiting(state.index, space) and models.wanted(recipe)):
+        embedded, reused, rebuild = embedded + new, reused + cached, False
+        waiting = any(
+            vectors.waiting(state.index, space)
+            for space in vectors.spaces(state.index)
+            if space.identity == embedder.identity
+        )
+        if not (waiting and models.wanted(recipe)):
             return embedded, reused
 
 
@@ -301,7 +304,7 @@ def _embed(
         embedder,
         recipe,
         progress=progress,
-        # A server may fail at any time: what it has made is kept at once.
+        # A server may fail at any time, so every batch is committed.
         step=max(COMMIT_WINDOWS, batch) if embedder.local else batch,
         at_most=at_most,
         rebuild=rebuild,

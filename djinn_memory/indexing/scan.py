@@ -11,21 +11,21 @@ from djinn_memory.notes.vault.walk import FileStat, VaultListing
 from djinn_memory.store.index.memories import IndexedFile, KnownMemory
 
 RACY_NS = 2_000_000_000
-"""Two writes within the grain of a file system's clock (2 s on FAT) leave the same time."""
+"""Two writes within the resolution of a file system's clock (2 s on FAT) leave the same time."""
 
 _LATEST_NS = 2**63 - 2 - RACY_NS
-"""So that what is later by that still is a number for SQLite."""
+"""The latest time that SQLite can still store with `RACY_NS` added."""
 
 
 class VaultChanges(Struct, frozen=True):
-    """What is to be looked at."""
+    """The files that have to be read, and those that are gone."""
 
     suspects: tuple[FileStat, ...]
-    """Files that are new or whose times or size are others than before."""
+    """Files that are new, or whose times or size changed."""
     racy: tuple[FileStat, ...]
-    """Files that look the same, but were so fresh when they were read that it proves nothing."""
+    """Files that look the same, but were read so soon after a write that this proves nothing."""
     gone: tuple[str, ...]
-    """Paths of the index that the vault no longer has."""
+    """Paths that are in the index, but no longer in the vault."""
 
 
 class MemoryChanges(Struct, frozen=True):
@@ -61,7 +61,7 @@ def memory_changes(
 def changes(
     known: Mapping[str, IndexedFile], listing: VaultListing, *, force: bool = False
 ) -> VaultChanges:
-    """Compare a listing with what the index knows; what could not be looked at is not gone."""
+    """Compare a listing with the index. A file that could not be seen does not count as gone."""
     suspects, racy = [], []
     for file in listing.files:
         before = known.get(file.path)
@@ -76,10 +76,10 @@ def changes(
 
 
 def seen_again(before: IndexedFile, file: FileStat, now_ns: int) -> int:
-    """As when a file counts as seen whose bytes are those of `before`.
+    """The time at which a file counts as read that has the same bytes as `before`.
 
-    After two looks that far apart its times prove that it is the same, also where they are yet to
-    come since a clock was set back, or another machine's is ahead.
+    Two reads that are further apart than `RACY_NS` prove that the times of the file can be trusted,
+    even if they lie in the future because a clock was set back or another machine's is ahead.
     """
     if before.stat == file and abs(now_ns - before.seen_ns) > RACY_NS:
         return max(now_ns, _written(file) + RACY_NS + 1)

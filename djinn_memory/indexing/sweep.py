@@ -1,4 +1,4 @@
-"""A quick look, before a question is answered, whether the vaults still are what was indexed."""
+"""Checks quickly, before an answer, whether the vaults changed since they were indexed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from djinn_memory.store.sqlite import Connection
 
 
 class StaleNotes(Struct, frozen=True):
-    """What a look around saw."""
+    """What a quick scan saw."""
 
     changed: int
-    """Notes that are new, changed or gone."""
+    """How many notes are new, changed or gone."""
     racy: int
-    """Notes that look the same but were read too soon after they were written to be sure."""
+    """How many notes look the same, but were read too soon after they were written to be sure."""
     complete: bool
-    """Whether all folders were looked at."""
+    """Whether all folders were scanned."""
     problems: list[Problem]
 
 
@@ -33,15 +33,15 @@ def stale(
     exclude: Sequence[str],
     deadline: float,
 ) -> StaleNotes:
-    """How many notes changed since they were indexed, as far as could be seen until `deadline`.
+    """Count the notes that changed since they were indexed, until `deadline`.
 
-    Reads only, from the index and from directory listings; `deadline` is a `time.monotonic` value.
+    Reads the index and directory listings only. `deadline` is a `time.monotonic` value.
     """
     numbers = {vault.id: key for key, vault in memories.vault_ids(connection, vaults).items()}
     changed = racy = 0
     complete = True
     problems = []
-    # In haste another vault comes first each time, so that none is never looked at.
+    # Another vault comes first each time, so that a short deadline never leaves the same one out.
     first = time.monotonic_ns() % len(vaults) if vaults else 0
     for vault in (*vaults[first:], *vaults[:first]):
         try:
@@ -50,10 +50,10 @@ def stale(
             problems.append(Problem(vault.name, str(error)))
             continue
         known = memories.known(connection, numbers[vault.id]) if vault.id in numbers else {}
-        found = changes(known, listing)
+        difference = changes(known, listing)
         if not listing.files:
             problems += listing.problems
-        changed += len(found.suspects) + len(found.gone)
-        racy += len(found.racy)
+        changed += len(difference.suspects) + len(difference.gone)
+        racy += len(difference.racy)
         complete = complete and listing.complete
     return StaleNotes(changed, racy, complete, problems)

@@ -82,8 +82,13 @@ class JournalRecord(Struct, frozen=True):
     @property
     def marks(self) -> Iterator[tuple[int, int]]:
         """Where in `text` the block id and the comment stand."""
-        marks = (pattern.finditer(self.text, self.body) for pattern in (_BLOCK, _DATA))
-        return iter(sorted(mark.span() for found in marks for mark in found))
+        return iter(
+            sorted(
+                mark.span()
+                for pattern in (_BLOCK, _DATA)
+                for mark in pattern.finditer(self.text, self.body)
+            )
+        )
 
 
 class Journal(Struct, frozen=True):

@@ -99,8 +99,8 @@ def vault_id(connection: apsw.Connection, vault: Vault) -> int:
 
 def dialect(connection: apsw.Connection, vault: int) -> str | None:
     """The dialect in which all notes of a vault were read; None before the first reading."""
-    found: str | None = connection.execute("select dialect from vault where id = ?", (vault,)).get
-    return found
+    name: str | None = connection.execute("select dialect from vault where id = ?", (vault,)).get
+    return name
 
 
 def set_dialect(connection: apsw.Connection, vault: int, name: str) -> None:
@@ -127,10 +127,10 @@ def known(
         "from note where vault_id = ?"
     )
     if only is None:
-        found = rows(connection, sql, (vault,))
+        listed = rows(connection, sql, (vault,))
     else:
         # `/` is the character before `0`.
-        found = rows(
+        listed = rows(
             connection,
             "with looked as (select value from json_each(?)) "
             f"{sql} and path in looked union "
@@ -140,7 +140,7 @@ def known(
         )
     return {
         path: IndexedFile(key, FileStat(path, size, mtime, ctime, inode), seen, digest, problem)
-        for path, key, size, mtime, ctime, inode, seen, digest, problem in found
+        for path, key, size, mtime, ctime, inode, seen, digest, problem in listed
     }
 
 
@@ -242,12 +242,12 @@ def remove(connection: apsw.Connection, note_id: int) -> None:
 
 def forget(connection: apsw.Connection, vault: Vault, path: str) -> None:
     """Forget the note at a path, if it is known; its number may be another's by now."""
-    found = rows(
+    listed = rows(
         connection,
         "select note.id from note join vault on vault.id = vault_id where uuid = ? and path = ?",
         (vault.id, path),
     )
-    for (note_id,) in found:
+    for (note_id,) in listed:
         remove(connection, note_id)
 
 
