@@ -170,7 +170,7 @@ class Djinn(Namespace):
         """
         from djinn_memory.memories.recall.recall import recall
 
-        return recall(self._state, self._models, request, self.runtime.now())
+        return recall(self.runtime, request)
 
     @operation(RatingRequest)
     def rate(self, request: RatingRequest) -> RatingResult:
@@ -273,7 +273,7 @@ class Djinn(Namespace):
         if not request.task:
             # The recall of a task indexes what changed by itself.
             self.runtime.fresh_scope(request.agent)
-        return wake(self._state, self._models, request, self.runtime.now())
+        return wake(self.runtime, request)
 
     @operation(Checkpoint)
     def checkpoint(self, request: Checkpoint) -> RememberResult:

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from djinn_memory.errors import NotFound, Refused, Remedy, UsageError
 from djinn_memory.memories.catalog.requests import CatalogField
-from djinn_memory.models import Filters, Memory, Problem, Vault
+from djinn_memory.models import Filters, Memory, MemoryRef, Problem, Vault
+from djinn_memory.notes import journal
+from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.markdown import body
+from djinn_memory.notes.vault import files as disk
 from djinn_memory.search.backend import Index
 from djinn_memory.search.hits import on_disk
 from djinn_memory.store.index.memories import shares_file
@@ -223,3 +227,11 @@ def stats(index: Index, filters: Filters = Filters()) -> CatalogStats:  # noqa: 
 def _is_present(index: Index, memory: Memory) -> bool:
     vault = next(vault for vault in index.vaults if vault.name == memory.vault)
     return on_disk(vault, memory.path)
+
+
+def body_of(vault: Vault, memory: MemoryRef) -> str:
+    """What a memory says on the disk now, without its front matter."""
+    data = disk.read(vault, memory.path)
+    if memory.block is UNSET:
+        return body.text_of(data)
+    return journal.section(memory.path, decode(data)[0], memory.block)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,10 +11,7 @@ from djinn_memory.search.backend import Index
 from djinn_memory.store.index.memories import count_hash, place_exists
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import Ledger, reading
-from djinn_memory.store.sqlite import rows
-
-if TYPE_CHECKING:
-    import apsw
+from djinn_memory.store.state import State
 
 
 class LedgerName(Struct, frozen=True):
@@ -44,40 +39,14 @@ def ledger_name(memory: IndexedMemory, vault: Vault) -> LedgerName:
     return LedgerName(place, memory.hash, place)
 
 
-def ledger_names(
-    connection: apsw.Connection, note_ids: Collection[int], vaults: Mapping[int, Vault]
-) -> dict[int, LedgerName]:
-    """What the ledger calls these notes.
-
-    When several notes share an id, the oldest keeps it. The others are identified by path.
-    """
-    notes = rows(
-        connection,
-        "select note.id, vault_id, path, lower(hex(hash)), uid, uid is not null and exists ("
-        "select 1 from memory as other join note as its on its.id = other.note_id "
-        "where other.uid = memory.uid and other.id <> memory.id and "
-        "(coalesce(other.created, 'z'), its.mtime_ns, its.path) < "
-        "(coalesce(memory.created, 'z'), note.mtime_ns, note.path)) "
-        "from note join memory on memory.note_id = note.id "
-        "where note.id in (select value from json_each(?))",
-        (json.dumps(list(note_ids)),),
-    )
-    names = {}
-    for key, vault, path, digest, uid, younger in notes:
-        place = f"{vaults[vault].id}/{path}"
-        by_id = uid and not younger
-        names[key] = LedgerName(uid if by_id else place, None if by_id else digest, place)
-    return names
-
-
 def former_names(
-    connection: apsw.Connection, ledger: Ledger, known: Mapping[int, LedgerName]
+    state: State, ledger: Ledger, known: Mapping[int, LedgerName]
 ) -> dict[int, list[str]]:
-    """By note: the names that earlier events may have for it, its current name first.
+    """By memory: the names that earlier events may have for it, its current name first.
 
-    A note that had no id was known by its path. A note without an id that was renamed was known by
-    another path, where it is gone: it was seen there with a text that this note has or had, and
-    that no other note has.
+    A memory that had no id was known by its path. A memory without an id that was renamed was known
+    by another path, where it is gone: it was seen there with a text that this memory has or had,
+    and that no other memory has.
     """
     names = {key: list(dict.fromkeys((name.memory, name.place))) for key, name in known.items()}
     texts = {name.hash: key for key, name in known.items() if name.hash}
@@ -90,19 +59,19 @@ def former_names(
     for digest, memories in reading.seen_with(ledger, texts).items():
         key = texts[digest]
         former = memories - set(names[key])
-        if former and count_hash(connection, digest) == (digest in current):
-            names[key] += _gone(connection, ledger, former)
+        if former and count_hash(state.index, digest) == (digest in current):
+            names[key] += _gone(state, ledger, former)
     return names
 
 
-def _gone(connection: apsw.Connection, ledger: Ledger, former: set[str]) -> list[str]:
+def _gone(state: State, ledger: Ledger, former: set[str]) -> list[str]:
     """The names of memories known by path that are gone, and the names they had before."""
     names: list[str] = []
     while former:
         gone = [
             name
             for name in sorted(former)
-            if name not in names and not place_exists(connection, name)
+            if name not in names and not place_exists(state.index, name)
         ]
         names += gone
         hashes = reading.hashes(ledger, gone).values()

@@ -146,28 +146,26 @@ def facts_by_meaning(
     query: str,
     vaults: Sequence[Vault],
     problems: list[Problem],
-) -> list[tuple[tuple[str, str], float]]:
-    """Vault and path of the facts near a question, with their cosines, the nearest first.
+) -> dict[int, float]:
+    """The cosines of the facts near a question, by the numbers of their memories.
 
     The cosines are on the scale of the packaged model; `thresholds.fact` says what is near. What
     keeps the model from answering is added to `problems`. A query of filters has no meaning.
     """
     question = parse_query(query)
     if not question.asks:
-        return []
+        return {}
     with state.reading(vaults) as index:
         vector = QuestionVector(models, index, question, problems).get()
         if vector is None or index.space is None:
-            return []
+            return {}
         # Earlier values of a fact stand behind its first chunk.
-        facts = Selection(Filters(types=("fact",)), first_chunk=True)
-        near = likeness(index, [vector], facts, NEIGHBOURS)
+        facts = Selection(_FACTS.filters, first_chunk=True)
+        cosines = likeness(index, [vector], facts, NEIGHBOURS)
         settings = state.home.config.thresholds
-        least = settings.models.get(index.space.identity, settings).fact
-        scores = {key: score for key, value in near.items() if (score := round(value, 4)) >= least}
-        memories = index.lookup(scores, fields=())
-    places = [((memories[key].vault, memories[key].path), score) for key, score in scores.items()]
-    return sorted(places, key=lambda place: (-place[1], place[0]))
+        threshold = settings.models.get(index.space.identity, settings).fact
+    rounded = {key: round(cosine, 4) for key, cosine in cosines.items()}
+    return {key: cosine for key, cosine in rounded.items() if cosine >= threshold}
 
 
 def _name(fields: Mapping[str, str], title: str) -> tuple[str, str]:

@@ -176,17 +176,17 @@ class Facts(Namespace):
             raise UsageError("nothing to search for", example)
         vaults = self.runtime.fresh_scope(request.agent)
         facts = [fact for fact in self._of_vaults(vaults) if not fact.expired]
-        by_place = {fact.place: fact for fact in facts}
         problems: list[Problem] = []
-        near = facts_by_meaning(self._state, self._models, request.query, vaults, problems)
-        scores = {place: score for place, score in near if place in by_place}
+        cosines = facts_by_meaning(self._state, self._models, request.query, vaults, problems)
+        near = [fact for fact in facts if fact.memory_id in cosines]
+        near.sort(key=lambda fact: (-cosines[fact.memory_id], fact.place))
         hits = [
-            FactHit(fact, "meaning", score)
-            for place, score in [*scores.items()][: request.limit]
-            if (fact := self._read(by_place[place]))
+            FactHit(fact, "meaning", cosines[entry.memory_id])
+            for entry in near[: request.limit]
+            if (fact := self._read(entry))
         ]
         if len(hits) < request.limit:
-            rest = [fact for fact in facts if fact.place not in scores]
+            rest = [fact for fact in facts if fact.memory_id not in cosines]
             by_text = self._containing(rest, request.query)
             hits += [FactHit(fact, "text", None) for _, fact in by_text]
         return FactHits(request.query, tuple(hits[: request.limit]), tuple(problems))

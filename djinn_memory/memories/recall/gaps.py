@@ -12,11 +12,12 @@ from djinn_memory.home.settings import SecretsConfig
 from djinn_memory.memories.catalog.catalog import find_memory
 from djinn_memory.memories.catalog.identity import ledger_name
 from djinn_memory.memories.recall import session_log
-from djinn_memory.models import Calibration, Filters, Problem
+from djinn_memory.models import Calibration, Problem
 from djinn_memory.notes.ids import crockford
 from djinn_memory.runtime import Namespace, operation
-from djinn_memory.search.ask import SearchOptions, ask
+from djinn_memory.search.options import SearchOptions
 from djinn_memory.search.query import plain
+from djinn_memory.search.search import search
 from djinn_memory.secrets import guard, mask
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.store.ledger.reading import Gap
@@ -198,9 +199,8 @@ class Gaps(Namespace):
 
     def _answer(self, gap: Gap, agent: str, close: bool) -> GapSuggestion | None:
         text = gap.description if not gap.query else f"{gap.description}\n{gap.query}"
-        options = SearchOptions(mode="meaning", limit=LOOKED_AT)
-        result = ask(self._state, self._models, plain(text), Filters(), agent, options)
-        for hit in result.hits:
+        options = SearchOptions(plain(text), mode="meaning", limit=LOOKED_AT, agent=agent)
+        for hit in search(self.runtime, options).hits:
             meaning = hit.legs.get("meaning")
             written = hit.created or hit.updated or ""
             # A note that only has a day may have been written before the gap, or after it.

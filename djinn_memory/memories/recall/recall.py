@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, Unavailable, UsageError
+from djinn_memory.home.home import Home
+from djinn_memory.memories.catalog.catalog import body_of
 from djinn_memory.memories.recall import session_log
-from djinn_memory.memories.recall.requests import (
-    RecallOptions,
-)
-from djinn_memory.memories.recall.rescoring import Rescorer, ScoreBreakdown, pool_of
+from djinn_memory.memories.recall.requests import RecallOptions
+from djinn_memory.memories.recall.rescoring import Judgement, Rescorer, ScoreBreakdown
 from djinn_memory.models import Hit, LegScore, MemoryRef, Mode, Problem, SearchStep
 from djinn_memory.notes.ids import crockford
-from djinn_memory.notes.markdown import body
-from djinn_memory.notes.vault import files as disk
+from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import Score
-from djinn_memory.search.ask import SearchOptions, ask
+from djinn_memory.search.narrowing import Narrowing
+from djinn_memory.search.options import SearchOptions
+from djinn_memory.search.search import search
 from djinn_memory.secrets import mask
 from djinn_memory.store.ledger import Event, Ledger
 from djinn_memory.store.state import State
 
 if TYPE_CHECKING:
-    from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.home.settings import RecallConfig
 
 LONGEST = 40
@@ -92,6 +92,10 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     """Why it came up, and what moved it."""
 
 
+_OF_A_HIT = (set(RecalledMemory.__struct_fields__) & set(Hit.__struct_fields__)) - {"score"}
+"""What a recall takes over from the hit of the search."""
+
+
 class RecallResult(Struct, frozen=True):
     """The answer to one recall."""
 
@@ -125,39 +129,29 @@ class RecallResult(Struct, frozen=True):
     """What expansion and rerank did, if the settings ask for them."""
 
 
-def recall(
-    state: State,
-    models: ModelRegistry,
-    request: RecallOptions,
-    now: datetime,
-    *,
-    source: str = "recall",
-) -> RecallResult:
+def recall(runtime: Runtime, request: RecallOptions, *, source: str = "recall") -> RecallResult:
     """Recall whole memories; see `Djinn.recall`. `source` is the verb on whose behalf this is."""
-    settings = state.home.config.recall
-    agent = state.home.agent(request.agent)
+    state, settings = runtime.state, runtime.home.config.recall
+    agent = runtime.home.agent(request.agent)
     profile = profile_for(request.profile or settings.profile, request.query, settings)
     budget = settings.budget if request.budget is None else request.budget
     problems: list[Problem] = []
-    rescorer = Rescorer(
-        settings.profiles[profile],
-        state.home.config.scoring,
-        agent,
-        pool_of(state.home),
-        _ledger(state, problems),
-        request.query,
-        now,
-    )
-    limit = settings.limit if request.limit is None else request.limit
-    options = SearchOptions(limit=limit, excerpt=_ALL)
-    result = ask(state, models, request.query, request.filters(now), agent, options, rescorer)
-    memories = _within(state, result.hits, rescorer, budget)
+    ledger = _ledger(state, problems)
+    rescorer = Rescorer(runtime, settings.profiles[profile], agent, ledger, request.query)
+    fields = {name: getattr(request, name) for name in Narrowing.__struct_fields__}
+    options = SearchOptions(request.query, limit=request.limit or settings.limit, **fields)
+    result = search(runtime, options, rescorer=rescorer, excerpt=_ALL)
+    judged = [(hit, rescorer.judgements[hit.address]) for hit in result.hits]
+    memories = _within(runtime, judged, budget)
     request_id = f"rec_{crockford(50)}"
-    logged = bool(memories) and _log(
-        state,
-        _event(state, request_id, request, agent, profile, source, memories, rescorer),
-        problems,
-    )
+    logged = False
+    if memories:
+        data = {
+            "agent": agent, "session": request.session or _session(state, agent), "run": None,
+            "query": mask(request.query), "profile": profile, "source": source,
+            "memories": [_shown(*pair) for pair in zip(memories, judged, strict=False)],
+        }  # fmt: skip
+        logged = _log(state, Event("memory.retrieved", request_id, data), problems)
     return RecallResult(
         request_id=request_id if logged else None,
         query=request.query,
@@ -202,7 +196,7 @@ def _ledger(state: State, problems: list[Problem]) -> Ledger | None:
 
 
 def _within(
-    state: State, hits: Sequence[Hit], rescorer: Rescorer, budget: int
+    runtime: Runtime, judged: Sequence[tuple[Hit, Judgement]], budget: int
 ) -> tuple[RecalledMemory, ...]:
     """The whole memories of these hits, as far as the budget goes.
 
@@ -212,47 +206,45 @@ def _within(
 
     memories: list[RecalledMemory] = []
     left = budget
-    texts = [_text(state, hit) for hit in hits]
+    texts = [_text(runtime.home, hit) for hit, _ in judged]
     # Of a very long note, only as much is counted as could ever be given.
     parts = [text[: LONGEST * budget] for text in texts]
-    for hit, whole, text, count in zip(hits, texts, parts, token_counts(parts), strict=True):
-        room = left if len(hits) == 1 else min(left, max(SCRAP, budget // 2))
+    counts = token_counts(parts)
+    for (hit, judgement), whole, text, count in zip(judged, texts, parts, counts, strict=True):
+        room = left if len(judged) == 1 else min(left, max(SCRAP, budget // 2))
         cut = count > room or len(whole) > len(text)
         if cut:
             if left < SCRAP and memories:
                 break
             starts = token_starts(text)
             text = text[: starts[room] if room < len(starts) else None].rstrip() + MARK
-        left -= min(count, room)
-        memories.append(_memory(hit, text, min(count, room), cut, rescorer))
+        tokens = min(count, room)
+        left -= tokens
+        words = {hit.snippet[start:end].casefold(): None for start, end in hit.marks}
+        weight = judgement.weight
+        memories.append(
+            RecalledMemory(
+                **{name: getattr(hit, name) for name in _OF_A_HIT},
+                age=_days(hit.date, runtime.now()),
+                score=round(weight.score, 4),
+                text=text,
+                tokens=tokens,
+                cut=cut,
+                why=RecallReason(tuple(words), hit.legs, weight, judgement.record),
+            )
+        )
     return tuple(memories)
 
 
-def _text(state: State, hit: Hit) -> str:
-    """The body of a note as it is now; of a document, the chunk that answers."""
+def _text(home: Home, hit: Hit) -> str:
+    """The body of a memory as it is now; of a document, the chunk that answers."""
     if hit.plane == "documents":
         return hit.excerpt
-    [vault] = state.home.named((hit.vault,))
+    [vault] = home.named((hit.vault,))
     # The note may have been removed since the search.
     with contextlib.suppress(OSError, DjinnError):
-        return body.text_of(disk.read(vault, hit.path)).strip("\n")
+        return body_of(vault, hit).strip("\n")
     return hit.excerpt
-
-
-def _memory(hit: Hit, text: str, tokens: int, cut: bool, rescorer: Rescorer) -> RecalledMemory:
-    place = (hit.vault, hit.path)
-    weight = rescorer.weights[place]
-    words = {hit.snippet[start:end].casefold(): None for start, end in hit.marks}
-    fields = set(RecalledMemory.__struct_fields__) & set(Hit.__struct_fields__)
-    return RecalledMemory(
-        **{name: getattr(hit, name) for name in fields - {"score"}},
-        age=_days(hit.date, rescorer.now),
-        score=round(weight.score, 4),
-        text=text,
-        tokens=tokens,
-        cut=cut,
-        why=RecallReason(tuple(words), hit.legs, weight, rescorer.scores.get(place)),
-    )
 
 
 def _session(state: State, agent: str) -> str | None:
@@ -269,32 +261,13 @@ def _days(day: str, now: datetime) -> int:
         return 0
 
 
-def _event(
-    state: State,
-    request_id: str,
-    request: RecallOptions,
-    agent: str,
-    profile: str,
-    source: str,
-    memories: Sequence[RecalledMemory],
-    rescorer: Rescorer,
-) -> Event:
-    """The event of a recall: what was asked, and what was shown."""
-    shown = []
-    for memory in memories:
-        reference = rescorer.references[memory.vault, memory.path]
-        weight = memory.why.weight
-        shown.append(
-            {
-                "memory": reference.memory, "title": memory.title, "hash": reference.hash,
-                "rank": memory.rank, "raw": weight.raw, "score": weight.score,
-            }
-        )  # fmt: skip
-    data = {
-        "agent": agent, "session": request.session or _session(state, agent), "run": None,
-        "query": mask(request.query), "profile": profile, "source": source, "memories": shown,
+def _shown(memory: RecalledMemory, judged: tuple[Hit, Judgement]) -> dict[str, object]:
+    """A memory of a recall, as the ledger keeps it."""
+    name, weight = judged[1].name, judged[1].weight
+    return {
+        "memory": name.memory, "title": memory.title, "hash": name.hash, "rank": memory.rank,
+        "raw": weight.raw, "score": weight.score,
     }  # fmt: skip
-    return Event("memory.retrieved", request_id, data)
 
 
 def _log(state: State, event: Event, problems: list[Problem]) -> bool:

@@ -1,13 +1,13 @@
-"""What a recall makes of what a search found: the agent's scores, the note's own word, a profile.
+"""Rescoring: by the agent's scores, by what the note says of itself, and by a profile.
 
-It works on the candidates of the search pipeline, so that there is one search. Where nothing is
-known of any of them and the profile is after nothing, each is multiplied by exactly 1.
+It is a stage of the search, so that there is only one search. When nothing is known of any
+candidate and the profile wants nothing special, each is multiplied by exactly 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,14 +16,13 @@ from djinn_memory import scoring
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import ProfileConfig
-from djinn_memory.memories.catalog.identity import LedgerName, former_names
-from djinn_memory.models import Vault
+from djinn_memory.memories.catalog.identity import LedgerName, former_names, ledger_name
 from djinn_memory.notes.slugs import fold
+from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import (
     Rating,
     Record,
     Score,
-    ScoringConfig,
     blended,
     own_word,
     pooled,
@@ -37,10 +36,14 @@ from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import Ledger, reading
 
 SOURCES = 5
-"""The best memories, whose links are followed: what a person would open."""
+"""The best memories, whose links are followed: as many as a person would open."""
 
 NEIGHBOURS = 20
 """Links followed from one memory: a hub leads everywhere."""
+
+
+_FIELDS = ("status", "importance", "confidence")
+"""Front matter that moves a memory."""
 
 
 class ScoreBreakdown(Struct, frozen=True):
@@ -59,43 +62,52 @@ class ScoreBreakdown(Struct, frozen=True):
     recency: float
     """By the profile, for how new it is."""
     hops: int
-    """Links from a memory that was found to this one; 0 where it was found itself."""
+    """Links from a memory that was found to this one; 0 if it was found itself."""
     via: str | None
     """The title of the memory whose link led here."""
     score: float
-    """Raw, times all of these."""
+    """The raw score, times all of these."""
 
 
-_FIELDS = ("status", "importance", "confidence")
-"""Front matter that moves a memory."""
+class Judgement(Struct, frozen=True):
+    """What a rescorer made of one memory."""
+
+    name: LedgerName
+    """The name of the memory in the ledger."""
+    record: Score | None
+    """What its uses and ratings say, whatever is asked; None if there are none."""
+    weight: ScoreBreakdown
+    """The new score."""
+
+
+Judged = tuple[Candidate, Judgement]
 
 
 class Rescorer:
-    """Weighs candidates for one recall; what it did is in `weights` and `references` then."""
+    """The stage of a search that turns it into a recall; `judgements` holds what it did.
+
+    It leaves out what the profile does not want, and adds what the profile pulls in or links to.
+    """
 
     def __init__(
         self,
+        runtime: Runtime,
         profile: ProfileConfig,
-        scoring: ScoringConfig,
         agent: str,
-        shared: str | None,
         ledger: Ledger | None,
         question: str,
-        now: datetime,
     ) -> None:
-        """`shared` is the id of the vault in which all agents' ratings count, if any is."""
+        self._state = runtime.state
         self._profile = profile
-        self._scoring = scoring
+        self._scoring = runtime.home.config.scoring
         self._agent = agent
-        self._shared = shared
+        self._pool = pool_of(runtime.home)
         self._question = question
         self._content: dict[str, frozenset[str]] = {}
         self._ledger = ledger
-        self.now = now
-        self.weights: dict[tuple[str, str], ScoreBreakdown] = {}
-        self.scores: dict[tuple[str, str], Score] = {}
-        """What their records say, whatever is asked."""
-        self.references: dict[tuple[str, str], LedgerName] = {}
+        self._now = runtime.now()
+        self.judgements: dict[str, Judgement] = {}
+        """By the address of the memory."""
 
     def rescore(self, search: Search) -> list[Candidate]:
         """One candidate of each memory, the best first."""
@@ -106,15 +118,15 @@ class Rescorer:
             if memory.first_chunk is not None:
                 memories[memory.memory_id] = memory
                 candidates.append(Candidate(memory.first_chunk, memory.memory_id, NOISE))
-        rescored = self._weigh(search, _once(candidates), memories)
+        judged = self._judge(search, _once(candidates), memories)
         if self._profile.hops:
-            rescored = self._linked(search, rescored, memories)
-        for candidate, weight in rescored:
-            memory = memories[candidate.memory_id]
-            self.weights[memory.vault, memory.path] = weight
-        # Stable: equals keep the search's order.
-        ordered = sorted(rescored, key=lambda pair: -pair[1].score)
-        return [replace(candidate, score=weight.score) for candidate, weight in ordered]
+            judged = self._linked(search, judged, memories)
+        self.judgements = {
+            memories[candidate.memory_id].address: judgement for candidate, judgement in judged
+        }
+        # Stable: equals keep the order of the search.
+        judged.sort(key=_by_score)
+        return [replace(candidate, score=judgement.weight.score) for candidate, judgement in judged]
 
     def _pulled(self, search: Search) -> Sequence[Candidate]:
         filters = search.selection.filters
@@ -130,30 +142,26 @@ class Rescorer:
             selection = Selection(replace(filters, types=(kind,)), search.selection.now)
             yield from search.index.memories(selection, limit=most, fields=_FIELDS)
 
-    def _weigh(
+    def _judge(
         self,
         search: Search,
         candidates: Sequence[Candidate],
         memories: Mapping[int, IndexedMemory],
-    ) -> list[tuple[Candidate, ScoreBreakdown]]:
-        """What each is worth, without those that the profile leaves out."""
+    ) -> list[Judged]:
+        """What each candidate is worth, without those that the profile leaves out."""
         vaults = {vault.name: vault for vault in search.index.vaults}
-        known = {
-            each.memory_id: _ledger_name(memories[each.memory_id], vaults) for each in candidates
-        }
-        scores = self._scores(search, known, memories, vaults)
-        weighed = []
+        keys = [candidate.memory_id for candidate in candidates]
+        names = {key: ledger_name(memories[key], vaults[memories[key].vault]) for key in keys}
+        pooled_keys = {key for key in keys if vaults[memories[key].vault].id == self._pool}
+        scores = self._scores(search, names, pooled_keys)
+        judged = []
         for candidate in candidates:
-            memory = memories[candidate.memory_id]
-            place = (memory.vault, memory.path)
-            self.references[place] = known[memory.memory_id]
-            known_score, multiplier = scores.get(memory.memory_id, (None, 1.0))
-            if known_score:
-                self.scores[place] = known_score
-            weight = self._weight(candidate.score, memory, multiplier)
+            key = candidate.memory_id
+            record, multiplier = scores.get(key, (None, 1.0))
+            weight = self._weight(candidate.score, memories[key], multiplier)
             if weight:
-                weighed.append((candidate, weight))
-        return weighed
+                judged.append((candidate, Judgement(names[key], record, weight)))
+        return judged
 
     def _weight(
         self, raw: float, memory: IndexedMemory, multiplier: float
@@ -178,13 +186,13 @@ class Rescorer:
         days = self._profile.since_days
         if days is None or memory.type in self._profile.lasting:
             return False
-        return memory.date[:10] < (self.now - timedelta(days=days)).date().isoformat()
+        return memory.date[:10] < (self._now - timedelta(days=days)).date().isoformat()
 
     def _recency(self, memory: IndexedMemory) -> float:
         if not self._profile.recency_weight:
             return 1.0
         try:
-            age = max(0, (self.now.date() - date.fromisoformat(memory.date[:10])).days)
+            age = max(0, (self._now.date() - date.fromisoformat(memory.date[:10])).days)
         except ValueError:
             return 1.0
         return float(
@@ -192,25 +200,23 @@ class Rescorer:
         )
 
     def _scores(
-        self,
-        search: Search,
-        known: Mapping[int, LedgerName],
-        memories: Mapping[int, IndexedMemory],
-        vaults: Mapping[str, Vault],
+        self, search: Search, names: Mapping[int, LedgerName], shared: Collection[int]
     ) -> dict[int, tuple[Score, float]]:
-        """The scores of those that have one, and by what this question's result is multiplied."""
+        """The score of each memory that has one, and its multiplier for this question.
+
+        In `shared` memories the ratings of all agents count.
+        """
         if self._ledger is None:
             return {}
-        called = former_names(search.runtime.connection, self._ledger, known)
-        records = reading.records(self._ledger, [name for each in called.values() for name in each])
+        former = former_names(self._state, self._ledger, names)
+        records = reading.records(self._ledger, [name for each in former.values() for name in each])
         if not records:
             return {}
         ratings = reading.ratings(self._ledger, list(records))
-        at = self.now.isoformat()
+        at = self._now.isoformat()
         scores = {}
-        for key, own_names in called.items():
-            everybody = vaults[memories[key].vault].id == self._shared
-            mine = counted(records, own_names, self._agent, everybody=everybody)
+        for key, own_names in former.items():
+            mine = counted(records, own_names, self._agent, everybody=key in shared)
             if mine:
                 record = pooled(list(mine.values()))
                 rated = [
@@ -232,48 +238,42 @@ class Rescorer:
         return scoring.alike(self._content[self._question], self._content[question])
 
     def _linked(
-        self,
-        search: Search,
-        rescored: list[tuple[Candidate, ScoreBreakdown]],
-        memories: dict[int, IndexedMemory],
-    ) -> list[tuple[Candidate, ScoreBreakdown]]:
-        """With what the best lead to, and what leads to them, as many hops as the profile says."""
-        best = {candidate.memory_id: (candidate, weight) for candidate, weight in rescored}
-        sources = sorted(rescored, key=lambda pair: -pair[1].score)[:SOURCES]
+        self, search: Search, judged: list[Judged], memories: dict[int, IndexedMemory]
+    ) -> list[Judged]:
+        """The candidates, and those linked with the best, as many hops away as the profile says."""
+        best = {candidate.memory_id: (candidate, judgement) for candidate, judgement in judged}
+        sources = sorted(judged, key=_by_score)[:SOURCES]
+        now = search.selection.now
         for hop in range(1, self._profile.hops + 1):
-            reached: list[tuple[Candidate, ScoreBreakdown]] = []
-            for source, weight in sources:
-                selection = Selection(
-                    search.selection.filters, search.selection.now, linked=source.memory_id
-                )
+            reached: list[Judged] = []
+            for source, judgement in sources:
+                selection = Selection(search.selection.filters, now, linked=source.memory_id)
                 near = {
-                    memory.memory_id: (memory, memory.first_chunk)
+                    memory.memory_id: memory
                     for memory in search.index.memories(selection, limit=NEIGHBOURS, fields=_FIELDS)
                 }
                 title = memories[source.memory_id].title
-                memories |= {key: memory for key, (memory, _) in near.items()}
-                raw = weight.raw * self._profile.hop_weight
+                memories |= near
+                raw = judgement.weight.raw * self._profile.hop_weight
                 ends = [
-                    Candidate(chunk, key, raw)
-                    for key, (_, chunk) in near.items()
-                    if chunk is not None
+                    Candidate(memory.first_chunk, key, raw)
+                    for key, memory in near.items()
+                    if memory.first_chunk is not None
                 ]
-                for end, value in self._weigh(search, ends, memories):
-                    before = best.get(end.memory_id)
-                    if before is None or before[1].score < value.score:
-                        best[end.memory_id] = (
-                            before[0] if before else end, replace(value, hops=hop, via=title)
-                        )  # fmt: skip
-                        reached.append(best[end.memory_id])
+                for end, reached_judgement in self._judge(search, ends, memories):
+                    known = best.get(end.memory_id)
+                    if known and known[1].weight.score >= reached_judgement.weight.score:
+                        continue
+                    weight = replace(reached_judgement.weight, hops=hop, via=title)
+                    candidate = known[0] if known else end
+                    best[end.memory_id] = (candidate, replace(reached_judgement, weight=weight))
+                    reached.append(best[end.memory_id])
             sources = reached[:SOURCES]
         return list(best.values())
 
 
-def _ledger_name(memory: IndexedMemory, vaults: Mapping[str, Vault]) -> LedgerName:
-    place = f"{vaults[memory.vault].id}/{memory.path}"
-    if memory.id and memory.owns_id:
-        return LedgerName(memory.id, None, place)
-    return LedgerName(place, memory.hash, place)
+def _by_score(judged: Judged) -> float:
+    return -judged[1].weight.score
 
 
 def _once(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -286,15 +286,15 @@ def _once(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 def counted(
     records: Mapping[str, Mapping[str, Record]],
-    called: Iterable[str],
+    names: Iterable[str],
     agent: str,
     *,
     everybody: bool,
 ) -> dict[tuple[str, str], Record]:
-    """By name and agent: the records of a memory, `called` so, that count for `agent`."""
+    """By name and agent: the records of a memory with these names that count for `agent`."""
     return {
         (name, who): record
-        for name in called
+        for name in names
         for who, record in records.get(name, {}).items()
         if everybody or who == agent
     }

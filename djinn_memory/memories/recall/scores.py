@@ -70,7 +70,7 @@ class Scores(Namespace):
         vaults = {memory.vault: home.named((memory.vault,))[0] for memory in memories}
         names = {memory.memory_id: ledger_name(memory, vaults[memory.vault]) for memory in memories}
         ledger = state.ledger_if_any
-        former = former_names(state.index, ledger, names) if ledger else {}
+        former = former_names(state, ledger, names) if ledger else {}
         every = [name for several in former.values() for name in several]
         records = reading.records(ledger, every) if ledger else {}
         pool = pool_of(home)

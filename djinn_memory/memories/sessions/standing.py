@@ -9,21 +9,18 @@ from datetime import datetime
 from functools import cached_property
 from itertools import islice
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import token_counts, token_starts
 from djinn_memory.errors import DjinnError
 from djinn_memory.home import access
+from djinn_memory.memories.catalog.catalog import body_of
 from djinn_memory.memories.recall.recall import RecalledMemory
 from djinn_memory.memories.sessions.requests import MemoryExcerpt
 from djinn_memory.models import Filters, Vault, plane_of
-from djinn_memory.notes import journal
 from djinn_memory.notes.dates import iso_date
-from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.markdown import body
 from djinn_memory.notes.slugs import fold
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.store.index.records import IndexedMemory, Order, Selection
 from djinn_memory.store.state import State
 
@@ -270,16 +267,9 @@ class StandingMemories:
                     written=_written(memory),
                     due=due,
                     overdue=(iso_date(due) or self._today)[:10] < self._today,
-                    text=_text(memory, disk.read(vault, memory.path)),
+                    text=body_of(vault, memory).strip(),
                     rank=self.ranks.get((memory.vault, memory.path)),
                 )
-
-
-def _text(memory: IndexedMemory, data: bytes) -> str:
-    """What a memory says, in the bytes of its file."""
-    if memory.block is UNSET:
-        return body.text_of(data).strip()
-    return journal.section(memory.path, decode(data)[0], memory.block).strip()
 
 
 def _field(memory: IndexedMemory, key: str) -> str:

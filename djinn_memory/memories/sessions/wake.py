@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
@@ -24,12 +23,13 @@ from djinn_memory.memories.sessions.requests import (
 from djinn_memory.memories.sessions.standing import StandingMemories, TokenBudget
 from djinn_memory.models import Problem
 from djinn_memory.notes.dates import moment
+from djinn_memory.runtime import Runtime
 from djinn_memory.search.query import plain
 from djinn_memory.store.state import State
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.embedding.registry import ModelRegistry
+    pass
 
 T = TypeVar("T")
 
@@ -43,8 +43,9 @@ AROUND = 150
 """Tokens of the headings and suggestions; of a small budget a third at most."""
 
 
-def wake(state: State, models: ModelRegistry, options: WakeOptions, now: datetime) -> WakeContext:
+def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
     """Put together what an agent starts with, and open a session; see `Djinn.wake`."""
+    state, now = runtime.state, runtime.now()
     agent, budget = state.home.agent(options.agent), options.budget
     task = (options.task or "").strip()
     query = plain(task)
@@ -60,7 +61,7 @@ def wake(state: State, models: ModelRegistry, options: WakeOptions, now: datetim
         # First, because it also reads the notes that changed.
         most = max(int(budget * RECALLED) - FRAMES, MIN_BUDGET // 2)
         recalling = RecallOptions(query, "auto", budget=most, session=session, agent=agent)
-        result = recall(state, models, recalling, now, source="wake")
+        result = recall(runtime, recalling, source="wake")
         problems += result.problems
         request_id = result.request_id
         standing.ranks = {(memory.vault, memory.path): memory.rank for memory in result.memories}
