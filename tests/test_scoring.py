@@ -291,4 +291,4 @@ def test_a_setting_holds_for_the_next_command(home: Home, run: Run) -> None:
     assert run("config", "set", "scoring", value, home=home.root).returncode == 0
     assert Home(home.root).config.scoring.blend_recency_weight == 0.5
     text = Path(home.config_path).read_text(encoding="utf-8")
-    assert "# What ratings weigh" in text
+    assert "# The weight of ratings" in text
