@@ -68,10 +68,10 @@ def _folders(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
     [vault] = djinn.home.named((name,))
     above = typed.rpartition("/")[0]
     place = vault.root / above
-    found = sorted(one.name for one in place.iterdir() if one.is_dir())
+    names = sorted(child.name for child in place.iterdir() if child.is_dir())
     return [
         "/".join(part for part in (name, above, folder) if part)
-        for folder in found
+        for folder in names
         if not folder.startswith(".")
     ]
 
@@ -110,7 +110,7 @@ _types = _of_home(lambda djinn, line: _values(djinn, line, "type"))
 
 
 def _working_keys(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
-    return {one.key for one in djinn.working.list(agent=line.agent, all=True).values}
+    return {value.key for value in djinn.working.list(agent=line.agent, all=True).values}
 
 
 working_keys = _of_home(_working_keys)

@@ -147,7 +147,7 @@ class Declaration:
         self.schemas = self.schemas or {words.replace(" ", "."): self.operation}
         structs = [(self.request, self.arguments, self.without)]
         structs += [(kind, (), ()) for kind in (self.view, self.prints)]
-        made = [
+        params = [
             Parameter("ctx", Parameter.KEYWORD_ONLY, annotation=typer.Context),
             *(
                 parameter
@@ -159,7 +159,7 @@ class Declaration:
         def callback(ctx: typer.Context, **values: Any) -> None:
             self(ctx, values)
 
-        callback.__signature__ = Signature(made)  # type: ignore[attr-defined]
+        callback.__signature__ = Signature(params)  # type: ignore[attr-defined]
         callback.__annotations__ = {}
         label = "Example" if len(self.examples) == 1 else "Examples"
         info = CommandInfo(

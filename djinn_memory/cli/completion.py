@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from djinn_memory.cli import candidates
+from djinn_memory.cli.candidates import CompletionLine
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.parsing import is_text
 
@@ -41,66 +41,70 @@ def answer(root: Any) -> int:
         words, word = sys.argv[1:-1], sys.argv[-1]
         if os.environ[VARIABLE] == "fish":
             word = parse(word, "").word
-    found = complete(root, words, word)
-    if found is None:
+    candidates = complete(root, words, word)
+    if candidates is None:
         sys.stdout.write(f"{DIRECTORIES}\n")
         return 0
-    for value, said in matching(found, word)[:MOST]:
-        tail = f"\t{clean(said)}" if said else ""
+    for value, help_line in matching(candidates, word)[:MOST]:
+        tail = f"\t{clean(help_line)}" if help_line else ""
         sys.stdout.write(f"={typed.quoted(value) if typed else value + tail}\n")
     return 0
 
 
-def matching(found: list[Candidate], word: str) -> list[Candidate]:
-    """The candidates that begin with `word`, in another case where none does; each on one line."""
-    found = [one for one in dict.fromkeys(found) if one[0] == clean(one[0])]
-    exact = [one for one in found if one[0].startswith(word)]
-    return exact or [one for one in found if one[0].casefold().startswith(word.casefold())]
+def matching(candidates: list[Candidate], word: str) -> list[Candidate]:
+    """The candidates that begin with `word`; if none does, those that do in another case."""
+    printable = [each for each in dict.fromkeys(candidates) if each[0] == clean(each[0])]
+    exact = [each for each in printable if each[0].startswith(word)]
+    return exact or [each for each in printable if each[0].casefold().startswith(word.casefold())]
 
 
 def complete(root: Any, words: list[str], word: str) -> list[Candidate] | None:
     """What `word` may become after `words`, under the command `root`; None for directories."""
-    command, said, waiting, ended, arguments = root, {}, None, False, 0
-    for one in words:
-        if waiting is not None:
-            said[waiting.name], waiting = one, None
-        elif one == "--" and not ended:
-            ended = True
-        elif one.startswith("-") and len(one) > 1 and not (ended or is_text(one)):
-            name, equals, value = one.partition("=")
-            option = _options(command).get(name)
-            if option is not None and not option.is_flag:
-                said[option.name] = value
-                waiting = None if equals else option
+    command, values, option, only_arguments, arguments = root, {}, None, False, 0
+    for previous in words:
+        if option is not None:
+            values[option.name], option = previous, None
+        elif previous == "--" and not only_arguments:
+            only_arguments = True
+        elif _is_option(previous) and not only_arguments:
+            name, equals, value = previous.partition("=")
+            named = _options(command).get(name)
+            if named is not None and not named.is_flag:
+                values[named.name] = value
+                option = None if equals else named
         elif hasattr(command, "commands"):
-            command = command.commands.get(one)
+            command = command.commands.get(previous)
             if command is None:
                 return []
         else:
             arguments += 1
-    line = _line(command, said, word)
-    if waiting is not None:
-        return _values(root, waiting, line)
-    if word.startswith("-") and not ended:
+    line = _line(command, values, word)
+    if option is not None:
+        return _values(root, option, line)
+    if word.startswith("-") and not only_arguments:
         name, equals, value = word.partition("=")
         if not equals:
             return _flags(command)
         option = _options(command).get(name)
-        found = _values(root, option, line._replace(word=value)) if option is not None else []
-        return None if found is None else [(f"{name}={value}", said) for value, said in found]
+        values_of = _values(root, option, line._replace(word=value)) if option is not None else []
+        return None if values_of is None else [(f"{name}={text}", help) for text, help in values_of]
     if hasattr(command, "commands"):
         return list(command.lines.items())
-    places = [param for param in command.params if param.param_type_name == "argument"]
-    if arguments < len(places):
-        return _values(root, places[arguments], line)
+    params = [param for param in command.params if param.param_type_name == "argument"]
+    if arguments < len(params):
+        return _values(root, params[arguments], line)
     return []
 
 
-def _line(command: Any, said: dict[str, str], word: str) -> candidates.CompletionLine:
-    home = said.get("home_folder")
-    return candidates.CompletionLine(
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and len(word) > 1 and not is_text(word)
+
+
+def _line(command: Any, values: dict[str, str], word: str) -> CompletionLine:
+    home = values.get("home_folder")
+    return CompletionLine(
         home=Path(home).expanduser() if home else None,
-        agent=said.get("agent"),
+        agent=values.get("agent"),
         scoped=any(param.name == "agent" for param in command.params),
         word=word,
     )
@@ -113,16 +117,16 @@ def _options(command: Any) -> dict[str, Any]:
 
 def _flags(command: Any) -> list[Candidate]:
     options = _options(command).items()
-    found = [(name, _first(one.help)) for name, one in options if name.startswith("--")]
-    return [*found, ("--help", "Show this message and exit.")]
+    flags = [(name, _first(param.help)) for name, param in options if name.startswith("--")]
+    return [*flags, ("--help", "Show this message and exit.")]
 
 
-def _values(root: Any, param: Any, line: candidates.CompletionLine) -> list[Candidate] | None:
+def _values(root: Any, param: Any, line: CompletionLine) -> list[Candidate] | None:
     if param.type.name in ("path", "directory", "file"):
         return None
     with root.make_context("djinn", [], resilient_parsing=True) as ctx:
         ctx.obj = line
-        return [(item.value, item.help or "") for item in param.shell_complete(ctx, "")]
+        return [(value.value, value.help or "") for value in param.shell_complete(ctx, "")]
 
 
 def _first(text: str | None) -> str:

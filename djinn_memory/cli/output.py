@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import typer
@@ -55,19 +55,12 @@ def shortened(text: str | None, most: int) -> str:
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def problems(found: Iterable[Problem], *, most: int = 20) -> None:
+def problems(listed: Sequence[Problem], *, most: int = 20) -> None:
     """A line for each problem, on stderr."""
-    listed = list(found)
     for problem in listed[:most]:
         warn(f"{clean(problem.what)}: {clean(problem.why)}")
     if len(listed) > most:
         talk(f"... and {len(listed) - most} more; `--json` lists them all")
-
-
-def ended(found: Sequence[Problem]) -> None:
-    """End with exit code 1 where what was asked for was done with problems."""
-    if found:
-        raise typer.Exit(1)
 
 
 def as_json(

@@ -35,16 +35,16 @@ class Command(TyperCommand):
         }
         options, texts, rest = [], [], list(args)
         while rest:
-            one = rest.pop(0)
-            if one == "--":
+            word = rest.pop(0)
+            if word == "--":
                 texts += rest
                 break
-            if is_text(one) or not one.startswith("-") or one == "-":
-                texts.append(one)
+            if is_text(word) or not word.startswith("-") or word == "-":
+                texts.append(word)
                 continue
             # Of several letters after one dash only the last can take what follows.
-            values = takes.get(one if one.startswith("--") else f"-{one[-1]}", 0)
-            options += [one, *rest[:values]]
+            values = takes.get(word if word.startswith("--") else f"-{word[-1]}", 0)
+            options += [word, *rest[:values]]
             del rest[:values]
         return [*options, "--", *texts]
 

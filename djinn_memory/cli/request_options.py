@@ -185,5 +185,7 @@ def build(request: type[Struct], values: Mapping[str, Any]) -> Any:
         what, _, place = str(error).partition(" - at `$.")
         encoded = place.rstrip("`").partition("[")[0]
         field = next((name for name, text in names.items() if text == encoded), None)
-        plain = what.replace("`", "").replace("Expected", "expected", 1)
-        raise UsageError(plain, argument=field) from None
+        plain = what.replace("`", "").replace("Expected str", "expected a text")
+        plain = plain.replace("Expected", "expected", 1)
+        value = f"{values[field]!r}: " if field else ""
+        raise UsageError(f"{value}{plain}", argument=field) from None

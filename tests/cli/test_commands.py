@@ -208,13 +208,13 @@ def test_json_is_one_object_and_nothing_else(kept: Home, run: Run) -> None:
     assert done.stderr == ""
     assert found["schema"] == "djinn.search/1"
     assert found["problems"] == []
-    assert list(found["hits"][0]) == [
+    assert sorted(found["hits"][0]) == sorted([
         "rank", "id", "type", "plane", "title", "vault", "path", "lines", "page_number",
         "total_pages", "document_id", "filename", "chunk_index", "heading",
         "snippet", "marks", "excerpt", "tags", "created", "updated", "date", "score", "legs",
         "context",
         "feedback", "before",
-    ]  # fmt: skip
+    ])  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -438,7 +438,7 @@ def test_delete_asks_and_obeys(home: Home, shared: Path) -> None:
     code, shown = answered(home, b"n\n")
     assert (code, note.exists()) == (0, True)
     assert "Note 1" in shown
-    assert "stays" in shown
+    assert "nothing was moved" in shown
     code, shown = answered(home, None)
     assert (code, note.exists()) == (130, True)
     assert "Traceback" not in shown

@@ -46,8 +46,8 @@ def _init(call: Call) -> CreatedHome:
 
     request = call.request
     place = request.folder or call.ctx.obj or home_from_environment() or Path.home() / "djinn"
-    home, made = setup.init(Path(place), request.agents)
-    return CreatedHome(home.root, made)
+    home, created = setup.init(Path(place), request.agents)
+    return CreatedHome(home.root, created)
 
 
 @command(

@@ -26,7 +26,7 @@ PIPE = Path("-")
 def _ingest(call: Call) -> IngestReport:
     from tempfile import TemporaryDirectory
 
-    from djinn_memory.cli.ingest_progress import FileLines
+    from djinn_memory.cli.text.ingest_progress import FileLines
 
     title, paths = call.values["title"], call.values["paths"]
     call.values["paths"] = [path for path in paths if path != PIPE]

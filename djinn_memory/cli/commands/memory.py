@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.cli import candidates, output, render
+from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, Confirm, command, failed
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
+from djinn_memory.cli.text.hits import print_hits, print_memory
 from djinn_memory.memories.catalog.requests import (
     CountMemories,
     DeleteMemory,
@@ -62,7 +63,7 @@ def search(call: Call, answer: SearchResult) -> None:
     Nothing leaves this machine unless you chose a model on a server. Notes that changed since the
     last `djinn index` are read first.
     """
-    render.print_hits(answer, call.view.format, explain=call.view.explain)
+    print_hits(answer, call.view.format, explain=call.view.explain)
 
 
 @command(
@@ -93,7 +94,7 @@ def list_memories(call: Call, answer: MemoryPage) -> None:
 )
 def show(call: Call, answer: MemoryDetail) -> None:
     """Show a note, its links and its backlinks."""
-    render.print_memory(answer)
+    print_memory(answer)
 
 
 def _delete(call: Call) -> MemoryDeletion:

@@ -45,7 +45,7 @@ def recall(call: Call, answer: RecallResult) -> None:
     A search, adjusted by what you used and rated before and by what notes say of themselves. It is
     logged, so that `djinn rate last` knows what was shown.
     """
-    from djinn_memory.cli.recall_text import print_recall
+    from djinn_memory.cli.text.recalls import print_recall
 
     print_recall(answer, explain=call.view.explain)
 

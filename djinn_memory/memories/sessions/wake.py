@@ -157,7 +157,7 @@ def _suggestions(context: WakeContext) -> Iterator[str]:
         remember = words.call(Remedy("remember"))
         yield f"Nothing is remembered of this task; note what you find out with {remember}."
     if context.request_id:
-        arguments = {"request": context.request_id, "useful": "RANK,..."}
+        arguments = {"target": context.request_id, "useful": "RANK,..."}
         yield f"Say what helped: {words.call(Remedy('rate', arguments))}."
     if context.left_out:
         memories = count(context.left_out, "memory")

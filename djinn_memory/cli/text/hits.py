@@ -1,4 +1,4 @@
-"""How results look: for a person, as Markdown, as paths, as CSV, as JSON."""
+"""Prints hits and memories: for a person, as Markdown, as paths, as CSV."""
 
 from __future__ import annotations
 
