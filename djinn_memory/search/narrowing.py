@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -89,17 +89,3 @@ def _pair(text: str) -> tuple[str, str]:
         why = f"{text}: write it as KEY=VALUE, such as status=active"
         raise UsageError(why, argument="where")
     return key.strip(), value.strip()
-
-
-def fields(filters: Filters) -> dict[str, Any]:
-    """Filters as the fields of a request."""
-    return {
-        "vaults": filters.vaults,
-        "types": filters.types,
-        "tags": filters.tags,
-        "planes": filters.planes,
-        "paths": filters.paths,
-        "since": filters.since,
-        "until": filters.until,
-        "where": tuple(f"{key}={value}" for key, value in filters.where),
-    }

@@ -10,12 +10,11 @@ from msgspec import Meta, Struct
 from djinn_memory.mcp.answers import MemoryPlace, headline, place, problem_lines, uri
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.handmade import HandTool
-from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults, filters
+from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults
 from djinn_memory.mcp.tool import OTHER_NARROWING, Argument, Tool
 from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
 from djinn_memory.memories.verbs import MemoryLinks, MemoryPage
 from djinn_memory.models import Hit, Problem
-from djinn_memory.search.narrowing import fields
 
 PAGE = 20_000
 """Characters of a note that are read at once by default: about 5,000 tokens."""
@@ -77,10 +76,14 @@ def search(context: ClientContext, asked: SearchArguments) -> SearchAnswer:
     """As `djinn memory search`."""
     result = context.djinn.search(
         asked.query,
+        asked.limit,
         mode=asked.mode,
-        limit=asked.limit,
         agent=context.agent,
-        **fields(filters(asked.types, asked.tags, asked.vaults, asked.since, asked.until)),
+        types=tuple(asked.types),
+        tags=tuple(asked.tags),
+        vaults=tuple(asked.vaults),
+        since=asked.since or None,
+        until=asked.until or None,
     )
     passages = [_passage(hit) for hit in result.hits]
     return SearchAnswer(passages, result.confident, result.suggestions, result.problems)
