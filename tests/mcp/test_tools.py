@@ -232,7 +232,7 @@ def test_scores(pair: Home) -> None:
         ("search", {"query": 7}, "query: expected str, got int"),
         ("search", {"query": "x", "mode": "z"}, "mode: invalid enum value 'z'"),
         ("search", {"query": "x", "colour": 1}, "unknown field colour"),
-        ("search", {"query": "x", "since": "soon"}, "since: 'soon' is no date"),
+        ("search", {"query": "x", "since": "soon"}, "`since` soon: no date"),
         ("search", {"query": "x", "vaults": ["grace"]}, "no vault 'grace'; known: shared, finn"),
         ("search", {"query": "x", "agent": "grace"}, "speaks for one agent"),
         ("read", {"name": "Hidden"}, "no note 'Hidden'"),
