@@ -33,7 +33,7 @@ from djinn_memory.store.expiring import forget
 from djinn_memory.store.index import memories, words
 from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.ledger.redaction import phrases, redacted
-from djinn_memory.store.sqlite import rows, transaction
+from djinn_memory.store.sqlite import transaction
 from djinn_memory.store.state import State
 from djinn_memory.system.files import inside
 
@@ -43,24 +43,24 @@ a value may be another agent's, and is removed whole."""
 
 
 class PurgeReport(Struct, frozen=True):
-    """What was removed for good, or would be."""
+    """A memory that was, or would be, removed for good."""
 
     id: str | None
     """`mem_` and 16 characters; null for a note that has none."""
     title: str
-    """What it was called."""
+    """Its title."""
     vault: str
     """The name of the vault it was in."""
     files: tuple[str, ...]
-    """Its note, versions before, kept originals and copies in the trash, from the vault on."""
+    """Its note, earlier versions, originals and copies in the trash, relative to the vault."""
     vectors: int = 0
     """Its vectors in the cache."""
     events: int = 0
-    """Events of the ledger in which its title or text stood."""
+    """Events of the ledger that quoted its title or text."""
     values: int = 0
-    """Values of working memory in which they stood."""
+    """Values of working memory that quoted them."""
     problems: list[Problem] = field(default_factory=list)
-    """Where something of it may still be found."""
+    """Where a part of it may still be found."""
     purged: bool = False
     """Whether it was removed; false for a dry run, after which all is still there."""
 
@@ -87,18 +87,18 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
         raise Refused(f"vault {doomed.vault.name} is read-only; remove its files yourself")
     notes = list(_notes(doomed.vault, doomed.files))
     state.need_writable()
-    said = [text for _, note in notes for text in _said(note)]
+    texts = [text for _, note in notes for text in _texts(note)]
     hashes = {key for _, note in notes for key in _hashes(note, doomed.vault)}
     # The files last: while they are there all of it can be done again.
     ledger = state.ledger_if_any
-    events = ledger.redact(said) if ledger else 0
-    values = _forget_values(state, said)
+    events = ledger.redact(texts) if ledger else 0
+    values = _forget_values(state, texts)
     with state.lock():
         with transaction(state.index):
             for path in doomed.files:
                 memories.forget(state.index, doomed.vault, path)
             words.compact(state.index)
-        hashes -= {key for (key,) in rows(state.index, "select distinct hash from window")}
+        hashes -= memories.window_hashes(state.index)
         vectors = state.cache.remove(hashes) if state.home.embeddings_path.exists() else 0
         with state.vault_lock(doomed.vault):
             for path in doomed.files:
@@ -117,11 +117,10 @@ def _forget_values(state: State, texts: Sequence[str]) -> int:
         return 0
     wanted, count = phrases(texts), 0
     for agent in state.home.config.agents:
-        for one in state.working.entries(agent)[0]:
-            data = msgspec.json.decode(one.value)
-            whole = {one.key: data}
+        for entry in state.working.entries(agent)[0]:
+            whole = {entry.key: msgspec.json.decode(entry.value)}
             if redacted(whole, wanted, frozenset(), contained=SENTENCE) != whole:
-                state.working.change(one.slot, forget(one))
+                state.working.change(entry.slot, forget(entry))
                 count += 1
     if count:
         state.working.erase()
@@ -148,7 +147,7 @@ def _doomed(state: State, name: str, vaults: Sequence[Vault]) -> _Doomed:
     except NotFound:
         return _trashed(name, vaults)
     require_note(state, entry, "purged")
-    vault = next(one for one in vaults if one.name == entry.vault)
+    [vault] = state.home.named((entry.vault,))
     note = parse(entry.path, disk.read(vault, entry.path), vault.dialect)
     parts = [*_parts(state, vault, entry), *versions(vault, entry.path)]
     copies = _copies(
@@ -171,67 +170,67 @@ def _parts(state: State, vault: Vault, entry: IndexedMemory) -> list[str]:
     """The original and the earlier versions of a document."""
     if entry.plane != "documents":
         return []
-    for one in documents.stored_documents(state, [vault]):
-        if one.path == entry.path:
-            original = original_path(one)
-            return [*([original] if original else []), *history(one)]
+    for document in documents.stored_documents(state, [vault]):
+        if document.path == entry.path:
+            original = original_path(document)
+            return [*([original] if original else []), *history(document)]
     return []
 
 
 def _trashed(name: str, vaults: Sequence[Vault]) -> _Doomed:
     """The memory that `name` means among those in the trash."""
     wanted = name.strip().removeprefix("[[").removesuffix("]]")
-    found: list[tuple[Vault, str, Note]] = []
+    matches: list[tuple[Vault, str, Note]] = []
     for vault in vaults:
         for path, note in _trash(vault):
             before = _before(path)
             names = (note.id, path, before, f"{vault.name}/{before}", f"{vault.name}:{before}")
             loose = (note.title, PurePosixPath(before).stem)
             if wanted in names or fold(wanted) in map(fold, loose):
-                found.append((vault, path, note))
-    if not found:
+                matches.append((vault, path, note))
+    if not matches:
         raise NotFound(f"no note {name!r}, and none in the trash; give an id, a path or a title")
-    if len({(one.name, other.id or path) for one, path, other in found}) > 1:
-        places = ", ".join(other.id or f"{one.name}/{path}" for one, path, other in found)
+    if len({(vault.name, note.id or path) for vault, path, note in matches}) > 1:
+        places = ", ".join(note.id or f"{vault.name}/{path}" for vault, path, note in matches)
         raise UsageError(f"{name!r} could be any of: {places}; name one like that")
-    vault, path, note = found[0]
+    vault, path, note = matches[0]
     parts = versions(vault, path)
     ids = [read_fields(vault, part).get("id") for part in parts]
     files = [*_originals(vault, path, note), *_copies(vault, path, note, ids), *parts]
-    files = [one for one in files if one != path]
+    files = [file for file in files if file != path]
     return _Doomed(vault, note.id, note.title, tuple(dict.fromkeys((*files, path))))
 
 
 def _copies(vault: Vault, path: str, note: Note, ids: Sequence[str | None]) -> list[str]:
-    """What is in the trash of a note, of its versions with these ids, and of their originals."""
-    wanted = {one for one in (note.id, *ids) if one}
-    found = []
-    for place, one in _trash(vault):
-        again = one.title == note.title and _again(_before(path), _before(place))
-        if one.id in wanted if one.id else again:
-            found += [*_originals(vault, place, one), place]
-    return found
+    """The files in the trash that belong to a note or to its versions with these ids."""
+    wanted = {identity for identity in (note.id, *ids) if identity}
+    copies = []
+    for place, copy in _trash(vault):
+        same_name = copy.title == note.title and _is_copy(_before(path), _before(place))
+        if copy.id in wanted if copy.id else same_name:
+            copies += [*_originals(vault, place, copy), place]
+    return copies
 
 
-def _again(path: str, other: str) -> bool:
-    """Whether `other` is how a second file from `path` is called in the trash."""
+def _is_copy(path: str, other: str) -> bool:
+    """Whether `other` is the name that a second file from `path` has in the trash."""
     stem, end = re.escape(path.removesuffix(".md")), r"(?:-\d+)?\.md"
     return bool(re.fullmatch(stem + end, other))
 
 
 def _originals(vault: Vault, place: str, note: Note) -> list[str]:
-    """The kept file of a document in the trash, known by its bytes."""
+    """The original of a document in the trash, identified by its bytes."""
     fields = dict(note.fields)
     name = PurePosixPath(fields.get("original", "").strip("[]")).name
     digest, folder = fields.get("sha256"), (vault.root / place).parent
     if not name or not digest:
         return []
-    found = []
+    originals = []
     for path in (*folder.glob(f"{PurePosixPath(place).stem}*"), folder / name):
         with suppress(OSError, DjinnError):
             if path.suffix != ".md" and (path.is_symlink() or fingerprint(path)[0] == digest):
-                found.append(path.relative_to(vault.root).as_posix())
-    return found
+                originals.append(path.relative_to(vault.root).as_posix())
+    return originals
 
 
 def _trash(vault: Vault) -> Iterator[tuple[str, Note]]:
@@ -244,7 +243,7 @@ def _trash(vault: Vault) -> Iterator[tuple[str, Note]]:
 
 
 def _before(path: str) -> str:
-    """Where a file in the trash lay, but for a number behind its name; another stays as it is."""
+    """The path that a file in the trash had, apart from a number behind its name."""
     return path.removeprefix(f"{TRASH}/")
 
 
@@ -255,8 +254,8 @@ def _notes(vault: Vault, files: Sequence[str]) -> Iterator[tuple[str, Note]]:
                 yield path, parse(_before(path), disk.read(vault, path), vault.dialect)
 
 
-def _said(note: Note) -> Iterator[str]:
-    """What of a note is looked for elsewhere: also by itself, what a fact says and said before."""
+def _texts(note: Note) -> Iterator[str]:
+    """The texts of a note to look for elsewhere; the values of a fact also by themselves."""
     text = note.text[note.body :]
     yield from (note.title, text)
     fields = dict(note.fields)
@@ -269,6 +268,6 @@ def _said(note: Note) -> Iterator[str]:
 
 
 def _hashes(note: Note, vault: Vault) -> Iterator[bytes]:
-    """By what the vectors of a note's text are kept."""
+    """The hashes under which the vectors of a note's text are cached."""
     for _, windows in cut(note, outline=RULES[vault.dialect].outline):
         yield from (window.hash for window in windows)

@@ -1,4 +1,4 @@
-"""The text of a fact's note: its value, exactly, then whatever else, and its history."""
+"""The text of the note of a fact: its exact value, then any other text, and its history."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from djinn_memory.system.yaml_edit import line_end
 _HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)", re.MULTILINE)
 _FENCED = re.compile(r"^(`{3,})(text|json)\n((?:.*\n)*?)\1[ \t]*(?:\n|\Z)", re.MULTILINE)
 _UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff]")
-"""What a text file, or reading one, changes: line ends, NUL, halves of characters, BOMs."""
+"""Characters that a text file cannot keep: line ends, NUL, lone surrogates, BOMs."""
 
 HISTORY = "## History"
 _PAST = re.compile(r"^- (\S+) \(([^,()]*), ([^,()]*)\): (.*)$")
 
 
 class PastValue(Struct, frozen=True):
-    """A value that a fact had before."""
+    """An earlier value of a fact."""
 
     until: str
-    """When another took its place, as ISO 8601 in UTC."""
+    """When another value replaced it, as ISO 8601 in UTC."""
     source: str | None
-    """Where it came from."""
+    """Where the value came from."""
     confidence: float | None
-    """How sure that was, from 0 to 1."""
+    """How certain it was, from 0 to 1."""
     value: str
-    """What it was."""
+    """The value."""
 
 
 def written(value: str) -> str:
-    """A value as Markdown from which `value_of` reads the same; plain where it can be."""
+    """A value as Markdown from which `value_of` reads the same; plain if possible."""
     if _UNWRITABLE.search(value):
         return f"```json\n{json.dumps(value)}\n```"
     plain = value and value == value.strip() and not _HEADING.search(value)
@@ -62,20 +62,21 @@ def value_of(body: str) -> str:
 
 
 def history_of(body: str) -> list[PastValue]:
-    """The values before, the newest first."""
+    """The earlier values, the newest first."""
     at = _history(body)
-    found = []
+    values = []
     for line in body[at:].split("\n")[1:] if at >= 0 else ():
         if line.startswith("#"):
             break
         if match := _PAST.match(line):
             until, source, confidence, value = match.groups()
-            found.append(PastValue(until, _said(source), share_of(confidence), _one_line(value)))
-    return found
+            past = PastValue(until, _source(source), share_of(confidence), _from_line(value))
+            values.append(past)
+    return values
 
 
 def with_value(data: bytes, value: str, before: PastValue) -> bytes:
-    """A note's bytes with another value, and the one before at the top of its history."""
+    """The bytes of a note with a new value, and with the old value at the top of its history."""
     bom, encoding, text = opened(data)
     newline = line_end(text)
     end = block_end(text)
@@ -111,8 +112,8 @@ def _span(body: str) -> tuple[int, int]:
 
 def _history(body: str) -> int:
     """Where the history begins, -1 where there is none yet."""
-    found = re.compile(r"^## History[ \t]*$", re.MULTILINE).search(body, _span(body)[1])
-    return found.start() if found else -1
+    heading = re.compile(r"^## History[ \t]*$", re.MULTILINE).search(body, _span(body)[1])
+    return heading.start() if heading else -1
 
 
 def _in_line(value: str) -> str:
@@ -120,7 +121,7 @@ def _in_line(value: str) -> str:
     return value if plain else json.dumps(value, ensure_ascii=bool(_UNWRITABLE.search(value)))
 
 
-def _one_line(text: str) -> str:
+def _from_line(text: str) -> str:
     try:
         value = json.loads(text) if text.startswith('"') else text
     except ValueError:
@@ -128,7 +129,7 @@ def _one_line(text: str) -> str:
     return value if isinstance(value, str) else text
 
 
-def _said(text: str) -> str | None:
+def _source(text: str) -> str | None:
     return None if text.strip() in ("", "-") else text.strip()
 
 

@@ -120,7 +120,7 @@ def _promote(
         return Promotion(value, vault.name, paths[0], False)
     note = _note(value, entry)
     finder = DuplicateFinder(state, models, draft_of(note, now), now)
-    duplicate = finder.twin(state.home.scope(entry.agent))
+    duplicate = finder.find(state.home.scope(entry.agent))
     if duplicate and duplicate.vault == vault.name:
         place = Selection(places=((vault.name, duplicate.path),))
         if _paths(state, vault, place):

@@ -14,10 +14,9 @@ from msgspec import Struct
 from djinn_memory.embedding.background import Background
 from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import DjinnError
+from djinn_memory.memories.catalog.catalog import body_of
 from djinn_memory.models import Filters, MemoryRef, Vault
-from djinn_memory.notes.markdown import body
 from djinn_memory.notes.slugs import fold
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.search.backend import Index
 from djinn_memory.search.legs import meaning
 from djinn_memory.search.legs import words as words_leg
@@ -90,7 +89,7 @@ class DuplicateFinder:
                 self._embedder = embedder
                 self._mine = Background(lambda: self._vectors(embedder, self._day))
 
-    def twin(self, vaults: Sequence[Vault]) -> Duplicate | None:
+    def find(self, vaults: Sequence[Vault]) -> Duplicate | None:
         """The memory in `vaults` that says most nearly the same, if one is near enough."""
         mine = numbers(f"{self._draft.title} {self._draft.text}")
         by_name = {vault.name: vault for vault in vaults}
@@ -99,7 +98,7 @@ class DuplicateFinder:
                 each
                 for each in (*self._by_words(index), *self._by_meaning(index))
                 if mine <= numbers(f"{each.memory.title} {each.text}")
-                or self._verbatim(by_name[each.memory.vault], each.memory.path)
+                or self._is_verbatim(by_name[each.memory.vault], each.memory)
             ]
         if not alike:
             return None
@@ -114,11 +113,11 @@ class DuplicateFinder:
             how=best.how,
         )
 
-    def _verbatim(self, vault: Vault, path: str) -> bool:
-        """Whether a note's text is the draft's, but for case and white space."""
+    def _is_verbatim(self, vault: Vault, memory: IndexedMemory) -> bool:
+        """Whether a memory has the text of the draft, apart from case and white space."""
         mine = fold(self._draft.text).split()
         with suppress(OSError, DjinnError):
-            theirs = body.text_of(disk.read(vault, path))
+            theirs = body_of(vault, memory)
             return len(mine) >= FEWEST_WORDS and mine == fold(theirs).split()
         return False
 
@@ -163,8 +162,8 @@ class DuplicateFinder:
     def _vectors(self, embedder: Embedder, day: str | None) -> dict[bytes, Vectors]:
         """By text hash: the vectors of the first windows that the note has, were it of that day."""
         texts = list(_windows(self._draft, day))
-        made = embedder.embed(texts) if texts else ()
-        return {text_hash(text): row for text, row in zip(texts, made, strict=True)}
+        vectors = embedder.embed(texts) if texts else ()
+        return {text_hash(text): row for text, row in zip(texts, vectors, strict=True)}
 
     def _keep(self, identity: str, mine: dict[bytes, Vectors]) -> None:
         """So that the note, once written, need not be embedded again."""

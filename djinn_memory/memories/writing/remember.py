@@ -85,7 +85,7 @@ def remember(
         if _may_name(old, home.named((old.vault,))[0], vault):
             link = {"supersedes": _link(old.title, old.path)}
             draft = Draft(draft.type, draft.title, draft.text, {**draft.fields, **link})
-    duplicate = finder.twin(scope) if finder else None
+    duplicate = finder.find(scope) if finder else None
     with writing(state, models, vault, now=now, allow_secret=request.allow_secret) as writer:
         titles = _titles(state, writer, draft)
         taken = [path for path, title in titles if fold(title) == fold(inline(draft.title))]

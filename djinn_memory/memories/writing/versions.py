@@ -1,4 +1,4 @@
-"""Where a note's earlier versions lie: in a folder beside it, each linked by the one after it."""
+"""The earlier versions of a note: in a folder beside it, each linked by the next version."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ HISTORY = "history"
 
 
 def versions(vault: Vault, path: str) -> list[str]:
-    """The versions of a note before it was revised, the newest first, in the trash or not."""
+    """The earlier versions of a note, the newest first, including those in the trash."""
     from djinn_memory.memories.library.catalog import read_fields
 
     beside = PurePosixPath(path.removeprefix(f"{TRASH}/")).parent / HISTORY
-    there = {
-        one.stem: f"{place}/{one.name}"
+    files = {
+        file.stem: f"{place}/{file.name}"
         for place in (PurePosixPath(TRASH) / beside, beside)
         if (folder := inside(vault.root, str(place))).is_dir()
-        for one in folder.glob("*.md")
+        for file in folder.glob("*.md")
     }
     note = PurePosixPath(path.removeprefix(f"{TRASH}/")).with_suffix("")
-    found: list[str] = []
-    while (name := _linked(read_fields(vault, path), "supersedes").name) in there:
-        path = there.pop(name)
-        found.append(path)
-    # Of a revision that was cut short the note does not tell.
-    cut_short = (one for one in there.values()
-                 if _linked(read_fields(vault, one), "superseded_by") == note)  # fmt: skip
-    return [*found, *cut_short]
+    linked: list[str] = []
+    while (name := _linked(read_fields(vault, path), "supersedes").name) in files:
+        path = files.pop(name)
+        linked.append(path)
+    # A revision that was interrupted left a version that the note does not link to.
+    unlinked = (
+        file
+        for file in files.values()
+        if _linked(read_fields(vault, file), "superseded_by") == note
+    )
+    return [*linked, *unlinked]
 
 
 def _linked(fields: dict[str, str], field: str) -> PurePosixPath:

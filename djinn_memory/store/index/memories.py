@@ -448,3 +448,8 @@ def place_exists(connection: apsw.Connection, place: str) -> bool:
         (uuid, path, note, block),
     ).get
     return bool(exists)
+
+
+def window_hashes(connection: apsw.Connection) -> set[bytes]:
+    """The hashes of all windows, under which their vectors are cached."""
+    return {key for (key,) in rows(connection, "select distinct hash from window")}
