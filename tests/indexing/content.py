@@ -8,9 +8,10 @@ from typing import Any
 from djinn_memory.store.index import open_index
 from djinn_memory.store.index.vectors import serving
 
-_NAME = "vault.uuid || '/' || note.path"
+_NAME = "vault.uuid || '/' || note.path || ifnull('#^' || memory.block, '')"
 _QUERIES = {
-    "notes": f"select {_NAME}, hash, problem, uid, type, plane, title, created, date, dated "
+    "notes": f"select {_NAME}, hash, problem, uid, type, plane, title, created, date, dated, "
+    "lines_above, characters_above "
     "from note join vault on vault.id = vault_id join memory on note_id = note.id",
     "tags": f"select {_NAME}, tag, tag.folded from tag join memory on memory.id = memory_id "
     "join note on note.id = note_id join vault on vault.id = vault_id",
@@ -25,7 +26,9 @@ _QUERIES = {
     "join note on note.id = note_id join vault on vault.id = note.vault_id",
     "links": f"select {_NAME}, line, start, target, how, "
     "(select path from note as there where there.id = target_note_id), "
-    "json_array_length(candidates) from link join note on note.id = note_id "
+    "(select block from memory as part where part.id = target_memory_id), "
+    "target_memory_id is null, json_array_length(candidates) from link "
+    "join memory on memory.id = link.memory_id join note on note.id = memory.note_id "
     "join vault on vault.id = vault_id",
     "spaces": "select identity, dimensions, recipe, scale, shift, serving from space",
     "words": "select term, doc, cnt from vocabulary",

@@ -12,6 +12,7 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
+from djinn_memory.notes import journal
 from djinn_memory.store import index as index_store
 from djinn_memory.store import ledger, vector_cache
 from djinn_memory.store.ledger import Event, Ledger
@@ -84,6 +85,29 @@ def test_an_index_of_each_version(whole: Home, version: int, maker: str) -> None
     assert content(whole.index_path) == expected
     assert version_of(whole.index_path) == index_store.SCHEMA.newest
     assert index_store.fault(whole.index_path) is None
+
+
+def test_a_journal_of_an_index_that_knew_none(
+    home: Home, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = shared / "journal" / "2026-11-20.laptop.md"
+    path.parent.mkdir()
+    records = [journal.compose("09:30", f"T{n}", f"b{n}", "kettle", {}) for n in range(3)]
+    path.write_text(journal.header("2026-11-20", "laptop") + "".join(records), encoding="utf-8")
+    (shared / "a.md").write_text("[[2026-11-20.laptop#^b1]]", encoding="utf-8")
+    with monkeypatch.context() as patched:
+        patched.setattr(journal, "is_journal", lambda *_: False)
+        Djinn(home).index()
+    age(home.index_path, index_store.SCHEMA, 5)
+    djinn = Djinn(home)
+    titles = {memory.title for memory in djinn.memories.list().memories}
+    assert titles == {"T0", "T1", "T2", "a"}
+    djinn.index()
+    upgraded = content(home.index_path)
+    djinn.index(rebuild=True)
+    assert content(home.index_path) == upgraded
+    [link] = djinn.memories.links(name="a").links
+    assert link.title == "T1"
 
 
 @pytest.mark.parametrize("version", CACHES)
