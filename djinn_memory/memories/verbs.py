@@ -105,7 +105,8 @@ class Memories(Namespace):
         [vault] = self.runtime.home.named((memory.vault,))
         text = decode(disk.read(vault, memory.path))[0]
         if memory.block is not UNSET:
-            text = journal.section(memory.path, text, memory.block)
+            record = journal.find(memory.path, text, memory.block)
+            text = f"{record.text}\n" if record else ""
         agent = self.runtime.home.agent(request.agent)
         self.runtime.problems.extend(log_use(self._state, memory, agent))
         return replace(detail, text=text)

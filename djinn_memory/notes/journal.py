@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.frontmatter import block_end
+from djinn_memory.notes.markdown.markup import blank
 
 TYPE = "journal"
 """The type of a file below `journal/` that is a journal, whatever its name."""
@@ -73,6 +74,11 @@ class JournalRecord(Struct, frozen=True):
         """The quoted text, without the marks."""
         quoted = (line[0] for line in _QUOTED.finditer(self.text, self.body))
         return "\n".join(line[1:].removeprefix(" ") for line in quoted)
+
+    @property
+    def content(self) -> str:
+        """What the section says: its text without heading, block id and comment."""
+        return blank(self.text, self.marks)[self.body :].strip()
 
     @property
     def quoted(self) -> Iterator[tuple[int, int]]:
@@ -150,10 +156,10 @@ def read(path: str, text: str) -> Journal:
     return Journal(tuple(records), tuple(others), torn, "; ".join(problems[:3]) or None)
 
 
-def section(path: str, text: str, block: str) -> str:
-    """The section of a journal's text that has a block id; empty when it is gone."""
+def find(path: str, text: str, block: str) -> JournalRecord | None:
+    """The record of a journal's text that has a block id; None when it is gone."""
     records = read(path, text).records
-    return next((f"{record.text}\n" for record in records if record.block == block), "")
+    return next((record for record in records if record.block == block), None)
 
 
 def header(day: str, home: str) -> str:

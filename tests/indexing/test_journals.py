@@ -87,7 +87,8 @@ def test_each_section_is_a_memory(djinn: Djinn, file: Path) -> None:
         for number in range(5)
     ]
     hits = djinn.search("kettle type:interaction").hits
-    assert hits
+    assert sorted(str(hit.block) for hit in hits) == ["e0", "e1", "e2", "e3", "e4"]
+    assert {hit.title for hit in hits} == {f"Episode {number}" for number in range(5)}
     lines = file.read_text(encoding="utf-8").splitlines()
     for hit in hits:
         first, last = hit.lines

@@ -234,4 +234,5 @@ def body_of(vault: Vault, memory: MemoryRef) -> str:
     data = disk.read(vault, memory.path)
     if memory.block is UNSET:
         return body.text_of(data)
-    return journal.section(memory.path, decode(data)[0], memory.block)
+    record = journal.find(memory.path, decode(data)[0], memory.block)
+    return record.content if record else ""
