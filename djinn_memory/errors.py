@@ -33,7 +33,10 @@ class Remedy(NamedTuple):
     arguments: Mapping[str, object] = {}
     """Fields of its request. None stands for a value that the caller has to choose."""
     purpose: str = ""
-    """What it does, as a verb phrase: `shows the open gaps`."""
+    """What it does, as a verb phrase: `shows the open gaps`.
+
+    Without operation and arguments: what to do outside of djinn, such as `start the server`.
+    """
 
     def __str__(self) -> str:
         return wording.get().remedy(self) or ""
@@ -48,13 +51,19 @@ class Wording:
     def error(self, error: DjinnError) -> str:
         """The whole text of an error: the argument at fault, the message, the remedies."""
         where = f"{self.argument(error.argument)} " if error.argument else ""
+        return "; ".join(filter(None, [f"{where}{error.message}", self.remedies(error)]))
+
+    def remedies(self, error: DjinnError) -> str:
+        """The remedies of an error as one clause; empty if it has none."""
         clauses = [clause for remedy in error.remedies if (clause := self.remedy(remedy))]
         if len(clauses) > 1:
-            clauses = [f"{', '.join(clauses[:-1])}, or {clauses[-1]}"]
-        return "; ".join([f"{where}{error.message}", *clauses])
+            return f"{', '.join(clauses[:-1])}, or {clauses[-1]}"
+        return "".join(clauses)
 
     def remedy(self, remedy: Remedy) -> str | None:
         """A remedy as a clause; None where the front end does not offer it."""
+        if not remedy.operation and not remedy.arguments:
+            return remedy.purpose
         call = self.call(remedy)
         if remedy.purpose:
             return f"{call} {remedy.purpose}"

@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import msgspec
 from msgspec import Struct
 
-from djinn_memory.errors import ConfigError, Unavailable
+from djinn_memory.errors import ConfigError, Remedy, Unavailable
 
 T = TypeVar("T")
 
@@ -48,6 +48,7 @@ class _Failure(Struct, frozen=True):
     why: str
     """The end of a sentence that begins with the server's name."""
     remedy: str = ""
+    """What to do about it."""
     retry: bool = False
     """Whether another attempt may succeed."""
     wait: float = 0.0
@@ -135,13 +136,15 @@ class HttpServer:
         if not failure.why:
             remedy = f", or raise {self.section}.timeout" if seconds >= self.timeout else ""
             failure = _Failure(f"did not answer within {seconds:g} s", f"try again{remedy}")
-        raise Unavailable(f"{self.name} {failure.why}; {failure.remedy}")
+        raise Unavailable(f"{self.name} {failure.why}", Remedy(purpose=failure.remedy))
 
     def _check_key(self) -> None:
         if self.needs_key and not self.key:
-            raise Unavailable(f"{self.name} wants a key; set {self.key_name} in the environment")
+            remedy = Remedy(purpose=f"set {self.key_name} in the environment")
+            raise Unavailable(f"{self.name} wants a key", remedy)
         if self.key and not (self.key.isascii() and self.key.isprintable()):
-            raise Unavailable(f"{self.key_name} does not hold a key; set the right one there")
+            remedy = Remedy(purpose="set the right one there")
+            raise Unavailable(f"{self.key_name} does not hold a key", remedy)
 
     def _try(self, url: str, data: bytes, deadline: float, at_most: int) -> bytes | _Failure:
         """Send once, on a thread that is abandoned at the deadline.
@@ -312,8 +315,8 @@ def _decode(data: bytes, answer: type[T], section: str) -> T | _Failure:
         return msgspec.json.decode(data, type=answer)
     except msgspec.ValidationError as error:
         why = _one_line(str(error))
-        return _Failure(f"does not follow its protocol ({why})", f"check {section}.url and "
-                        f"{section}.provider")  # fmt: skip
+        remedy = f"check {section}.url and {section}.provider"
+        return _Failure(f"does not follow its protocol ({why})", remedy)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         remedy = f"check {section}.url, or try again later"
         return _Failure("answers with broken JSON", remedy, retry=True)

@@ -1,27 +1,32 @@
-"""Looks at the databases: the ledger, the cache of vectors, the index and what it says of notes."""
+"""Checks of the databases: the ledger, the cache of vectors, working memory and the index."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
-
+from djinn_memory.errors import Remedy
 from djinn_memory.indexing.indexer import outdated
 from djinn_memory.indexing.sweep import stale
-from djinn_memory.models import Vault
 from djinn_memory.notes.ids import new_id
 from djinn_memory.store import index as index_store
-from djinn_memory.store import ledger, vector_cache
+from djinn_memory.store import inspection, ledger, vector_cache
 from djinn_memory.store.expiring import sqlite
 from djinn_memory.store.salvage import SalvagedLedger, read, recover, unfinished
-from djinn_memory.store.sqlite import Schema, fault, load_vectors, newer_database, peek, rows
+from djinn_memory.store.sqlite import Connection, Schema, fault, newer_database
 from djinn_memory.store.state import set_aside
 from djinn_memory.system.plural import count
-from djinn_memory.upkeep.findings import Check, CheckedHome, Mend, error, hint, ok, warning
+from djinn_memory.upkeep.findings import (
+    FIX,
+    INDEX,
+    Check,
+    CheckedHome,
+    error,
+    hint,
+    ok,
+    warning,
+)
 
 LOOK_SECONDS = 20
 """Spent at most on looking for changed notes."""
@@ -29,15 +34,17 @@ LOOK_SECONDS = 20
 WASTE = 10_000_000
 """Bytes of empty pages in a database that are worth giving back."""
 
-_UPDATE = "update djinn"
-_FIX = "run `djinn doctor --fix`"
+MOST_NAMED = 20
+"""Notes with problems that are named one by one."""
+
+REMADE = Remedy("index", purpose="sets it aside and makes it anew")
 
 
 def events(case: CheckedHome) -> Iterator[Check]:
-    """The ledger: what no note tells."""
+    """The ledger, which the notes cannot restore."""
     path = case.home.ledger_path
-    if found := _unusable("ledger", path, ledger.SCHEMA):
-        yield found
+    if unusable := _unusable("ledger", path, ledger.SCHEMA):
+        yield unusable
         return
     if not path.exists() and not unfinished(path):
         yield ok("ledger", "nothing has happened yet")
@@ -45,162 +52,115 @@ def events(case: CheckedHome) -> Iterator[Check]:
     wrong = fault(path, ledger.SCHEMA, thorough=True)
     if wrong is None and unfinished(path):
         wrong = "waits for the end of a recovery that was interrupted"
-    if wrong is None and (unseen := _unseen(path)):
+    if wrong is None and (unseen := inspection.count_unseen_events(path)):
         wrong = f"is damaged ({count(unseen, 'event')} in its log not seen any more)"
     if wrong is None:
-        number = _one(path, "select count(*) from event")
-        yield ok("ledger", f"{count(number, 'event')}")
+        yield ok("ledger", count(inspection.count_events(path), "event"))
         return
-    found_events = read(path) if path.is_file() else SalvagedLedger({}, {})
-    what = f"{path} {wrong}; can be read: {found_events}"
-    yield error("ledger", what, _FIX, _recovering(path))
 
-
-def _recovering(path: Path) -> Mend:
     def mend() -> str:
-        found, aside = recover(path)
+        recovered, aside = recover(path)
         kept = f"; the damaged one is kept as {aside.name}" if aside else ""
-        return f"recovered {found}{kept}"
+        return f"recovered {recovered}{kept}"
 
-    return mend
-
-
-def _unseen(path: Path) -> int:
-    """How many events lie in a log that SQLite does not read, since a part of it is damaged."""
-    log = Path(f"{path}-wal")
-    if not log.exists() or not log.stat().st_size:
-        return 0
-    # In this order: what is written meanwhile is known then.
-    found = read(path)
-    with closing(peek(path)) as connection:
-        known = {key for (key,) in rows(connection, "select id from event")}
-    return len((found.events.keys() | found.lost.keys()) - known)
+    readable = read(path) if path.is_file() else SalvagedLedger({}, {})
+    yield error("ledger", f"{path} {wrong}; can be read: {readable}", FIX, mend)
 
 
 def cache(case: CheckedHome) -> Iterator[Check]:
     """The cache of vectors."""
     path = case.home.embeddings_path
-    if found := _unusable("vectors", path, vector_cache.SCHEMA):
-        yield found
+    if unusable := _unusable("vectors", path, vector_cache.SCHEMA):
+        yield unusable
     elif wrong := fault(path, vector_cache.SCHEMA):
-        remedy = "run `djinn index`: it is set aside and made anew"
-        yield error("vectors", f"{path} {wrong}", remedy, case.reindexed)
+        yield error("vectors", f"{path} {wrong}", REMADE, case.reindexed)
     elif not path.exists():
         yield ok("vectors", "none are kept yet")
     else:
         yield from _roomy("vectors", path)
-        number = _one(path, "select count(*) from embedding")
-        yield ok("vectors", f"{number:,} are kept")
+        yield ok("vectors", f"{inspection.count_vectors(path):,} are kept")
 
 
 def working(case: CheckedHome) -> Iterator[Check]:
-    """Working memory: what expires."""
+    """Working memory."""
     if case.home.config.working_memory:
         case.state.working.entries("")
         yield ok("working", "the Redis server answers")
         return
     path = case.home.working_path
-    if found := _unusable("working", path, sqlite.SCHEMA):
-        yield found
+    if unusable := _unusable("working", path, sqlite.SCHEMA):
+        yield unusable
     elif wrong := fault(path, sqlite.SCHEMA):
         what = f"{path} {wrong}; nothing of it lasts long, so nothing is recovered"
-        yield error("working", what, _FIX, lambda: f"set aside as {set_aside(path).name}")
+        yield error("working", what, FIX, lambda: f"set aside as {set_aside(path).name}")
     elif not path.exists():
         yield ok("working", "nothing is held yet")
     else:
-        number = _one(path, "select count(*) from entry where expires > unixepoch('subsec')")
-        yield ok("working", f"holds {count(number, 'value')}")
+        yield ok("working", f"holds {count(inspection.count_values(path), 'value')}")
 
 
 def index(case: CheckedHome) -> Iterator[Check]:
-    """The index: whether it is whole, and as the vaults are."""
+    """The index: whether it is whole and up to date."""
     path, mend = case.home.index_path, case.reindexed
-    if found := _unusable("index", path, index_store.SCHEMA):
-        yield found
+    if unusable := _unusable("index", path, index_store.SCHEMA):
+        yield unusable
     elif not path.exists() or not path.stat().st_size:
-        yield warning("index", "there is none yet", "run `djinn index`", mend)
+        yield warning("index", "there is none yet", INDEX, mend)
     elif wrong := index_store.fault(path):
-        remedy = "run `djinn index`: it is set aside and made anew"
-        yield error("index", f"{path} {wrong}", remedy, mend)
-    elif _one(path, "pragma user_version") < index_store.SCHEMA.newest:
-        what = "it is of an older version of djinn"
-        yield hint("index", what, "run `djinn index`", mend)
+        yield error("index", f"{path} {wrong}", REMADE, mend)
+    elif inspection.index_version(path) < index_store.SCHEMA.newest:
+        yield hint("index", "it is of an older version of djinn", INDEX, mend)
     else:
         yield from _roomy("index", path)
-        with closing(peek(path)) as connection:
-            load_vectors(connection)
+        with inspection.opened_index(path) as connection:
             yield from _content(case, connection)
 
 
-def _content(case: CheckedHome, connection: apsw.Connection) -> Iterator[Check]:
-    refresh = case.reindexed
+def _content(case: CheckedHome, connection: Connection) -> Iterator[Check]:
+    content = inspection.index_content(connection)
     if outdated(connection):
         what = "another version of djinn cut the notes it holds"
-        yield warning("index", what, "run `djinn index`", refresh)
-    others = _others(case, connection)
-    if others:
+        yield warning("index", what, INDEX, case.reindexed)
+    if others := len(set(content.vault_ids) - {vault.id for vault in case.home.vaults}):
         what = f"it holds {count(others, 'vault')} not of this home any more"
-        yield hint("index", what, "run `djinn index`", refresh)
+        yield hint("index", what, INDEX, case.reindexed)
     deadline = time.monotonic() + LOOK_SECONDS
-    seen = stale(connection, _there(case), case.home.config.exclude, deadline)
-    if seen.changed:
-        what = f"{count(seen.changed, 'note')} new, changed or gone since the last reading"
-        yield hint("index", what, "run `djinn index`", refresh)
-    waiting = connection.execute("select count(*) from window where not embedded").get
-    if waiting and case.home.config.embedding.provider != "none":
-        what = f"{count(waiting, 'window')} without a vector yet, found by words only"
-        yield hint("index", what, "run `djinn index`", refresh)
-    notes = connection.execute("select count(*) from note").get
-    yield ok("index", f"{count(notes, 'note')}")
+    present = [vault for vault in case.home.vaults if vault.root.is_dir()]
+    notes = stale(connection, present, case.home.config.exclude, deadline)
+    if notes.changed:
+        what = f"{count(notes.changed, 'note')} new, changed or gone since the last reading"
+        yield hint("index", what, INDEX, case.reindexed)
+    if content.waiting and case.home.config.embedding.provider != "none":
+        what = f"{count(content.waiting, 'window')} without a vector yet, found by words only"
+        yield hint("index", what, INDEX, case.reindexed)
+    yield ok("index", f"{count(content.notes, 'note')}")
 
 
 def notes(case: CheckedHome) -> Iterator[Check]:
-    """What the index knows of notes that a person should look at."""
+    """Problems of notes that a person should look at."""
     path = case.home.index_path
     if not path.exists() or index_store.fault(path):
         return
-    if _one(path, "pragma user_version") != index_store.SCHEMA.newest:
+    if inspection.index_version(path) != index_store.SCHEMA.newest:
         return
-    with closing(peek(path)) as connection:
-        found = [*_misread(connection), *_twins(connection)]
-    yield from found or [ok("notes", "every note is understood, every id is one note's")]
+    with inspection.opened_index(path) as connection:
+        checks = [*_misread(connection), *_duplicates(connection)]
+    yield from checks or [ok("notes", "every note is understood, every id is one note's")]
 
 
-def _misread(connection: apsw.Connection) -> Iterator[Check]:
-    found = rows(
-        connection,
-        "select vault.name || '/' || path, problem from note join vault on vault.id = vault_id "
-        "where problem is not null order by 1",
-    )
-    for name, problem in found[:20]:
-        yield warning("notes", f"{name}: {problem}", "mend the note")
-    if len(found) > 20:
-        what = f"{count(len(found) - 20, 'more note')} not understood in part"
-        yield warning("notes", what, "`djinn index` names them all")
+def _misread(connection: Connection) -> Iterator[Check]:
+    notes = inspection.misread_notes(connection)
+    for place, problem in notes[:MOST_NAMED]:
+        yield warning("notes", f"{place}: {problem}", "mend the note")
+    if more := len(notes[MOST_NAMED:]):
+        what = f"{count(more, 'more note')} not understood in part"
+        yield warning("notes", what, Remedy("index", purpose="names them all"))
 
 
-def _twins(connection: apsw.Connection) -> Iterator[Check]:
-    # The older keeps the id: by what the notes say of themselves, else by their files' times.
-    found = rows(
-        connection,
-        "select uid, json_group_array(vault.name || '/' || path order by "
-        "coalesce(created, 'z'), mtime_ns, path) from memory join note on note.id = note_id "
-        "join vault on vault.id = vault_id where uid is not null group by uid having count(*) > 1",
-    )
-    for identity, names in found:
-        older, *others = json.loads(names)
-        for other in others:
-            what = f"{older} and {other} have one id, {identity}: the older, {older}, keeps it"
-            yield warning("notes", what, f"write `id: {new_id()}` into {other}")
-
-
-def _others(case: CheckedHome, connection: apsw.Connection) -> int:
-    kept = {vault.id for vault in case.home.vaults}
-    return sum(uuid not in kept for (uuid,) in connection.execute("select uuid from vault"))
-
-
-def _there(case: CheckedHome) -> Sequence[Vault]:
-    return [vault for vault in case.home.vaults if vault.root.is_dir()]
+def _duplicates(connection: Connection) -> Iterator[Check]:
+    for identity, place, older in inspection.duplicate_ids(connection):
+        what = f"{older} and {place} have one id, {identity}: the older, {older}, keeps it"
+        yield warning("notes", what, f"write `id: {new_id()}` into {place}")
 
 
 def _unusable(part: str, path: Path, schema: Schema) -> Check | None:
@@ -208,29 +168,12 @@ def _unusable(part: str, path: Path, schema: Schema) -> Check | None:
         return error(part, f"{path} is a link and may lead anywhere", "put the file itself there")
     if version := newer_database(path, schema):
         what = f"{path} was made by a newer djinn (version {version})"
-        return error(part, what, _UPDATE)
+        return error(part, what, "update djinn")
     return None
 
 
 def _roomy(part: str, path: Path) -> Iterator[Check]:
-    free = _one(path, "pragma freelist_count") * _one(path, "pragma page_size")
+    free = inspection.free_bytes(path)
     if free > WASTE and free > path.stat().st_size // 2:
         what = f"{free / 1e6:,.0f} MB of {path.name} are empty"
-        yield hint(part, what, _FIX, _vacuuming(path))
-
-
-def _vacuuming(path: Path) -> Mend:
-    def mend() -> str:
-        before = path.stat().st_size
-        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
-            load_vectors(connection)
-            connection.set_busy_timeout(10_000)
-            connection.execute("vacuum; pragma wal_checkpoint(truncate)")
-        return f"gave back {(before - path.stat().st_size) / 1e6:,.0f} MB"
-
-    return mend
-
-
-def _one(path: Path, sql: str) -> int:
-    with closing(peek(path)) as connection:
-        return int(connection.execute(sql).get)
+        yield hint(part, what, FIX, lambda: f"gave back {inspection.vacuum(path) / 1e6:,.0f} MB")

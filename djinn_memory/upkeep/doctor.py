@@ -1,9 +1,9 @@
-"""Looks at everything a home needs, says how it is, and mends what can be mended safely."""
+"""Examines everything a home needs, and mends what can be mended safely."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -13,13 +13,12 @@ from djinn_memory.home.home import Home
 from djinn_memory.models import Progress, ProgressCallback
 from djinn_memory.store.state import State
 from djinn_memory.upkeep import databases, models, place, vaults
-from djinn_memory.upkeep.findings import Check as Sign
-from djinn_memory.upkeep.findings import CheckedHome, hint, told
+from djinn_memory.upkeep.findings import Check, CheckedHome, error, failure, hint
 from djinn_memory.upkeep.requests import Diagnosis, DoctorFinding
 
-Check = Callable[[CheckedHome], Iterator[Sign]]
+Checks = Callable[[CheckedHome], Iterator[Check]]
 
-CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Checks] = {
     "home": place.home,
     "config": place.settings,
     "state": place.state,
@@ -35,40 +34,46 @@ CHECKS: dict[str, Check] = {
     "reranker": models.reranker,
     "leftovers": place.leftovers,
 }
-"""In an order in which what is mended first helps what comes behind it."""
+"""By part, in an order in which mending one part helps those behind it."""
 
 AGAIN_SECONDS = 0.5
-"""Before a second look: as long as it takes to make a database."""
+"""Before an error is checked again: as long as it takes to make a database."""
 
 
 def examine(home: Home, *, fix: bool, progress: ProgressCallback) -> Diagnosis:
-    """Look at a home, and with `fix` mend what is safe to mend: no note is ever written.
+    """Examine a home, and with `fix` mend what is safe to mend: no note is ever written.
 
-    Whatever state the home is in, it is told and not raised. Without `fix` nothing is made.
+    Whatever is wrong with the home becomes a finding; nothing is raised. Without `fix` nothing is
+    created.
     """
     state = State(home, [])
     case = CheckedHome(home, state, ModelRegistry(home, progress), progress)
     findings: list[DoctorFinding] = []
     try:
-        for number, (name, check) in enumerate(_possible(home, findings).items()):
-            progress(Progress("check", number, len(CHECKS), name))
-            signs = _signs(name, check, case)
-            if fix and any(sign.mend for sign in signs):
-                signs = [*_mended(signs), *_signs(name, check, case)]
-            findings += _once(signs)
+        for number, (part, checks) in enumerate(_possible(home, findings).items()):
+            progress(Progress("check", number, len(CHECKS), part))
+            results = _results(part, checks, case)
+            if fix and any(check.mend for check in results):
+                mended, failed = _mend(results)
+                findings += mended
+                results = [
+                    check for check in _results(part, checks, case)
+                    if check.finding.what not in failed
+                ]  # fmt: skip
+            findings += [check.finding for check in results]
     finally:
         state.close()
     progress(Progress("prepare", 1, 1, "looked at everything"))
     return Diagnosis(home.root, tuple(findings))
 
 
-def _possible(home: Home, findings: list[DoctorFinding]) -> dict[str, Check]:
-    """The checks that these settings allow; what is wrong with them is a finding."""
+def _possible(home: Home, findings: list[DoctorFinding]) -> Mapping[str, Checks]:
+    """The checks that these settings allow; what is wrong with the settings is a finding."""
     try:
         assert home.config and home.vaults and home.state
     except ConfigError as wrong:
-        findings.append(told("config", str(wrong)).finding)
-        rest = ", ".join(name for name in CHECKS if name not in ("home", "config"))
+        findings.append(failure("config", wrong).finding)
+        rest = ", ".join(part for part in CHECKS if part not in ("home", "config"))
         what = f"not looked at, since the settings do not say where it is: {rest}"
         findings.append(hint("config", what, "mend the settings first").finding)
         return {"home": place.home}
@@ -77,45 +82,44 @@ def _possible(home: Home, findings: list[DoctorFinding]) -> dict[str, Check]:
     return CHECKS
 
 
-def _signs(name: str, check: Check, case: CheckedHome) -> list[Sign]:
-    """What a check sees; an error only if it is still there a moment later.
+def _results(part: str, checks: Checks, case: CheckedHome) -> list[Check]:
+    """The results of the checks of a part; an error only if it is still there a moment later.
 
-    Others may be at work on what is looked at.
+    Another process may be working on the part.
     """
-    signs = _seen(name, check, case)
-    if any(sign.finding.severity == "error" for sign in signs):
+    results = _tried(part, checks, case)
+    if any(check.finding.severity == "error" for check in results):
         time.sleep(AGAIN_SECONDS)
-        signs = _seen(name, check, case)
-    return signs
+        results = _tried(part, checks, case)
+    return results
 
 
-def _seen(name: str, check: Check, case: CheckedHome) -> list[Sign]:
+def _tried(part: str, checks: Checks, case: CheckedHome) -> list[Check]:
     try:
-        return list(check(case))
+        return list(checks(case))
     except DjinnError as wrong:
-        return [told(name, str(wrong))]
+        return [failure(part, wrong)]
     except Exception as wrong:
-        # A check-up is for when nothing is as it should be: one check less is no reason to end it.
+        # A check-up is for when something is broken: one check that fails must not end it.
         text = " ".join(f"{type(wrong).__name__}: {wrong}".split())
-        return [told(name, f"this could not be looked at ({text}); report this")]
+        return [error(part, f"this could not be looked at ({text})", "report this")]
 
 
-def _mended(signs: list[Sign]) -> Iterator[Sign]:
-    """The findings that could be mended, each with what was done about it."""
-    for sign in signs:
-        if sign.mend is None:
+def _mend(results: list[Check]) -> tuple[list[DoctorFinding], set[str]]:
+    """Mend what can be mended.
+
+    Returns these findings, each with what was done about it, and the texts of those that could not
+    be mended after all.
+    """
+    findings = []
+    failed = set()
+    for finding, mend in ((check.finding, check.mend) for check in results):
+        if mend is None:
             continue
         try:
-            yield Sign(replace(sign.finding, fixed=sign.mend()))
+            findings.append(replace(finding, fixed=mend()))
         except (DjinnError, OSError) as wrong:
-            what = f"{sign.finding.what}; mending it failed: {wrong}"
-            yield Sign(replace(sign.finding, what=what, fixable=False))
-
-
-def _once(signs: list[Sign]) -> Iterator[DoctorFinding]:
-    """The findings; of what could not be mended only that, not that it is still so."""
-    failed = [one.finding.what for one in signs if "; mending it failed: " in one.finding.what]
-    for sign in signs:
-        found = sign.finding
-        if not any(one.startswith(f"{found.what}; mending it failed: ") for one in failed):
-            yield found
+            failed.add(finding.what)
+            what = f"{finding.what}; mending it failed: {wrong}"
+            findings.append(replace(finding, what=what, fixable=False))
+    return findings, failed

@@ -1,4 +1,4 @@
-"""Looks at what embeds and what reranks, and at where prepared models are kept."""
+"""Checks of the embedder, the reranker and the folder of prepared models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,18 @@ from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.config import model_cache
 from djinn_memory.system.files import is_abandoned
-from djinn_memory.upkeep.findings import Check, CheckedHome, Mend, error, hint, ok, some, told
+from djinn_memory.upkeep.findings import (
+    FIX,
+    INDEX,
+    Check,
+    CheckedHome,
+    Mend,
+    error,
+    failure,
+    hint,
+    ok,
+    some,
+)
 
 PATIENCE = 5.0
 """Seconds that a server has to embed one word."""
@@ -22,35 +33,35 @@ def embedder(case: CheckedHome) -> Iterator[Check]:
     """Whether a word can be embedded, and by what."""
     models = case.models
     try:
-        found = models.embedder
-        if found is None:
+        embedder = models.embedder
+        if embedder is None:
             yield ok("embedder", "none: embedding.provider is none, only words are searched")
             return
-        if not found.ready:
+        if not embedder.ready:
             what = f"{models.name} is not prepared yet, so that only words are searched"
-            yield hint("embedder", what, "run `djinn index`", _preparing(case))
+            yield hint("embedder", what, INDEX, _preparing(case))
             return
         began = time.monotonic()
-        [vector] = found.embed(["djinn"], query=True, within=PATIENCE)
+        [vector] = embedder.embed(["djinn"], query=True, within=PATIENCE)
         took = (time.monotonic() - began) * 1000
         yield ok("embedder", f"{models.name}: a vector of {len(vector)} numbers in {took:,.0f} ms")
     except DjinnError as wrong:
-        yield told("embedder", str(wrong), _anew(case))
+        yield failure("embedder", wrong, _remaking(case))
 
 
 def reranker(case: CheckedHome) -> Iterator[Check]:
     """Whether the cross-encoder of the settings, if there is one, can be used."""
     try:
-        found = case.models.reranker
+        reranker = case.models.reranker
     except DjinnError as wrong:
-        yield told("reranker", str(wrong))
+        yield failure("reranker", wrong)
         return
-    if found is None:
+    if reranker is None:
         yield ok("reranker", "none")
-    elif found.ready:
-        yield ok("reranker", found.name)
+    elif reranker.ready:
+        yield ok("reranker", reranker.name)
     else:
-        yield hint("reranker", f"{found.name} is not prepared yet", "run `djinn index`")
+        yield hint("reranker", f"{reranker.name} is not prepared yet", INDEX)
 
 
 def cache(case: CheckedHome) -> Iterator[Check]:
@@ -63,10 +74,10 @@ def cache(case: CheckedHome) -> Iterator[Check]:
         what = f"{folder} cannot be written, so that no model can be prepared"
         yield error("models", what, "mend its permissions, or set DJINN_CACHE")
         return
-    left = [one for one in sorted((folder / "models").glob(".export-*")) if is_abandoned(one)]
+    left = [path for path in sorted((folder / "models").glob(".export-*")) if is_abandoned(path)]
     if left:
-        what = f"{len(left)} exports were killed half-way: {some([one.name for one in left])}"
-        yield hint("models", what, "run `djinn doctor --fix`", _removing(left))
+        what = f"{len(left)} exports were killed half-way: {some([path.name for path in left])}"
+        yield hint("models", what, FIX, _removing(left))
     else:
         yield ok("models", str(folder))
 
@@ -75,22 +86,22 @@ def _removing(folders: list[Path]) -> Mend:
     def mend() -> str:
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
-        return f"removed {some([one.name for one in folders])}"
+        return f"removed {some([folder.name for folder in folders])}"
 
     return mend
 
 
 def _preparing(case: CheckedHome) -> Mend:
     def mend() -> str:
-        made = case.models.embedder
-        assert made
-        made.embed(["djinn"])
+        embedder = case.models.embedder
+        assert embedder
+        embedder.embed(["djinn"])
         return f"prepared {case.models.name}"
 
     return mend
 
 
-def _anew(case: CheckedHome) -> Mend | None:
+def _remaking(case: CheckedHome) -> Mend | None:
     """What makes a prepared model anew; None for one that is not djinn's to make."""
     found: Embedder | None = case.models.__dict__.get("embedder")
     folder = getattr(found, "folder", None) if found and found.local and found.ready else None

@@ -1,4 +1,4 @@
-"""Looks at the home itself: its folders, settings, permissions, disk, and what dead runs left."""
+"""Checks of the home itself: folders, settings, permissions, disk, leftovers of dead runs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from djinn_memory.system.files import is_abandoned, is_leftover
 from djinn_memory.system.locks import is_locked
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.findings import (
+    FIX,
+    INDEX,
     Check,
     CheckedHome,
     Mend,
@@ -44,15 +46,14 @@ def home(case: CheckedHome) -> Iterator[Check]:
 
 def settings(case: CheckedHome) -> Iterator[Check]:
     """The settings, which have been read without an error."""
-    found = list(_settings(case.home))
-    yield from found or [ok("config", str(case.home.config_path))]
+    checks = list(_settings(case.home))
+    yield from checks or [ok("config", str(case.home.config_path))]
 
 
 def _settings(home: Home) -> Iterator[Check]:
-    for one in home.untrusted:
-        yield warning(
-            "config", f"this home is not trusted with {one}", "look at it, then run `djinn trust`"
-        )
+    for endpoint in home.untrusted:
+        what = f"this home is not trusted with {endpoint}"
+        yield warning("config", what, "look at it, then run `djinn trust`")
     if not home.vaults:
         what = f"{home.config_path} names no vault, so no note is read"
         yield warning("config", what, f"run `djinn init {home.root}`, `djinn vault add`")
@@ -69,13 +70,13 @@ def state(case: CheckedHome) -> Iterator[Check]:
     """The folder of the databases."""
     folder = case.home.state
     if not folder.exists():
-        yield hint("state", f"{folder} is not there yet", "run `djinn index`", _making(folder))
+        yield hint("state", f"{folder} is not there yet", INDEX, _making(folder))
         return
     if not folder.is_dir():
         yield error("state", f"{folder} is no folder", "move it away, or set state_dir")
         return
-    found = list(_state(folder))
-    yield from found or [ok("state", str(folder))]
+    checks = list(_state(folder))
+    yield from checks or [ok("state", str(folder))]
 
 
 def _state(folder: Path) -> Iterator[Check]:
@@ -91,7 +92,9 @@ def _state(folder: Path) -> Iterator[Check]:
     if above := synced(folder):
         what = f"{folder} lies in {above}, which a sync client copies: databases break of that"
         yield hint("state", what, "set state_dir in config.yaml to a folder outside")
-    shut = [one.name for one in sorted(folder.iterdir()) if not os.access(one, os.R_OK | os.W_OK)]
+    shut = [
+        path.name for path in sorted(folder.iterdir()) if not os.access(path, os.R_OK | os.W_OK)
+    ]
     if shut:
         what = f"{some(shut)} in {folder} cannot be read and written by you"
         yield error("state", what, "mend the files' permissions or owner")
@@ -107,11 +110,11 @@ def _making(folder: Path) -> Mend:
 
 def disk(case: CheckedHome) -> Iterator[Check]:
     """Whether there is room for what an index run writes."""
-    folder = next(one for one in (case.home.state, *case.home.state.parents) if one.is_dir())
+    folder = next(path for path in (case.home.state, *case.home.state.parents) if path.is_dir())
     free = shutil.disk_usage(folder).free
     # An index is made anew beside the old one, and SQLite writes twice what it commits.
-    names = (case.home.index_path, case.home.embeddings_path)
-    need = LEAST + 3 * sum(one.stat().st_size for one in names if one.is_file())
+    databases = (case.home.index_path, case.home.embeddings_path)
+    need = LEAST + 3 * sum(path.stat().st_size for path in databases if path.is_file())
     what = f"{_size(free)} free on the disk of {folder}"
     if free < LEAST:
         yield error("disk", f"only {what}: nothing can be indexed", "make room")
@@ -122,34 +125,36 @@ def disk(case: CheckedHome) -> Iterator[Check]:
 
 
 def leftovers(case: CheckedHome) -> Iterator[Check]:
-    """What killed processes left in the home: locks, half-written files."""
-    found = [*_locks(case.home.state), *_scratch(case.home), *_set_aside(case.home.state)]
-    yield from found or [ok("leftovers", "none")]
+    """The leftovers of killed processes in the home: locks, half-written files."""
+    checks = [*_locks(case.home.state), *_scratch(case.home), *_set_aside(case.home.state)]
+    yield from checks or [ok("leftovers", "none")]
     if process := watcher(case.home):
         yield ok("watch", f"process {process} follows the vaults")
 
 
 def _locks(folder: Path) -> Iterator[Check]:
-    stale = [one for one in sorted((folder / "locks").glob("ingest-*.lock")) if not is_locked(one)]
+    stale = [
+        path for path in sorted((folder / "locks").glob("ingest-*.lock")) if not is_locked(path)
+    ]
     if stale:
         what = f"locks left by {count(len(stale), 'ended run')} of ingest"
-        yield hint("leftovers", what, "run `djinn doctor --fix`", unlinking(stale))
+        yield hint("leftovers", what, FIX, unlinking(stale))
 
 
 def _scratch(home: Home) -> Iterator[Check]:
-    folders = [one for one in (home.root, home.state) if one.is_dir()]
-    left = [one for folder in folders for one in folder.iterdir() if is_leftover(one)]
-    left += [one for one in home.state.glob("ledger.db.recovering*") if is_abandoned(one)]
+    folders = [folder for folder in (home.root, home.state) if folder.is_dir()]
+    left = [path for folder in folders for path in folder.iterdir() if is_leftover(path)]
+    left += [path for path in home.state.glob("ledger.db.recovering*") if is_abandoned(path)]
     if left:
-        what = f"a killed process left {some([one.name for one in left])}"
-        yield hint("leftovers", what, "run `djinn doctor --fix`", unlinking(left))
+        what = f"a killed process left {some([path.name for path in left])}"
+        yield hint("leftovers", what, FIX, unlinking(left))
 
 
 def _set_aside(folder: Path) -> Iterator[Check]:
     kept = sorted(folder.glob("*.db.corrupt-*")) if folder.is_dir() else []
     if kept:
-        size = sum(one.stat().st_size for one in kept)
-        names = [one.name for one in kept if not one.name.endswith(("-wal", "-shm"))]
+        size = sum(path.stat().st_size for path in kept)
+        names = [path.name for path in kept if not path.name.endswith(("-wal", "-shm"))]
         what = f"{some(names)}, set aside, take {_size(size)}"
         yield hint("leftovers", what, "delete them when you are sure that nothing is missing")
 

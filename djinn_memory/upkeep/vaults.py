@@ -1,4 +1,4 @@
-"""Looks at the vaults on the disk."""
+"""Checks of the vaults on the disk."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from djinn_memory.system.disks import network
 from djinn_memory.system.files import is_leftover
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.findings import (
+    FIX,
     Check,
     CheckedHome,
     error,
+    failure,
     hint,
     ok,
     some,
-    told,
     unlinking,
     warning,
 )
@@ -44,30 +45,30 @@ def vaults(case: CheckedHome) -> Iterator[Check]:
         try:
             listing = walk(vault, case.home.config.exclude)
         except NotFound as gone:
-            yield told(part, str(gone))
+            yield failure(part, gone)
             continue
         except DjinnError as wrong:
-            yield told(part, str(wrong))
+            yield failure(part, wrong)
             return
         yield from _vault(vault, part, listing)
 
 
 def _vault(vault: Vault, part: str, listing: VaultListing) -> Iterator[Check]:
-    found = list(_folder(vault, part))
+    checks = list(_folder(vault, part))
     for problem in listing.problems[:20]:
-        found.append(warning(part, f"{problem.what}: {problem.why}", "mend or exclude it"))
+        checks.append(warning(part, f"{problem.what}: {problem.why}", "mend or exclude it"))
     left, conflicts, shut = _look(vault, listing)
     if shut:
         what = f"{some(shut)} cannot be read"
-        found.append(warning(part, what, "mend the files' permissions or owner"))
+        checks.append(warning(part, what, "mend the files' permissions or owner"))
     if conflicts:
         what = f"a sync client left {some(conflicts)} beside the notes they are copies of"
-        found.append(warning(part, what, "take over what is right and delete the copies"))
+        checks.append(warning(part, what, "take over what is right and delete the copies"))
     if left and not vault.read_only:
-        what = f"a killed process left {some([one.name for one in left])}"
-        found.append(hint(part, what, "run `djinn doctor --fix`", unlinking(left)))
-    yield from found
-    if not any(one.finding.severity in ("warning", "error") for one in found):
+        what = f"a killed process left {some([path.name for path in left])}"
+        checks.append(hint(part, what, FIX, unlinking(left)))
+    yield from checks
+    if not any(check.finding.severity in ("warning", "error") for check in checks):
         yield ok(part, f"{count(len(listing.files), 'note')} in {vault.root}")
 
 

@@ -21,10 +21,10 @@ from djinn_memory.embedding.local import LocalEmbedder
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.home.watcher import claim
+from djinn_memory.store import inspection
 from djinn_memory.store.index import open_index
 from djinn_memory.store.ledger import Event, Ledger
 from djinn_memory.system.disks import synced
-from djinn_memory.upkeep import databases
 from djinn_memory.upkeep.doctor import CHECKS, examine
 from djinn_memory.upkeep.findings import Check, error, ok
 from djinn_memory.upkeep.requests import Diagnosis, DoctorFinding
@@ -481,7 +481,7 @@ def test_events_that_are_written_meanwhile_are_no_error(well: Home) -> None:
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        unseen = [databases._unseen(well.ledger_path) for _ in range(8)]
+        unseen = [inspection.count_unseen_events(well.ledger_path) for _ in range(8)]
     finally:
         over.set()
         thread.join()

@@ -74,7 +74,8 @@ def walk(
     root = str(vault.root)
     if not os.path.isdir(root):  # noqa: PTH112 - a string path, walked by the thousand
         raise NotFound(
-            f"the folder of vault {vault.name} is gone: {root}; restore it",
+            f"the folder of vault {vault.name} is gone: {root}",
+            Remedy(purpose="restore it"),
             Remedy("vaults.remove", {"name": vault.name}, "removes the vault"),
         )
     tour = _Walk(vault, _spec(exclude), [""] if only is None else [], VaultListing([]))

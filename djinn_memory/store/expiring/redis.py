@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import asdict
 
-from djinn_memory.errors import Busy, ConfigError, Unavailable
+from djinn_memory.errors import Busy, ConfigError, Remedy, Unavailable
 from djinn_memory.home.config import secret
 from djinn_memory.home.settings import LONGEST_TTL
 from djinn_memory.store.expiring import (
@@ -161,7 +161,7 @@ class RedisWorkingStore:
         except self._unwritable as error:
             raise StoreUnwritable(f"{self._name}: {error}; check the server") from None
         except self._errors as error:
-            raise Unavailable(f"{self._name}: {self._why(error)}") from None
+            raise self._failure(error) from None
 
     def _connect(self) -> None:
         """Connect on a thread: the look-up of a name blocks for as long as the system likes."""
@@ -177,24 +177,27 @@ class RedisWorkingStore:
         thread.start()
         thread.join(CONNECT_SECONDS + ANSWER_SECONDS)
         if thread.is_alive():
-            raise Unavailable(f"{self._name} does not answer; {_REMEDY}")
+            raise Unavailable(f"{self._name} does not answer", _REMEDY)
         if errors and isinstance(errors[0], OSError | ValueError | OverflowError):
             # The host or the port is impossible.
-            raise Unavailable(f"{self._name}: {errors[0]}; {_REMEDY}")
+            raise Unavailable(f"{self._name}: {errors[0]}", _REMEDY)
         if errors:
             raise errors[0]
         self._ready = True
 
-    def _why(self, error: Exception) -> str:
+    def _failure(self, error: Exception) -> Unavailable:
         text = " ".join(str(error).split())[:160]
         if any(word in text for word in ("NOAUTH", "WRONGPASS", "AUTH", "invalid username")):
-            return f"it wants another password; set {self._key} in the environment ({text})"
+            remedy = Remedy(purpose=f"set {self._key} in the environment ({text})")
+            return Unavailable(f"{self._name}: it wants another password", remedy)
         if "Timeout" in type(error).__name__:
-            return f"no answer within {ANSWER_SECONDS:g} s; {_REMEDY}"
-        return f"{text.rstrip('.')}; {_REMEDY}"
+            text = f"no answer within {ANSWER_SECONDS:g} s"
+        return Unavailable(f"{self._name}: {text.rstrip('.')}", _REMEDY)
 
 
-_REMEDY = "start it, or remove working_memory from the settings to use a file of this home"
+_REMEDY = Remedy(
+    purpose="start it, or remove working_memory from the settings to use a file of this home"
+)
 
 
 def _fields(stored: WorkingEntry) -> dict[str, str]:

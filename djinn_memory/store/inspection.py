@@ -1,0 +1,115 @@
+"""Inspects the databases of a home as they are, without changing them; only `vacuum` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import apsw
+from msgspec import Struct
+
+from djinn_memory.store.salvage import read
+from djinn_memory.store.sqlite import Connection, Row, load_vectors, peek, rows
+
+
+def count_events(path: Path) -> int:
+    """The number of events in the ledger."""
+    return _number(path, "select count(*) from event")
+
+
+def count_unseen_events(path: Path) -> int:
+    """The number of events in a log of which SQLite ignores a damaged part."""
+    log = Path(f"{path}-wal")
+    if not log.exists() or not log.stat().st_size:
+        return 0
+    # In this order: what is written meanwhile is known then.
+    salvaged = read(path)
+    with closing(peek(path)) as connection:
+        known = {key for (key,) in rows(connection, "select id from event")}
+    return len((salvaged.events.keys() | salvaged.lost.keys()) - known)
+
+
+def count_vectors(path: Path) -> int:
+    """The number of vectors in the cache."""
+    return _number(path, "select count(*) from embedding")
+
+
+def count_values(path: Path) -> int:
+    """The number of unexpired values in working memory."""
+    return _number(path, "select count(*) from entry where expires > unixepoch('subsec')")
+
+
+def index_version(path: Path) -> int:
+    """The version of the index's schema."""
+    return _number(path, "pragma user_version")
+
+
+def free_bytes(path: Path) -> int:
+    """The size of the empty pages of a database."""
+    return _number(path, "pragma freelist_count") * _number(path, "pragma page_size")
+
+
+def vacuum(path: Path) -> int:
+    """Give the empty pages of a database back to the disk; returns their size."""
+    before = path.stat().st_size
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        load_vectors(connection)
+        connection.set_busy_timeout(10_000)
+        connection.execute("vacuum; pragma wal_checkpoint(truncate)")
+    return before - path.stat().st_size
+
+
+class IndexContent(Struct, frozen=True):
+    """What an index holds."""
+
+    vault_ids: Sequence[str]
+    notes: int
+    waiting: int
+    """Windows without a vector."""
+
+
+@contextmanager
+def opened_index(path: Path) -> Iterator[Connection]:
+    """A connection that reads the index as it is."""
+    with closing(peek(path)) as connection:
+        load_vectors(connection)
+        yield connection
+
+
+def index_content(connection: Connection) -> IndexContent:
+    """What an index holds."""
+    return IndexContent(
+        [uuid for (uuid,) in rows(connection, "select uuid from vault")],
+        connection.execute("select count(*) from note").get,
+        connection.execute("select count(*) from window where not embedded").get,
+    )
+
+
+def misread_notes(connection: Connection) -> list[Row]:
+    """`vault/path` and the problem of each note that was not understood in full."""
+    return rows(
+        connection,
+        "select vault.name || '/' || path, problem from note join vault on vault.id = vault_id "
+        "where problem is not null order by 1",
+    )
+
+
+def duplicate_ids(connection: Connection) -> list[Row]:
+    """Id and `vault/path` of each note whose id an older note has too, with that note's place.
+
+    The older note is the one created first, else the one whose file is older.
+    """
+    return rows(
+        connection,
+        "select uid, place, older from (select uid, vault.name || '/' || path as place, "
+        "first_value(vault.name || '/' || path) over same as older, row_number() over same as rank "
+        "from memory join note on note.id = note_id join vault on vault.id = vault_id "
+        "where uid is not null window same as (partition by uid "
+        "order by coalesce(created, 'z'), mtime_ns, path)) where rank > 1 order by uid, rank",
+    )
+
+
+def _number(path: Path, sql: str) -> int:
+    with closing(peek(path)) as connection:
+        return int(connection.execute(sql).get)
