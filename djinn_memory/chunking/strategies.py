@@ -61,13 +61,14 @@ def plan(
     if size is None:
         size = _SIZES.get(strategy, min(max(window // _SHARE, _LEAST), _MOST))
     if not low <= size <= high:
-        raise UsageError(f"--chunk-size {size}: {low:,} to {high:,} {unit} for {strategy}")
+        why = f"{size}: {low:,} to {high:,} {unit} for {strategy}"
+        raise UsageError(why, argument="chunk_size")
     if overlap is None:
         overlap = size // 10 if strategy in _OVERLAPPING else 0
     if not 0 <= overlap <= size // 2:
         raise UsageError(
-            f"--chunk-overlap {overlap}: 0 to {size // 2:,} {unit} for {strategy}"
-            f" with chunks of {size:,}"
+            f"{overlap}: 0 to {size // 2:,} {unit} for {strategy} with chunks of {size:,}",
+            argument="chunk_overlap",
         )
     return Plan(strategy, size, overlap)
 

@@ -21,7 +21,7 @@ from djinn_memory.embedding.export import export_graph, prepare_folder, sample_s
 from djinn_memory.embedding.model_files import local_folder, read_card, write_card
 from djinn_memory.embedding.onnx_runtime import open_session, open_tokenizer
 from djinn_memory.embedding.torch_model import download_model, load_original, quiet
-from djinn_memory.errors import Unavailable
+from djinn_memory.errors import Remedy, Unavailable
 from djinn_memory.home.config import model_cache
 from djinn_memory.models import Progress, ProgressCallback, silent
 
@@ -114,7 +114,7 @@ class CrossEncoder:
     @cached_property
     def _score(self) -> Any:
         if not self.ready:
-            raise Unavailable(f"the reranker {self.name} is not prepared yet; run `djinn index`")
+            raise Unavailable(f"the reranker {self.name} is not prepared yet", Remedy("index"))
         card = self._read_card()
         if card.precision == "torch":
             model = _load(Path(card.source))

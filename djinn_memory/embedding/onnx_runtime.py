@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from djinn_memory.errors import Unavailable
+from djinn_memory.errors import Remedy, Unavailable
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -58,8 +58,8 @@ def open_tokenizer(folder: Path, max_tokens: int) -> Any:
 def damaged_model(folder: Path, error: Exception) -> Unavailable:
     """The error for a prepared model that cannot be loaded."""
     return Unavailable(
-        f"the prepared model in {folder} is damaged ({type(error).__name__}); "
-        "delete that folder and run `djinn index`"
+        f"the prepared model in {folder} is damaged ({type(error).__name__}); delete that folder",
+        Remedy("index", purpose="makes it again"),
     )
 
 

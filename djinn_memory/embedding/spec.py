@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from djinn_memory.errors import ConfigError, UsageError
+from djinn_memory.errors import ConfigError, Remedy, UsageError
 from djinn_memory.home.settings import PROVIDERS, RECIPE, EmbeddingConfig, Provider
 
 
@@ -21,7 +21,7 @@ def from_spec(embedding: EmbeddingConfig, spec: str) -> EmbeddingConfig:
     try:
         data = msgspec.json.decode(spec, type=EmbeddingConfig)
     except msgspec.DecodeError as error:
-        raise ConfigError(f"the index names no model: {error}; run `djinn index`") from None
+        raise ConfigError(f"the index names no model: {error}", Remedy("index")) from None
     return replace(embedding, **{key: getattr(data, key) for key in RECIPE})
 
 
@@ -34,10 +34,10 @@ def parse_model(text: str) -> tuple[Provider, str | None]:
     name, colon, model = text.partition(":")
     if name in PROVIDERS:
         if PROVIDERS[name].foreign and not model:
-            raise UsageError(f"--model {text}: name the model too, as in {name}:NAME")
+            raise UsageError(f"{text}: name the model too, as in {name}:NAME", argument="model")
         if not PROVIDERS[name].foreign and colon:
-            raise UsageError(f"--model {text}: {name} has no other models; write {name}")
+            raise UsageError(f"{text}: {name} has no other models; write {name}", argument="model")
         return name, model or None
     if not text.strip():
-        raise UsageError("--model is empty; write local, ollama:NAME or openai:NAME")
+        raise UsageError("is empty; write local, ollama:NAME or openai:NAME", argument="model")
     return "sentence-transformers", text

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from djinn_memory.embedding.embedder import Embedder
-from djinn_memory.errors import Busy, DjinnError, Unavailable
+from djinn_memory.errors import Busy, DjinnError, Remedy, Unavailable
 from djinn_memory.home.watcher import watcher
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.models import (
@@ -72,7 +72,8 @@ def index(
             state, models, models.embedder, progress=progress, rebuild=rebuild, waits=waits
         )
         if not models.wanted(recipe):
-            why = "another model was chosen meanwhile; run `djinn index` to go on with that"
+            remedy = Remedy("index", purpose="goes on with that")
+            why = f"another model was chosen meanwhile; {remedy}"
             problems.append(Problem("embedding", why))
     if models.reranker:
         try:
@@ -145,7 +146,7 @@ def sweep(
     if state.change_watch and seen.complete and not (seen.changed or seen.racy or seen.problems):
         state.change_watch.mark_scanned(vaults)
     if not seen.complete and watcher(state.home) is None:
-        why = f"not all folders could be looked at in {settings.sweep_ms} ms; run `djinn index`"
+        why = f"not all folders could be looked at in {settings.sweep_ms} ms; {Remedy('index')}"
         seen.problems.append(Problem("index", why))
     if not (seen.changed or seen.racy) or not state.writable:
         return seen.changed, seen.problems

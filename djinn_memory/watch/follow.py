@@ -9,7 +9,7 @@ from queue import Empty
 import apsw
 
 from djinn_memory.embedding.registry import ModelRegistry
-from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable
+from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, Unavailable
 from djinn_memory.home.config import user_path
 from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import claim
@@ -139,8 +139,8 @@ class _Watch:
         elif not folder.is_relative_to(self._home.root) and self._home.own.inbox != named:
             # A home that was cloned must not fetch what lies on this disk.
             self._warn(
-                f"inbox: {folder} lies outside the home, so only your own settings may name it: "
-                f"`djinn config set --user inbox {named}`"
+                f"inbox: {folder} lies outside the home, so only your own settings may name it; "
+                f"{Remedy('config.set', {'user': True, 'key': 'inbox', 'value': named})}"
             )
         elif folder.is_dir():
             self._folders.follow_inbox(folder)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from djinn_memory.errors import DjinnError, NotFound, UsageError
+from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.memories.catalog.catalog import find_memory
 from djinn_memory.memories.catalog.identity import ledger_name
 from djinn_memory.memories.recall import gaps, session_log
@@ -59,15 +59,20 @@ def ranks_and_names(texts: Sequence[str]) -> tuple[RankOrName, ...]:
     return tuple(names)
 
 
+_RECALL = Remedy("recall", {"query": None}, "recalls memories")
+
+
 def rate(state: State, vaults: Sequence[Vault], request: RatingRequest) -> RatingResult:
     """Write down what was useful; see `Djinn.rate`. `vaults` are those that the agent sees."""
     agent = state.home.agent(request.agent)
     ratings = [(name, True) for name in request.useful]
     ratings += [(name, False) for name in request.not_useful]
     if not ratings and not request.gap:
+        ranks = {"target": LAST, "useful": [1, 3], "not_useful": [2]}
         raise UsageError(
-            "nothing is said of it; try `djinn rate last --useful 1,3 --not-useful 2`, "
-            'or --gap "what was missing"'
+            "the rating names no memory and no gap",
+            Remedy("rate", ranks, "rates three memories"),
+            Remedy("rate", {"gap": "what was missing"}, "reports a gap"),
         )
     session = request.session or session_log.current(state, agent)
     ranked = any(isinstance(name, int) for name, _ in ratings)
@@ -118,17 +123,16 @@ def _recall(state: State, target: str, agent: str, session: str) -> tuple[str, l
     """The id of a recall, and the memories that it showed."""
     ledger = state.ledger_if_any
     if ledger is None:
-        raise NotFound("nothing was recalled yet; `djinn recall QUERY` does")
+        raise NotFound("nothing was recalled yet", _RECALL)
     if target != LAST:
         shown = reading.shown(ledger, target, agent)
         if not shown:
-            raise NotFound(
-                f"no recall {target!r} of {agent}; give `last`, or what `djinn recall` printed"
-            )
+            remedy = Remedy("recall", {"query": None}, "gives the id of a new one")
+            raise NotFound(f"no recall {target!r} of {agent}; `last` names the last one", remedy)
         return target, shown
     last = reading.last_request(ledger, agent, session) or reading.last_request(ledger, agent)
     if last is None:
-        raise NotFound(f"{agent} recalled nothing yet; `djinn recall QUERY` does")
+        raise NotFound(f"{agent} recalled nothing yet", _RECALL)
     return last, reading.shown(ledger, last, agent)
 
 
