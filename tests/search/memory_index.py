@@ -1,0 +1,274 @@
+"""An index in dictionaries: all that a second backend has to bring."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from djinn_memory.embedding.hashing import HashingEmbedder
+from djinn_memory.models import Calibration, Vault, plane_of
+from djinn_memory.store.index.records import (
+    ChunkRef,
+    Forms,
+    IndexCounts,
+    IndexedChunk,
+    IndexedLink,
+    IndexedMemory,
+    Measurement,
+    MemorySize,
+    Order,
+    Selection,
+    TitledRef,
+    WordMatch,
+)
+from djinn_memory.store.index.vectors import VectorSpace
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
+
+ALL = Selection()
+
+
+class Sample(Struct, frozen=True):
+    """A note of one chunk, as every backend is given it."""
+
+    path: str
+    title: str
+    text: str
+    type: str | None = None
+    tags: tuple[str, ...] = ()
+    date: str = "2026-01-01"
+    status: str | None = None
+    links: tuple[str, ...] = ()
+    vault: str = "shared"
+
+    @property
+    def id(self) -> str:
+        return f"mem_{hashlib.sha256(self.path.encode()).hexdigest()[:16]}"
+
+    def write(self) -> str:
+        """The note as a file."""
+        front = {
+            "id": self.id, "title": self.title, "type": self.type, "date": self.date,
+            "status": self.status, "tags": f"[{', '.join(self.tags)}]",
+        }  # fmt: skip
+        lines = [f"{key}: {value}" for key, value in front.items() if value]
+        text = " ".join([self.text, *(f"[[{link}]]" for link in self.links)])
+        return "\n".join(["---", *lines, "---", "", text, ""])
+
+
+class MemoryVocabulary:
+    languages = ()
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.total = len(texts)
+        self._frequencies = Counter(stem for text in texts for stem in set(self.stemmed(text)))
+
+    def split(self, text: str) -> list[str]:
+        return re.findall(r"\w+", text.lower())
+
+    def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
+        return self.stemmed(word)
+
+    def stemmed(self, text: str) -> list[str]:
+        return [word.removesuffix("s") for word in self.split(text)]
+
+    def frequency(self, stem: str) -> int:
+        return self._frequencies[stem]
+
+    def compounds(self, stem: str) -> list[str]:
+        return []
+
+    def near(self, stem: str, limit: int) -> list[str]:
+        return [term for term in sorted(self._frequencies) if term[0] == stem[0]][:limit]
+
+
+class MemoryIndex:
+    """The number of a memory is that of its one chunk: its place in the samples, from 1."""
+
+    space = VectorSpace(1, HashingEmbedder.identity, HashingEmbedder.dimensions, "{}",
+                        Calibration(), True)  # fmt: skip
+
+    def __init__(self, samples: Sequence[Sample], vaults: tuple[Vault, ...]) -> None:
+        names = {vault.name for vault in vaults}
+        self.vaults = vaults
+        self._samples = {
+            number: sample for number, sample in enumerate(samples, 1) if sample.vault in names
+        }
+        self._numbers = {each.path.removesuffix(".md"): key for key, each in self._samples.items()}
+        texts = {key: f"{each.title} {each.text}" for key, each in self._samples.items()}
+        self.vocabulary = MemoryVocabulary(list(texts.values()))
+        self._stems = {key: self.vocabulary.stemmed(text) for key, text in texts.items()}
+        self._vectors = {key: HashingEmbedder().embed([text])[0] for key, text in texts.items()}
+
+    def words(
+        self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
+    ) -> list[ChunkRef]:
+        scores = self.score_words(match, self._selected(selection))
+        best = sorted(scores, key=lambda key: (-scores[key], key))
+        return [ChunkRef(key, key) for key in best][:limit]
+
+    def score_words(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
+        scores = {}
+        for key in chunk_ids:
+            counts = [self._times(forms, key) for forms in match.terms]
+            if all(counts) if match.every else any(counts):
+                scores[key] = float(sum(counts))
+        return scores
+
+    def nearest(
+        self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
+    ) -> list[ChunkRef]:
+        cosines = {key: float(self._vectors[key] @ vector) for key in self._selected(selection)}
+        best = sorted(cosines, key=lambda key: -cosines[key])
+        return [ChunkRef(key, key) for key in best][:limit]
+
+    def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
+        return {
+            key: Measurement(float(self._vectors[key] @ vector), (0, 0), self._vectors[key])
+            for key in chunk_ids
+        }
+
+    def chunks(self, chunk_ids: Collection[int]) -> dict[int, IndexedChunk]:
+        return {
+            key: IndexedChunk(key, key, 0, (), (1, 1), None, (), self._samples[key].text)
+            for key in chunk_ids
+        }
+
+    def chunks_of(
+        self, memory_ids: Collection[int], first: int | None = None
+    ) -> dict[int, list[IndexedChunk]]:
+        return {key: [chunk] for key, chunk in self.chunks(memory_ids).items()}
+
+    def memories(
+        self,
+        selection: Selection = ALL,
+        *,
+        order: Order = "newest",
+        limit: int | None = None,
+        skip: int = 0,
+        fields: Collection[str] | None = None,
+    ) -> Iterator[IndexedMemory]:
+        known = self.lookup(self._selected(selection), fields=fields)
+        keys = sorted(known, key=lambda key: known[key].path)
+        if order == "title":
+            keys.sort(key=lambda key: known[key].title)
+        else:
+            keys.sort(key=lambda key: known[key].date, reverse=True)
+        return iter([known[key] for key in keys][skip:][:limit])
+
+    def newest(self, selection: Selection, limit: int) -> list[ChunkRef]:
+        memories = self.memories(selection, limit=limit)
+        return [ChunkRef(memory.memory_id, memory.memory_id) for memory in memories]
+
+    def lookup(
+        self, memory_ids: Collection[int], *, fields: Collection[str] | None = None
+    ) -> dict[int, IndexedMemory]:
+        return {
+            key: IndexedMemory(
+                id=each.id, vault=each.vault, path=each.path, type=each.type,
+                plane=plane_of(each.type), title=each.title, tags=each.tags, created=None,
+                updated=None, date=each.date, memory_id=key, dated=True, hash="", owns_id=True,
+                first_chunk=key, problem=None, aliases=(),
+                fields=(("status", each.status),) if each.status else (),
+            )
+            for key, each in self._samples.items()
+            if key in memory_ids
+        }  # fmt: skip
+
+    def titles(self, selection: Selection = ALL) -> list[TitledRef]:
+        refs = [
+            TitledRef(id=each.id, vault=each.vault, path=each.path, title=each.title)
+            for key in self._selected(selection)
+            for each in [self._samples[key]]
+        ]
+        return sorted(refs, key=lambda ref: ref.path)
+
+    def resolve(self, name: str) -> list[IndexedMemory]:
+        return [
+            memory
+            for memory in self.lookup(list(self._samples)).values()
+            if name in (memory.id, memory.path, f"{memory.vault}:{memory.path}", memory.title)
+        ]
+
+    def links(self, memory_ids: Collection[int]) -> list[IndexedLink]:
+        links = [
+            IndexedLink(key, self._numbers.get(text), text, 1, 0, None, False,
+                        "name" if text in self._numbers else None, False)
+            for key, each in self._samples.items()
+            for text in each.links
+        ]  # fmt: skip
+        return [each for each in links if {each.source, each.target} & set(memory_ids)]
+
+    def counts(self, selection: Selection = ALL) -> IndexCounts:
+        samples = [self._samples[key] for key in self._selected(selection)]
+        number = len(samples)
+        return IndexCounts(
+            memories=number, chunks=number, windows=number, waiting=0,
+            links=sum(len(each.links) for each in samples),
+            unresolved=sum(link not in self._numbers for each in samples for link in each.links),
+            problems=0,
+            types=dict(Counter(each.type for each in samples if each.type)),
+            planes=dict(Counter(plane_of(each.type) or "" for each in samples if each.type)),
+            tags=dict(Counter(tag for each in samples for tag in each.tags)),
+            vaults=dict(Counter(each.vault for each in samples)),
+        )  # fmt: skip
+
+    def sizes(self, memory_ids: Collection[int]) -> dict[int, MemorySize]:
+        return {key: MemorySize(1, 0) for key in memory_ids}
+
+    def values(self, name: str, selection: Selection = ALL) -> list[str]:
+        samples = [self._samples[key] for key in self._selected(selection)]
+        if name == "tag":
+            return sorted({tag for each in samples for tag in each.tags})
+        return sorted({getattr(each, name) for each in samples if getattr(each, name)})
+
+    def waiting(self) -> int:
+        return 0
+
+    def texts_with(self, stem: str, limit: int) -> list[str]:
+        texts = [f"{each.title} {each.text}" for each in self._samples.values()]
+        return [text for text in texts if stem in self.vocabulary.stemmed(text)][:limit]
+
+    def _times(self, forms: Forms, key: int) -> int:
+        stems = self._stems[key]
+        phrases = [[word.removesuffix("s") for word in form] for form in forms]
+        return sum(
+            stems[at : at + len(phrase)] == phrase for phrase in phrases for at in range(len(stems))
+        )
+
+    def _selected(self, selection: Selection) -> list[int]:
+        return [key for key, each in self._samples.items() if self._fits(key, each, selection)]
+
+    def _fits(self, key: int, each: Sample, selection: Selection) -> bool:
+        filters = selection.filters
+        linked = {selection.linked, key} if selection.linked is not None else set()
+        return (
+            all(self._conditions(key, each, selection))
+            and (
+                not linked
+                or any(linked == {link.source, link.target} for link in self.links([key]))
+            )
+            and (not filters.vaults or each.vault in filters.vaults)
+        )
+
+    def _conditions(self, key: int, each: Sample, selection: Selection) -> Iterable[bool]:
+        filters = selection.filters
+        yield not filters.types or each.type in filters.types
+        yield not filters.planes or plane_of(each.type) in filters.planes
+        yield all(tag in each.tags for tag in filters.tags)
+        yield not filters.paths or any(part in each.path for part in filters.paths)
+        yield not filters.since or each.date >= filters.since
+        yield not filters.until or each.date <= filters.until
+        yield all(getattr(each, name) == value for name, value in filters.where)
+        for name, value in filters.excluded:
+            yield value not in each.tags if name == "tag" else getattr(each, name, None) != value
+        yield all(self._times(phrase, key) for phrase in selection.phrases)
+        yield not any(self._times(phrase, key) for phrase in selection.without)
+        yield selection.ids is None or each.id in selection.ids
+        yield selection.places is None or (each.vault, each.path) in selection.places
