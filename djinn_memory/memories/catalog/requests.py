@@ -23,8 +23,10 @@ CatalogField = Literal["tag", "type", "title", "document", "fact", "category", "
 class ListMemories(Narrowing, frozen=True):
     """List memories, the newest first."""
 
-    limit: Annotated[int, Meta(ge=1, description="How many at most.")] = 50
-    skip: Annotated[int, Meta(ge=0, description="How many of the newest to leave out.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="How many at most.")] = 50
+    skip: Annotated[
+        int, Meta(ge=0, le=10_000_000, description="How many of the newest to leave out.")
+    ] = 0
     expired: Annotated[bool, Meta(description="Include memories that have expired.")] = False
 
 

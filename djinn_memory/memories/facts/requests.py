@@ -35,7 +35,7 @@ _AnyCategory = Annotated[
     Name | None, Meta(description="The category; not needed if only one category has the key.")
 ]
 _Expired = Annotated[bool, Meta(description="Include facts that have expired.")]
-_Limit = Annotated[int, Meta(ge=1, description="How many facts at most.")]
+_Limit = Annotated[int, Meta(ge=1, le=1000, description="How many facts at most.")]
 
 
 class SetFact(Struct, frozen=True):
@@ -93,7 +93,7 @@ class ListFacts(Struct, frozen=True):
         Meta(description="Ascending or descending; names ascend and others descend by default."),
     ] = None
     limit: _Limit = PAGE
-    page: Annotated[int, Meta(ge=1, description="Which page, from 1.")] = 1
+    page: Annotated[int, Meta(ge=1, le=100_000, description="Which page, from 1.")] = 1
     expired: _Expired = False
     agent: AgentName = None
 

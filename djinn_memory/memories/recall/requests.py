@@ -15,7 +15,9 @@ MOST = 1_000
 LEAST_BUDGET, MOST_BUDGET = 50, 1_000_000
 """Tokens: fewer hold no memory, and no model reads more."""
 
-RankOrName = Annotated[int, Meta(ge=1)] | Annotated[str, Meta(min_length=1, max_length=1000)]
+RankOrName = (
+    Annotated[int, Meta(ge=1, le=MOST)] | Annotated[str, Meta(min_length=1, max_length=1000)]
+)
 """The rank of a memory in a recall, or its name."""
 
 Session = Annotated[
