@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -17,7 +18,7 @@ from typer.models import CommandInfo
 from djinn_memory.cli import output
 from djinn_memory.cli.context import confirmed, open_djinn, text_from_stdin
 from djinn_memory.cli.parsing import Command
-from djinn_memory.cli.request_options import NO_FIELDS, Fields, build, parameters
+from djinn_memory.cli.request_options import Fields, build, parameters
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
@@ -40,12 +41,6 @@ class Confirm(Struct, frozen=True):
     """Whether a command asks before it removes something."""
 
     yes: Annotated[bool, Meta(description="Do not ask.")] = False
-
-
-class DryRun(Confirm, frozen=True):
-    """Whether a command does anything at all."""
-
-    dry_run: Annotated[bool, Meta(description="Show what would be done, and do nothing.")] = False
 
 
 class Call:
@@ -106,41 +101,37 @@ class Call:
 Render = Callable[[Call, Any], None]
 
 
+@dataclass(kw_only=True)
 class Declaration:
     """What a command is made from; see `command`."""
 
-    def __init__(
-        self,
-        render: Render,
-        operation: str,
-        request: type[Struct],
-        *,
-        examples: Sequence[str],
-        arguments: Sequence[str] = (),
-        without: Sequence[str] = (),
-        fields: Fields = NO_FIELDS,
-        view: type[Struct] = NoRequest,
-        run: Callable[[Call], Struct | None] | None = None,
-        schemas: Mapping[str, str | type[Struct]] | None = None,
-        progress: bool = False,
-        warns: bool = True,
-        failed: Callable[[Any], bool] | None = None,
-        prints: type[Struct] = PrintOptions,
-    ) -> None:
-        self.render = render
-        self.operation = operation
-        self.request = request
-        self.examples = examples
-        self.arguments = arguments
-        self.without = without
-        self.fields = fields
-        self.view = view
-        self.run = run
-        self.progress = progress
-        self.warns = warns
-        self.failed = failed
-        self.prints = prints
-        self.schemas = schemas or {}
+    render: Render
+    """Prints the answer as text; its docstring is the help of the command."""
+    operation: str
+    """What the command runs; empty where `run` does without one."""
+    request: type[Struct]
+    """Its fields are the arguments and options of the command."""
+    examples: Sequence[str]
+    arguments: Sequence[str] = ()
+    """The fields that are given by place, in their order."""
+    without: Sequence[str] = ()
+    """The fields that the command line does not offer."""
+    fields: Fields = field(default_factory=dict)
+    """What the command line adds to fields."""
+    view: type[Struct] = NoRequest
+    """Options that are not part of the request."""
+    run: Callable[[Call], Struct | None] | None = None
+    """Runs the operation, where more is to be done; None for an answer that needs no printing."""
+    schemas: Mapping[str, str | type[Struct]] = field(default_factory=dict)
+    """By the name of its schema: each answer, or its operation. The first is the usual one."""
+    progress: bool = False
+    """Whether the command shows how far it is."""
+    warns: bool = True
+    """Whether problems of the home are printed beside those of the answer."""
+    failed: Callable[[Any], bool] | None = None
+    """Whether an answer ends the command with exit code 1."""
+    prints: type[Struct] = PrintOptions
+    """How the answer can be printed."""
 
     def build(self, words: str) -> Any:
         """The command, as `words` call it."""
@@ -173,13 +164,13 @@ class Declaration:
 
     def __call__(self, ctx: typer.Context, values: dict[str, Any]) -> None:
         """Run the command with the values of its options and arguments."""
-        for name, field in self.fields.items():
+        for name, extra in self.fields.items():
             value = values.get(name)
-            if field.words and value is not None:
+            if extra.words and value is not None:
                 values[name] = value = " ".join(value)
-            if field.stdin and value == "-":
+            if extra.stdin and value == "-":
                 text = text_from_stdin()
-                chomps = field.stdin == "value"
+                chomps = extra.stdin == "value"
                 values[name] = text.removesuffix("\n").removesuffix("\r") if chomps else text
         call = Call(ctx, self, values)
         if self.progress:
@@ -218,7 +209,7 @@ def command(
     """Make a command of the function that prints an answer of `operation` as text."""
 
     def declare(render: Render) -> Declaration:
-        return Declaration(render, operation, request, **settings)
+        return Declaration(render=render, operation=operation, request=request, **settings)
 
     return declare
 

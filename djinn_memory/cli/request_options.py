@@ -54,7 +54,7 @@ class Field(NamedTuple):
 
 
 FIELDS = {
-    "agent": Field("NAME", candidates.agents),
+    "agent": Field("NAME", candidates.agents, help="Whose memory; the default agent if not given."),
     "vaults": Field("NAME", candidates.vaults),
     "types": Field("TYPE", candidates.types),
     "tags": Field("TAG", candidates.tags),
@@ -66,7 +66,9 @@ FIELDS = {
     "due": Field("DATE"),
     "limit": Field(short="-n"),
     "yes": Field(short="-y"),
-    "session": Field("NAME"),
+    "session": Field(
+        "NAME", help="The session; else DJINN_SESSION, else the one that `djinn wake` opened."
+    ),
     "links": Field("NOTE", candidates.titles),
     "task": Field("ID", candidates.working_tasks),
     "query": Field("TEXT"),
@@ -151,6 +153,8 @@ def parameters(
         if name in arguments:
             extra: Any = typer.Argument(**settings)
         else:
+            if parts.repeated and "repeatable" not in settings["help"]:
+                settings["help"] = f"{settings['help'].rstrip('.')}; repeatable."
             option = field.name or option_name(name)
             if parts.kind is bool and parts.nullable:
                 option = f"{option}/--no-{option.removeprefix('--')}"

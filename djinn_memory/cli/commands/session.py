@@ -13,15 +13,11 @@ if TYPE_CHECKING:
     from djinn_memory.memories.sessions.requests import WakeContext
     from djinn_memory.memories.writing.remember import RememberResult
 
-SESSION = Field(
-    "NAME", help="The session; else DJINN_SESSION, else the one that `djinn wake` opened."
-)
-
 
 @command(
     "wake",
     WakeOptions,
-    fields={"task": Field("TEXT"), "session": SESSION},
+    fields={"task": Field("TEXT")},
     examples=[
         "djinn wake",
         'djinn wake --task "mend the login" --budget 3000',
@@ -50,7 +46,6 @@ def wake(call: Call, answer: WakeContext) -> None:
         ),
         "focus": Field("TEXT"),
         "decisions": Field("TEXT", name="--decision", help="What was decided; repeatable."),
-        "session": SESSION,
     },
     failed=failed,
     examples=[
@@ -77,7 +72,6 @@ def checkpoint(call: Call, answer: RememberResult) -> None:
         ),
         "next": Field("TEXT", help="What to do next; repeatable."),
         "blocked": Field("TEXT", help="What waits for something, and for what; repeatable."),
-        "session": SESSION,
     },
     failed=failed,
     examples=[
