@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -162,8 +161,3 @@ def _rated(
 
 def _listed(shown: Sequence[ShownMemory]) -> str:
     return ", ".join(f"{memory.rank} {' '.join(memory.title.split())[:40]}" for memory in shown)
-
-
-def looks_like_request(text: str) -> bool:
-    """Whether a text is `last` or the id of a recall, rather than the name of a memory."""
-    return text == LAST or bool(re.fullmatch(r"rec_[0-9a-hjkmnp-tv-z]{10}", text))
