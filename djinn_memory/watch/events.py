@@ -62,7 +62,8 @@ class NativeEvents:
         if name not in self._watches:
             return False
         watch, mark = self._watches[name]
-        running = {one.watch for one in self._observer.emitters.copy() if one.is_alive()}
+        emitters = self._observer.emitters.copy()
+        running = {emitter.watch for emitter in emitters if emitter.is_alive()}
         return file_id(root) == mark and watch in running
 
     def forget(self, name: str) -> bool:
@@ -108,8 +109,8 @@ class _Vault(events.FileSystemEventHandler):
 
     def on_any_event(self, event: events.FileSystemEvent) -> None:
         gone = isinstance(event, events.FileDeletedEvent | events.FileMovedEvent)
-        for told in filter(None, _places(event)):
-            path = Path(os.path.relpath(told, self._root)).as_posix()
+        for place in filter(None, _places(event)):
+            path = Path(os.path.relpath(place, self._root)).as_posix()
             if path == ".":
                 self._heard.put(FileChanged(self._name, ALL))
             elif path.startswith("../") or any(map(hidden, path.split("/"))):
@@ -126,10 +127,10 @@ class _Inbox(events.FileSystemEventHandler):
 
     def on_any_event(self, event: events.FileSystemEvent) -> None:
         source, target = _places(event)
-        told = target or source
-        path = Path(os.path.relpath(told, self._root))
+        place = target or source
+        path = Path(os.path.relpath(place, self._root))
         if not event.is_directory and not any(map(hidden, path.parts)):
-            self._heard.put(FileDropped(told))
+            self._heard.put(FileDropped(place))
 
 
 def _places(event: events.FileSystemEvent) -> tuple[str, str]:

@@ -1,12 +1,11 @@
-"""Follows the vaults of a home: what changes in them is searchable a moment later."""
+"""Watches the vaults of a home: what changes in them is searchable a moment later."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from queue import Empty
-
-import apsw
 
 from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, Unavailable
@@ -15,9 +14,12 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import claim
 from djinn_memory.indexing.indexer import movements, outdated
 from djinn_memory.indexing.scan import RACY_NS
-from djinn_memory.store.sqlite import DamagedDatabase
+from djinn_memory.store.inspection import index_content
+from djinn_memory.store.recovery import store_errors
 from djinn_memory.store.state import State
 from djinn_memory.system.files import expand, file_id, file_version
+from djinn_memory.upkeep.jobs.job import Job, JobContext
+from djinn_memory.upkeep.jobs.runner import due, run_jobs
 from djinn_memory.watch import catchup
 from djinn_memory.watch.backoff import Backoff
 from djinn_memory.watch.folders import FollowedFolders
@@ -35,24 +37,33 @@ from djinn_memory.watch.inbox import Inbox, Mark
 from djinn_memory.watch.pending import PendingChanges
 
 TICK_SECONDS = 1.0
-"""Between two looks at what no event tells: the settings, the index's file, the vaults' folders."""
+"""Between two looks at what no event reports: the settings, the index's file, the folders."""
 
 BURST_SECONDS = 0.5
 """Changes that keep coming are not waited for longer."""
 
+JOB_SECONDS = 60.0
+"""Between two looks whether a job is due."""
 
-def follow(home: Home, names: Sequence[str], tell: Tell, heard: Heard) -> None:
-    """Keep the index as all vaults are, or those named, until `heard` says `StopWatch`.
+_FAILURES: tuple[type[Exception], ...] = (*store_errors(), DjinnError, OSError)
+"""After these a watch goes on."""
 
-    It begins with a look at everything, goes by file events, or by looking where there are none,
-    and looks at everything again now and then. `Busy` when another process does this already.
+
+def follow(
+    home: Home, names: Sequence[str], tell: Tell, heard: Heard, *, jobs: Sequence[Job] = ()
+) -> None:
+    """Keep the index up to date with all vaults, or those named, until `heard` says `StopWatch`.
+
+    It begins with a look at everything. Then it follows file events, looks regularly where there
+    are none, and looks at everything again now and then. Those of `jobs` that are due run when
+    nothing else is to be done. `Busy` when another process watches the home already.
     """
-    following: Home | None = home
+    watched: Home | None = home
     settled: dict[str, Mark] = {}
-    while following:
-        # Its state may lie elsewhere by the new settings.
-        with claim(following):
-            following = _Watch(following, names, tell, heard, settled).run()
+    while watched:
+        # By the new settings its state may lie elsewhere.
+        with claim(watched):
+            watched = _Watch(watched, names, tell, heard, settled, jobs).run()
 
 
 class _Watch:
@@ -65,6 +76,7 @@ class _Watch:
         tell: Tell,
         heard: Heard,
         settled: dict[str, Mark],
+        jobs: Sequence[Job],
     ) -> None:
         self._home = home
         self._names = names
@@ -79,15 +91,17 @@ class _Watch:
         )
         self._inbox: Inbox | None = None
         self._settled = settled
+        self._jobs = jobs
+        self._jobs_checked = 0.0
         self._pending = PendingChanges(self._vaults)
         self._reading, self._making = Backoff(), Backoff()
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self._last: Notice | None = None
         self._stopped = False
         self._next: Home | None = None
-        """The home with other settings, as soon as they are others."""
+        """The home with its new settings, once they change."""
         self._concluded = bool(names)
-        """Whether all that concerns the whole home is done, which a part of it cannot."""
+        """Whether what concerns the whole home is done; a watch of some vaults does not do it."""
         self._idle = self._warm = self._links_due = False
         self._written = self._marks()
         self._file: object = None
@@ -101,6 +115,7 @@ class _Watch:
                 self._hear(self._patience())
                 self._look_after()
                 self._work()
+                self._run_jobs()
         finally:
             self._folders.close()
             if self._inbox:
@@ -115,7 +130,7 @@ class _Watch:
     def _begin(self) -> None:
         try:
             self._state.need_writable()
-        except (DamagedDatabase, apsw.Error) as error:
+        except store_errors() as error:
             if not self._set_aside(error):
                 raise
         self._file = file_id(self._home.index_path)
@@ -131,8 +146,12 @@ class _Watch:
         if named is None or self._inbox:
             return
         folder = (self._home.root / expand(named)).resolve()
-        own = (self._home.config_path, self._home.state, *(v.root for v in self._vaults.values()))
-        if any(one.resolve().is_relative_to(folder) for one in own):
+        own = (
+            self._home.config_path,
+            self._home.state,
+            *(vault.root for vault in self._vaults.values()),
+        )
+        if any(path.resolve().is_relative_to(folder) for path in own):
             self._warn(f"inbox: {folder} holds what djinn lives by; name a folder of its own")
         elif folder.is_relative_to(self._home.state):
             self._warn(f"inbox: {folder} is djinn's own; name another folder")
@@ -149,7 +168,7 @@ class _Watch:
             self._warn(f"inbox: there is no folder {folder} yet; make it")
 
     def _hear(self, patience: float) -> None:
-        """Wait so long for something to happen, and then for a pause in what happens."""
+        """Wait for the first event for `patience` seconds, and then for a pause between events."""
         first = time.monotonic() + patience
         while self._take(patience) and not self._stopped:
             first = min(first, time.monotonic())
@@ -158,20 +177,20 @@ class _Watch:
             patience = self._settings.debounce_ms / 1000
 
     def _take(self, patience: float) -> bool:
-        """Take notice of one thing; False when nothing happens so long."""
+        """Handle one event; False if there is none within `patience` seconds."""
         try:
-            heard = self._heard.get(timeout=patience) if patience else self._heard.get_nowait()
+            event = self._heard.get(timeout=patience) if patience else self._heard.get_nowait()
         except Empty:
             return False
-        if isinstance(heard, StopWatch):
+        if isinstance(event, StopWatch):
             self._stopped = True
-        elif isinstance(heard, Notice):
-            self._say(heard.kind, heard.text)
-        elif isinstance(heard, FileDropped):
+        elif isinstance(event, Notice):
+            self._say(event.kind, event.text)
+        elif isinstance(event, FileDropped):
             if self._inbox:
-                self._inbox.offer(heard.path)
+                self._inbox.offer(event.path)
         else:
-            self._pending.add(heard)
+            self._pending.add(event)
         return True
 
     def _ending(self) -> bool:
@@ -181,25 +200,25 @@ class _Watch:
         return self._ended
 
     def _urgent(self) -> bool:
-        """Whether something has happened that is not to wait for a long run."""
+        """Whether something has happened that must not wait for a long run."""
         return self._ending() or self._pending.single
 
     def _patience(self) -> float:
-        """How long only an event can make work."""
+        """How long there is nothing to do without an event."""
         if self._idle and not self._pending:
             return TICK_SECONDS
         waits = self._reading if self._pending else self._making
         return min(waits.left(time.monotonic()), TICK_SECONDS)
 
     def _look_after(self) -> None:
-        """Look at what no event tells."""
+        """Look at what no event reports."""
         now = time.monotonic()
         if now - self._looked < TICK_SECONDS:
             return
         self._looked = now
         self._look_at_settings()
         if (file := file_id(self._home.index_path)) != self._file:
-            # Set aside or deleted: what is written into the one that is open is seen by nobody.
+            # Set aside or deleted: nobody sees what is written into the open file.
             self._file = file
             self._state.close()
             self._reconcile()
@@ -264,7 +283,7 @@ class _Watch:
         except Refused:
             # A newer djinn made the index, and can follow the vaults too.
             raise
-        except (DjinnError, apsw.Error, OSError) as error:
+        except _FAILURES as error:
             if not self._set_aside(error):
                 self._warn(" ".join(str(error).split()))
                 backoff.failed(time.monotonic())
@@ -272,11 +291,9 @@ class _Watch:
             backoff.worked()
 
     def _set_aside(self, error: Exception) -> bool:
-        """Whether an error was of a damaged database, which is made anew from here on."""
+        """Whether an error came from a damaged database, which is then set aside and made anew."""
         try:
-            if not (
-                isinstance(error, DamagedDatabase | apsw.Error) and self._state.set_aside_damaged()
-            ):
+            if not (isinstance(error, store_errors()) and self._state.set_aside_damaged()):
                 return False
         except Unavailable:
             return False
@@ -286,7 +303,7 @@ class _Watch:
         return True
 
     def _read(self) -> None:
-        """Read what waits longest."""
+        """Read the changes that wait longest."""
         taken = self._pending.take()
         if taken is None:
             return
@@ -313,7 +330,7 @@ class _Watch:
                 self._pending.add_later(FileChanged(name, path), began + RACY_NS / 1e9)
 
     def _finish(self) -> None:
-        """Make what is made of notes that were read: vectors, and links that lead somewhere."""
+        """Compute vectors and resolve links for the notes that were read."""
         if not self._concluded:
             catchup.conclude(self._state)
             self._concluded = True
@@ -324,7 +341,7 @@ class _Watch:
         try:
             embedded = catchup.embed_some(self._state, self._models, self._urgent)
         finally:
-            # No event tells of the attachments that links lead to.
+            # No event reports the attachments that links lead to.
             catchup.settle(self._state, anew=self._links_due)
             self._links_due = False
         if embedded:
@@ -332,19 +349,36 @@ class _Watch:
             self._say("embed", f"{embedded:,} {texts} embedded, {_since(began)}")
         if not self._urgent():
             self._idle = True
-            notes = self._state.index.execute("select count(*) from note").get
+            notes = index_content(self._state.index).notes
             idle = Notice("idle", f"{notes:,} {'note' if notes == 1 else 'notes'} searchable")
-            # Looking again and again, it has nothing new to say.
+            # A regular look has nothing new to say.
             if idle != self._last:
                 self._say(idle.kind, idle.text)
+
+    def _run_jobs(self) -> None:
+        """Run the jobs that are due, if nothing else is to be done."""
+        now = time.monotonic()
+        if not (self._jobs and self._idle) or now - self._jobs_checked < JOB_SECONDS:
+            return
+        self._jobs_checked = now
+        self._try(self._run_due_jobs, self._making)
+
+    def _run_due_jobs(self) -> None:
+        at = datetime.now(UTC)
+        context = JobContext(self._state, self._models, at)
+        report = run_jobs(due(self._jobs, self._state, at), context, dry_run=False)
+        for action in report.deeds:
+            self._say("update", f"{action.task}: {action.what}")
+        for problem in report.problems:
+            self._warn(f"{problem.what}: {problem.why}")
 
     def _say(self, kind: Kind, text: str) -> None:
         self._last = Notice(kind, text)
         self._tell(self._last)
 
     def _warn(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
+        if text not in self._warned:
+            self._warned.add(text)
             self._say("warning", text)
 
 

@@ -1,4 +1,4 @@
-"""The inbox: files that are dropped there become documents, beside the watching of vaults."""
+"""The inbox: files that are dropped into a folder become documents while vaults are watched."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-import apsw
-
 from djinn_memory.documents.pool.pool import FileStarted
 from djinn_memory.documents.sources import Source, sources
 from djinn_memory.embedding.registry import ModelRegistry
@@ -19,20 +17,24 @@ from djinn_memory.home.home import Home
 from djinn_memory.memories.library.ingest import ingest
 from djinn_memory.memories.library.requests import FileOutcome, IngestOptions
 from djinn_memory.models import silent
+from djinn_memory.store.recovery import store_errors
 from djinn_memory.store.state import State
 from djinn_memory.system.files import file_version
 from djinn_memory.watch.heard import Heard, Notice
 
 SETTLE_SECONDS = 1.0
-"""A file that another look within this time may show otherwise may be half copied."""
+"""A file that changes within this time may be half copied."""
 
 LOOK_SECONDS = SETTLE_SECONDS / 2
-"""Between two looks at the files that are waited for."""
+"""Between two looks at unsettled files."""
 
 UNFINISHED = frozenset({".part", ".partial", ".crdownload", ".download", ".tmp", ".temp", ".!ut"})
-"""What browsers and copiers call a file before it is whole."""
+"""The suffixes that browsers and copiers give to incomplete files."""
 
 Mark = tuple[int, int, int]
+
+_FAILURES: tuple[type[Exception], ...] = (*store_errors(), DjinnError, OSError)
+"""After these the inbox goes on."""
 
 
 class UnsettledFiles:
@@ -45,26 +47,29 @@ class UnsettledFiles:
         return bool(self._since)
 
     def add(self, path: str) -> None:
-        """Wait for a file, if that is not done already."""
+        """Wait for a file to settle."""
         self._since.setdefault(path, (None, 0.0))
 
     def ready(self, now: float, settled: Mapping[str, Mark]) -> dict[str, Mark]:
-        """Take out what looks as it did a while ago, or is nothing to ingest."""
+        """Remove and return the files that have not changed for a while.
+
+        Files that are gone, or that are settled in this version, are only removed.
+        """
         ready = {}
         for path, (before, since) in list(self._since.items()):
-            found = _mark(path)
-            if found is None or found == settled.get(path):
+            mark = _mark(path)
+            if mark is None or mark == settled.get(path):
                 del self._since[path]
-            elif found != before:
-                self._since[path] = found, now
+            elif mark != before:
+                self._since[path] = mark, now
             elif now - since >= SETTLE_SECONDS:
                 del self._since[path]
-                ready[path] = found
+                ready[path] = mark
         return ready
 
 
 class Inbox:
-    """A thread that ingests what lies in a folder, and what comes into it.
+    """A thread that ingests the files of a folder, and those that come into it.
 
     `settled` are the files that were ingested or refused, as they were then.
     """
@@ -81,15 +86,14 @@ class Inbox:
         self.look()
 
     def offer(self, path: str) -> None:
-        """Ingest a file as soon as nobody writes to it any more."""
+        """Ingest a file once nobody writes to it any more."""
         if Path(path).suffix.lower() not in UNFINISHED:
             self._offered.put(path)
 
     def look(self) -> None:
-        """Ingest what lies in the folder and was not ingested yet."""
+        """Ingest the files of the folder that were not ingested yet."""
         with suppress(OSError):
-            found, _ = sources([self.folder], recursive=True)
-            for source in found:
+            for source in sources([self.folder], recursive=True)[0]:
                 self.offer(str(source.path))
 
     def close(self) -> None:
@@ -128,7 +132,7 @@ class Inbox:
             self._settled |= ready
             for problem in report.problems:
                 self._warn(problem.what, problem.why)
-        except (DjinnError, apsw.Error, OSError) as error:
+        except _FAILURES as error:
             self._warn("inbox", " ".join(str(error).split()))
         finally:
             state.close()
@@ -157,5 +161,5 @@ def end_children() -> None:
 
 def _mark(path: str) -> Mark | None:
     """As `file_version`, of what may be read."""
-    found = file_version(Path(path))
-    return found if found and Path(path).is_file() else None
+    mark = file_version(Path(path))
+    return mark if mark and Path(path).is_file() else None

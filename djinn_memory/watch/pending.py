@@ -1,4 +1,4 @@
-"""What may have changed and was not looked at yet. Pure: `now` is a parameter."""
+"""The changes that were not looked at yet. Pure: `now` is a parameter."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class PendingChanges:
                 paths[change.path] = None
 
     def add_later(self, change: FileChanged, due: float) -> None:
-        """Note a change when its time has come."""
+        """Add a change once it is due."""
         self._later[change] = due
 
     def ripen(self, now: float) -> None:
-        """Note the changes whose time has come."""
-        for change in [one for one, due in self._later.items() if due <= now]:
+        """Add the changes that are due."""
+        for change in [change for change, due in self._later.items() if due <= now]:
             del self._later[change]
             self.add(change)
 

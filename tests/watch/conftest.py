@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from queue import SimpleQueue
 
@@ -13,6 +13,7 @@ import pytest
 
 from djinn_memory.home.home import Home
 from djinn_memory.store.sqlite import peek
+from djinn_memory.upkeep.jobs.job import Job
 from djinn_memory.watch.follow import follow
 from djinn_memory.watch.heard import Heard, Notice, StopWatch
 
@@ -23,20 +24,21 @@ BOUND = 30.0
 class Watching:
     """A watch of `home`, and what it has said."""
 
-    def __init__(self, home: Home, *names: str) -> None:
+    def __init__(self, home: Home, *names: str, jobs: Sequence[Job] = ()) -> None:
         self.home = home
         self._index_path = home.index_path
         self.said: list[Notice] = []
         self.heard: Heard = SimpleQueue()
         self.error: BaseException | None = None
         self._names = names
+        self._jobs = jobs
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
     def _run(self) -> None:
         try:
             # As in a process of its own: nothing is shared with the test but the files.
-            follow(Home(self.home.root), self._names, self.said.append, self.heard)
+            follow(Home(self.home.root), self._names, self.said.append, self.heard, jobs=self._jobs)
         except BaseException as error:
             self.error = error
 
@@ -94,9 +96,9 @@ def watching(home: Home) -> Iterator[Watching]:
 
 
 @contextmanager
-def watched(home: Home, *names: str) -> Iterator[Watching]:
+def watched(home: Home, *names: str, jobs: Sequence[Job] = ()) -> Iterator[Watching]:
     """A watch that has looked at everything; it is stopped in the end."""
-    one = Watching(home, *names)
+    one = Watching(home, *names, jobs=jobs)
     try:
         one.until_idle()
         yield one

@@ -1,0 +1,37 @@
+"""A watch runs the jobs that it was given, when they are due and nothing else is to be done."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from djinn_memory.home.home import Home
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
+from djinn_memory.upkeep.jobs.runner import last_runs
+from djinn_memory.upkeep.requests import JobAction
+from tests.watch.conftest import watched
+
+
+def test_a_watch_runs_the_jobs_that_are_due_and_records_it(home: Home) -> None:
+    runs: list[str] = []
+
+    def tidy(context: JobContext, dry_run: bool) -> JobReport:
+        assert not dry_run
+        runs.append(context.now.isoformat())
+        return JobReport((JobAction("tidy", "swept the mole"),))
+
+    job = Job("tidy", every=timedelta(hours=6), cost="Nothing.", run=tidy)
+    with watched(home, jobs=[job]) as watch:
+        watch.until(lambda: "tidy: swept the mole" in watch.of("update"))
+    with watched(home, jobs=[job]) as watch:
+        watch.until_idle()
+    assert len(runs) == 1
+
+
+def test_a_watch_without_jobs_runs_none(home: Home) -> None:
+    from djinn_memory.store.state import State
+
+    with watched(home):
+        pass
+    state = State(home, [])
+    assert last_runs(state) == {}
+    state.close()
