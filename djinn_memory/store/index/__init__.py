@@ -1,4 +1,4 @@
-"""The index: derived from the vaults, made again at any time."""
+"""The index: derived from the vaults, and built again at any time."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ SCHEMA = Schema(
 
 
 def open_index(path: Path, *, write: bool = True) -> apsw.Connection:
-    """The index at `path`, made and migrated when writing; errors as `store.sqlite.connect`."""
+    """Open the index at `path`, created or migrated to write; errors as `store.sqlite.connect`."""
     return connect(path, SCHEMA, write=write, prepare=load_vectors)
 
 
 def fault(path: Path) -> str | None:
-    """What makes a file useless as an index, as `store.sqlite.fault` says it, or what of it does
-    not fit together though its pages are whole.
+    """What makes a file useless as an index; None if nothing does.
+
+    Checks what `store.sqlite.fault` checks, then whether the tables fit together.
     """
-    found = sqlite.fault(path, SCHEMA)
-    if found or not path.is_file():
-        return found
+    damage = sqlite.fault(path, SCHEMA)
+    if damage or not path.is_file():
+        return damage
     try:
         with closing(sqlite.peek(path)) as connection:
             if connection.pragma("user_version") != SCHEMA.newest:
@@ -57,12 +58,12 @@ def _disorder(connection: apsw.Connection) -> Iterator[str]:
     for space in vectors.spaces(connection):
         mark, table = ("embedded" if space.serving else "coming"), f"vectors_{space.number}"
         marked = connection.execute(f"select count(*) from window where {mark}").get
-        held, there = sqlite.rows(
+        held, matched = sqlite.rows(
             connection,
             f"select count(*), count(window.id) from {table} "
             f"left join window on window.id = window_id and {mark}",
         )[0]
-        if not marked == there == held:
+        if not marked == matched == held:
             yield f"it has {count(held, 'vector')} for {count(marked, 'window')}"
-        # What was lost within the table is told only by reading it.
+        # Damage inside the table shows only when it is read.
         connection.execute(f"select max(length(embedding)) from {table}").get  # noqa: B018

@@ -1,4 +1,4 @@
-"""Links between notes: as written, and what each one finds."""
+"""Links of memories: as written, and what each one leads to."""
 
 from __future__ import annotations
 
@@ -29,10 +29,7 @@ ADDED = "added "
 def put(
     connection: apsw.Connection, note_id: int, memory_id: int, source: NoteMemory, note: Note
 ) -> None:
-    """Write the links of a memory, with their place in its file, unresolved until `resolve` runs.
-
-    Also the blocks that links of other notes can mean.
-    """
+    """Write the links of a memory, unresolved until `resolve` runs, and its Logseq blocks."""
     connection.executemany(
         "insert into block (memory_id, uuid) values (?, ?)",
         [(memory_id, block) for block in note.blocks],
@@ -58,10 +55,10 @@ def put(
 
 
 def unsettle(connection: apsw.Connection, *, names: bool = True) -> None:
-    """Note, in the transaction that changes a note, that links are to be resolved.
+    """Record, in the transaction that changes a note, that links have to be resolved.
 
-    With `names`, what notes are called changed, so that any link may lead elsewhere now. Without,
-    only new links are unresolved, as behind an episode that was appended to a journal.
+    With `names`, the names of notes changed, so any link may lead elsewhere now. Without, only new
+    links are unresolved, as after an append to a journal.
     """
     mark = meta.get(connection, "links")
     if names or mark is None:
@@ -71,13 +68,13 @@ def unsettle(connection: apsw.Connection, *, names: bool = True) -> None:
 
 
 def settled(connection: apsw.Connection) -> str | None:
-    """What `resolve` was told of the attachments; None when a note has changed since."""
+    """The `mark` of the last `resolve`; None if a note changed since."""
     mark = meta.get(connection, "links")
     return None if mark == UNSETTLED or (mark and mark.startswith(ADDED)) else mark
 
 
 def targets(connection: apsw.Connection, vaults: Sequence[Vault]) -> list[LinkTarget]:
-    """Every note of `vaults` under all that it is called. Its key is the note's id."""
+    """Every note of `vaults` with all its names. The key is the id of the note."""
     from djinn_memory.notes.link_resolution import LinkTarget
 
     names = {vault.id: vault.name for vault in vaults}
@@ -110,14 +107,14 @@ def resolve(
     attachments: Sequence[tuple[str, str]],
     mark: str,
 ) -> None:
-    """Find the target of every link anew: one new or renamed note can change any of them.
+    """Resolve every link again, because one new or renamed note can change any of them.
 
-    `attachments` are (vault, path) of files that are no notes; a link to one is resolved without
-    a note. `mark` stands for them in `settled`.
+    `attachments` are (vault, path) of files that are not notes. A link to one is resolved without a
+    note. `mark` stands for the attachments in `settled`.
     """
     from djinn_memory.notes.link_resolution import LinkTarget, Resolver
 
-    # New links only: what the others lead to is called as before.
+    # If no name changed, only new links are resolved.
     only = " where how is null" if meta.get(connection, "links") == f"{ADDED}{mark}" else ""
     known = targets(connection, vaults)
     # Attachments have negative keys: they are targets, but no row of the index.

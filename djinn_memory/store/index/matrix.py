@@ -65,8 +65,8 @@ def nearest(
     else:
         best = np.arange(len(cosines))
     order = best[np.lexsort((windows[best], -cosines[best]))]
-    found: list[int] = windows[order].tolist()
-    return found
+    nearest_windows: list[int] = windows[order].tolist()
+    return nearest_windows
 
 
 def of_windows(
@@ -76,7 +76,7 @@ def of_windows(
     held = _held(connection, table, dimensions)
     if held is None:
         return None
-    return {one: held.rows[one].tobytes() for one in windows if one in held.rows}
+    return {window: held.rows[window].tobytes() for window in windows if window in held.rows}
 
 
 def _held(connection: apsw.Connection, table: str, dimensions: int) -> VectorMatrix | None:
@@ -95,7 +95,7 @@ def _held(connection: apsw.Connection, table: str, dimensions: int) -> VectorMat
 def _read(
     connection: apsw.Connection, table: str, dimensions: int, state: int
 ) -> VectorMatrix | None:
-    """All vectors, read where `vec0` keeps them: it gives them one by one."""
+    """All vectors of a table, read where `vec0` keeps them: a query gives them one by one."""
     import numpy as np
 
     chunks = rows(connection, f"select chunk_id, partition00, validity, rowids from {table}_chunks")
@@ -104,14 +104,17 @@ def _read(
     parts: dict[int, list[tuple[NDArray[np.int64], Vectors]]] = {}
     for chunk, vault, validity, rowids in chunks:
         windows = np.frombuffer(rowids, "<i8")
-        there = np.unpackbits(np.frombuffer(validity, "u1"), bitorder="little")[: len(windows)]
+        valid = np.unpackbits(np.frombuffer(validity, "u1"), bitorder="little")[: len(windows)]
         with connection.blob_open("main", f"{table}_vector_chunks00", "vectors", chunk, False) as b:
             vectors = np.frombuffer(b.read(), "<f4").reshape(-1, dimensions)
-        kept = there.astype(bool)
+        kept = valid.astype(bool)
         parts.setdefault(vault, []).append((windows[kept], vectors[kept]))
     vaults = {
-        vault: (np.concatenate([one for one, _ in some]), np.concatenate([two for _, two in some]))
-        for vault, some in parts.items()
+        vault: (
+            np.concatenate([windows for windows, _ in chunks_of_vault]),
+            np.concatenate([vectors for _, vectors in chunks_of_vault]),
+        )
+        for vault, chunks_of_vault in parts.items()
     }
     known = {
         window: vector

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 MAX_NAMES = 2_000
-"""Characters of a note's tags, and of its aliases, by which every chunk of it is found; by the
-others its first chunk is."""
+"""Characters of the tags, and of the aliases, that every chunk of a note is searched by. The rest
+belongs to its first chunk alone."""
 
 
 class IndexedFile(Struct, frozen=True):
@@ -64,7 +64,7 @@ class ParsedMemory(Struct, frozen=True):
 
 
 class NoteChanges(Struct, frozen=True):
-    """What is to be written of a note; memories that are not named here stay as they are."""
+    """The changes to a note; memories that are not among them stay as they are."""
 
     written: Sequence[ParsedMemory]
     """New memories, and those with another text than before."""
@@ -76,18 +76,18 @@ class NoteChanges(Struct, frozen=True):
 
 
 class SearchNames(Struct, frozen=True):
-    """What a note is called beside its title, as each of its chunks is found by it."""
+    """The names of a note beside its title, by which each of its chunks is searched."""
 
     aliases: str
     tags: str
 
     def shortened(self) -> SearchNames:
-        """The first of them: 100,000 tags in all chunks of a note would be its square."""
+        """The first of them: 100,000 tags in every chunk of a long note would fill the disk."""
         return SearchNames(*(text[:MAX_NAMES] for text in (self.aliases, self.tags)))
 
 
 def vault_id(connection: apsw.Connection, vault: Vault) -> int:
-    """The index's number for a vault, given when it is first seen; follows a rename by its UUID."""
+    """The number of a vault in the index, assigned at its first reading; a rename keeps it."""
     connection.execute(
         "insert into vault (uuid, name) values (?, ?) "
         "on conflict (uuid) do update set name = excluded.name where name <> excluded.name",
@@ -104,7 +104,7 @@ def dialect(connection: apsw.Connection, vault: int) -> str | None:
 
 
 def set_dialect(connection: apsw.Connection, vault: int, name: str) -> None:
-    """Say that all notes of a vault have been read in a dialect."""
+    """Record that all notes of a vault have been read in a dialect."""
     connection.execute("update vault set dialect = ? where id = ?", (name, vault))
 
 
@@ -121,7 +121,7 @@ def vault_ids(connection: apsw.Connection, vaults: Sequence[Vault]) -> dict[int,
 def known(
     connection: apsw.Connection, vault: int, only: Collection[str] | None = None
 ) -> dict[str, IndexedFile]:
-    """Every note of a vault that is in the index, by path; or those at or below paths `only`."""
+    """The notes of a vault by path; with `only`, those at or below these paths."""
     sql = (
         "select path, id, size, mtime_ns, ctime_ns, inode, seen_ns, hash, problem "
         "from note where vault_id = ?"
@@ -175,8 +175,8 @@ def put(
 ) -> None:
     """Write a note and its changed memories.
 
-    Notes and memories keep their numbers, so that links to them stay. Words are findable at once;
-    windows wait for their vectors.
+    Notes and memories keep their numbers, so that links to them stay. Words are searchable at once.
+    Windows wait for their vectors.
     """
     stat = (file.size, file.mtime_ns, file.ctime_ns, file.inode, seen_ns, digest, changes.problem)
     note_id: int | None = connection.execute(
@@ -206,7 +206,7 @@ def put(
 
 
 def touch(connection: apsw.Connection, note_id: int, file: FileStat, seen_ns: int) -> None:
-    """Remember a file's new times, or its new path, for unchanged bytes."""
+    """Store the new times or the new path of a file with unchanged bytes."""
     connection.execute(
         "update note set path = ?, folded = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, "
         "seen_ns = ? where id = ?",
@@ -224,7 +224,7 @@ def touch(connection: apsw.Connection, note_id: int, file: FileStat, seen_ns: in
 
 
 def redate(connection: apsw.Connection, note_id: int, file: FileStat, note: Note) -> None:
-    """Remember when a file of unchanged bytes was changed last, where the note does not say it."""
+    """Store the new time of a file with unchanged bytes, for a note that does not say its own."""
     modified = _modified(file)
     connection.execute(
         "update memory set updated = ?, date = ? where note_id = ? and block is null",
@@ -233,7 +233,7 @@ def redate(connection: apsw.Connection, note_id: int, file: FileStat, note: Note
 
 
 def remove(connection: apsw.Connection, note_id: int) -> None:
-    """Forget a note and all that hangs off it."""
+    """Remove a note with its memories."""
     for memory in of_note(connection, note_id).values():
         _clear(connection, memory.memory_id)
     connection.execute("delete from note where id = ?", (note_id,))
@@ -241,7 +241,7 @@ def remove(connection: apsw.Connection, note_id: int) -> None:
 
 
 def forget(connection: apsw.Connection, vault: Vault, path: str) -> None:
-    """Forget the note at a path, if it is known; its number may be another's by now."""
+    """Remove the note at a path of a vault, if the index has it."""
     listed = rows(
         connection,
         "select note.id from note join vault on vault.id = vault_id where uuid = ? and path = ?",
@@ -252,7 +252,7 @@ def forget(connection: apsw.Connection, vault: Vault, path: str) -> None:
 
 
 def keep_vaults(connection: apsw.Connection, uuids: Collection[str]) -> int:
-    """Forget all vaults but these, with their notes; returns how many were forgotten."""
+    """Remove all vaults but these, with their notes; returns how many were removed."""
     stale = [
         number
         for number, uuid in rows(connection, "select id, uuid from vault")
@@ -266,7 +266,7 @@ def keep_vaults(connection: apsw.Connection, uuids: Collection[str]) -> int:
 
 
 def _clear(connection: apsw.Connection, memory_id: int) -> None:
-    """Remove all that hangs off a memory."""
+    """Remove the chunks, words, vectors, fields and links of a memory."""
     chunk_ids = [
         chunk_id
         for (chunk_id,) in rows(
@@ -306,7 +306,7 @@ def _shift(connection: apsw.Connection, before: KnownMemory, source: NoteMemory)
 def _put_memory(
     connection: apsw.Connection, note_id: int, file: FileStat, memory: ParsedMemory
 ) -> None:
-    """Write a memory in the place of what was known of it."""
+    """Write a memory over its earlier version."""
     from djinn_memory.languages.detection import ENGLISH, detect, detect_part
 
     source, note = memory.source, memory.note
@@ -346,7 +346,7 @@ def _put_memory(
 def _put_row(
     connection: apsw.Connection, note_id: int, file: FileStat, source: NoteMemory, note: Note
 ) -> int:
-    """Write the memory's own row, and remove what hung off it before; returns its id."""
+    """Write the row of a memory, and clear what belonged to its earlier version; returns its id."""
     # A journal's file changes with every record, its records do not.
     modified = _modified(file) if source.block is None else note.created or note.date
     values = {

@@ -77,9 +77,9 @@ def begin(
     recipe: str,
     calibration: Calibration,
 ) -> VectorSpace:
-    """Make an empty space: it serves when none does, else it is the one that comes.
+    """Create an empty space, which serves if no other does; else it is filled to take over.
 
-    What was coming before is dropped.
+    Another space that was being filled is dropped.
     """
     serves = serving(connection) is None
     if not serves and (other := coming(connection)):
@@ -100,7 +100,7 @@ def begin(
 
 
 def keep_recipe(connection: apsw.Connection, space: VectorSpace, recipe: str) -> VectorSpace:
-    """`space` with the settings that make its embedder now, such as another address."""
+    """Store new settings of the embedder of a space, such as another address; returns the space."""
     if space.recipe == recipe:
         return space
     connection.execute("update space set recipe = ? where id = ?", (recipe, space.number))
@@ -108,14 +108,14 @@ def keep_recipe(connection: apsw.Connection, space: VectorSpace, recipe: str) ->
 
 
 def drop(connection: apsw.Connection, space: VectorSpace) -> None:
-    """Forget a space; its vectors stay in the cache."""
+    """Remove a space; its vectors stay in the cache."""
     connection.execute(f"drop table {space._table}")
     connection.execute(f"update window set {space._mark} = 0 where {space._mark}")
     connection.execute("delete from space where id = ?", (space.number,))
 
 
 def take_over(connection: apsw.Connection, space: VectorSpace) -> VectorSpace:
-    """Let the space that was coming answer, and drop the one that did."""
+    """Let a filled space answer, and drop the one that answered so far."""
     if before := serving(connection):
         drop(connection, before)
     connection.execute("update space set serving = 1 where id = ?", (space.number,))
@@ -126,7 +126,7 @@ def take_over(connection: apsw.Connection, space: VectorSpace) -> VectorSpace:
 def add(
     connection: apsw.Connection, space: VectorSpace, vectors: Iterable[tuple[int, bytes]]
 ) -> None:
-    """Store the vectors of (window id, float32 bytes); a window that is gone is passed over."""
+    """Store the vectors of (window id, float32 bytes); a window that is gone is left out."""
     for window_id, vector in vectors:
         vault_id = connection.execute(
             "select note.vault_id from window join chunk on chunk.id = window.chunk_id "
@@ -142,7 +142,7 @@ def add(
 
 
 def remove(connection: apsw.Connection, window_ids: Sequence[int]) -> None:
-    """Forget the vectors of windows."""
+    """Remove the vectors of windows."""
     for space in spaces(connection):
         connection.executemany(
             f"delete from {space._table} where window_id = ?",
@@ -151,7 +151,7 @@ def remove(connection: apsw.Connection, window_ids: Sequence[int]) -> None:
 
 
 class WindowSource(Struct, frozen=True):
-    """A window, and what is said above its text when it is embedded."""
+    """A window with what stands above its text when it is embedded."""
 
     window_id: int
     start: int
@@ -167,7 +167,7 @@ class WindowSource(Struct, frozen=True):
 
 
 def sources(connection: apsw.Connection, window_ids: Sequence[int]) -> Iterator[WindowSource]:
-    """What is to be embedded of windows; one that is gone is passed over."""
+    """What is embedded of each window; a window that is gone is left out."""
     for window_id, start, stop, text, headings, parts, title, date in connection.execute(
         "select window.id, start, stop, text, headings, parts, title, "
         "iif(dated and type is not 'document', date, null) "
@@ -194,14 +194,14 @@ def count(connection: apsw.Connection) -> int:
 
 def waiting(connection: apsw.Connection, space: VectorSpace) -> list[tuple[int, bytes, int]]:
     """The windows that have no vector in a space: id, text hash, tokens."""
-    found = rows(connection, f"select id, hash, length from window where not {space._mark}")
-    return [(key, digest, length) for key, digest, length in found]
+    listed = rows(connection, f"select id, hash, length from window where not {space._mark}")
+    return [(window_id, digest, length) for window_id, digest, length in listed]
 
 
 def lacking(connection: apsw.Connection) -> bool:
     """Whether a window waits for a vector, to answer by or of the model that is to take over."""
-    some: int = connection.execute("select exists (select 1 from window where not embedded)").get
-    return bool(some) or coming(connection) is not None
+    waits: int = connection.execute("select exists (select 1 from window where not embedded)").get
+    return bool(waits) or coming(connection) is not None
 
 
 def pending(connection: apsw.Connection, vault_ids: Iterable[int]) -> int:
@@ -217,12 +217,12 @@ def pending(connection: apsw.Connection, vault_ids: Iterable[int]) -> int:
 
 def pending_in(connection: apsw.Connection, vault: Vault, paths: Sequence[str]) -> bool:
     """Whether a window of the notes at these paths of a vault waits for a vector to answer by."""
-    some: int = connection.execute(
+    waits: int = connection.execute(
         f"select exists (select 1 {_WAITING} and path in (select value from json_each(?)) "
         "and vault_id = (select id from vault where uuid = ?))",
         (json.dumps(list(paths)), vault.id),
     ).get
-    return bool(some)
+    return bool(waits)
 
 
 def nearest(
@@ -253,10 +253,10 @@ def nearest(
             "join memory on memory.id = memory_id join note on note.id = note_id "
             f"where {where})"
         )
-    found = connection.execute(
+    near = connection.execute(
         f"{sql} order by distance", (query, min(limit, MAX_NEIGHBOURS), vault_id, *values)
     )
-    return [window_id for (window_id,) in found]
+    return [window_id for (window_id,) in near]
 
 
 class EmbeddedWindow(NamedTuple):
