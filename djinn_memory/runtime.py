@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cache, cached_property, update_wrapper
 from types import UnionType
@@ -66,6 +67,22 @@ class Runtime:
         self.progress = progress
         self.now = clock
         self._flags = {"resident": resident, "read_only": read_only}
+        self._lock = threading.RLock()
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Keep other threads out: a home's databases serve one thread at a time.
+
+        An operation may call another. Raises `RuntimeError` in a second thread.
+        """
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError(
+                "this Djinn is at work in another thread; open one Djinn for each thread"
+            )
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     @cached_property
     def problems(self) -> list[Problem]:
@@ -166,9 +183,10 @@ class BoundOperation(Generic[P, Q, R]):
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         """Run the operation."""
         operation = self._operation
-        if len(args) == 1 and not kwargs and isinstance(args[0], operation.request):
-            return operation.run(self._namespace, args[0])
-        return operation.run(self._namespace, operation.request(*args, **kwargs))
+        given = len(args) == 1 and not kwargs and isinstance(args[0], operation.request)
+        request = args[0] if given else operation.request(*args, **kwargs)
+        with self._namespace.runtime.busy():
+            return operation.run(self._namespace, request)
 
 
 class OperationMethod(Generic[P, Q, R]):

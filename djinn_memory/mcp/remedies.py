@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from djinn_memory.errors import DjinnError, Remedy, Wording
+from djinn_memory.errors import Remedy, Wording
 from djinn_memory.mcp.tool import Tool
-from djinn_memory.mcp.wording import in_arguments
 from djinn_memory.operations.commands import CommandWording
 
 
@@ -15,19 +14,12 @@ class ToolWording(Wording):
     """The words of one tool. A command that is no tool is for a person to run."""
 
     def __init__(self, tool: Tool | None, tools: Iterable[Tool]) -> None:
-        self._tool = tool
         self._names = tool.argument_names if tool else {}
         self._calls = {
             operation.name: (tool, action)
             for tool in tools
             for action, operation in tool.by_action.items()
         }
-
-    def error(self, error: DjinnError) -> str:
-        """The whole text of an error."""
-        text = super().error(error)
-        # Until every room has its remedies as data.
-        return text if error.remedies or error.argument else in_arguments(text, self._tool)
 
     def remedy(self, remedy: Remedy) -> str | None:
         """A remedy as a clause; None where the tool does not have the argument."""

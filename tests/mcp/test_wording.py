@@ -11,7 +11,6 @@ from mcp import Client
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.mcp.tools import TOOLS
-from djinn_memory.mcp.wording import in_arguments
 from tests.mcp.clients import asked, call, refused
 from tests.mcp.test_tools import TOKEN
 
@@ -109,8 +108,10 @@ def test_nor_does_a_wake(pair: Home) -> None:
     asked(pair, work)
 
 
-@pytest.mark.parametrize(
-    "said", ["a note '--force `djinn wake`' is", 'a key "--new" is', "it -- x"]
-)
-def test_what_a_client_said_itself_stays(said: str) -> None:
-    assert in_arguments(said, BY_NAME["remember"]) == said
+@pytest.mark.parametrize("said", ["--force `djinn wake`", '"--new"', "it -- x"])
+def test_what_a_client_said_itself_stays(pair: Home, said: str) -> None:
+    async def work(client: Client) -> None:
+        text = await refused(client, "read", name=said)
+        assert repr(said) in text and not command_line(text.replace(repr(said), ""))
+
+    asked(pair, work)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools import (
     fact,
     gap,
@@ -16,7 +15,7 @@ from djinn_memory.mcp.tools import (
     working,
 )
 
-TOOLS: tuple[Any, ...] = (
+TOOLS: tuple[Tool, ...] = (
     *sessions.TOOLS,
     recall.TOOL,
     *judging.TOOLS,

@@ -97,6 +97,9 @@ Example: {"action": "set", "category": "grace", "key": "birthday", "value": "9 D
         "limit": Argument(
             Annotated[int, Meta(ge=1, le=200, description="How many facts at most.")], 50
         ),
+        "page": Argument(
+            Annotated[int, Meta(ge=1, le=100_000, description="Which page, from 1.")], 1
+        ),
         "source": Argument(
             Annotated[
                 Annotated[str, Meta(max_length=500)] | None,

@@ -3,52 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import NODEFAULT, Meta, Struct
 
 from djinn_memory.mcp.answers import MemoryPlace, headline, place, problem_lines, uri
-from djinn_memory.mcp.context import ClientContext
-from djinn_memory.mcp.handmade import HandTool
-from djinn_memory.mcp.narrowing import Since, Tags, Types, Until, Vaults
 from djinn_memory.mcp.tool import OTHER_NARROWING, Argument, Tool
 from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
 from djinn_memory.memories.verbs import MemoryLinks, MemoryPage
-from djinn_memory.models import Hit, Problem
+from djinn_memory.models import Mode, Problem, SearchResult
 
 PAGE = 20_000
 """Characters of a note that are read at once by default: about 5,000 tokens."""
-
-
-class SearchArguments(Struct, forbid_unknown_fields=True):
-    """Find passages in all notes and documents, by words and by meaning.
-
-    Use it to look something up: where a note says this, what a document says, whether something
-    was written down. It shows short passages with their place; `read` then gives a whole note.
-    Not for getting ready for a piece of work: `recall` weighs what proved useful, and gives whole
-    memories. Searching does not change how memories rank.
-    Example: {"query": "why did we choose PostgreSQL", "types": ["decision"]}
-    """
-
-    query: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=2000,
-            description="A question or words. "
-            '"a b" asks for the phrase, -word leaves out, tag:x type:x path:x filter.',
-        ),
-    ]
-    limit: Annotated[int, Meta(ge=1, le=50, description="How many passages at most.")] = 10
-    types: Types = []
-    tags: Tags = []
-    vaults: Vaults = []
-    since: Since = ""
-    until: Until = ""
-    mode: Annotated[
-        Literal["hybrid", "words", "meaning"],
-        Meta(description="Both ways of searching, or one of them."),
-    ] = "hybrid"
 
 
 class Passage(MemoryPlace):
@@ -72,39 +38,39 @@ class SearchAnswer(Struct):
     problems: Sequence[Problem] = ()
 
 
-def search(context: ClientContext, asked: SearchArguments) -> SearchAnswer:
-    """As `djinn memory search`."""
-    result = context.djinn.search(
-        asked.query,
-        asked.limit,
-        mode=asked.mode,
-        agent=context.agent,
-        types=tuple(asked.types),
-        tags=tuple(asked.tags),
-        vaults=tuple(asked.vaults),
-        since=asked.since or None,
-        until=asked.until or None,
-    )
-    passages = [_passage(hit) for hit in result.hits]
+def _present_passages(result: SearchResult, _: object) -> SearchAnswer:
+    passages = [
+        place(
+            hit,
+            Passage,
+            rank=hit.rank,
+            score=round(hit.score, 3),
+            lines=hit.lines,
+            heading=hit.heading,
+            page=hit.page_number,
+            text=hit.excerpt or hit.snippet,
+        )
+        for hit in result.hits
+    ]
     return SearchAnswer(passages, result.confident, result.suggestions, result.problems)
 
 
-def search_text(found: SearchAnswer) -> str:
-    """The passages, numbered."""
+def _passages_text(answer: SearchAnswer) -> str:
     parts = []
-    if not found.passages:
+    if not answer.passages:
         parts.append("Nothing found.")
-    elif not found.confident:
+    elif not answer.confident:
         parts.append("Nothing found that surely answers; the nearest:")
-    if found.suggestions and not (found.passages and found.confident):
-        parts.append(f"Did you mean: {', '.join(found.suggestions)}?")
-    for one in found.passages:
-        where = f"{one.vault}/{one.path}, lines {one.lines[0]}-{one.lines[1]}"
-        where += f", page {one.page}" if one.page else ""
-        heading = f"\n   under {' > '.join(one.heading)}" if one.heading else ""
-        text = "\n".join(f"   {line}" for line in one.text.splitlines())
-        parts.append(f"{one.rank}. {headline(one)}\n   {where}{heading}\n{text}")
-    return "\n\n".join([*parts, *problem_lines(found.problems)])
+    if answer.suggestions and not (answer.passages and answer.confident):
+        parts.append(f"Did you mean: {', '.join(answer.suggestions)}?")
+    for passage in answer.passages:
+        first, last = passage.lines
+        where = f"{passage.vault}/{passage.path}, lines {first}-{last}"
+        where += f", page {passage.page}" if passage.page else ""
+        heading = f"\n   under {' > '.join(passage.heading)}" if passage.heading else ""
+        text = "\n".join(f"   {line}" for line in passage.text.splitlines())
+        parts.append(f"{passage.rank}. {headline(passage)}\n   {where}{heading}\n{text}")
+    return "\n\n".join([*parts, *problem_lines(answer.problems)])
 
 
 class ReadAnswer(MemoryPlace):
@@ -207,8 +173,45 @@ def _list_text(answer: ListAnswer) -> str:
     return "\n".join([*lines, *problem_lines(answer.problems)])
 
 
-TOOLS: tuple[Any, ...] = (
-    HandTool("search", "Search the memory", SearchArguments, SearchAnswer, search, search_text),
+TOOLS = (
+    Tool(
+        name="search",
+        title="Search the memory",
+        operations="search",
+        guidance="""\
+Use it to look something up: where a note says this, what a document says, whether something was \
+written down. It shows short passages with their place; `read` then gives a whole note. Not for \
+getting ready for a piece of work: `recall` weighs what proved useful, and gives whole memories. \
+Searching does not change how memories rank.
+Example: {"query": "why did we choose PostgreSQL", "types": ["decision"]}""",
+        answer=SearchAnswer,
+        present=_present_passages,
+        text=_passages_text,
+        without=OTHER_NARROWING | {"rerank", "expand", "expired"},
+        arguments={
+            "query": Argument(
+                Annotated[
+                    str,
+                    Meta(
+                        min_length=1,
+                        max_length=2000,
+                        description='A question or words. "a b" asks for the phrase, -word leaves '
+                        "out, tag:x type:x path:x filter.",
+                    ),
+                ],
+                NODEFAULT,
+            ),
+            "limit": Argument(
+                Annotated[int, Meta(ge=1, le=50, description="How many passages at most.")], 10
+            ),
+            "mode": Argument(
+                Annotated[
+                    Mode, Meta(description="Search by words and by meaning, or by one of them.")
+                ],
+                "hybrid",
+            ),
+        },
+    ),
     Tool(
         name="read",
         title="Read a note",
@@ -261,16 +264,3 @@ Example: {"types": ["commitment"], "since": "30d"}""",
         },
     ),
 )
-
-
-def _passage(hit: Hit) -> Passage:
-    return place(
-        hit,
-        Passage,
-        rank=hit.rank,
-        score=round(hit.score, 3),
-        lines=hit.lines,
-        heading=hit.heading,
-        page=hit.page_number,
-        text=hit.excerpt or hit.snippet,
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import NODEFAULT, Meta
 
 from djinn_memory.mcp.answers import problem_lines
 from djinn_memory.mcp.tool import Argument, Tool
@@ -38,6 +38,30 @@ JSON. Considered SQLite (rejected: one writer).", "tags": ["project:myapp"]}""",
     text=remember_text,
     without=frozenset({"fields"}),
     arguments={
+        "type": Argument(
+            Annotated[
+                str,
+                Meta(
+                    min_length=1,
+                    max_length=100,
+                    description="decision, lesson, preference, commitment, pattern, plan, "
+                    "reflection, observation, person, project, relationship, concept, skill, or a "
+                    "type of your own.",
+                ),
+            ],
+            NODEFAULT,
+        ),
+        "title": Argument(
+            Annotated[
+                str,
+                Meta(
+                    min_length=1,
+                    max_length=500,
+                    description="What it is about, on one line; links refer to it by this title.",
+                ),
+            ],
+            NODEFAULT,
+        ),
         "text": Argument(
             Annotated[
                 str, Meta(max_length=200_000, description="What there is to say, in Markdown.")
