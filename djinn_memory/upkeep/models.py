@@ -102,9 +102,10 @@ def _preparing(case: CheckedHome) -> Mend:
 
 
 def _remaking(case: CheckedHome) -> Mend | None:
-    """What makes a prepared model anew; None for one that is not djinn's to make."""
-    found: Embedder | None = case.models.__dict__.get("embedder")
-    folder = getattr(found, "folder", None) if found and found.local and found.ready else None
+    """Prepares a model anew; None for a model that djinn did not prepare."""
+    embedder: Embedder | None = case.models.__dict__.get("embedder")
+    prepared = embedder is not None and embedder.local and embedder.ready
+    folder = getattr(embedder, "folder", None) if prepared else None
     if not isinstance(folder, Path) or not folder.is_relative_to(model_cache()):
         return None
 

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from djinn_memory.errors import Remedy
 from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import watcher
 from djinn_memory.system.disks import network, open_to, synced
@@ -53,10 +54,12 @@ def settings(case: CheckedHome) -> Iterator[Check]:
 def _settings(home: Home) -> Iterator[Check]:
     for endpoint in home.untrusted:
         what = f"this home is not trusted with {endpoint}"
-        yield warning("config", what, "look at it, then run `djinn trust`")
+        yield warning(
+            "config", what, Remedy("trust", purpose="trusts it, once you have looked at it")
+        )
     if not home.vaults:
         what = f"{home.config_path} names no vault, so no note is read"
-        yield warning("config", what, f"run `djinn init {home.root}`, `djinn vault add`")
+        yield warning("config", what, Remedy("init", {"folder": str(home.root)}))
     for vault in home.vaults:
         for inner in sorted(vault.inner):
             yield hint(

@@ -10,10 +10,11 @@ from djinn_memory.system.plural import count
 
 
 def reindex(state: State, models: ModelRegistry, progress: ProgressCallback) -> str:
-    """Set aside what is damaged of index and cache, then index all vaults; says what was done."""
+    """Set a damaged index or cache aside, then index all vaults; says what was done."""
     before = len(state.problems)
     state.set_aside_damaged()
-    aside = [f"{one.what.rpartition('/')[2]} {one.why}" for one in state.problems[before:]]
+    new_problems = state.problems[before:]
+    aside = [f"{problem.what.rpartition('/')[2]} {problem.why}" for problem in new_problems]
     vaults = state.home.vaults
     report = index(state, models, vaults, whole=True, rebuild=False, progress=progress)
     vectors = f"{count(report.embedded, 'text')} embedded, {report.reused:,} from the cache"

@@ -76,9 +76,7 @@ def _folder(vault: Vault, part: str) -> Iterator[Check]:
     if not os.access(vault.root, os.R_OK | os.X_OK):
         yield error(part, f"{vault.root} cannot be read", "mend the folder's permissions")
     elif not vault.read_only and not os.access(vault.root, os.W_OK):
-        remedy = (
-            f"mend its permissions, or run `djinn config set vaults.{vault.name}.read_only true`"
-        )
+        remedy = f"mend its permissions, or set vaults.{vault.name}.read_only"
         yield warning(part, f"{vault.root} cannot be written", remedy)
     if kind := network(vault.root):
         what = f"{vault.root} lies on a network drive ({kind}), whose changes are seen late"
