@@ -123,7 +123,10 @@ class Declaration:
     run: Callable[[Call], Struct | None] | None = None
     """Runs the operation, where more is to be done; None for an answer that needs no printing."""
     schemas: Mapping[str, str | type[Struct]] = field(default_factory=dict)
-    """By the name of its schema: each answer, or its operation. The first is the usual one."""
+    """The type of each answer, by the name of its schema; the first is the usual one.
+
+    A text names an operation, or a class as `module:Class`.
+    """
     progress: bool = False
     """Whether the command shows how far it is."""
     warns: bool = True
@@ -195,12 +198,16 @@ class Declaration:
 
     def answers(self) -> dict[str, type[Struct]]:
         """The types of everything that the command can print, by the names of their schemas."""
+        from pkgutil import resolve_name
+
         from djinn_memory.operations import OPERATIONS
 
-        return {
-            name: OPERATIONS[kind].answer if isinstance(kind, str) else kind
-            for name, kind in self.schemas.items()
-        }
+        def answer_of(kind: str | type[Struct]) -> Any:
+            if not isinstance(kind, str):
+                return kind
+            return resolve_name(kind) if ":" in kind else OPERATIONS[kind].answer
+
+        return {name: answer_of(kind) for name, kind in self.schemas.items()}
 
 
 def command(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +17,7 @@ from djinn_memory.watch.heard import Kind
 
 if TYPE_CHECKING:
     from djinn_memory.watch.heard import Heard, Notice
+    from djinn_memory.watch.service import InstalledService
 
 STOP_SECONDS = 1.7
 """What is not done by then is done by the next watch; a service manager waits little longer."""
@@ -56,17 +56,6 @@ class WatchNotice(Struct, frozen=True):
     """One line for a person."""
 
 
-class InstalledService(Struct, frozen=True):
-    """A service that was installed: what `djinn watch --install-service` prints."""
-
-    path: Path
-    """The file that describes it."""
-    start: str
-    """The command that starts it, now and at each login."""
-    stop: str
-    """The command that ends it for good."""
-
-
 def _watch(call: Call) -> InstalledService | None:
     djinn, request = call.djinn, call.request
     # Unknown names are refused before anything is written.
@@ -74,9 +63,8 @@ def _watch(call: Call) -> InstalledService | None:
     if request.install_service:
         from djinn_memory.watch.service import install
 
-        service = install(djinn.home, request.vaults)
         call.schema = "watch.service"
-        return InstalledService(service.path, service.start, service.stop)
+        return install(djinn.home, request.vaults)
     from queue import SimpleQueue
 
     heard: Heard = SimpleQueue()
@@ -97,7 +85,10 @@ def _watch(call: Call) -> InstalledService | None:
     prints=WatchPrintOptions,
     run=_watch,
     warns=False,
-    schemas={"watch": WatchNotice, "watch.service": InstalledService},
+    schemas={
+        "watch": WatchNotice,
+        "watch.service": "djinn_memory.watch.service:InstalledService",
+    },
     examples=["djinn watch", "djinn watch --vault notes --log", "djinn watch --install-service"],
 )
 def watch(call: Call, answer: InstalledService) -> None:
