@@ -55,6 +55,8 @@ def _is_none(node: ast.expr) -> bool:
 def _decides(tree: ast.AST) -> list[int]:
     """The lines that compare the agent of a vault with None, or name the shared vault."""
     lines = []
+    # A key of a mapping names a field of a request.
+    keys = {key for node in ast.walk(tree) if isinstance(node, ast.Dict) for key in node.keys}
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
@@ -71,7 +73,7 @@ def _decides(tree: ast.AST) -> list[int]:
             )
             if name == "SHARED":
                 lines.append(node.lineno)
-        elif isinstance(node, ast.Constant) and node.value == "shared":
+        elif isinstance(node, ast.Constant) and node.value == "shared" and node not in keys:
             lines.append(node.lineno)
     return lines
 
