@@ -75,8 +75,8 @@ def ask(config: LlmConfig, prompt: str, timeout: float | None = None) -> str:
     else:
         body |= {"max_tokens": MAX_TOKENS, "temperature": 0}
     if config.provider == "anthropic":
-        said = server.post("/v1/messages", body, _Anthropic, timeout=timeout, tries=TRIES)
-        text = "".join(block.text for block in said.content)
+        message = server.post("/v1/messages", body, _Anthropic, timeout=timeout, tries=TRIES)
+        text = "".join(block.text for block in message.content)
     else:
         reply = server.post("/chat/completions", body, _OpenAi, timeout=timeout, tries=TRIES)
         text = (reply.choices[0].message.content if reply.choices else "") or ""

@@ -106,7 +106,7 @@ def parse(query: str) -> Query:
     like the rest, a part of meaning is text as it stands.
     """
     readable = query.replace("\0", " ").encode("utf-8", "replace").decode()
-    found = _Found()
+    operators = _Operators()
     plain: list[str] = []
     words: list[str] = []
     meanings: list[str] = []
@@ -114,22 +114,22 @@ def parse(query: str) -> Query:
         if leg == "meaning":
             meanings.append(" ".join(part.split()))
         else:
-            text = _operators(part, found)
+            text = _take_operators(part, operators)
             (words if leg else plain).append(text)
     return Query(
         " ".join(text for text in plain if text),
-        tuple(found.phrases),
-        tuple(found.without),
-        tuple(found.wanted["tag"]),
-        tuple(found.wanted["type"]),
-        tuple(found.wanted["path"]),
-        tuple(found.excluded),
+        tuple(operators.phrases),
+        tuple(operators.without),
+        tuple(operators.wanted["tag"]),
+        tuple(operators.wanted["type"]),
+        tuple(operators.wanted["path"]),
+        tuple(operators.excluded),
         tuple(text for text in words if text),
         tuple(meanings),
     )
 
 
-class _Found(Struct):
+class _Operators(Struct):
     """The operators of a query, gathered from all of its parts."""
 
     phrases: list[str] = field(default_factory=list)
@@ -148,7 +148,7 @@ def _parts(query: str) -> list[tuple[str, str]]:
     before the next one, and within a line behind a stop word: in "what is the meaning: x" a person
     goes on speaking.
     """
-    marks = [found for found in _MARK.finditer(query) if found["leg"]][:MAX_MARKS]
+    marks = [mark for mark in _MARK.finditer(query) if mark["leg"]][:MAX_MARKS]
     if not marks:
         return [("", query)]
     parts = [("", query[: marks[0].start()])]
@@ -170,31 +170,31 @@ def _spoken(query: str, at: int) -> bool:
     return bool(line) and line[-1].lower() in stop_words()
 
 
-def _operators(part: str, found: _Found) -> str:
-    """What is left of a part as text; its operators are added to `found`."""
+def _take_operators(part: str, operators: _Operators) -> str:
+    """The text of a part without its operators, which are added to `operators`."""
     text: list[str] = []
     for token in _PART.finditer(part):
         minus, phrase, word = token["minus"], token["phrase"], token["text"]
         value = (token["value"] or "").strip('"').lstrip("#")
-        if not found.spare:
+        if not operators.spare:
             text.append(token[0])
             continue
         if value and minus:
-            found.excluded.append((token["key"].lower(), value))
+            operators.excluded.append((token["key"].lower(), value))
         elif value:
-            found.wanted[token["key"].lower()].append(value)
+            operators.wanted[token["key"].lower()].append(value)
         elif minus and re.match(r"\w", phrase or word or ""):
-            found.without.append(phrase or word)
+            operators.without.append(phrase or word)
         elif phrase and re.search(r"\w", phrase):
-            found.phrases.append(phrase)
+            operators.phrases.append(phrase)
             text.append(phrase)
         else:
             text.append(token[0])
             continue
-        found.spare -= 1
+        operators.spare -= 1
     return " ".join(text).strip()
 
 
 def plain(text: str) -> str:
-    """What somebody said, as a query without operators: quotes, `-word`, `type:x` are its words."""
+    """A text as a query without operators: quotes, `-word` and `type:x` are plain words."""
     return " ".join(re.findall(r"\w+", text))

@@ -96,7 +96,7 @@ def excerpt(text: str, window: tuple[int, int], at: int, characters: int) -> str
     room = characters - 4
     if room < 1:
         return "…"[:characters]
-    low, high, place = (min(len(plain(text[:one])), len(whole)) for one in (*window, at))
+    low, high, place = (min(len(plain(text[:offset])), len(whole)) for offset in (*window, at))
     start = (low + high - room) // 2 if high - low <= room else place - room // 4
     start = max(0, min(start, len(whole) - room))
     start, end = _whole_words(whole, start, start + room, room // 5)
@@ -114,19 +114,19 @@ def place(text: str, window: tuple[int, int], matches: Callable[[str], bool]) ->
 
 def _matching(text: str, matches: Callable[[str], bool]) -> list[tuple[int, int]]:
     """Where the words of `text` that match stand; of a script without spaces, the pieces."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for word in _WORD.finditer(text):
         parts = [] if word[0].isascii() else _pieces(word[0])
         if not parts and matches(word[0]):
-            found.append(word.span())
+            spans.append(word.span())
         for low, high in parts:
             if matches(word[0][low:high]):
                 start = word.start() + low
                 # Pairs that overlap or touch are one mark.
-                if found and found[-1][1] >= start:
-                    start = found.pop()[0]
-                found.append((start, word.start() + high))
-    return found
+                if spans and spans[-1][1] >= start:
+                    start = spans.pop()[0]
+                spans.append((start, word.start() + high))
+    return spans
 
 
 def _pieces(word: str) -> list[tuple[int, int]]:

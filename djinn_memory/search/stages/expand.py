@@ -88,12 +88,12 @@ def parse(answer: str) -> tuple[str, str]:
     # Some models think aloud first.
     answer = answer[:_READ].rpartition("</think>")[2].encode("utf-8", "replace").decode()
     marks = list(_MARK.finditer(answer))
-    found = {"words": "", "meaning": ""}
+    parts = {"words": "", "meaning": ""}
     for mark, after in zip_longest(marks, marks[1:]):
         text = answer[mark.end() : after.start() if after else None]
-        if not found[mark[1].lower()]:
-            found[mark[1].lower()] = text
-    words = dict.fromkeys(re.findall(r"[^\W_]+", found["words"]))
-    line = found["meaning"].strip(_DECORATION).split("\n")[0]
+        if not parts[mark[1].lower()]:
+            parts[mark[1].lower()] = text
+    words = dict.fromkeys(re.findall(r"[^\W_]+", parts["words"]))
+    line = parts["meaning"].strip(_DECORATION).split("\n")[0]
     passage = " ".join(line.strip(_DECORATION).split())
     return " ".join(list(words)[:MAX_WORDS]), passage[:MAX_PASSAGE].strip()

@@ -69,63 +69,63 @@ def condition(
     `expired` are the folded values of `expires` that are left out. With `chunks` the phrases must
     stand in the chunk of each row, else anywhere in the memory.
     """
-    made = Condition()
+    where = Condition()
     names = selection.filters.vaults or vaults
-    made.among("note.vault_id", [vaults[name] for name in names if name in vaults])
-    _filter(made, selection.filters)
+    where.among("note.vault_id", [vaults[name] for name in names if name in vaults])
+    _filter(where, selection.filters)
     if expired:
-        made.add(_EXPIRED, json.dumps(list(expired)))
+        where.add(_EXPIRED, json.dumps(list(expired)))
     for phrase in dict.fromkeys(selection.phrases):
-        made.add(_PHRASE if chunks else _SOMEWHERE, _expression(phrase))
+        where.add(_PHRASE if chunks else _SOMEWHERE, _expression(phrase))
     for phrase in dict.fromkeys(selection.without):
-        made.add(f"not {_SOMEWHERE}", _expression(phrase))
+        where.add(f"not {_SOMEWHERE}", _expression(phrase))
     if chunks and selection.first_chunk:
-        made.add("chunk.ordinal = 0")
+        where.add("chunk.ordinal = 0")
     if selection.ids is not None:
-        made.among("memory.uid", selection.ids)
+        where.among("memory.uid", selection.ids)
     if selection.hashes is not None:
-        made.among("note.hash", [bytes.fromhex(key) for key in selection.hashes])
+        where.among("note.hash", [bytes.fromhex(key) for key in selection.hashes])
     if selection.places is not None:
         places = [(vaults[name], path) for name, path in selection.places if name in vaults]
-        made.add(
+        where.add(
             "(note.vault_id, note.path) in (select value ->> 0, value ->> 1 from json_each(?))",
             json.dumps(places),
         )
     if selection.linked is not None:
-        made.add(_LINKED, selection.linked, selection.linked)
-    return made
+        where.add(_LINKED, selection.linked, selection.linked)
+    return where
 
 
-def _filter(made: Condition, filters: Filters) -> None:
+def _filter(where: Condition, filters: Filters) -> None:
     """Several tags must all be there, also as the upper part of a nested one.
 
     Several types, planes or paths are alternatives.
     """
     if filters.types:
-        made.among("memory.type", [fold(kind) for kind in filters.types])
+        where.among("memory.type", [fold(kind) for kind in filters.types])
     if filters.planes:
-        made.among("memory.plane", filters.planes)
+        where.among("memory.plane", filters.planes)
     for tag in filters.tags:
-        made.add(_HAS_TAG, *_tag(tag))
+        where.add(_HAS_TAG, *_tag(tag))
     if filters.paths:
         alternatives = " or ".join([_IN_PATH] * len(filters.paths))
-        made.add(f"({alternatives})", *map(fold, filters.paths))
+        where.add(f"({alternatives})", *map(fold, filters.paths))
     for key, value in filters.excluded:
         if key == "tag":
-            made.add(f"not {_HAS_TAG}", *_tag(value))
+            where.add(f"not {_HAS_TAG}", *_tag(value))
         elif key == "path":
-            made.add(f"not {_IN_PATH}", fold(value))
+            where.add(f"not {_IN_PATH}", fold(value))
         elif key in ("type", "plane"):
-            made.add(f"memory.{key} is not ?", fold(value))
+            where.add(f"memory.{key} is not ?", fold(value))
         else:
-            made.add(f"not {_HAS_FIELD}", fold(key), fold(value))
+            where.add(f"not {_HAS_FIELD}", fold(key), fold(value))
     if filters.since:
-        made.add("memory.date >= ?", filters.since)
+        where.add("memory.date >= ?", filters.since)
     if filters.until:
         # A day includes its hours: `2026-03-04T09:00` sorts behind `2026-03-04`.
-        made.add("memory.date < ?", f"{filters.until}~")
+        where.add("memory.date < ?", f"{filters.until}~")
     for key, value in filters.where:
-        made.add(_HAS_FIELD, fold(key), fold(value))
+        where.add(_HAS_FIELD, fold(key), fold(value))
 
 
 def _tag(tag: str) -> tuple[str, int, str]:

@@ -119,7 +119,7 @@ def test_no_model_that_is_ready_is_a_problem_and_index_prepares_it(
     home.trust(home.untrusted)
     waiting = Djinn(home).search("boat")
     assert waiting.hits == plain.hits
-    assert "run `djinn index`" in waiting.problems[0].why
+    assert "call `index()`" in waiting.problems[0].why
     assert not Djinn(home).index().problems
     assert not Djinn(home).search("boat").problems
     home.edit((("search", "rerank"), "no-such/model"))
