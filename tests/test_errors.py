@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from msgspec.structs import fields
 
+import djinn_memory
 from djinn_memory.errors import NotFound, Refused, Remedy, UsageError, Wording, speaking
 from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tools import TOOLS
+from djinn_memory.operations import OPERATIONS
 from djinn_memory.operations.commands import CommandWording
 
 NO_GAP = NotFound("no gap", Remedy("gaps.list", {"closed": True}, "shows them"))
@@ -79,3 +85,36 @@ def test_an_error_crosses_processes() -> None:
         assert (str(copy), copy.remedies, copy.argument) == (
             str(error), error.remedies, error.argument,
         )  # fmt: skip
+
+
+FOR_PERSONS = {"config.set", "init", "schema", "trust", "vaults.add", "vaults.remove"}
+"""Commands that are no operations."""
+
+
+def _remedies() -> Iterator[tuple[str, list[str]]]:
+    """The operation of each remedy in the package, and the fields it names."""
+    for path in Path(djinn_memory.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Remedy":
+                words = {word.arg: word.value for word in node.keywords}
+                first = node.args[0] if node.args else words.get("operation")
+                if not isinstance(first, ast.Constant):
+                    continue
+                operation = str(first.value)
+                names = [
+                    str(key.value)
+                    for value in node.args[1:2]
+                    if isinstance(value, ast.Dict)
+                    for key in value.keys
+                    if isinstance(key, ast.Constant)
+                ]
+                yield operation, names
+
+
+def test_remedies_name_operations_and_their_fields() -> None:
+    remedies = list(_remedies())
+    assert len(remedies) > 20
+    for operation, names in remedies:
+        if operation and operation not in FOR_PERSONS:
+            known = {field.name for field in fields(OPERATIONS[operation].request)}
+            assert set(names) <= known, operation

@@ -28,31 +28,34 @@ TEMPLATE = types.ResourceTemplate(
 
 
 def page(context: ClientContext, cursor: str | None) -> tuple[list[types.Resource], str | None]:
-    """Notes that the agent sees, the newest first, and the cursor of the page behind them."""
+    """A page of the notes that the agent sees, the newest first, and the next page's cursor."""
     skip = 0
     if cursor:
         if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
             raise UsageError("no such cursor; begin again without one")
         skip = int(cursor)
-    found = context.djinn.memories.list(agent=context.agent, limit=PAGE + 1, skip=skip).memories
+    memories = context.djinn.memories.list(agent=context.agent, limit=PAGE + 1, skip=skip).memories
     listed = [
         types.Resource(
-            uri=uri(one.vault, one.path),
-            name=f"{one.vault}/{one.path}",
-            title=one.title.encode("utf-8", "replace").decode(),
-            description=one.type,
+            uri=uri(memory.vault, memory.path),
+            name=f"{memory.vault}/{memory.path}",
+            title=memory.title.encode("utf-8", "replace").decode(),
+            description=memory.type,
             mime_type=MARKDOWN,
-            annotations=types.Annotations(last_modified=one.updated or one.created or one.date),
+            annotations=types.Annotations(
+                last_modified=memory.updated or memory.created or memory.date
+            ),
         )
-        for one in found[:PAGE]
+        for memory in memories[:PAGE]
     ]
-    return listed, str(skip + PAGE) if len(found) > PAGE else None
+    return listed, str(skip + PAGE) if len(memories) > PAGE else None
 
 
 def read(context: ClientContext, address: str) -> str:
-    """The text of a note as it stands on the disk now; `NotFound` for all that is no note in scope.
+    """The text of a note as it is on the disk now.
 
-    What the agent may not see is not told from what is not there.
+    Raises `NotFound` for anything else. The error is the same for a note that the agent may not
+    see and for a note that does not exist.
     """
     missing = NotFound(f"no resource {address[:500]!r}; resources/list shows what there is")
     scheme, _, rest = address.partition("://")
