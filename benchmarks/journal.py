@@ -44,11 +44,11 @@ def seconds(length: int) -> tuple[float, int]:
         for number in range(length, length + APPENDS):
             with path.open("a", encoding="utf-8") as file:
                 file.write(record(number))
-            before = djinn.runtime.connection.total_changes()
+            before = djinn.runtime.state.index.total_changes()
             started = time.perf_counter()
             djinn.index()
             runs.append(time.perf_counter() - started)
-        written = djinn.runtime.connection.total_changes() - before
+        written = djinn.runtime.state.index.total_changes() - before
         djinn.close()
     return statistics.median(runs), written
 

@@ -34,8 +34,6 @@ from djinn_memory.store.recovery import recovers
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    import apsw
-
     from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.store.index.sqlite_index import SqliteIndex
     from djinn_memory.store.state import State
@@ -110,11 +108,6 @@ class Runtime:
         from djinn_memory.store.state import State
 
         return State(self.home, self.problems, **self._flags)
-
-    @property
-    def connection(self) -> apsw.Connection:
-        """The connection to the index."""
-        return self.state.index
 
     def index(self, vaults: Sequence[Vault]) -> AbstractContextManager[SqliteIndex]:
         """The index of some vaults, as a context in which it stays as it is."""

@@ -37,7 +37,7 @@ BATCH = 50
 """Candidates whose memories are read at once; the first batch is enough for most answers."""
 
 
-class Rescorer(Protocol):
+class RescoreStage(Protocol):
     """A stage that gives candidates other scores, and leaves out or adds some."""
 
     def rescore(self, search: Search) -> list[Candidate]:
@@ -48,7 +48,7 @@ def search(
     runtime: Runtime,
     options: SearchOptions,
     *,
-    rescorer: Rescorer | None = None,
+    rescorer: RescoreStage | None = None,
     excerpt: int | None = None,
 ) -> SearchResult:
     """Find what answers `options.query` in the vaults that the agent sees.

@@ -152,7 +152,7 @@ def test_a_newer_index_is_refused(home: Home, run: Run, shared: Path) -> None:
     fill(shared, 1)
     djinn = Djinn(home)
     djinn.index()
-    djinn.runtime.connection.pragma("user_version", 99)
+    djinn.runtime.state.index.pragma("user_version", 99)
     for command in (["memory", "search", "kettle"], ["index"], ["status"], ["memory", "stats"]):
         assert "newer djinn" in one_line(run(*command, home=home.root), 3)
 
@@ -483,7 +483,7 @@ class TestPermissions:
         fill(shared.parent / "me", 2, seed=8)
         djinn = Djinn(home)
         djinn.index()
-        djinn.runtime.connection.close()
+        djinn.runtime.state.index.close()
         # Not the notes: a change of permissions is a change to be looked at.
         places = [home.root, *(one for one in home.root.rglob("*") if one.suffix != ".md")]
         for place in places:

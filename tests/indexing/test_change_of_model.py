@@ -57,7 +57,7 @@ def to_server(home: Home, server: ModelServer) -> Djinn:
 
 
 def spaces(djinn: Djinn) -> tuple[str | None, str | None]:
-    found = vectors.serving(djinn.runtime.connection), vectors.coming(djinn.runtime.connection)
+    found = vectors.serving(djinn.runtime.state.index), vectors.coming(djinn.runtime.state.index)
     one, two = (space.identity.split("-")[0] if space else None for space in found)
     return one, two
 
@@ -128,11 +128,11 @@ def test_notes_that_change_half_way_are_whole_in_both(
     Djinn(filled).index()
     found = Djinn(filled)
     assert found.memories.stats().pending == 0
-    counted = found.runtime.connection.execute("select count(*) from window").get
-    space = vectors.serving(found.runtime.connection)
+    counted = found.runtime.state.index.execute("select count(*) from window").get
+    space = vectors.serving(found.runtime.state.index)
     assert space
     assert (
-        found.runtime.connection.execute(f"select count(*) from vectors_{space.number}").get
+        found.runtime.state.index.execute(f"select count(*) from vectors_{space.number}").get
         == counted
     )
 
@@ -170,7 +170,7 @@ def test_a_kill_costs_only_the_batch(filled: Home, server: ModelServer) -> None:
     left = Djinn(filled)
     assert spaces(left) == ("hashing", "ollama")
     assert left.search("kettle").mode == "hybrid"
-    made = left.runtime.connection.execute("select count(*) from window where coming").get
+    made = left.runtime.state.index.execute("select count(*) from window where coming").get
     assert made >= 20
     report = left.index()
     assert report.embedded <= report.windows - made
@@ -301,7 +301,7 @@ def test_a_search_brings_no_model_back_that_was_left(
 ) -> None:
     """The new vectors take over while an older search is still to embed a changed note."""
     late = Djinn(filled)
-    space = vectors.serving(late.runtime.connection)
+    space = vectors.serving(late.runtime.state.index)
     old = late.models.embedder
     assert space and old
     to_server(filled, server).index()
@@ -335,7 +335,7 @@ def test_words_answer_for_a_model_that_cannot_be_read(
     filled: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     djinn = Djinn(filled)
-    djinn.runtime.connection.execute(
+    djinn.runtime.state.index.execute(
         "update space set recipe = ?", ('{"provider": "of tomorrow"}',)
     )
     djinn.use_model("local")

@@ -64,11 +64,11 @@ def test_notes_too_fresh_to_trust_their_times_are_read_once_more(
 def test_the_same_bytes_with_a_new_time_are_read_but_not_parsed(djinn: Djinn, shared: Path) -> None:
     fill(shared, 3)
     djinn.index()
-    before = djinn.runtime.connection.execute("select id from memory").fetchall()
+    before = djinn.runtime.state.index.execute("select id from memory").fetchall()
     os.utime(shared / "note-00001.md", (1_000_000_000, 1_000_000_000))
     report = djinn.index()
     assert (report.added, report.changed, report.moved, report.embedded) == (0, 0, 0, 0)
-    assert djinn.runtime.connection.execute("select id from memory").fetchall() == before
+    assert djinn.runtime.state.index.execute("select id from memory").fetchall() == before
 
 
 def test_an_edit_that_keeps_size_and_mtime_is_seen(djinn: Djinn, shared: Path) -> None:
@@ -103,7 +103,7 @@ def test_text_that_is_known_is_never_embedded_again(
     assert report.embedded == 0
     assert report.moved == (change in ("rename", "move"))
     assert (
-        djinn.runtime.connection.execute("select count(*) from window where not embedded").get == 0
+        djinn.runtime.state.index.execute("select count(*) from window where not embedded").get == 0
     )
 
 
@@ -111,11 +111,13 @@ def test_a_moved_note_is_the_same_note(djinn: Djinn, shared: Path) -> None:
     (shared / "a.md").write_text("# Kettle\n\ntext")
     (shared / "b.md").write_text("see [[Kettle]]")
     djinn.index()
-    number = djinn.runtime.connection.execute("select id from note where path = 'a.md'").get
+    number = djinn.runtime.state.index.execute("select id from note where path = 'a.md'").get
     (shared / "a.md").rename(shared / "z.md")
     djinn.index()
-    assert djinn.runtime.connection.execute("select id from note where path = 'z.md'").get == number
-    assert djinn.runtime.connection.execute(
+    assert (
+        djinn.runtime.state.index.execute("select id from note where path = 'z.md'").get == number
+    )
+    assert djinn.runtime.state.index.execute(
         "select count(*) from link where target_note_id = ?", (number,)
     ).get
 
@@ -174,13 +176,15 @@ def test_changes_leave_what_a_fresh_index_holds(home: Home, shared: Path) -> Non
 def test_words_answer_before_vectors_are_made(home: Home, shared: Path) -> None:
     fill(shared, 4)
     djinn = Djinn(home)
-    indexer.update(djinn.runtime.connection, home.vaults)
+    indexer.update(djinn.runtime.state.index, home.vaults)
     result = Djinn(home).search("kettle", mode="words")
     assert result.hits
     hybrid = Djinn(home).search("kettle")
     assert hybrid.hits
     assert (
-        hybrid.unembedded == djinn.runtime.connection.execute("select count(*) from window").get > 0
+        hybrid.unembedded
+        == djinn.runtime.state.index.execute("select count(*) from window").get
+        > 0
     )
     assert any("djinn index" in problem.why for problem in hybrid.problems)
 
@@ -193,10 +197,10 @@ def test_a_vault_that_left_the_config_leaves_the_index(home: Home, tmp_path: Pat
     remove_vault(home, "outside")
     assert not Djinn(home).search("type:lesson").hits
     Djinn(home).index()
-    assert Djinn(home).runtime.connection.execute("select count(*) from note").get == 0
+    assert Djinn(home).runtime.state.index.execute("select count(*) from note").get == 0
     assert (
         Djinn(home)
-        .runtime.connection.execute("select count(*) from words where words match 'note'")
+        .runtime.state.index.execute("select count(*) from words where words match 'note'")
         .get
         == 0
     )
@@ -243,7 +247,7 @@ def test_an_index_of_another_version_is_made_anew_by_an_index_run_only(
 ) -> None:
     fill(shared, 30)
     djinn.index()
-    meta.put(djinn.runtime.connection, "maker", "chunks 0, words 0")
+    meta.put(djinn.runtime.state.index, "maker", "chunks 0, words 0")
     (shared / "new.md").write_text("a kettle")
     assert djinn.search("kettle").pending == 0
     report = djinn.index()
@@ -266,8 +270,8 @@ def test_a_changed_provider_is_named_with_its_remedy_and_words_answer(
     fill(shared, 3)
     djinn = Djinn(home)
     djinn.index()
-    with djinn.runtime.connection:
-        djinn.runtime.connection.execute("update space set identity = 'another-model-1'")
+    with djinn.runtime.state.index:
+        djinn.runtime.state.index.execute("update space set identity = 'another-model-1'")
     result = Djinn(home).search("kettle")
     assert result.hits
     [problem] = result.problems
@@ -285,7 +289,7 @@ def test_a_thousand_windows_with_one_text_are_embedded_once(djinn: Djinn, shared
         (shared / f"{number}" / "same.md").write_text("the same words everywhere")
     report = djinn.index()
     assert (report.embedded, report.windows) == (1, 40)
-    assert djinn.runtime.connection.execute("select count(*) from vectors_1").get == 40
+    assert djinn.runtime.state.index.execute("select count(*) from vectors_1").get == 40
 
 
 def test_absurd_times_are_a_note_like_any_other(djinn: Djinn, shared: Path) -> None:

@@ -58,7 +58,7 @@ def append(path: Path, text: str) -> None:
 
 
 def table_rows(djinn: Djinn) -> dict[str, set[tuple[Any, ...]]]:
-    connection = djinn.runtime.connection
+    connection = djinn.runtime.state.index
     return {
         table: set(connection.execute(f"select {columns} from {table}").fetchall())
         for table, columns in ROWS.items()
@@ -66,7 +66,7 @@ def table_rows(djinn: Djinn) -> dict[str, set[tuple[Any, ...]]]:
 
 
 def memory_of(djinn: Djinn, block: str | None) -> int:
-    connection: apsw.Connection = djinn.runtime.connection
+    connection: apsw.Connection = djinn.runtime.state.index
     memory_id: int = connection.execute(
         "select memory.id from memory join note on note.id = note_id where path = ? and block is ?",
         (PATH, block),
@@ -77,7 +77,7 @@ def memory_of(djinn: Djinn, block: str | None) -> int:
 def test_each_section_is_a_memory(djinn: Djinn, file: Path) -> None:
     report = djinn.index()
     assert (report.notes, report.added, report.problems) == (2, 2, ())
-    rows = djinn.runtime.connection.execute(
+    rows = djinn.runtime.state.index.execute(
         "select block, type, plane, title, created, updated, date, dated from memory "
         "where block is not null order by block"
     ).fetchall()
@@ -99,7 +99,7 @@ def test_each_section_is_a_memory(djinn: Djinn, file: Path) -> None:
 def test_an_append_to_a_thousand_changes_the_rows_of_one(djinn: Djinn, file: Path) -> None:
     file.write_text(HEADER + "".join(record(number) for number in range(1000)), encoding="utf-8")
     djinn.index()
-    before, changes = table_rows(djinn), djinn.runtime.connection.total_changes()
+    before, changes = table_rows(djinn), djinn.runtime.state.index.total_changes()
     append(file, record(1000))
     report = djinn.index()
     assert (report.changed, report.embedded, report.reused) == (1, 1, 0)
@@ -111,7 +111,7 @@ def test_an_append_to_a_thousand_changes_the_rows_of_one(djinn: Djinn, file: Pat
         assert len(after[table] - before[table]) == (3 if table == "field" else 1)
     [(_, *chunk)] = after["chunk"] - before["chunk"]
     assert chunk[0] == memory_id
-    assert djinn.runtime.connection.total_changes() - changes < 50
+    assert djinn.runtime.state.index.total_changes() - changes < 50
 
 
 def test_what_an_append_reads_and_cuts_is_one_section(
@@ -198,7 +198,7 @@ def test_links_lead_to_sections_and_belong_to_them(djinn: Djinn, shared: Path, f
     djinn.index()
 
     def targets() -> list[tuple[str | None, str | None, int | None]]:
-        return djinn.runtime.connection.execute(
+        return djinn.runtime.state.index.execute(
             "select link.block, how, target_memory_id from link "
             "join note on note.id = link.note_id where path = 'a.md' order by link.start"
         ).fetchall()
@@ -213,7 +213,7 @@ def test_links_lead_to_sections_and_belong_to_them(djinn: Djinn, shared: Path, f
     file.write_text(text.replace(record(3), ""), encoding="utf-8")
     djinn.index()
     assert targets()[0] == ("e3", "name", None)
-    links = djinn.runtime.connection.execute(
+    links = djinn.runtime.state.index.execute(
         "select memory.block, target, how from link join memory on memory.id = memory_id "
         "where memory.block is not null order by 1"
     ).fetchall()
@@ -245,7 +245,7 @@ def test_a_renamed_journal_keeps_its_memories(djinn: Djinn, shared: Path, file: 
     before = memory_of(djinn, "e2")
     file.rename(file.with_name("2026-11-21.laptop.md"))
     assert djinn.index().moved == 1
-    rows = djinn.runtime.connection.execute(
+    rows = djinn.runtime.state.index.execute(
         "select memory.id, path from memory join note on note.id = note_id where block = 'e2'"
     ).fetchall()
     assert rows == [(before, "journal/2026-11-21.laptop.md")]

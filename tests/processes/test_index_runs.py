@@ -68,7 +68,7 @@ def test_after_a_kill_the_next_run_goes_on(
     process.communicate()
     server.go_on()
     vectors = (
-        Djinn(served).runtime.connection.execute("select count(*) from window where embedded").get
+        Djinn(served).runtime.state.index.execute("select count(*) from window where embedded").get
     )
     report = Djinn(served).index()
     assert report.added == 0

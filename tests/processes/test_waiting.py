@@ -226,8 +226,8 @@ def test_short_writes_get_in_between_long_ones(home: Home) -> None:
     with working(home, "other.lock", HANG, 0.5):
         for number in range(8):
             began = time.monotonic()
-            with transaction(djinn.runtime.connection):
-                djinn.runtime.connection.execute(
+            with transaction(djinn.runtime.state.index):
+                djinn.runtime.state.index.execute(
                     "insert or replace into meta values ('test', ?)", (number,)
                 )
             assert time.monotonic() - began < 10

@@ -370,5 +370,5 @@ def test_filters_know_no_case_and_no_composition(djinn: Djinn, shared: Path) -> 
 def test_a_fallback_to_words_is_told_as_the_mode(djinn: Djinn, shared: Path) -> None:
     (shared / "a.md").write_text("kettle\n")
     djinn.index()
-    djinn.runtime.connection.execute("update space set identity = 'another'")
+    djinn.runtime.state.index.execute("update space set identity = 'another'")
     assert Djinn(djinn.home).search("kettle", mode="meaning").mode == "words"

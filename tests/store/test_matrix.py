@@ -22,23 +22,23 @@ def both(home: Home, shared: Path) -> tuple[Djinn, Djinn]:
 
 
 def near(djinn: Djinn, query: bytes, limit: int) -> list[int]:
-    space = vectors.serving(djinn.runtime.connection)
+    space = vectors.serving(djinn.runtime.state.index)
     assert space
-    vault = djinn.runtime.connection.execute("select id from vault where name = 'shared'").get
-    return vectors.nearest(djinn.runtime.connection, space, query, vault, limit)
+    vault = djinn.runtime.state.index.execute("select id from vault where name = 'shared'").get
+    return vectors.nearest(djinn.runtime.state.index, space, query, vault, limit)
 
 
 def cosines(djinn: Djinn, query: bytes, windows: list[int]) -> list[float]:
-    space = vectors.serving(djinn.runtime.connection)
+    space = vectors.serving(djinn.runtime.state.index)
     assert space
     asked = np.frombuffer(query, "<f4")
-    held = vectors.of_windows(djinn.runtime.connection, space, windows)
+    held = vectors.of_windows(djinn.runtime.state.index, space, windows)
     assert set(held) == set(windows)
     return [float(np.frombuffer(held[one], "<f4") @ asked) for one in windows]
 
 
 def test_both_find_the_same(both: tuple[Djinn, Djinn]) -> None:
-    space = vectors.serving(both[0].runtime.connection)
+    space = vectors.serving(both[0].runtime.state.index)
     assert space
     random = np.random.default_rng(7)
     for limit in (1, 5, 40, 1000):
@@ -72,13 +72,13 @@ def test_more_than_fits_is_left_on_the_disk(
     both: tuple[Djinn, Djinn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resident, other = both
-    space = vectors.serving(resident.runtime.connection)
+    space = vectors.serving(resident.runtime.state.index)
     assert space
     query = np.eye(1, space.dimensions, dtype="<f4").tobytes()
     looked = near(other, query, 5)
     monkeypatch.setattr(matrix, "MAX_BYTES", 0)
     assert (
-        matrix.nearest(resident.runtime.connection, space._table, space.dimensions, query, 1, 5)
+        matrix.nearest(resident.runtime.state.index, space._table, space.dimensions, query, 1, 5)
         is None
     )
     assert near(resident, query, 5) == looked

@@ -210,7 +210,7 @@ def test_one_that_has_it_open_notices(whole: Home) -> None:
     assert [one.name for one in whole.state.glob("index.db.corrupt-*")]
     assert late.search("kettle").hits
     assert not late.problems
-    assert late.runtime.connection.execute("select count(*) from note").get == NOTES
+    assert late.runtime.state.index.execute("select count(*) from note").get == NOTES
 
 
 def test_many_find_it_at_once(whole: Home) -> None:

@@ -132,7 +132,7 @@ def test_vectors_are_read_where_they_are_kept(home: Home, shared: Path) -> None:
     (shared / "7.md").unlink()
     (shared / "61.md").write_text("# Another\n\nof later\n")
     djinn.index()
-    connection = djinn.runtime.connection
+    connection = djinn.runtime.state.index
     space = vectors.serving(connection)
     assert space
     asked = [key for (key,) in rows(connection, "select id from window")]

@@ -14,7 +14,7 @@ from djinn_memory.errors import UsageError
 from djinn_memory.memories.working.requests import (
     ClearValues,
     GetValue,
-    ListValues,
+    ListWorkingValues,
     ResumeTask,
     SetStep,
     SetValue,
@@ -163,7 +163,7 @@ def _list(call: Call) -> WorkingValues | TaskEntries:
 
 @command(
     "working.list",
-    ListValues,
+    ListWorkingValues,
     view=ListOptions,
     run=_list,
     schemas={"working.list": "working.list", "working.tasks": "working.tasks"},

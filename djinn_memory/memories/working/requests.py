@@ -83,7 +83,7 @@ class GetValue(OfGiver, frozen=True):
     key: Key
 
 
-class ListValues(OfScope, frozen=True):
+class ListWorkingValues(OfScope, frozen=True):
     """List what a session or a task holds, and what other agents handed over."""
 
     all: Annotated[bool, Meta(description="List the values of all sessions and tasks.")] = False

@@ -13,7 +13,7 @@ from djinn_memory.memories.working.requests import (
     ClearValues,
     GetValue,
     ListTasks,
-    ListValues,
+    ListWorkingValues,
     ResumeTask,
     SetStep,
     SetValue,
@@ -105,8 +105,8 @@ class WorkingMemory(Namespace):
         value = value_of(after or self._scopes.lookup(slot)[0])
         return WorkingLookup(**asdict(value), also_from=others)
 
-    @operation(ListValues, recover=False)
-    def list(self, request: ListValues) -> WorkingValues:
+    @operation(ListWorkingValues, recover=False)
+    def list(self, request: ListWorkingValues) -> WorkingValues:
         """List the values that a session or a task sees, or with `all` every value."""
         if request.all:
             entries = self._scopes.entries(self._state.home.agent(request.agent))
