@@ -11,6 +11,12 @@ from msgspec import Struct
 from djinn_memory.models import Problem
 
 
+class Answer(Struct, kw_only=True):
+    """What every answer can hold."""
+
+    problems: Sequence[Problem] = ()
+
+
 class MemoryPlace(Struct, kw_only=True):
     """A memory and its place."""
 
@@ -24,13 +30,13 @@ class MemoryPlace(Struct, kw_only=True):
     tags: Sequence[str] = ()
 
 
-P = TypeVar("P", bound=MemoryPlace)
+S = TypeVar("S", bound=Struct)
 
 
-def place(memory: Any, kind: type[P], **more: Any) -> P:
-    """A memory as an answer shows it, with `more` fields of a certain kind."""
-    shared = {name: getattr(memory, name) for name in MemoryPlace.__struct_fields__}
-    return kind(**shared, **more)
+def project(result: Any, kind: type[S], **more: Any) -> S:
+    """A result as an answer shows it: the fields that both have, and `more`."""
+    shared = {name for name in kind.__struct_fields__ if hasattr(result, name)}
+    return kind(**{name: getattr(result, name) for name in shared - more.keys()}, **more)
 
 
 def name(memory: MemoryPlace) -> str:

@@ -67,4 +67,4 @@ def prompt(context: ClientContext, name: str, arguments: Mapping[str, str]) -> s
         return _END
     task = arguments.get("task") or None
     awake = WAKE.run(context, WAKE.parse({"task": task}))
-    return f"{WAKE.text(awake)}\n\n---\n\n{_HOW}"
+    return f"{WAKE.render(awake)}\n\n---\n\n{_HOW}"

@@ -152,7 +152,7 @@ def _client(ctx: Ctx) -> str | None:
 
 def _answer(tool: Tool, context: ClientContext, arguments: dict[str, Any]) -> types.CallToolResult:
     answer = tool.run(context, tool.parse(arguments))
-    content = types.TextContent(type="text", text=_plain(tool.text(answer)))
+    content = types.TextContent(type="text", text=_plain(tool.render(answer)))
     data = _plain(msgspec.to_builtins(answer, enc_hook=str))
     return types.CallToolResult(content=[content], structured_content=data)
 

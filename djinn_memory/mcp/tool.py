@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Optional, get_args, get_origin
 
@@ -12,6 +12,8 @@ from msgspec import NODEFAULT, Struct
 from msgspec.structs import FieldInfo, fields, replace
 
 from djinn_memory.errors import Refused, UsageError
+from djinn_memory.mcp.answers import problem_lines
+from djinn_memory.mcp.arguments import Argument
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.operations import OPERATIONS, Operation
 
@@ -28,13 +30,6 @@ OTHER_NARROWING = frozenset({"planes", "paths", "where"})
 """Fields that narrow a request and that no tool offers: a model that narrows much misses much."""
 
 
-class Argument(Struct, frozen=True):
-    """An argument that differs from the request's field, or that only the tool knows."""
-
-    type: Any
-    default: Any = None
-
-
 class Tool(Struct, frozen=True, dict=True, kw_only=True):
     """One operation, or several that are told apart by the argument `action`."""
 
@@ -44,8 +39,10 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     """The name of the operation, or the names by action."""
     guidance: str
     """Tells a model when to use the tool and when not. `{actions}` stands for their list."""
-    text: Callable[[Any], str]
-    """Writes the answer as a model reads it best."""
+    text: Callable[[Any], Sequence[str]]
+    """Writes the answer as a model reads it best, in lines or paragraphs without the problems."""
+    separator: str = "\n"
+    """Stands between what `text` returns."""
     answer: type[Struct] | None = None
     """The type of the tool's answer, if it is not the operation's."""
     present: Callable[[Any, Any], Any] = lambda result, _: result
@@ -140,6 +137,11 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         if "problems" not in answer.__struct_fields__:
             return answer
         return replace(answer, problems=tuple(dict.fromkeys([*djinn.problems, *answer.problems])))
+
+    def render(self, answer: Any) -> str:
+        """The text of an answer with its problems."""
+        problems = problem_lines(getattr(answer, "problems", ()))
+        return self.separator.join([*self.text(answer), *problems])
 
     def _request(self, context: ClientContext, operation: Operation, arguments: Struct) -> Struct:
         values: dict[str, Any] = {"agent": context.agent, "session": context.session}

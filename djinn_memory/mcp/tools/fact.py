@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta, Struct
-
-from djinn_memory.mcp.answers import problem_lines
-from djinn_memory.mcp.tool import Argument, Tool
+from djinn_memory.mcp.answers import Answer
+from djinn_memory.mcp.arguments import number, optional_text
+from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories.facts.queries import Fact
-from djinn_memory.models import Problem
 
 
-class FactAnswer(Struct):
+class FactAnswer(Answer):
     """Facts, as far as the action concerns them."""
 
     facts: Sequence[Fact]
@@ -21,7 +19,6 @@ class FactAnswer(Struct):
     """What was done, on one line."""
     total: int | None = None
     """How many facts there are on all pages of a list."""
-    problems: Sequence[Problem] = ()
 
 
 def _present(result: Any, arguments: Any) -> FactAnswer:
@@ -42,11 +39,9 @@ def _present(result: Any, arguments: Any) -> FactAnswer:
     return FactAnswer([result.fact], "noted that it holds", problems=problems)
 
 
-def _text(answer: FactAnswer) -> str:
+def _text(answer: FactAnswer) -> list[str]:
     lines = [f"({answer.done})"] if answer.done else []
-    lines += map(_line, answer.facts)
-    lines += [] if answer.facts else ["No such fact."]
-    return "\n".join([*lines, *problem_lines(answer.problems)])
+    return lines + (list(map(_line, answer.facts)) or ["No such fact."])
 
 
 def _line(fact: Fact) -> str:
@@ -94,20 +89,12 @@ Example: {"action": "set", "category": "grace", "key": "birthday", "value": "9 D
     without=frozenset({"order"}),
     names={"search": "contains"},
     arguments={
-        "limit": Argument(
-            Annotated[int, Meta(ge=1, le=200, description="How many facts at most.")], 50
-        ),
-        "page": Argument(
-            Annotated[int, Meta(ge=1, le=100_000, description="Which page, from 1.")], 1
-        ),
-        "source": Argument(
-            Annotated[
-                Annotated[str, Meta(max_length=500)] | None,
-                Meta(
-                    description="Where the value comes from: tool_call, auto_discovery, "
-                    "user_explicit, conversation, web, guess; conversation if not given."
-                ),
-            ]
+        "limit": number(1, 200, "How many facts at most.", 50),
+        "page": number(1, 100_000, "Which page, from 1.", 1),
+        "source": optional_text(
+            500,
+            "Where the value comes from: tool_call, auto_discovery, user_explicit, conversation, "
+            "web, guess; conversation if not given.",
         ),
     },
 )

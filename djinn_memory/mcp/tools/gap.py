@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import Struct
-
-from djinn_memory.mcp.answers import problem_lines
+from djinn_memory.mcp.answers import Answer
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories.recall.gaps import GapGroup, GapSuggestion
-from djinn_memory.models import Problem
 from djinn_memory.store.ledger.reading import Gap
 
 
-class GapAnswer(Struct, kw_only=True):
+class GapAnswer(Answer, kw_only=True):
     """Gaps, as far as the action concerns them."""
 
     reported: str | None = None
@@ -23,7 +20,6 @@ class GapAnswer(Struct, kw_only=True):
     """Open gaps; those about one thing are one group."""
     closed: Gap | None = None
     suggestions: Sequence[GapSuggestion] = ()
-    problems: Sequence[Problem] = ()
 
 
 def _present(result: Any, arguments: Any) -> GapAnswer:
@@ -37,7 +33,7 @@ def _present(result: Any, arguments: Any) -> GapAnswer:
     return GapAnswer(suggestions=result.suggestions)
 
 
-def _text(answer: GapAnswer) -> str:
+def _text(answer: GapAnswer) -> list[str]:
     lines = [f"Reported as {answer.reported}."] if answer.reported else []
     lines += [f"Closed: {answer.closed.description}"] if answer.closed else []
     lines += [
@@ -50,7 +46,7 @@ def _text(answer: GapAnswer) -> str:
         f"{suggestion.title} [{suggestion.memory}]"
         for suggestion in answer.suggestions
     ]
-    return "\n".join([*(lines or ["Nothing found."]), *problem_lines(answer.problems)])
+    return lines or ["Nothing found."]
 
 
 TOOL = Tool(

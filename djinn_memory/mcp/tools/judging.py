@@ -5,33 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from djinn_memory.mcp.answers import problem_lines
-from djinn_memory.mcp.tool import Argument, Tool
+from djinn_memory.mcp.answers import Answer
+from djinn_memory.mcp.arguments import Argument, number
+from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories.recall.rating import RatingResult
 from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
-from djinn_memory.models import Problem
 
 _Memory = Annotated[int, Meta(ge=1, le=1000)] | Annotated[str, Meta(min_length=1, max_length=300)]
 
 
-class ScoreAnswer(Struct):
+class ScoreAnswer(Answer):
     """Memories with the numbers behind their places."""
 
     memories: Sequence[MemoryScore]
     more: int
     """Memories beyond the limit."""
-    problems: Sequence[Problem] = ()
 
 
-def _rate_text(result: RatingResult) -> str:
+def _rate_text(result: RatingResult) -> list[str]:
     lines = [
         f"- {'useful' if memory.useful else 'not useful'}: {memory.title} [{memory.memory}]"
         for memory in result.judged
     ]
     lines += [f"Noted as missing: {result.gap_id}"] if result.gap_id else []
-    return "\n".join(["Thank you.", *lines])
+    return ["Thank you.", *lines]
 
 
 def _present_scores(result: MemoryScores, arguments: Any) -> ScoreAnswer:
@@ -39,7 +38,7 @@ def _present_scores(result: MemoryScores, arguments: Any) -> ScoreAnswer:
     return ScoreAnswer(shown, len(result.scores) - len(shown))
 
 
-def _score_text(answer: ScoreAnswer) -> str:
+def _score_text(answer: ScoreAnswer) -> list[str]:
     lines = [
         f"- {memory.title} [{memory.vault}:{memory.path}]: {memory.score.adaptive:.3f}, x"
         f"{memory.score.multiplier:.3f} at recall; used {memory.record.uses} times, rated "
@@ -47,8 +46,7 @@ def _score_text(answer: ScoreAnswer) -> str:
         for memory in answer.memories
     ]
     lines = lines or ["Nothing was used or rated yet."]
-    lines += [f"{answer.more} more."] if answer.more else []
-    return "\n".join([*lines, *problem_lines(answer.problems)])
+    return lines + ([f"{answer.more} more."] if answer.more else [])
 
 
 def _memories(description: str) -> Argument:
@@ -84,10 +82,6 @@ Example: {"name": "Project: MyApp"}""",
         answer=ScoreAnswer,
         present=_present_scores,
         text=_score_text,
-        arguments={
-            "limit": Argument(
-                Annotated[int, Meta(ge=1, le=200, description="How many at most.")], 20
-            )
-        },
+        arguments={"limit": number(1, 200, "How many at most.", 20)},
     ),
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from msgspec import NODEFAULT, Meta, Struct
+from msgspec import Meta, Struct
 
-from djinn_memory.mcp.answers import MemoryPlace, headline, place, problem_lines, uri
-from djinn_memory.mcp.tool import OTHER_NARROWING, Argument, Tool
+from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project, uri
+from djinn_memory.mcp.arguments import Argument, number, required_text
+from djinn_memory.mcp.tool import OTHER_NARROWING, Tool
 from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
 from djinn_memory.memories.verbs import MemoryLinks, MemoryPage
-from djinn_memory.models import Mode, Problem, SearchResult
+from djinn_memory.models import Hit, Mode, Problem, SearchResult
 
 PAGE = 20_000
 """Characters of a note that are read at once by default: about 5,000 tokens."""
@@ -28,34 +29,25 @@ class Passage(MemoryPlace):
     text: str = ""
 
 
-class SearchAnswer(Struct):
+class SearchAnswer(Answer):
     """The passages, the best first."""
 
     passages: list[Passage]
     confident: bool
     """False when nothing found is likely to be what was asked for."""
     suggestions: Sequence[str] = ()
-    problems: Sequence[Problem] = ()
 
 
 def _present_passages(result: SearchResult, _: object) -> SearchAnswer:
-    passages = [
-        place(
-            hit,
-            Passage,
-            rank=hit.rank,
-            score=round(hit.score, 3),
-            lines=hit.lines,
-            heading=hit.heading,
-            page=hit.page_number,
-            text=hit.excerpt or hit.snippet,
-        )
-        for hit in result.hits
-    ]
-    return SearchAnswer(passages, result.confident, result.suggestions, result.problems)
+    return project(result, SearchAnswer, passages=list(map(_passage, result.hits)))
 
 
-def _passages_text(answer: SearchAnswer) -> str:
+def _passage(hit: Hit) -> Passage:
+    score, text = round(hit.score, 3), hit.excerpt or hit.snippet
+    return project(hit, Passage, score=score, page=hit.page_number, text=text)
+
+
+def _passages_text(answer: SearchAnswer) -> list[str]:
     parts = []
     if not answer.passages:
         parts.append("Nothing found.")
@@ -70,7 +62,7 @@ def _passages_text(answer: SearchAnswer) -> str:
         heading = f"\n   under {' > '.join(passage.heading)}" if passage.heading else ""
         text = "\n".join(f"   {line}" for line in passage.text.splitlines())
         parts.append(f"{passage.rank}. {headline(passage)}\n   {where}{heading}\n{text}")
-    return "\n\n".join([*parts, *problem_lines(answer.problems)])
+    return parts
 
 
 class ReadAnswer(MemoryPlace):
@@ -92,7 +84,7 @@ def _present_note(note: MemoryDetail, arguments: Any) -> ReadAnswer:
         if size + len(line) > arguments.max_characters and size:
             break
         last, size = last + 1, size + len(line)
-    return place(
+    return project(
         note,
         ReadAnswer,
         uri=uri(note.vault, note.path),
@@ -100,17 +92,18 @@ def _present_note(note: MemoryDetail, arguments: Any) -> ReadAnswer:
         first_line=first,
         last_line=last,
         total_lines=len(lines),
+        problems=(),
     )
 
 
-def _note_text(note: ReadAnswer) -> str:
+def _note_text(note: ReadAnswer) -> list[str]:
     head = f"{headline(note)}\n{note.vault}/{note.path}"
     rest = []
     if note.first_line > 1 or note.last_line < note.total_lines:
         head += f", lines {note.first_line}-{note.last_line} of {note.total_lines}"
     if note.last_line < note.total_lines:
         rest.append(f"(It goes on: read it with from_line={note.last_line + 1}.)")
-    return "\n\n".join([head, note.text, *rest, *problem_lines(note.problems)])
+    return [head, note.text, *rest]
 
 
 class Neighbour(Struct):
@@ -125,28 +118,27 @@ class Neighbour(Struct):
     field: str | None = None
 
 
-class NeighboursAnswer(Struct):
+class NeighboursAnswer(Answer):
     """A note and its links."""
 
     note: MemoryPlace
     links: list[Neighbour]
     backlinks: list[Neighbour]
-    problems: Sequence[Problem] = ()
 
 
 def _present_links(result: MemoryLinks, _: object) -> NeighboursAnswer:
     return NeighboursAnswer(
-        place(result.memory, MemoryPlace),
+        project(result.memory, MemoryPlace),
         [_neighbour(link) for link in result.links],
         [_neighbour(link) for link in result.backlinks],
     )
 
 
 def _neighbour(link: LinkEnd) -> Neighbour:
-    return Neighbour(link.title or link.target, link.vault, link.path, link.line, link.field)
+    return project(link, Neighbour, title=link.title or link.target)
 
 
-def _links_text(answer: NeighboursAnswer) -> str:
+def _links_text(answer: NeighboursAnswer) -> list[str]:
     parts = [headline(answer.note)]
     for label, ends in (("Links to", answer.links), ("Linked from", answer.backlinks)):
         lines = [
@@ -154,23 +146,21 @@ def _links_text(answer: NeighboursAnswer) -> str:
             for end in ends
         ]
         parts.append("\n".join([f"{label}:", *(lines or ["- nothing"])]))
-    return "\n\n".join([*parts, *problem_lines(answer.problems)])
+    return parts
 
 
-class ListAnswer(Struct):
+class ListAnswer(Answer):
     """Memories, the newest first."""
 
     memories: list[MemoryPlace]
-    problems: Sequence[Problem] = ()
 
 
 def _present_list(result: MemoryPage, _: object) -> ListAnswer:
-    return ListAnswer([place(memory, MemoryPlace) for memory in result.memories])
+    return ListAnswer([project(memory, MemoryPlace) for memory in result.memories])
 
 
-def _list_text(answer: ListAnswer) -> str:
-    lines = [f"- {headline(memory)}" for memory in answer.memories] or ["Nothing found."]
-    return "\n".join([*lines, *problem_lines(answer.problems)])
+def _list_text(answer: ListAnswer) -> list[str]:
+    return [f"- {headline(memory)}" for memory in answer.memories] or ["Nothing found."]
 
 
 TOOLS = (
@@ -187,23 +177,15 @@ Example: {"query": "why did we choose PostgreSQL", "types": ["decision"]}""",
         answer=SearchAnswer,
         present=_present_passages,
         text=_passages_text,
+        separator="\n\n",
         without=OTHER_NARROWING | {"rerank", "expand", "expired"},
         arguments={
-            "query": Argument(
-                Annotated[
-                    str,
-                    Meta(
-                        min_length=1,
-                        max_length=2000,
-                        description='A question or words. "a b" asks for the phrase, -word leaves '
-                        "out, tag:x type:x path:x filter.",
-                    ),
-                ],
-                NODEFAULT,
+            "query": required_text(
+                2000,
+                'A question or words. "a b" asks for the phrase, -word leaves out, '
+                "tag:x type:x path:x filter.",
             ),
-            "limit": Argument(
-                Annotated[int, Meta(ge=1, le=50, description="How many passages at most.")], 10
-            ),
+            "limit": number(1, 50, "How many passages at most.", 10),
             "mode": Argument(
                 Annotated[
                     Mode, Meta(description="Search by words and by meaning, or by one of them.")
@@ -223,14 +205,10 @@ Example: {"name": "Project: MyApp"}""",
         answer=ReadAnswer,
         present=_present_note,
         text=_note_text,
+        separator="\n\n",
         arguments={
-            "from_line": Argument(
-                Annotated[int, Meta(ge=1, le=10_000_000, description="Begin at this line.")], 1
-            ),
-            "max_characters": Argument(
-                Annotated[int, Meta(ge=200, le=200_000, description="About how much at most.")],
-                PAGE,
-            ),
+            "from_line": number(1, 10_000_000, "Begin at this line.", 1),
+            "max_characters": number(200, 200_000, "About how much at most.", PAGE),
         },
     ),
     Tool(
@@ -244,6 +222,7 @@ Example: {"name": "Project: MyApp"}""",
         answer=NeighboursAnswer,
         present=_present_links,
         text=_links_text,
+        separator="\n\n",
     ),
     Tool(
         name="list",
@@ -257,10 +236,6 @@ Example: {"types": ["commitment"], "since": "30d"}""",
         present=_present_list,
         text=_list_text,
         without=OTHER_NARROWING | {"skip", "expired"},
-        arguments={
-            "limit": Argument(
-                Annotated[int, Meta(ge=1, le=200, description="How many at most.")], 50
-            )
-        },
+        arguments={"limit": number(1, 200, "How many at most.", 50)},
     ),
 )

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
-from msgspec import NODEFAULT, Meta, Struct
-
-from djinn_memory.mcp.answers import MemoryPlace, headline, place, problem_lines
-from djinn_memory.mcp.tool import OTHER_NARROWING, Argument, Tool
+from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project
+from djinn_memory.mcp.arguments import number, required_text
+from djinn_memory.mcp.tool import OTHER_NARROWING, Tool
 from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult
-from djinn_memory.models import Problem
 from djinn_memory.system.plural import count
 
 
@@ -26,7 +23,7 @@ class RecallAnswerMemory(MemoryPlace):
     """Whether the text was cut at the budget. `read` gives all of it."""
 
 
-class RecallAnswer(Struct):
+class RecallAnswer(Answer):
     """The recalled memories, the best first."""
 
     request_id: str | None
@@ -38,30 +35,11 @@ class RecallAnswer(Struct):
     more: int
     """Memories that did not fit into the budget."""
     suggestions: Sequence[str] = ()
-    problems: Sequence[Problem] = ()
 
 
 def _present(result: RecallResult, _: object) -> RecallAnswer:
-    return RecallAnswer(
-        result.request_id,
-        result.profile,
-        [
-            place(
-                memory,
-                RecallAnswerMemory,
-                rank=memory.rank,
-                score=memory.score,
-                why=_why(memory),
-                text=memory.text,
-                cut=memory.cut,
-            )
-            for memory in result.memories
-        ],
-        result.confident,
-        result.more,
-        result.suggestions,
-        result.problems,
-    )
+    memories = [project(memory, RecallAnswerMemory, why=_why(memory)) for memory in result.memories]
+    return project(result, RecallAnswer, memories=memories)
 
 
 def _why(memory: RecalledMemory) -> str:
@@ -75,7 +53,7 @@ def _why(memory: RecalledMemory) -> str:
     return ", ".join(reasons)
 
 
-def _text(answer: RecallAnswer) -> str:
+def _text(answer: RecallAnswer) -> list[str]:
     parts = []
     if not answer.memories:
         parts.append("Nothing is known about that.")
@@ -93,7 +71,7 @@ def _text(answer: RecallAnswer) -> str:
         parts.append(
             f"Rate it: rate(request={answer.request_id!r}, useful=[ranks], not_useful=[ranks])"
         )
-    return "\n\n".join([*parts, *problem_lines(answer.problems)])
+    return parts
 
 
 TOOL = Tool(
@@ -110,24 +88,11 @@ Example: {"query": "database of MyApp", "profile": "planning"}""",
     answer=RecallAnswer,
     present=_present,
     text=_text,
+    separator="\n\n",
     without=OTHER_NARROWING,
     arguments={
-        "query": Argument(
-            Annotated[
-                str,
-                Meta(
-                    min_length=1,
-                    max_length=2000,
-                    description="What you are about to do or want to know.",
-                ),
-            ],
-            NODEFAULT,
-        ),
-        "limit": Argument(
-            Annotated[int, Meta(ge=1, le=50, description="How many memories at most.")] | None
-        ),
-        "budget": Argument(
-            Annotated[int, Meta(ge=50, le=50_000, description="Tokens of text at most.")] | None
-        ),
+        "query": required_text(2000, "What you are about to do or want to know."),
+        "limit": number(1, 50, "How many memories at most."),
+        "budget": number(50, 50_000, "Tokens of text at most."),
     },
 )

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from msgspec import NODEFAULT, Meta
-
-from djinn_memory.mcp.answers import problem_lines
-from djinn_memory.mcp.tool import Argument, Tool
+from djinn_memory.mcp.arguments import optional_text, required_text
+from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories.writing.remember import RememberResult
 
 
-def remember_text(result: RememberResult) -> str:
+def remember_text(result: RememberResult) -> list[str]:
     """What was written, and where it is."""
     lines = [f"{result.action.capitalize()} {result.type} {result.title!r} [{result.id}]"]
     lines.append(f"{result.vault}/{result.path}")
@@ -19,7 +15,7 @@ def remember_text(result: RememberResult) -> str:
         lines.append(f"The version before is {result.vault}/{result.previous}.")
     if result.searchable != "words and meaning":
         lines.append(f"Searchable by {result.searchable} so far.")
-    return "\n".join([*lines, *problem_lines(result.problems)])
+    return lines
 
 
 TOOL = Tool(
@@ -38,35 +34,14 @@ JSON. Considered SQLite (rejected: one writer).", "tags": ["project:myapp"]}""",
     text=remember_text,
     without=frozenset({"fields"}),
     arguments={
-        "type": Argument(
-            Annotated[
-                str,
-                Meta(
-                    min_length=1,
-                    max_length=100,
-                    description="decision, lesson, preference, commitment, pattern, plan, "
-                    "reflection, observation, person, project, relationship, concept, skill, or a "
-                    "type of your own.",
-                ),
-            ],
-            NODEFAULT,
+        "type": required_text(
+            100,
+            "decision, lesson, preference, commitment, pattern, plan, reflection, observation, "
+            "person, project, relationship, concept, skill, or a type of your own.",
         ),
-        "title": Argument(
-            Annotated[
-                str,
-                Meta(
-                    min_length=1,
-                    max_length=500,
-                    description="What it is about, on one line; links refer to it by this title.",
-                ),
-            ],
-            NODEFAULT,
+        "title": required_text(
+            500, "What it is about, on one line; links refer to it by this title."
         ),
-        "text": Argument(
-            Annotated[
-                str, Meta(max_length=200_000, description="What there is to say, in Markdown.")
-            ],
-            "",
-        ),
+        "text": optional_text(200_000, "What there is to say, in Markdown."),
     },
 )

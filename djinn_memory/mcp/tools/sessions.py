@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import NODEFAULT, Meta
+from msgspec import Meta
 
-from djinn_memory.mcp.answers import problem_lines
+from djinn_memory.mcp.arguments import Argument, number, optional_text, required_text
 from djinn_memory.mcp.context import ClientContext
-from djinn_memory.mcp.tool import Argument, Tool
+from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools.remember import remember_text
 from djinn_memory.memories.sessions.context_markdown import markdown
 from djinn_memory.memories.sessions.requests import MIN_BUDGET, WakeContext
 
-_Text = Annotated[str, Meta(max_length=20_000)]
+_LONGEST = 20_000
+"""Characters of a text."""
+
+_Text = Annotated[str, Meta(max_length=_LONGEST)]
 
 
 def _begin(context: ClientContext, result: WakeContext) -> None:
@@ -22,15 +25,6 @@ def _begin(context: ClientContext, result: WakeContext) -> None:
 
 def _end(context: ClientContext, _: object) -> None:
     context.session = None
-
-
-def _wake_text(answer: WakeContext) -> str:
-    return "\n\n".join([markdown(answer), *problem_lines(answer.problems)])
-
-
-def _required(description: str) -> Argument:
-    kind = Annotated[str, Meta(min_length=1, max_length=20_000, description=description)]
-    return Argument(kind, NODEFAULT)
 
 
 def _points(description: str) -> Argument:
@@ -45,20 +39,13 @@ WAKE = Tool(
 Use it once, first of all, with the task if you know it. If the session before was never ended, \
 it gives its last checkpoint. Not in the middle of a session: use `recall`.
 Example: {"task": "fix the login of MyApp", "budget": 2000}""",
-    text=_wake_text,
+    text=lambda answer: [markdown(answer)],
+    separator="\n\n",
     finish=_begin,
     without=frozenset({"session"}),
     arguments={
-        "task": Argument(
-            Annotated[
-                str, Meta(max_length=2000, description="What this session is about, in a sentence.")
-            ]
-            | None
-        ),
-        "budget": Argument(
-            Annotated[int, Meta(ge=MIN_BUDGET, le=50_000, description="Tokens of text at most.")],
-            2000,
-        ),
+        "task": optional_text(2000, "What this session is about, in a sentence."),
+        "budget": number(MIN_BUDGET, 50_000, "Tokens of text at most.", 2000),
     },
 )
 
@@ -75,13 +62,8 @@ Example: {"text": "login: tests written, two fail", "focus": "token refresh",
 "decisions": ["keep the old cookie name"]}""",
         text=remember_text,
         arguments={
-            "text": _required("What you are working on."),
-            "focus": Argument(
-                Annotated[
-                    str, Meta(max_length=20_000, description="What has your attention just now.")
-                ]
-                | None
-            ),
+            "text": required_text(_LONGEST, "What you are working on."),
+            "focus": optional_text(_LONGEST, "What has your attention just now."),
             "decisions": _points("What was decided since the last checkpoint."),
         },
     ),
@@ -97,7 +79,7 @@ Example: {"summary": "login works; refresh tokens rotate", "next": ["write the d
         text=remember_text,
         finish=_end,
         arguments={
-            "summary": _required("What was done, and how it stands."),
+            "summary": required_text(_LONGEST, "What was done, and how it stands."),
             "next": _points("What to do next, the first thing first."),
             "blocked": _points("What waits for something, and for what."),
         },

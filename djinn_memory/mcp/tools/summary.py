@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta, Struct
-
-from djinn_memory.mcp.answers import problem_lines
-from djinn_memory.mcp.tool import Argument, Tool
+from djinn_memory.mcp.answers import Answer, project
+from djinn_memory.mcp.arguments import optional_text
+from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories.sessions.requests import NarrativeSummary
-from djinn_memory.models import Problem
 
 
-class SummaryAnswer(Struct):
+class SummaryAnswer(Answer):
     """The summary as it is now."""
 
     summary: NarrativeSummary
@@ -20,21 +18,20 @@ class SummaryAnswer(Struct):
     """What was done: created, revised, unchanged."""
     previous: str | None = None
     """The file of the version before, relative to the folder of the vault."""
-    problems: list[Problem] = []
 
 
 def _present(result: Any, arguments: Any) -> SummaryAnswer:
     if arguments.action == "show":
         return SummaryAnswer(result)
-    return SummaryAnswer(result.summary, result.action, result.previous, result.problems)
+    return project(result, SummaryAnswer, done=result.action)
 
 
-def _text(answer: SummaryAnswer) -> str:
+def _text(answer: SummaryAnswer) -> list[str]:
     summary = answer.summary
     done = f"{answer.done}: " if answer.done else ""
     before = f" (before: {answer.previous})" if answer.previous else ""
     head = f"{done}{summary.vault}/{summary.path}, by {summary.by}{before}"
-    return "\n\n".join([head, summary.text, *problem_lines(answer.problems)])
+    return [head, summary.text]
 
 
 TOOL = Tool(
@@ -52,17 +49,8 @@ Example: {"action": "set", "text": "Maren runs the harbour office and prefers sh
     answer=SummaryAnswer,
     present=_present,
     text=_text,
+    separator="\n\n",
     arguments={
-        "text": Argument(
-            Annotated[
-                str,
-                Meta(
-                    min_length=1,
-                    max_length=20_000,
-                    description="All that the summary shall say, in Markdown.",
-                ),
-            ]
-            | None
-        ),
+        "text": optional_text(20_000, "All that the summary shall say, in Markdown.", least=1),
     },
 )

@@ -6,16 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import Struct
-
-from djinn_memory.mcp.answers import problem_lines
+from djinn_memory.mcp.answers import Answer
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.memories.working.requests import Task, TaskEntry, TaskStep, WorkingValue
-from djinn_memory.models import Problem
 from djinn_memory.system.plural import count
 
 
-class WorkingAnswer(Struct, kw_only=True):
+class WorkingAnswer(Answer, kw_only=True):
     """What is kept now, or was kept until it was cleared."""
 
     values: Sequence[WorkingValue] = ()
@@ -24,7 +21,6 @@ class WorkingAnswer(Struct, kw_only=True):
     step: TaskStep | None = None
     done: str = ""
     """What was done, on one line."""
-    problems: Sequence[Problem] = ()
 
 
 def _present(result: Any, arguments: Any) -> WorkingAnswer:
@@ -48,7 +44,7 @@ def _present(result: Any, arguments: Any) -> WorkingAnswer:
     return WorkingAnswer(task=result)
 
 
-def _text(answer: WorkingAnswer) -> str:
+def _text(answer: WorkingAnswer) -> list[str]:
     lines = [answer.done] if answer.done else []
     lines += map(_value, answer.values)
     task = answer.task
@@ -60,7 +56,7 @@ def _text(answer: WorkingAnswer) -> str:
         lines += map(_value, task.state)
         lines += [f"- step {step.title}: {step.status} {_json(step.result)}" for step in task.steps]
         lines.append(f"Next: {', '.join(task.next) or 'nothing'}")
-    return "\n".join([*(lines or ["Nothing is held."]), *problem_lines(answer.problems)])
+    return lines or ["Nothing is held."]
 
 
 def _value(value: WorkingValue) -> str:
