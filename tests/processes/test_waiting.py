@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from djinn_memory.djinn import Djinn
@@ -20,7 +21,7 @@ from djinn_memory.models import Progress
 from djinn_memory.store import state as states
 from djinn_memory.store.index import open_index
 from djinn_memory.store.sqlite import transaction
-from djinn_memory.system import files
+from djinn_memory.system import locks
 from tests.indexing.vaults import fill
 from tests.processes.commands import HANG, holding, scary, start
 from tests.servers import ModelServer
@@ -124,7 +125,7 @@ def test_who_gets_on_is_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch, 
 
     # Time passes while the one that waits pauses, and only then, however busy the machine is.
     clock = {**vars(time), "monotonic": lambda: now, "sleep": pause}
-    monkeypatch.setattr(files, "time", SimpleNamespace(**clock))
+    monkeypatch.setattr(locks, "time", SimpleNamespace(**clock))
     with djinn._state.lock(what, progress=told.append):
         assert now > 8
     assert [one.note for one in told] == [f"waiting for another djinn process (pid {process.pid})"]
@@ -147,6 +148,9 @@ def test_ctrl_c_ends_the_waiting(home: Home) -> None:
         process = start(home, "index")
         assert process.stderr
         assert process.stderr.readline() == f"waiting for another djinn process (pid {other.pid})\n"
+        # A signal in the midst of a line would have the line written twice.
+        while psutil.Process(process.pid).status() == psutil.STATUS_RUNNING:
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert process.returncode == 130

@@ -22,7 +22,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.home.watcher import claim
 from djinn_memory.store import inspection
-from djinn_memory.store.index import open_index
+from djinn_memory.store.index import SCHEMA, open_index
 from djinn_memory.store.ledger import Event, Ledger
 from djinn_memory.system.disks import synced
 from djinn_memory.upkeep.doctor import CHECKS, examine
@@ -33,6 +33,7 @@ from tests.hostile.running import started
 from tests.indexing.content import content
 from tests.indexing.vaults import fill, settle
 from tests.servers import ModelServer
+from tests.store.older import older
 
 AGES = 7200
 
@@ -187,9 +188,10 @@ def unembedded(home: Home) -> None:
 
 
 def older_index(home: Home) -> None:
-    connection = open_index(home.index_path)
-    connection.execute("pragma user_version = 4; pragma application_id = 0")
-    connection.close()
+    newest = home.index_path.rename(home.state / "newest.db")
+    older(newest, home.index_path, SCHEMA, 4)
+    for leftover in home.state.glob("newest.db*"):
+        leftover.unlink()
 
 
 def other_maker(home: Home) -> None:
