@@ -158,7 +158,7 @@ class Djinn(Namespace):
         """
         from djinn_memory.memories.writing.remember import remember
 
-        return remember(self._state, self._models, request, self.runtime.now())
+        return remember(self.runtime, request)
 
     @operation(RecallOptions)
     def recall(self, request: RecallOptions) -> RecallResult:
@@ -248,11 +248,9 @@ class Djinn(Namespace):
         `promote` turns short-term entries that were used often into notes. `expire` marks memories
         whose time is over. With `dry_run` this says what would be done, and does nothing.
         """
-        from djinn_memory.upkeep.jobs.job import JobContext
         from djinn_memory.upkeep.jobs.runner import named_jobs, run_jobs
 
-        context = JobContext(self._state, self._models, self.runtime.now())
-        return run_jobs(named_jobs(request.only), context, dry_run=request.dry_run)
+        return run_jobs(named_jobs(request.only), self.runtime, dry_run=request.dry_run)
 
     @operation(DoctorOptions, recover=False)
     def doctor(self, request: DoctorOptions) -> Diagnosis:
@@ -280,14 +278,14 @@ class Djinn(Namespace):
         """Write down where the work stands, in a note of its own."""
         from djinn_memory.memories.sessions.marks import checkpoint
 
-        return checkpoint(self._state, self._models, request, self.runtime.now())
+        return checkpoint(self.runtime, request)
 
     @operation(Handoff)
     def sleep(self, request: Handoff) -> RememberResult:
         """End a session with a handoff for the next one, in a note of its own."""
         from djinn_memory.memories.sessions.marks import sleep
 
-        return sleep(self._state, self._models, request, self.runtime.now())
+        return sleep(self.runtime, request)
 
     def audit(self, call: ToolCall) -> Problem | None:
         """Write down what a client asked of a server; what keeps it from that is no failure."""

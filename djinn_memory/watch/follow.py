@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from queue import Empty
 
-from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, Unavailable
 from djinn_memory.home.config import user_path
 from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import claim
 from djinn_memory.indexing.indexer import movements, outdated
 from djinn_memory.indexing.scan import RACY_NS
+from djinn_memory.runtime import Runtime
 from djinn_memory.store.inspection import index_content
 from djinn_memory.store.recovery import store_errors
-from djinn_memory.store.state import State
 from djinn_memory.system.files import expand, file_id, file_version
-from djinn_memory.upkeep.jobs.job import Job, JobContext
+from djinn_memory.upkeep.jobs.job import Job
 from djinn_memory.upkeep.jobs.runner import due, run_jobs
 from djinn_memory.watch import catchup
 from djinn_memory.watch.backoff import Backoff
@@ -84,8 +82,10 @@ class _Watch:
         self._heard = heard
         self._settings = home.config.watch
         self._vaults = {vault.name: vault for vault in home.named(names)}
-        self._state = State(home, [])
-        self._models = ModelRegistry(home)
+        self._runtime = Runtime(home)
+        # The command reports the problems of the settings itself.
+        self._runtime.problems = []
+        self._state, self._models = self._runtime.state, self._runtime.models
         self._folders = FollowedFolders(
             self._vaults.values(), heard, home.state, poll=self._settings.poll == "always"
         )
@@ -364,9 +364,8 @@ class _Watch:
         self._try(self._run_due_jobs, self._making)
 
     def _run_due_jobs(self) -> None:
-        at = datetime.now(UTC)
-        context = JobContext(self._state, self._models, at)
-        report = run_jobs(due(self._jobs, self._state, at), context, dry_run=False)
+        jobs = due(self._jobs, self._state, self._runtime.now())
+        report = run_jobs(jobs, self._runtime, dry_run=False)
         for action in report.deeds:
             self._say("update", f"{action.task}: {action.what}")
         for problem in report.problems:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -33,12 +33,12 @@ from djinn_memory.memories.facts.writer import (
     FACT,
     Action,
     change,
-    create,
+    draft_of_fact,
     mark_expired,
     unmarked_expired,
     verified,
 )
-from djinn_memory.memories.writing.arguments import day
+from djinn_memory.memories.writing.drafts import day
 from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.encoding import writable
@@ -135,13 +135,15 @@ class Facts(Namespace):
             "expires": day("expires", request.expires, now),
         }
         self.runtime.fresh_scope(request.agent)
-        with self._writing(vault, allow_secret=request.allow_secret) as writer:
+        with writing(self.runtime, vault) as writer:
             action: Action
             before = None
             if path := self._path_of(writer, category, key):
                 action, before = change(writer, path, request.value, given)
             else:
-                action, path = "created", create(writer, category, key, request.value, given)
+                draft = draft_of_fact(category, key, request.value, given, now)
+                draft.guard(home.config.secrets, allow=request.allow_secret)
+                action, path = "created", writer.create(draft)[1]
             # Read before the vault is released, while nobody else can set the fact.
             fact = read_fact(vault, path, now)
         return FactChange(action, fact, before, tuple(writer.problems))
@@ -206,7 +208,7 @@ class Facts(Namespace):
         """Note that a fact still holds."""
         fact = self._find(request.category, request.key, request.agent, expired=True)
         [vault] = self._state.home.named((fact.vault,))
-        with self._writing(vault) as writer:
+        with writing(self.runtime, vault) as writer:
             writer.rewrite(
                 fact.path, lambda data: verified(data, writer.now, {}, revive=fact.expired)
             )
@@ -219,14 +221,7 @@ class Facts(Namespace):
         Facts in vaults that djinn does not write to stay as they are.
         """
         vaults = self.runtime.fresh_scope(agent)
-        late = unmarked_expired(self._state, vaults, self.runtime.now())
-        return len(mark_expired(self._state, self._models, late, self.runtime.now()))
-
-    def _writing(
-        self, vault: Vault, *, allow_secret: bool = False
-    ) -> AbstractContextManager[VaultWriter]:
-        now = self.runtime.now()
-        return writing(self._state, self._models, vault, now=now, allow_secret=allow_secret)
+        return len(mark_expired(self.runtime, unmarked_expired(self.runtime, vaults)))
 
     def _of_vaults(self, vaults: Sequence[Vault]) -> Sequence[IndexedFact]:
         return indexed_facts(self._state, vaults, self.runtime.now())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.access import is_own
@@ -19,10 +19,7 @@ from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.store.state import State
-
-if TYPE_CHECKING:
-    from djinn_memory.embedding.registry import ModelRegistry
+from djinn_memory.runtime import Runtime
 
 FACT = "fact"
 
@@ -34,15 +31,15 @@ Fields: TypeAlias = Mapping[str, object]
 """Front matter of a fact; as parameters: source, source_context, confidence and expires."""
 
 
-def create(writer: VaultWriter, category: str, key: str, value: str, given: Fields) -> str:
-    """Write the note of a new fact; returns its path."""
+def draft_of_fact(category: str, key: str, value: str, given: Fields, now: datetime) -> Draft:
+    """The draft of a new fact."""
     fields = {
         "category": category,
         "key": key,
         **_with_source(given),
-        "last_verified": moment(writer.now),
+        "last_verified": moment(now),
     }
-    return writer.create(Draft(FACT, f"{category}/{key}", written(value), fields))[1]
+    return Draft(FACT, f"{category}/{key}", written(value), fields)
 
 
 def change(writer: VaultWriter, path: str, value: str, given: Fields) -> tuple[Action, str | None]:
@@ -90,20 +87,18 @@ def verified(data: bytes, now: datetime, fields: Fields, *, revive: bool) -> byt
     return _edited(data, {**fields, "last_verified": moment(now)})
 
 
-def unmarked_expired(state: State, vaults: Sequence[Vault], now: datetime) -> list[IndexedFact]:
+def unmarked_expired(runtime: Runtime, vaults: Sequence[Vault]) -> list[IndexedFact]:
     """The expired facts whose notes do not say so, in vaults that djinn writes to."""
     writable = [vault for vault in vaults if is_own(vault) and not vault.read_only]
-    facts = indexed_facts(state, writable, now)
+    facts = indexed_facts(runtime.state, writable, runtime.now())
     return [fact for fact in facts if fact.expired and fact.status != "expired"]
 
 
-def mark_expired(
-    state: State, models: ModelRegistry, facts: Sequence[IndexedFact], now: datetime
-) -> list[IndexedFact]:
+def mark_expired(runtime: Runtime, facts: Sequence[IndexedFact]) -> list[IndexedFact]:
     """Write `status: expired` into the notes of facts; returns those that could be written."""
     marked: list[IndexedFact] = []
     for vault in dict.fromkeys(fact.vault for fact in facts):
-        with suppress(DjinnError, OSError), writing(state, models, vault, now=now) as writer:
+        with suppress(DjinnError, OSError), writing(runtime, vault) as writer:
             for fact in facts:
                 if fact.vault == vault:
                     writer.rewrite(fact.path, lambda data: _edited(data, {"status": "expired"}))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -15,41 +14,36 @@ from djinn_memory.memories.sessions.requests import Checkpoint, Handoff
 from djinn_memory.memories.writing.remember import RememberResult, remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Problem
+from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.state import State
-
-if TYPE_CHECKING:
-    from djinn_memory.embedding.registry import ModelRegistry
 
 SHOWN = 60
 """Characters of the text that go into a title."""
 
 
-def checkpoint(
-    state: State, models: ModelRegistry, request: Checkpoint, now: datetime
-) -> RememberResult:
+def checkpoint(runtime: Runtime, request: Checkpoint) -> RememberResult:
     """Write down where the work stands."""
     parts = {"Focus": [request.focus] if request.focus else [], "Decisions": request.decisions}
-    return _mark(state, models, request, "checkpoint", request.text, parts, now)
+    return _mark(runtime, request, "checkpoint", request.text, parts)
 
 
-def sleep(state: State, models: ModelRegistry, request: Handoff, now: datetime) -> RememberResult:
+def sleep(runtime: Runtime, request: Handoff) -> RememberResult:
     """End a session with a handoff."""
     parts = {"Next": request.next, "Blocked": request.blocked}
-    return _mark(state, models, request, "handoff", request.summary, parts, now)
+    return _mark(runtime, request, "handoff", request.summary, parts)
 
 
 def _mark(
-    state: State,
-    models: ModelRegistry,
+    runtime: Runtime,
     request: Checkpoint | Handoff,
     kind: Literal["checkpoint", "handoff"],
     text: str,
     parts: Mapping[str, Sequence[str]],
-    now: datetime,
 ) -> RememberResult:
     """Write a note of its own; `parts` are points under headings."""
+    state, now = runtime.state, runtime.now()
     if not text.strip():
         raise UsageError(f"a {kind} says what was done; give a sentence")
     what = "the summary" if kind == "handoff" else "the text"
@@ -78,7 +72,7 @@ def _mark(
         allow_secret=request.allow_secret,
         agent=agent,
     )
-    written = remember(state, models, note, now)
+    written = remember(runtime, note)
     try:
         data = {"agent": agent, "note": written.id, "named": bool(named)}
         state.ledger.append([Event(f"session.{step}", session, data)])

@@ -109,7 +109,7 @@ class Summaries(Namespace):
             TYPE, TITLE, text,
             fields=fields, existing="revise", force=True, allow_secret=allow_secret, agent=agent,
         )  # fmt: skip
-        written = remember(self._state, self._models, note, self.runtime.now())
+        written = remember(self.runtime, note)
         after = self._current(agent)
         if after is None or after.path != written.path:
             after = NarrativeSummary(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from socket import gethostname
 from textwrap import shorten
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -26,14 +24,12 @@ from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.markdown import body
 from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.runtime import Runtime
 from djinn_memory.store.expiring import WorkingEntry, forget
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.state import State
 from djinn_memory.system.locks import lock
 from djinn_memory.system.plural import count
-
-if TYPE_CHECKING:
-    from djinn_memory.embedding.registry import ModelRegistry
 
 MARK = "promoted_from"
 """The field of a note that lists the ids of the entries that it was made of."""
@@ -67,9 +63,7 @@ def earned(state: State) -> list[WorkingEntry]:
     return sorted((entry for entry in entries if entry.earned), key=lambda entry: entry.created)
 
 
-def promote(
-    state: State, models: ModelRegistry, now: datetime
-) -> tuple[list[Promotion], list[Problem]]:
+def promote(runtime: Runtime) -> tuple[list[Promotion], list[Problem]]:
     """Make notes of the entries that earned it, in the personal vaults of their agents.
 
     A note names its entry and is written before the entry is removed. So after an interruption the
@@ -77,6 +71,7 @@ def promote(
     """
     promotions: list[Promotion] = []
     problems: list[Problem] = []
+    state = runtime.state
     with lock(state.home.state / "promote.lock", timeout=30):
         entries = earned(state)
         vaults = {entry.agent: state.home.personal(entry.agent) for entry in entries}
@@ -85,7 +80,7 @@ def promote(
             try:
                 if not _claimed(state, entry):
                     continue
-                promotion = _promote(state, models, vaults[entry.agent], entry, now)
+                promotion = _promote(runtime, vaults[entry.agent], entry)
                 state.working.change(entry.slot, forget(entry))
             except (DjinnError, OSError) as error:
                 why = getattr(error, "strerror", None) or str(error)
@@ -111,31 +106,29 @@ def _claimed(state: State, entry: WorkingEntry) -> bool:
     return after is not None and (after.id, after.claim) == (entry.id, me)
 
 
-def _promote(
-    state: State, models: ModelRegistry, vault: Vault, entry: WorkingEntry, now: datetime
-) -> Promotion:
+def _promote(runtime: Runtime, vault: Vault, entry: WorkingEntry) -> Promotion:
     value = value_of(entry)
     filters = Filters(vaults=(vault.name,), where=((MARK, entry.id),))
-    if paths := _paths(state, vault, Selection(filters)):
+    if paths := _paths(runtime, vault, Selection(filters)):
         return Promotion(value, vault.name, paths[0], False)
     note = _note(value, entry)
-    finder = DuplicateFinder(state, models, draft_of(note, now), now)
-    duplicate = finder.find(state.home.scope(entry.agent))
+    finder = DuplicateFinder(runtime, draft_of(note, runtime.now()))
+    duplicate = finder.find(runtime.home.scope(entry.agent))
     if duplicate and duplicate.vault == vault.name:
         place = Selection(places=((vault.name, duplicate.path),))
-        if _paths(state, vault, place):
-            _join(state, models, vault, duplicate.path, value, entry)
+        if _paths(runtime, vault, place):
+            _join(runtime, vault, duplicate.path, value, entry)
             return Promotion(value, vault.name, duplicate.path, True)
     if duplicate:
         # Nobody asked for a change of a note that a person, or another verb, has written.
         note = replace(note, links=(duplicate.title,))
-    written = remember(state, models, note, now)
+    written = remember(runtime, note)
     return Promotion(value, written.vault, written.path, False)
 
 
-def _paths(state: State, vault: Vault, selection: Selection) -> list[str]:
+def _paths(runtime: Runtime, vault: Vault, selection: Selection) -> list[str]:
     """The notes of a selection that were made of entries."""
-    with state.reading([vault]) as index:
+    with runtime.index([vault]) as index:
         memories = index.memories(selection, order="title", fields=(MARK,))
         return sorted(memory.path for memory in memories if memory.field(MARK))
 
@@ -177,12 +170,7 @@ def _origin(value: WorkingValue) -> str:
 
 
 def _join(
-    state: State,
-    models: ModelRegistry,
-    vault: Vault,
-    path: str,
-    value: WorkingValue,
-    entry: WorkingEntry,
+    runtime: Runtime, vault: Vault, path: str, value: WorkingValue, entry: WorkingEntry
 ) -> None:
     """Add an entry to a note: both texts stay, and where they come from."""
 
@@ -195,7 +183,7 @@ def _join(
             data = frontmatter.edit(data, (key,), [*_as_list(fields.get(key)), more])
         return data
 
-    with writing(state, models, vault) as writer:
+    with writing(runtime, vault) as writer:
         writer.rewrite(path, change)
 
 

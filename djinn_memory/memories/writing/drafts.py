@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from djinn_memory.errors import Remedy, UsageError
-from djinn_memory.memories.writing.arguments import day
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.notes import frontmatter
-from djinn_memory.notes.dates import moment
+from djinn_memory.notes.dates import coming_date, moment
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.markdown.plain_text import inline
@@ -98,6 +97,25 @@ def draft_of(request: NewMemory, now: datetime) -> Draft:
         text="\n\n".join(filter(None, (text, links and f"See also {links}."))),
         fields={key: value for key, value in fields.items() if value is not None},
     )
+
+
+def day(field: str, text: str | None, now: datetime, *, past: bool = False) -> str | None:
+    """The day or time that a text means, such as `2026-12-31`, or `30d`, which is from `now` on.
+
+    Raises `UsageError` for a text that means none, and for a day that is over unless `past` is set.
+    """
+    if not text:
+        return None
+    when = coming_date(text, now.astimezone())
+    if not when:
+        raise UsageError(
+            f"{text}: no date; write 2026-12-31, tomorrow, or how long from now: "
+            "90min, 12h, 30d, 2w, 6months, 1y",
+            argument=field,
+        )
+    if not past and when < moment(now)[: len(when)]:
+        raise UsageError(f"{text}: that is past; give a day to come", argument=field)
+    return when
 
 
 def _tag(text: str) -> str:

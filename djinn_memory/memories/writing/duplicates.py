@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -17,15 +17,14 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.catalog import body_of
 from djinn_memory.models import Filters, MemoryRef, Vault
 from djinn_memory.notes.slugs import fold
+from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.search.legs import meaning
 from djinn_memory.search.legs import words as words_leg
 from djinn_memory.store.index.records import IndexedMemory, Selection
-from djinn_memory.store.state import State
 from djinn_memory.store.vector_cache import text_hash
 
 if TYPE_CHECKING:
-    from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.memories.writing.drafts import Draft
     from djinn_memory.models import Vectors
 
@@ -75,15 +74,15 @@ class DuplicateFinder:
     is the same.
     """
 
-    def __init__(self, state: State, models: ModelRegistry, draft: Draft, now: datetime) -> None:
-        self._state = state
+    def __init__(self, runtime: Runtime, draft: Draft) -> None:
+        self._state = runtime.state
         self._draft = draft
-        self._day = now.astimezone(UTC).date().isoformat()
+        self._day = runtime.now().astimezone(UTC).date().isoformat()
         self._embedder: Embedder | None = None
         self._mine: Background[dict[bytes, Vectors]] | None = None
-        embedder = models.embedder
+        embedder = runtime.models.embedder
         if embedder and embedder.local and embedder.ready:
-            with state.reading(()) as index:
+            with self._state.reading(()) as index:
                 embedded = index.space is not None
             if embedded:
                 self._embedder = embedder

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import field
 from msgspec.structs import replace
@@ -33,11 +33,10 @@ from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.slugs import fold, slug, unique
 from djinn_memory.notes.type_folders import folder
 from djinn_memory.notes.vault import files as disk
+from djinn_memory.runtime import Runtime
 from djinn_memory.search.hits import on_disk
+from djinn_memory.secrets import guard
 from djinn_memory.store.state import State
-
-if TYPE_CHECKING:
-    from djinn_memory.embedding.registry import ModelRegistry
 
 Action = Literal["created", "appended", "revised", "numbered"]
 Searchable = Literal["words and meaning", "words", "later"]
@@ -64,44 +63,46 @@ class RememberResult(MemoryRef, frozen=True, kw_only=True):
     """What went wrong beside the writing."""
 
 
-def remember(
-    state: State, models: ModelRegistry, request: NewMemory, now: datetime
-) -> RememberResult:
+def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
     """Write a memory as a note; see `Djinn.remember`."""
-    home = state.home
+    state, home = runtime.state, runtime.home
     agent = home.agent(request.agent)
     vault = home.shared if request.shared else home.personal(agent)
     # Other vaults matter only where the same may be said, or the superseded note may be.
     scope = home.scope(agent) if request.supersedes or not request.force else (vault,)
-    draft = draft_of(request, now)
+    draft = draft_of(request, runtime.now())
     # Before anything is made of the draft, such as a vector that is kept.
     draft.guard(home.config.secrets, allow=request.allow_secret)
     # Before the vault is held: the model takes longer than the writing.
-    finder = None if request.force else DuplicateFinder(state, models, draft, now)
+    finder = None if request.force else DuplicateFinder(runtime, draft)
     sweep(state, scope)
     old = find_memory(state, request.supersedes, scope) if request.supersedes else None
     if old:
         require_note(state, old, "superseded")
         if _may_name(old, home.named((old.vault,))[0], vault):
-            link = {"supersedes": _link(old.title, old.path)}
-            draft = Draft(draft.type, draft.title, draft.text, {**draft.fields, **link})
+            link = _link(old.title, old.path)
+            # The draft was guarded before the title of another note came into it.
+            guard(link, what="supersedes", settings=home.config.secrets, allow=request.allow_secret)
+            fields = {**draft.fields, "supersedes": link}
+            draft = Draft(draft.type, draft.title, draft.text, fields)
     duplicate = finder.find(scope) if finder else None
-    with writing(state, models, vault, now=now, allow_secret=request.allow_secret) as writer:
+    with writing(runtime, vault) as writer:
         titles = _titles(state, writer, draft)
         taken = [path for path, title in titles if fold(title) == fold(inline(draft.title))]
         taken = [path for path in taken if on_disk(vault, path)]
         _check(request, vault, draft.title, taken, old, duplicate)
         if not taken:
-            result = _create(writer, draft, "created")
+            result = _result(writer, draft, *writer.create(draft), "created")
         elif request.existing == "new":
-            result = _create(writer, _numbered(draft, titles), "numbered")
+            draft = _numbered(draft, titles)
+            result = _result(writer, draft, *writer.create(draft), "numbered")
         elif request.existing == "append":
             result = _append(writer, draft, taken[0])
         else:
             result = _revise(writer, draft, taken[0])
     problems = list(writer.problems)
     if old:
-        problems += _supersede(state, models, old, result, now)
+        problems += _supersede(runtime, old, result)
     searchable: Searchable = "words and meaning" if writer.embedded else "words"
     if writer.problems:
         searchable = "later"
@@ -183,11 +184,6 @@ def _numbered(draft: Draft, titles: Sequence[tuple[str, str]]) -> Draft:
     return Draft(draft.type, title, draft.text, draft.fields)
 
 
-def _create(writer: VaultWriter, draft: Draft, action: Action) -> RememberResult:
-    identity, path = writer.create(draft)
-    return _result(writer, draft, identity, path, action)
-
-
 def _read(writer: VaultWriter, draft: Draft, path: str) -> tuple[bytes, Note]:
     """A note that a draft is to change; `Refused` for a note of another type."""
     data = disk.read(writer.vault, path)
@@ -213,9 +209,8 @@ def _append(writer: VaultWriter, draft: Draft, path: str) -> RememberResult:
 
     def change(data: bytes) -> bytes:
         data = body.append(data, draft.text) if draft.text else data
-        for key, value in draft.fields.items():
-            data = frontmatter.edit(data, (key,), tags if key == "tags" else value)
-        return _dated(data, writer.now)
+        fields = {**draft.fields, "tags": tags} if more else draft.fields
+        return _dated(_edited(data, fields), writer.now)
 
     writer.rewrite(path, change)
     return _result(writer, draft, note.id, path, "appended")
@@ -250,15 +245,13 @@ def _revise(writer: VaultWriter, draft: Draft, path: str) -> RememberResult:
     return _result(writer, draft, note.id, path, "revised", previous)
 
 
-def _supersede(
-    state: State, models: ModelRegistry, old: Memory, new: RememberResult, now: datetime
-) -> list[Problem]:
+def _supersede(runtime: Runtime, old: Memory, new: RememberResult) -> list[Problem]:
     """Mark a note as superseded; returns what kept it from being marked."""
     fields = {"status": "superseded", "superseded_by": _link(new.title, new.path)}
-    [vault] = state.home.named((old.vault,))
+    [vault] = runtime.home.named((old.vault,))
     try:
-        with writing(state, models, vault, now=now) as writer:
-            writer.rewrite(old.path, lambda data: _dated(_edited(data, fields), now))
+        with writing(runtime, vault) as writer:
+            writer.rewrite(old.path, lambda data: _dated(_edited(data, fields), writer.now))
     except (DjinnError, OSError) as error:
         why = f"is not marked as superseded: {getattr(error, 'strerror', None) or error}"
         return [Problem(f"{old.vault}/{old.path}", why)]

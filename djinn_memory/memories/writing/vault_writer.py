@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from djinn_memory.errors import Changed, DjinnError, Refused, Unavailable
+from djinn_memory.home.home import Home
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.slugs import slug, unique
 from djinn_memory.notes.type_folders import folder
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.walk import MAX_BYTES
-from djinn_memory.store.state import State
+from djinn_memory.runtime import Runtime
 from djinn_memory.system.files import create, inside
 from djinn_memory.system.interrupts import deferred
-
-if TYPE_CHECKING:
-    from djinn_memory.embedding.registry import ModelRegistry
-    from djinn_memory.home.settings import SecretsConfig
 
 
 class VaultWriter(Struct):
@@ -31,10 +27,7 @@ class VaultWriter(Struct):
 
     vault: Vault
     now: datetime
-    secrets: SecretsConfig
-    allow_secret: bool = False
-    """Whether what looks like a secret may be written."""
-    written: list[str] = field(default_factory=list)
+    written: dict[str, None] = field(default_factory=dict)
     """Paths of the notes that were written, each once."""
     problems: list[Problem] = field(default_factory=list)
     """Once the vault was released: what keeps the notes from being found at once."""
@@ -44,10 +37,8 @@ class VaultWriter(Struct):
     def create(self, draft: Draft) -> tuple[str, str]:
         """Write a new note under a free name; returns its id and its path.
 
-        Raises `Refused` for what looks like a secret. Other ways of writing leave that check to
-        their callers.
+        The caller has guarded the draft.
         """
-        draft.guard(self.secrets, allow=self.allow_secret)
         identity, text = draft.compose(self.now)
         data = text.encode("utf-8", "replace")
         return identity, self.put(folder(draft.type), slug(draft.title), data)
@@ -65,7 +56,7 @@ class VaultWriter(Struct):
             except FileExistsError:
                 raise Changed(root / f"{free}.md") from None
         path = f"{place}/{free}.md" if place else f"{free}.md"
-        self._wrote(path)
+        self.written[path] = None
         return path
 
     def rewrite(self, path: str, change: Callable[[bytes], bytes]) -> None:
@@ -78,22 +69,11 @@ class VaultWriter(Struct):
 
         with deferred():
             disk.edit(self.vault, path, checked)
-        self._wrote(path)
-
-    def _wrote(self, path: str) -> None:
-        if path not in self.written:
-            self.written.append(path)
+        self.written[path] = None
 
 
 @contextmanager
-def writing(
-    state: State,
-    models: ModelRegistry,
-    vault: Vault,
-    *,
-    now: datetime | None = None,
-    allow_secret: bool = False,
-) -> Iterator[VaultWriter]:
+def writing(runtime: Runtime, vault: Vault) -> Iterator[VaultWriter]:
     """Hold a vault to write notes; afterwards they are found by words, and by meaning if possible.
 
     Raises `Refused` for a vault that is read-only.
@@ -102,25 +82,25 @@ def writing(
 
     if vault.read_only:
         raise Refused(f"vault {vault.name} is read-only; remove read_only from config.yaml first")
-    secrets = state.home.config.secrets
-    writer = VaultWriter(vault, now or datetime.now(UTC), secrets, allow_secret)
+    writer = VaultWriter(vault, runtime.now())
     try:
-        with state.vault_lock(vault):
-            _make_root(state, vault)
+        with runtime.state.vault_lock(vault):
+            _make_root(runtime.home, vault)
             yield writer
     finally:
         if writer.written:
             try:
-                writer.embedded = index_notes(state, models, vault, writer.written)
+                state, models = runtime.state, runtime.models
+                writer.embedded = index_notes(state, models, vault, list(writer.written))
             except DjinnError as error:
                 # The note is whole: the next search reads it.
                 writer.problems.append(Problem("index", str(error)))
 
 
-def _make_root(state: State, vault: Vault) -> None:
+def _make_root(home: Home, vault: Vault) -> None:
     """Create the folder of a vault inside the home, which a clone without notes lacks."""
     if not vault.root.is_dir():
-        if state.home.root not in (vault.root.resolve(), *vault.root.resolve().parents):
+        if home.root not in (vault.root.resolve(), *vault.root.resolve().parents):
             raise Unavailable(f"{vault.root} of vault {vault.name} is not there; mount it")
         vault.root.mkdir(parents=True, exist_ok=True)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 from djinn_memory.memories.facts.writer import mark_expired, unmarked_expired
-from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
+from djinn_memory.runtime import Runtime
+from djinn_memory.upkeep.jobs.job import Job, JobReport
 from djinn_memory.upkeep.requests import JobAction
 
 
-def _run(context: JobContext, dry_run: bool) -> JobReport:
-    state = context.state
-    facts = unmarked_expired(state, state.home.vaults, context.now)
+def _run(runtime: Runtime, dry_run: bool) -> JobReport:
+    facts = unmarked_expired(runtime, runtime.home.vaults)
     if not dry_run:
-        facts = mark_expired(state, context.models, facts, context.now)
+        facts = mark_expired(runtime, facts)
     verb = "is to be marked" if dry_run else "is marked"
     return JobReport(
         tuple(

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import timedelta
 
 from msgspec import Struct
 
 from djinn_memory.models import Problem
-from djinn_memory.store.state import State
+from djinn_memory.runtime import Runtime
 from djinn_memory.upkeep.requests import JobAction
-
-if TYPE_CHECKING:
-    from djinn_memory.embedding.registry import ModelRegistry
-
-
-class JobContext(Struct, frozen=True):
-    """What a job works on."""
-
-    state: State
-    models: ModelRegistry
-    now: datetime
 
 
 class JobReport(Struct, frozen=True):
@@ -42,5 +30,5 @@ class Job(Struct, frozen=True):
     """How long after its last run it is due again."""
     cost: str
     """What a run costs, in one sentence: what it reads and writes, which models it uses."""
-    run: Callable[[JobContext, bool], JobReport]
-    """Takes the context, and whether to say only what would be done."""
+    run: Callable[[Runtime, bool], JobReport]
+    """Takes the opened home, and whether to say only what would be done."""

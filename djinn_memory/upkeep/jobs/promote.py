@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 from djinn_memory.memories.working.promotion import Promotion, earned, promote
-from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
+from djinn_memory.runtime import Runtime
+from djinn_memory.upkeep.jobs.job import Job, JobReport
 from djinn_memory.upkeep.requests import JobAction
 
 
-def _run(context: JobContext, dry_run: bool) -> JobReport:
-    entries = earned(context.state)
+def _run(runtime: Runtime, dry_run: bool) -> JobReport:
+    entries = earned(runtime.state)
     if dry_run:
         return JobReport(
             tuple(
@@ -20,7 +21,7 @@ def _run(context: JobContext, dry_run: bool) -> JobReport:
         )
     if not entries:
         return JobReport()
-    promotions, problems = promote(context.state, context.models, context.now)
+    promotions, problems = promote(runtime)
     return JobReport(tuple(map(_action, promotions)), tuple(problems))
 
 

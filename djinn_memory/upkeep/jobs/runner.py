@@ -8,9 +8,10 @@ from datetime import datetime
 
 from djinn_memory.errors import Refused, Unavailable, UsageError
 from djinn_memory.models import Problem
+from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.state import State
-from djinn_memory.upkeep.jobs.job import Job, JobContext
+from djinn_memory.upkeep.jobs.job import Job
 from djinn_memory.upkeep.jobs.registry import JOBS
 from djinn_memory.upkeep.requests import JobAction, MaintenanceReport
 
@@ -27,19 +28,19 @@ def named_jobs(names: Sequence[str]) -> tuple[Job, ...]:
     return tuple(job for name, job in JOBS.items() if name in names or not names)
 
 
-def run_jobs(jobs: Iterable[Job], context: JobContext, *, dry_run: bool) -> MaintenanceReport:
+def run_jobs(jobs: Iterable[Job], runtime: Runtime, *, dry_run: bool) -> MaintenanceReport:
     """Run jobs one after the other; in a dry run say what they would do."""
     actions: list[JobAction] = []
     problems: list[Problem] = []
     names: list[str] = []
     for job in jobs:
-        report = job.run(context, dry_run)
+        report = job.run(runtime, dry_run)
         names.append(job.name)
         actions += report.actions
         problems += report.problems
         if not dry_run:
-            _record(context.state, job, len(report.actions), len(report.problems))
-    return MaintenanceReport(tuple(names), tuple(actions), (*context.state.problems, *problems))
+            _record(runtime.state, job, len(report.actions), len(report.problems))
+    return MaintenanceReport(tuple(names), tuple(actions), (*runtime.state.problems, *problems))
 
 
 def due(jobs: Iterable[Job], state: State, now: datetime) -> tuple[Job, ...]:
