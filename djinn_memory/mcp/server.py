@@ -92,10 +92,7 @@ class _Handlers:
     ) -> types.ListResourcesResult:
         cursor = params.cursor if params else None
         listed, next_cursor = await self._run(
-            ctx,
-            "resources/list",
-            {"cursor": cursor},
-            lambda context: resources.page(context, cursor),
+            ctx, "resources/list", {"cursor": cursor}, resources.page, cursor
         )
         return types.ListResourcesResult(resources=listed, next_cursor=next_cursor)
 
@@ -106,12 +103,8 @@ class _Handlers:
         self, ctx: Ctx, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = params.uri
-        text = await self._run(
-            ctx, "resources/read", {"uri": uri}, lambda context: resources.read(context, uri)
-        )
-        content = types.TextResourceContents(
-            uri=uri, mime_type=resources.MARKDOWN, text=_plain(text)
-        )
+        text = _plain(await self._run(ctx, "resources/read", {"uri": uri}, resources.read, uri))
+        content = types.TextResourceContents(uri=uri, mime_type=resources.MARKDOWN, text=text)
         return types.ReadResourceResult(contents=[content])
 
     async def list_prompts(self, _: Ctx, __: Any) -> types.ListPromptsResult:
@@ -119,24 +112,20 @@ class _Handlers:
 
     async def get_prompt(self, ctx: Ctx, params: types.GetPromptRequestParams) -> Any:
         name, arguments = params.name, dict(params.arguments or {})
-        text = await self._run(
-            ctx,
-            "prompts/get",
-            {"name": name, **arguments},
-            lambda context: prompts.prompt(context, name, arguments),
-        )
+        logged = {"name": name, **arguments}
+        text = await self._run(ctx, "prompts/get", logged, prompts.prompt, name, arguments)
         content = types.TextContent(type="text", text=_plain(text))
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
     async def _run(
-        self, ctx: Ctx, method: str, arguments: dict[str, Any], work: Callable[[ClientContext], T]
+        self, ctx: Ctx, method: str, arguments: dict[str, Any], work: Callable[..., T], *args: Any
     ) -> T:
         """Run what is no tool; the protocol has errors of its own for that."""
         words = ToolWording(None, TOOLS)
 
         def worded(context: ClientContext) -> T:
             with speaking(words):
-                return work(context)
+                return work(context, *args)
 
         try:
             return await self._calls.run(method, arguments, worded, _client(ctx))

@@ -15,6 +15,7 @@ from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Calibration, Problem
 from djinn_memory.notes.ids import crockford
 from djinn_memory.runtime import Namespace, operation
+from djinn_memory.search.narrowing import AgentName
 from djinn_memory.search.options import SearchOptions
 from djinn_memory.search.query import plain
 from djinn_memory.search.search import search
@@ -60,7 +61,6 @@ class GapSuggestion(Struct, frozen=True):
 
 
 Sentence = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
-AgentName = Annotated[str | None, Meta(description="Whose memory; the default agent if not given.")]
 
 
 class ReportGap(Struct, frozen=True):
@@ -151,14 +151,11 @@ class Gaps(Namespace):
 
         Raises `Refused` when the description holds a secret; a secret in the query is masked.
         """
-        agent = self.runtime.home.agent(request.agent)
-        event = reported(
-            self.runtime.home.config.secrets,
-            agent,
-            session_log.current(self._state, agent),
-            request.description,
-            request.query,
-        )
+        home = self.runtime.home
+        agent = home.agent(request.agent)
+        session = session_log.current(self._state, agent)
+        secrets = home.config.secrets
+        event = reported(secrets, agent, session, request.description, request.query)
         self._state.ledger.append([event])
         return ReportedGap(event.subject)
 

@@ -172,12 +172,10 @@ class Rescorer:
         status = profile.status.get(fields.get("status", ""), 1.0)
         if not kind or not status or self._too_old(memory):
             return None
-        own = 1.0
-        if "importance" in fields or "confidence" in fields:
-            importance, confidence = (
-                share_of(fields.get(key, "")) for key in ("importance", "confidence")
-            )
-            own = own_word(importance, confidence, self._scoring)
+        importance, confidence = (
+            share_of(fields.get(key, "")) for key in ("importance", "confidence")
+        )
+        own = own_word(importance, confidence, self._scoring)
         recency = self._recency(memory)
         score = blended(raw, multiplier * own * kind * status * recency)
         return ScoreBreakdown(raw, multiplier, own, kind, status, recency, 0, None, score)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -12,9 +12,6 @@ from djinn_memory.home import config
 from djinn_memory.secrets import guard
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.store.state import State
-
-if TYPE_CHECKING:
-    pass
 
 OUTSIDE = "default"
 """The session of an agent that has opened none."""

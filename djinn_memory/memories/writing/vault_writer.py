@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 
 from msgspec import Struct, field
 
@@ -50,7 +50,7 @@ class VaultWriter(Struct):
         root.mkdir(parents=True, exist_ok=True)
         # Ctrl-C waits until the note is whole.
         with deferred():
-            free = unique(name, lambda name: _exists(root / f"{name}.md"))
+            free = unique(name, lambda name: os.path.lexists(root / f"{name}.md"))
             try:
                 create(root / f"{free}.md", data)
             except FileExistsError:
@@ -108,7 +108,3 @@ def _make_root(home: Home, vault: Vault) -> None:
 def _check_size(data: bytes) -> None:
     if len(data) > MAX_BYTES:
         raise Refused(f"{len(data):,} bytes are too much for a note; split the text")
-
-
-def _exists(path: Path) -> bool:
-    return path.exists() or path.is_symlink()

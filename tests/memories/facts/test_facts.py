@@ -301,6 +301,14 @@ def test_secrets_are_seen_by_key_and_value_together(home: Home, djinn: Djinn) ->
     assert djinn.facts.get("wifi", "password").value == "hunter22"
 
 
+def test_a_secret_in_the_source_of_a_new_fact_is_refused(djinn: Djinn) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    with pytest.raises(Refused, match="GitHub"):
+        djinn.facts.set("ada", "city", "London", source=token)
+    with pytest.raises(NotFound):
+        djinn.facts.get("ada", "city")
+
+
 def test_what_another_process_wrote_just_now_is_not_written_twice(
     home: Home, djinn: Djinn, tmp_path: Path
 ) -> None:

@@ -266,6 +266,14 @@ def test_a_secret_is_refused_wherever_it_stands(djinn: Djinn, home: Home, own: P
     assert done.path == "facts/key.md"
 
 
+def test_the_title_of_a_superseded_note_spreads_no_secret(djinn: Djinn, own: Path) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    old = djinn.remember("lesson", f"Use {token}", "It opens the gate.", allow_secret=True)
+    with pytest.raises(Refused, match="GitHub"):
+        djinn.remember("lesson", "Gate", "A guard opens it now.", supersedes=old.id, force=True)
+    assert [path.name for path in own.rglob("*.md") if "A guard" in path.read_text()] == []
+
+
 def test_a_read_only_vault_and_one_that_is_gone(djinn: Djinn, home: Home, own: Path) -> None:
     own.rmdir()
     assert djinn.remember("lesson", "A", "one two").path == "lessons/a.md"
