@@ -113,6 +113,7 @@ def bombard(site: Site, shots: int, *, compare: int) -> None:
         assert hashlib.sha256(source.read_bytes()).hexdigest() == fields["sha256"]
 
 
+@pytest.mark.soak
 def test_a_kill_of_each_kind(site: Site) -> None:
     bombard(site, len(KINDS), compare=8)
 

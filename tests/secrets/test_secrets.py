@@ -77,6 +77,7 @@ def test_mixed_pieces(pieces: list[str]) -> None:
         assert len(shown) <= 4 and text[one.start :].startswith(shown)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "piece",
     ["eyJ-", "eyJaaaaaaaaaaaa.ey", "ghp_a1", "password=", "password is ", "xoxb-", "://a:", "sk-",
