@@ -15,7 +15,7 @@ from pathlib import Path
 from common import PROGRAM, home_with, machine, median_seconds, need_data, peak_mb, table
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.embedding import local
+from djinn_memory.embedding import local, onnx_runtime
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.indexing.embed import _texts
@@ -50,13 +50,13 @@ def first_index(home: Home) -> list[list[object]]:
     connection = open_index(home.index_path)
     windows = [key for (key,) in rows(connection, "select min(id) from window group by hash")]
     embedder = local.LocalEmbedder(EmbeddingConfig())
-    session = local.open_session(embedder.folder / "model.onnx", 2)
-    tokenizer = local.open_tokenizer(embedder.folder, embedder.card.max_tokens)
+    session = onnx_runtime.open_session(embedder.folder / "model.onnx", 2)
+    tokenizer = onnx_runtime.open_tokenizer(embedder.folder, embedder.card.max_tokens)
     texts = [text for _, text in _texts(connection, windows)]
     texts.sort(key=lambda text: len(tokenizer.encode(text).ids))
     began = time.perf_counter()
     for at in range(0, len(texts), 32):
-        local.run(session, tokenizer, texts[at : at + 32], 32)
+        onnx_runtime.embed_texts(session, tokenizer, texts[at : at + 32], 32)
     raw = time.perf_counter() - began
     return [
         ["raw model", f"{raw:.1f} s", f"{len(texts) / raw:.0f} texts/s", "100 %", "-", ""],
