@@ -276,6 +276,7 @@ def test_read_never_raises(text: str, head: str) -> None:
     read(f"---\n{text}\n---\n")
 
 
+@pytest.mark.soak
 def test_a_long_block_is_edited_swiftly() -> None:
     lines = b"a: 1\n" * 29_000
     with swiftly():

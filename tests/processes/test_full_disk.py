@@ -107,6 +107,7 @@ def squeeze(site: Site, kinds: Sequence[Kind], told: Callable[[Arguments], int])
     assert strays(site.home) == []
 
 
+@pytest.mark.soak
 def test_files_may_not_grow(tmp_path: Path, server: ModelServer) -> None:
     site = made(tmp_path / "home", server, tmp_path / "incoming")
     limits = cycle((0, 20, 300))

@@ -34,6 +34,7 @@ def stress(home: Home, tmp_path: Path, *, seconds: float, writers: int, readers:
     assert left == []
 
 
+@pytest.mark.soak
 def test_some_processes_for_some_seconds(home: Home, tmp_path: Path) -> None:
     stress(home, tmp_path, seconds=6, writers=6, readers=2)
 

@@ -157,6 +157,7 @@ open_index(Path(sys.argv[1]))
 """
 
 
+@pytest.mark.soak
 def test_a_kill_at_any_statement_leaves_a_whole_version(whole: Home, tmp_path: Path) -> None:
     age(whole.index_path, index_store.SCHEMA, 1)
     versions = set()

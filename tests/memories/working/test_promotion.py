@@ -152,6 +152,7 @@ def test_what_cannot_be_written_waits(djinn: Djinn, later: Any) -> None:
     assert len(paths(djinn.maintain())) == 1
 
 
+@pytest.mark.soak
 def test_a_kill_at_any_step_loses_nothing_and_does_nothing_twice(home: Home) -> None:
     stride, djinn = 7, Djinn(home)
     ids: list[str] = []
