@@ -230,7 +230,7 @@ def check_bounds(request: object) -> None:
         allowed = [choice for choices in _parts(hint, Literal) for choice in get_args(choices)]
         if allowed and isinstance(value, str) and value not in allowed:
             choices = ", ".join(map(str, allowed))
-            raise UsageError(f"{value!r}: give one of {choices}", argument=name)
+            raise UsageError(f"{value[:40]!r}: give one of {choices}", argument=name)
         if isinstance(value, bool) or not isinstance(value, int | float):
             continue
         for meta in _parts(hint, Meta):
@@ -239,6 +239,8 @@ def check_bounds(request: object) -> None:
             if not least <= value <= most:
                 bounds = f"a number from {least:,} to {most:,}"
                 bounds = f"{least:,} at least" if most == math.inf else bounds
+                remedy = (meta.extra or {}).get("remedy")
+                bounds = f"{bounds}; {remedy}" if remedy else bounds
                 raise UsageError(f"{value}: give {bounds}", argument=name)
 
 

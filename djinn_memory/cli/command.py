@@ -19,6 +19,8 @@ from djinn_memory.cli import output
 from djinn_memory.cli.context import confirmed, open_djinn, text_from_stdin
 from djinn_memory.cli.parsing import Command
 from djinn_memory.cli.request_options import Fields, build, parameters
+from djinn_memory.errors import wording
+from djinn_memory.operations.commands import ARGUMENTS, CommandWording
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
@@ -113,7 +115,7 @@ class Declaration:
     """Its fields are the arguments and options of the command."""
     examples: Sequence[str]
     arguments: Sequence[str] = ()
-    """The fields that are given by place, in their order."""
+    """The fields that are given by place, in their order; by default those of the operation."""
     without: Sequence[str] = ()
     """The fields that the command line does not offer."""
     fields: Fields = field(default_factory=dict)
@@ -135,6 +137,9 @@ class Declaration:
     """Whether an answer ends the command with exit code 1."""
     prints: type[Struct] = PrintOptions
     """How the answer can be printed."""
+
+    def __post_init__(self) -> None:
+        self.arguments = self.arguments or ARGUMENTS.get(self.operation, ())
 
     def build(self, words: str) -> Any:
         """The command, as `words` call it."""
@@ -167,6 +172,9 @@ class Declaration:
 
     def __call__(self, ctx: typer.Context, values: dict[str, Any]) -> None:
         """Run the command with the values of its options and arguments."""
+        # `main` set the words of no command. It prints errors after this returns, then resets them.
+        if isinstance(wording.get(), CommandWording):
+            wording.set(CommandWording(self.operation))
         for name, extra in self.fields.items():
             value = values.get(name)
             if extra.words and value is not None:

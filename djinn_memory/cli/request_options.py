@@ -17,6 +17,7 @@ from typing import (
     Literal,
     NamedTuple,
     Optional,
+    TypeVar,
     Union,
     get_args,
     get_origin,
@@ -29,8 +30,9 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.parsing import path
-from djinn_memory.errors import UsageError
 from djinn_memory.operations.commands import option as option_name
+
+R = TypeVar("R", bound=Struct)
 
 
 class Field(NamedTuple):
@@ -51,6 +53,8 @@ class Field(NamedTuple):
     """Whether an argument takes all words that follow, as one text."""
     stdin: Literal["", "text", "value"] = ""
     """What `-` stands for: the piped text, or that text without the line end of `echo`."""
+    most: int | None = None
+    """The greatest number, where the command line allows less than the request."""
 
 
 FIELDS = {
@@ -98,8 +102,8 @@ class FieldType(NamedTuple):
 
     @property
     def bounds(self) -> dict[str, float]:
-        """The least and the greatest value of a number."""
-        if self.kind not in (int, float):
+        """The least and the greatest value of a number, unless the operation has a remedy."""
+        if self.kind not in (int, float) or any(meta.extra for meta in self.metas):
             return {}
         least = next((meta.ge for meta in self.metas if meta.ge is not None), None)
         most = next((meta.le for meta in self.metas if meta.le is not None), None)
@@ -147,6 +151,8 @@ def parameters(
         }
         if parts.kind is Path:
             settings["parser"] = path
+        if field.most is not None:
+            settings["max"] = field.most
         kind: Any = list[parts.kind] if parts.repeated or field.words else parts.kind  # type: ignore[name-defined]
         if not required:
             kind = Optional[kind]  # noqa: UP045 - `kind` may be a Literal
@@ -173,23 +179,16 @@ def _shown(default: object) -> bool:
     return default is not None and not isinstance(default, bool)
 
 
-def build(request: type[Struct], values: Mapping[str, Any]) -> Any:
-    """The request with these values; `UsageError` names the field that does not fit."""
-    fields = msgspec.structs.fields(request)
-    names = {info.name: info.encode_name for info in fields}
+def build(request: type[R], values: Mapping[str, Any]) -> R:
+    """The request with these values.
+
+    The command line has checked the type of each. Lengths are left to the operation: it knows which
+    are too great, and whether an empty text is one that was not given.
+    """
     # What was left out has the default of the request; where there is none, it may be null.
     given = {
-        info.encode_name: values[info.name]
-        for info in fields
-        if info.name in values and (info.required or values[info.name] is not None)
+        info.name: tuple(value) if isinstance(value, list) else value
+        for info in msgspec.structs.fields(request)
+        if info.name in values and ((value := values[info.name]) is not None or info.required)
     }
-    try:
-        return msgspec.convert(given, request)
-    except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at `$.")
-        encoded = place.rstrip("`").partition("[")[0]
-        field = next((name for name, text in names.items() if text == encoded), None)
-        plain = what.replace("`", "").replace("Expected str", "expected a text")
-        plain = plain.replace("Expected", "expected", 1)
-        value = f"{values[field]!r}: " if field else ""
-        raise UsageError(f"{value}{plain}", argument=field) from None
+    return request(**given)

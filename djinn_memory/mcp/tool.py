@@ -26,6 +26,8 @@ _SERVED = frozenset({"agent", "session"})
 _FOR_PERSONS = frozenset({"allow_secret"})
 """Fields that only a person may set."""
 
+_DAYS = frozenset({"since", "until"})
+
 OTHER_NARROWING = frozenset({"planes", "paths", "where"})
 """Fields that narrow a request and that no tool offers: a model that narrows much misses much."""
 
@@ -118,8 +120,12 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
                 f"{self.name} takes no {name!r}: this server speaks for one agent, fixed at its "
                 "start; leave it out"
             )
-        # A model often writes null for what it leaves out.
-        given = {name: value for name, value in arguments.items() if value is not None}
+        # A model often writes null for what it leaves out, or an empty text for a day.
+        given = {
+            name: value
+            for name, value in arguments.items()
+            if value is not None and not (name in _DAYS and value == "")
+        }
         try:
             return msgspec.convert(given, self._type)
         except msgspec.ValidationError as error:
@@ -153,10 +159,9 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
             if value is not None:
                 values[name] = value
             elif known[name].required and not _nullable(known[name].type):
-                argument = self.argument_names[name]
-                article = "an" if argument[0] in "aeiou" else "a"
                 action = getattr(arguments, "action", "")
-                raise UsageError(f"{self.name}: {action} needs {article} {argument}")
+                needed = f"`{self.argument_names[name]}`{_meaning(known[name].type)}"
+                raise UsageError(f"{self.name}: {action} needs {needed}")
             elif known[name].required:
                 values[name] = None
         self.prepare(values)
@@ -258,6 +263,11 @@ def _nullable(kind: Any) -> bool:
 
 def _docstring(request: type[Struct]) -> str:
     return inspect.cleandoc(request.__doc__ or "")
+
+
+def _meaning(kind: Any) -> str:
+    texts = [meta.description for meta in getattr(kind, "__metadata__", ()) if meta.description]
+    return f", {texts[0][:1].lower()}{texts[0][1:].rstrip('.')}" if texts else ""
 
 
 def _plain(text: str) -> str:

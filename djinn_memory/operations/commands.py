@@ -40,8 +40,40 @@ _OPTIONS = {
 _CHOICES = frozenset({"existing"})
 """Fields with a flag for each value, as `--append` for `existing="append"`."""
 
-_WORDS = frozenset({"category", "description", "folder", "key", "name", "query", "target", "value"})
-"""Fields that a command takes as plain words, not as options."""
+ARGUMENTS = {
+    "checkpoint": ("text",),
+    "config.set": ("key", "value"),
+    "documents.ingest": ("paths",),
+    "documents.remove": ("name",),
+    "documents.reprocess": ("name",),
+    "documents.show": ("name",),
+    "facts.forget": ("category", "key"),
+    "facts.get": ("category", "key"),
+    "facts.search": ("query",),
+    "facts.set": ("category", "key", "value"),
+    "facts.verify": ("category", "key"),
+    "gaps.close": ("gap",),
+    "gaps.report": ("description",),
+    "init": ("folder",),
+    "memories.delete": ("name",),
+    "memories.links": ("name",),
+    "memories.purge": ("name",),
+    "memories.show": ("name",),
+    "rate": ("target",),
+    "recall": ("query",),
+    "remember": ("type", "title", "text"),
+    "scores.show": ("name",),
+    "search": ("query",),
+    "summary.set": ("text",),
+    "vaults.add": ("name", "folder"),
+    "vaults.remove": ("name",),
+    "working.clear": ("key",),
+    "working.get": ("key",),
+    "working.set": ("key", "value"),
+    "working.share": ("key",),
+    "working.step": ("key", "result"),
+}
+"""Fields that a command takes by place, in their order, by operation; the others are options."""
 
 
 class CommandWording(Wording):
@@ -49,9 +81,13 @@ class CommandWording(Wording):
 
     verb = "run"
 
+    def __init__(self, operation: str = "") -> None:
+        """`operation` is the one that runs: an option of one command is a plain word of another."""
+        self._arguments = ARGUMENTS.get(operation, ())
+
     def argument(self, name: str) -> str:
         """The option or the plain word for a field."""
-        return name.upper() if name in _WORDS else option(name)
+        return name.upper() if name in self._arguments else option(name)
 
     def call(self, remedy: Remedy) -> str:
         """The command with its arguments, or only the options."""
@@ -61,7 +97,7 @@ class CommandWording(Wording):
         return f"`{' '.join(['djinn', command(remedy.operation), *parts])}`"
 
     def _part(self, name: str, value: object, remedy: Remedy) -> str:
-        if name in _WORDS and remedy.operation:
+        if name in ARGUMENTS.get(remedy.operation, ()):
             return name.upper() if value is None else _written(value)
         if name in _CHOICES and value is not None:
             return f"--{value}"

@@ -72,7 +72,7 @@ class Narrowing(Struct, frozen=True, kw_only=True):
 
 
 def _day(field: str, text: str | None, now: datetime) -> str | None:
-    if not text:
+    if text is None:
         return None
     from djinn_memory.notes.dates import spoken_date
 

@@ -173,7 +173,7 @@ def test_facts(pair: Home) -> None:
         )
         assert "hunter2!Zk9" not in said
         for wrong in ({"action": "set"}, {"action": "get"}, {"action": "search"}):
-            assert "needs a" in await refused(client, "fact", **wrong)
+            assert "needs `" in await refused(client, "fact", **wrong)
 
     asked(pair, work)
     assert "hunter2!Zk9" not in repr(_events(pair))

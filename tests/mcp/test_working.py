@@ -25,7 +25,7 @@ def test_working(pair: Home) -> None:
         await call(client, "working", action="clear", key="step")
         assert "nothing under" in await refused(client, "working", action="get", key="step")
         for wrong in ({"action": "set", "key": "x"}, {"action": "get"}, {"action": "resume"}):
-            assert "needs a" in await refused(client, "working", **wrong)
+            assert "needs `" in await refused(client, "working", **wrong)
 
     asked(pair, work)
 

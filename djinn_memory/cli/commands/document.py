@@ -58,7 +58,6 @@ def list_documents(call: Call, answer: DocumentList) -> None:
 @command(
     "documents.show",
     ShowDocument,
-    arguments=["name"],
     fields={"name": NAME, "page": Field("N")},
     examples=["djinn document show technical-spec.pdf --page 12"],
 )
@@ -92,7 +91,6 @@ def _remove(call: Call) -> RemovedDocument:
 @command(
     "documents.remove",
     RemoveDocument,
-    arguments=["name"],
     without=["document_id", "version"],
     fields={"name": NAME},
     view=Confirm,
@@ -115,7 +113,6 @@ def remove(call: Call, answer: RemovedDocument) -> None:
 @command(
     "documents.reprocess",
     ReprocessDocument,
-    arguments=["name"],
     fields={"name": NAME},
     progress=True,
     failed=failed,

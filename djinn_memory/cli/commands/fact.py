@@ -54,7 +54,6 @@ def _read(call: Call) -> Any:
 @command(
     "facts.set",
     SetFact,
-    arguments=["category", "key", "value"],
     fields={
         "category": Field(complete=candidates.fact_categories),
         "value": Field(stdin="value", help="What is known; - reads it from stdin."),
@@ -82,7 +81,6 @@ def set_fact(call: Call, answer: FactChange) -> None:
 @command(
     "facts.get",
     GetFact,
-    arguments=["category", "key"],
     fields=NAME,
     run=_read,
     examples=["djinn fact get anna city", "djinn fact get city"],
@@ -122,7 +120,6 @@ def list_facts(call: Call, answer: FactPage) -> None:
 @command(
     "facts.search",
     SearchFacts,
-    arguments=["query"],
     fields={"query": Field(words=True)},
     run=_read,
     examples=['djinn fact search "where does anna live"'],
@@ -137,7 +134,6 @@ def search(call: Call, answer: FactHits) -> None:
 @command(
     "facts.forget",
     ForgetFact,
-    arguments=["category", "key"],
     fields=NAME,
     run=_named,
     examples=["djinn fact forget anna city", "djinn fact forget anna/city"],
@@ -154,7 +150,6 @@ def forget(call: Call, answer: ForgottenFact) -> None:
 @command(
     "facts.verify",
     VerifyFact,
-    arguments=["category", "key"],
     fields=NAME,
     run=_named,
     failed=failed,

@@ -36,7 +36,6 @@ def list_gaps(call: Call, answer: GapGroups) -> None:
 @command(
     "gaps.report",
     ReportGap,
-    arguments=["description"],
     examples=['djinn gap report "nothing on how to restore a backup" --query "restore"'],
 )
 def report(call: Call, answer: ReportedGap) -> None:
@@ -47,7 +46,6 @@ def report(call: Call, answer: ReportedGap) -> None:
 @command(
     "gaps.close",
     CloseGap,
-    arguments=["gap"],
     fields={"gap": Field(complete=candidates.gaps), "by": Field("NOTE", candidates.titles)},
     examples=['djinn gap close gap_3v9qk2m7xd --by "Backups: Restore"'],
 )

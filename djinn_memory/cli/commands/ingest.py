@@ -42,7 +42,6 @@ def _ingest(call: Call) -> IngestReport:
 @command(
     "documents.ingest",
     IngestOptions,
-    arguments=["paths"],
     fields={
         "paths": Field(
             "PATH...", optional=False, help="Files, folders of files, or - for what is piped."

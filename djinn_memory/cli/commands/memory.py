@@ -45,7 +45,6 @@ class SearchView(Struct, frozen=True):
 @command(
     "search",
     SearchOptions,
-    arguments=["query"],
     without=["paths"],
     fields={"query": Field(words=True)},
     view=SearchView,
@@ -70,6 +69,7 @@ def search(call: Call, answer: SearchResult) -> None:
     "memories.list",
     ListMemories,
     without=["paths", "skip"],
+    fields={"limit": Field(short="-n", most=1000)},
     examples=["djinn memory list --type decision", "djinn memory list --tag project/x --since 30d"],
 )
 def list_memories(call: Call, answer: MemoryPage) -> None:
@@ -88,7 +88,6 @@ def list_memories(call: Call, answer: MemoryPage) -> None:
 @command(
     "memories.show",
     ShowMemory,
-    arguments=["name"],
     fields={"name": NAME},
     examples=['djinn memory show "Project: Harbourlight"'],
 )
@@ -112,7 +111,6 @@ def _delete(call: Call) -> MemoryDeletion:
 @command(
     "memories.delete",
     DeleteMemory,
-    arguments=["name"],
     without=["digest"],
     fields={"name": NAME},
     view=Confirm,
@@ -142,7 +140,6 @@ def _purge(call: Call) -> PurgeReport:
 @command(
     "memories.purge",
     PurgeMemory,
-    arguments=["name"],
     without=["files"],
     fields={"name": NAME},
     view=Confirm,

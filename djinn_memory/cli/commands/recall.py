@@ -28,7 +28,6 @@ class RecallView(Struct, frozen=True):
 @command(
     "recall",
     RecallOptions,
-    arguments=["query"],
     without=["paths", "session"],
     fields={"query": Field(words=True), "profile": Field("NAME", candidates.profiles)},
     view=RecallView,
@@ -61,7 +60,6 @@ def _rate(call: Call) -> Any:
 @command(
     "rate",
     RatingRequest,
-    arguments=["target"],
     without=["session"],
     fields={
         "target": Field(

@@ -45,7 +45,6 @@ def _remember(call: Call) -> Any:
 @command(
     "remember",
     NewMemory,
-    arguments=["type", "title", "text"],
     without=["existing", "fields"],
     fields={
         "type": Field(complete=candidates.types),

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 @command(
     "scores.show",
     ShowScores,
-    arguments=["name"],
     fields={"name": Field("[NOTE]", candidates.titles)},
     examples=["djinn score show", 'djinn score show "Project: Harbourlight"'],
 )

@@ -39,7 +39,6 @@ def wake(call: Call, answer: WakeContext) -> None:
 @command(
     "checkpoint",
     Checkpoint,
-    arguments=["text"],
     fields={
         "text": Field(
             stdin="text", help="Where the work stands, in Markdown; - reads it from stdin."

@@ -24,7 +24,6 @@ def show(call: Call, answer: NarrativeSummary) -> None:
 @command(
     "summary.set",
     SetSummary,
-    arguments=["text"],
     fields={"text": Field(stdin="text", help="The summary in Markdown; - reads it from stdin.")},
     failed=failed,
     examples=[

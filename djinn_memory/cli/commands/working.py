@@ -74,7 +74,6 @@ def _set(call: Call) -> WorkingChange | TaskStep:
 @command(
     "working.set",
     SetValue,
-    arguments=["key", "value"],
     fields={
         "key": KEY._replace(help="A name on one line; with --status that of a step."),
         "value": Field(
@@ -122,7 +121,6 @@ def _get(call: Call) -> WorkingLookup | Task:
 @command(
     "working.get",
     GetValue,
-    arguments=["key"],
     fields={"key": KEY._replace(optional=True), "giver": GIVER},
     run=_get,
     schemas={"working.get": "working.get", "working.task": "working.resume"},
@@ -212,7 +210,6 @@ def _clear(call: Call) -> ClearedValues:
 @command(
     "working.clear",
     ClearValues,
-    arguments=["key"],
     fields={"key": KEY, "giver": GIVER},
     view=Confirm,
     run=_clear,
@@ -226,7 +223,6 @@ def clear(call: Call, answer: ClearedValues) -> None:
 @command(
     "working.share",
     ShareValue,
-    arguments=["key"],
     fields={"key": KEY, "to": Field("AGENT", candidates.agents)},
     examples=[
         "djinn working share plan --to grace",

@@ -21,7 +21,10 @@ Key = Annotated[Name, Meta(description="The name of a value, on one line.")]
 OptionalKey = Annotated[Name | None, Meta(description="The name of a value, on one line.")]
 TaskId = Annotated[Name, Meta(description="The id of the task.")]
 Ttl = Annotated[
-    Annotated[int, Meta(ge=1, le=LONGEST_TTL)] | None,
+    Annotated[
+        int, Meta(ge=1, le=LONGEST_TTL, extra={"remedy": "what should last longer is a note"})
+    ]
+    | None,
     Meta(description="Seconds after which the value expires."),
 ]
 AllowSecret = Annotated[bool, Meta(description="Keep text that looks like a key or a password.")]
@@ -104,7 +107,10 @@ class ShareValue(OfScope, frozen=True):
 
 
 class SetStep(OfAgent, frozen=True):
-    """Add a step to a task, or update one. Fields that are not given stay as they were."""
+    """Add a step to a task, or update one.
+
+    The status is `pending` if not given; other fields that are not given stay as they were.
+    """
 
     task: TaskId
     key: Annotated[Name, Meta(description="The title of the step.")]

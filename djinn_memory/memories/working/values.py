@@ -9,7 +9,6 @@ import msgspec
 from msgspec.structs import replace
 
 from djinn_memory.errors import Remedy, UsageError
-from djinn_memory.home.settings import LONGEST_TTL
 from djinn_memory.memories.working.requests import MOST_CHARACTERS, WorkingValue
 from djinn_memory.notes.dates import moment
 from djinn_memory.store.expiring import WorkingEntry
@@ -103,12 +102,3 @@ def check_name(field: str, name: str) -> str:
             argument=field,
         )
     return name
-
-
-def check_ttl(ttl: int | None) -> None:
-    """Raise `UsageError` for a time that is out of range."""
-    if ttl is not None and not 1 <= ttl <= LONGEST_TTL:
-        raise UsageError(
-            f"{ttl}: allowed: 1 to {LONGEST_TTL:,} seconds; what should last longer is a note",
-            argument="ttl",
-        )

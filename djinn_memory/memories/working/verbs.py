@@ -29,7 +29,7 @@ from djinn_memory.memories.working.requests import (
 )
 from djinn_memory.memories.working.scopes import WorkingScopes, extended, live
 from djinn_memory.memories.working.tasks import STEP, StepValue, step_of, task_entry, whole_task
-from djinn_memory.memories.working.values import appended, as_json, check_ttl, value_of
+from djinn_memory.memories.working.values import appended, as_json, value_of
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Namespace, operation
 from djinn_memory.secrets import guard
@@ -55,7 +55,6 @@ class WorkingMemory(Namespace):
         """
         kind = request.type or ("observation" if request.short else None)
         _one_of("type", kind, ValueType)
-        check_ttl(request.ttl)
         slot = self._scopes.slot(request.key, request.agent, request.session, request.task)
         text = self._checked(slot, request.value, request.allow_secret)
         settings = self._state.home.config.working
@@ -128,7 +127,6 @@ class WorkingMemory(Namespace):
     @operation(ShareValue, recover=False)
     def share(self, request: ShareValue) -> WorkingChange:
         """Hand a copy of a value to another agent, kept for its own time or for `ttl` seconds."""
-        check_ttl(request.ttl)
         slot = self._scopes.slot(request.key, request.agent, request.session, request.task)
         entry = self._scopes.lookup(slot)[0]
         if self._state.home.agent(request.to) == entry.agent:
@@ -150,7 +148,6 @@ class WorkingMemory(Namespace):
     def step(self, request: SetStep) -> TaskStep:
         """Add a step to a task, or update one; a field that is not given stays as it was."""
         _one_of("status", request.status, StepStatus)
-        check_ttl(request.ttl)
         title = request.key
         slot = self._scopes.slot(title, request.agent, task=request.task)
         entries = self._scopes.same_scope(slot)

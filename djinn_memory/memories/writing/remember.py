@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import field
 from msgspec.structs import replace
 
-from djinn_memory.errors import Changed, DjinnError, Refused, Remedy, UsageError
+from djinn_memory.errors import Changed, DjinnError, Refused, Remedy, UsageError, wording
 from djinn_memory.home import access
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.memories.catalog.catalog import find_memory, require_note
@@ -151,13 +151,16 @@ def _may_name(old: Memory, place: Vault, vault: Vault) -> bool:
     one.
     """
     path = f"{old.vault}/{old.path}"
+    alone = Remedy(purpose=f"leave {wording.get().argument('supersedes')} out")
     if not access.is_own(place):
-        raise Refused(f"{path} is in a vault that djinn only reads; it cannot be superseded")
+        why = f"{path} is in a vault that djinn only reads; it cannot be superseded"
+        raise Refused(why, alone)
     if access.is_open(place) and not access.is_open(vault):
         raise Refused(
             f"{path} is for all, and only {vault.agent} sees {vault.name}, so that it cannot be "
             "superseded from there",
             Remedy("", {"shared": True}, "writes for all"),
+            alone,
         )
     return access.same_readers(place, vault)
 
