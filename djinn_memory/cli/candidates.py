@@ -57,7 +57,7 @@ def _vaults(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
 def _added(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
     from djinn_memory.home import access
 
-    return [vault.name for vault in djinn.home.vaults if not access.is_own(vault)]
+    return [vault.name for vault in djinn.home.vaults if access.may_be_removed(vault)]
 
 
 def _folders(djinn: Djinn, line: CompletionLine) -> Iterable[str]:

@@ -35,6 +35,11 @@ def is_own(vault: Vault) -> bool:
     return vault.name == own_name(vault.agent)
 
 
+def may_be_removed(vault: Vault) -> bool:
+    """Whether the vault may leave the settings. The shared vault stays, whoever may read it."""
+    return not (is_own(vault) or is_shared_name(vault.name))
+
+
 def same_readers(vault: Vault, other: Vault) -> bool:
     """Whether the same agents may read both vaults."""
     return vault.agent == other.agent

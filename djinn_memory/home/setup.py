@@ -166,7 +166,7 @@ def remove_vault(home: Home, name: str) -> Vault:
 
     def removal() -> Iterable[Change]:
         removed.extend(home.named((name,)))
-        if access.is_own(removed[0]):
+        if not access.may_be_removed(removed[0]):
             raise Refused(f"{name} is one of the home's own vaults and stays")
         yield ("vaults", name), None
 

@@ -21,6 +21,9 @@ from djinn_memory.notes.markdown.markup import blank
 TYPE = "journal"
 """The type of a file below `journal/` that is a journal, whatever its name."""
 
+HEADER_KEYS = frozenset({"type", "date", "home"})
+"""The keys of the front matter that djinn gives a journal."""
+
 _NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.([\w-]+)")
 
 _HEADING = re.compile(r"^#{1,2}[ \t][^\n]*", re.MULTILINE)
@@ -181,10 +184,18 @@ def compose(time: str, title: str, block: str, text: str, data: Mapping[str, Any
     return f"\n## {time} {words}\n\n{quoted}\n\n^{block}\n\n%% {encoded} %%\n"
 
 
+def has_torn_header(path: str, text: str) -> bool:
+    """Whether a journal's text breaks off in the header that djinn gives it."""
+    named = _NAME.fullmatch(PurePosixPath(path).stem)
+    if not (named and text):
+        return False
+    whole = header(*named.groups())
+    return text != whole and whole.startswith(text)
+
+
 def _torn(path: str, text: str) -> int | None:
     """Where the record, or the header, begins that breaks off with the text."""
-    named = _NAME.fullmatch(PurePosixPath(path).stem)
-    if named and text and text != (whole := header(*named.groups())) and whole.startswith(text):
+    if has_torn_header(path, text):
         return 0
     start = text.rfind("\n#") + 1
     if not _BEGINNING_OF_RECORD.match(text, start):

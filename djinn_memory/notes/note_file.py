@@ -55,7 +55,11 @@ def parse_file(path: str, data: bytes, dialect: Dialect = "obsidian") -> NoteFil
 
 
 def _journal(path: str, data: bytes, dialect: Dialect) -> NoteFile | None:
-    """The memories of a journal; None for a file that is none, or has no record yet."""
+    """The memories of a journal; None for a file that is none, or has no record yet.
+
+    A file without djinn's header is a journal only if it has a whole record: else its last section
+    is that of a person rather than a record that breaks off.
+    """
     text, remark = decode(journal.intact(data))
     rules = RULES[dialect]
     front = rules.front(text, frontmatter.read(text))
@@ -77,11 +81,18 @@ def _journal(path: str, data: bytes, dialect: Dialect) -> NoteFile | None:
         )
         for record in content.records
     ]
-    if not memories and content.torn is None:
+    by_djinn = (kind == journal.TYPE and front.fields.keys() >= journal.HEADER_KEYS) or (
+        journal.has_torn_header(path, text)
+    )
+    torn = content.torn if by_djinn else None
+    if not memories and torn is None:
         return None
-    others = [(start, text[start:end]) for start, end in content.others]
+    spans = [*content.others]
+    if content.torn is not None and torn is None:
+        spans.append((content.torn, len(text)))
+    others = [(start, text[start:end]) for start, end in spans]
     if any(_TITLE.sub("", other[max(front.body - start, 0) :]).strip() for start, other in others):
-        whole = blank(text[: content.torn], [record.span for record in content.records])
+        whole = blank(text[:torn], [record.span for record in content.records])
         digest = _digest(dialect, repr(others))
         read = partial(understand, name, whole, front, rules)
         memories.append(NoteMemory(None, digest, 0, 0, read))

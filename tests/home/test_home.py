@@ -1,13 +1,18 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 from uuid import UUID
 
 import pytest
+from msgspec.structs import replace
 
 from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
 from djinn_memory.home.home import Home, discover
 from djinn_memory.home.setup import add_agent, add_vault, init, remove_vault
+from djinn_memory.memories.recall.rescoring import pool_of
 from djinn_memory.notes.vault.walk import walk
+from djinn_memory.store.expiring.redis import RedisWorkingStore
 from tests.conftest import Run
 
 
@@ -141,6 +146,24 @@ def test_vaults_join_once_and_leave(home: Home, tmp_path: Path) -> None:
             remove_vault(home, name)
     with pytest.raises(NotFound, match="known: shared, me"):
         remove_vault(home, "notes")
+
+
+def test_a_vault_called_shared_stays_whoever_reads_it(
+    home: Home, spawn: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "notes").mkdir()
+    add_vault(home, "notes", tmp_path / "notes")
+    home.revise(lambda: [(("vaults", "shared", "for"), "me"), (("scoring", "shared"), True)])
+    changed = Home(home.root)
+    [vault] = (vault for vault in changed.vaults if vault.name == "shared")
+    assert vault.agent == "me"
+    with pytest.raises(Refused, match="shared is one of the home's own vaults"):
+        remove_vault(changed, "shared")
+    assert pool_of(changed) == vault.id
+    config = replace(changed.config, working_memory="redis://localhost:1")
+    RedisWorkingStore.of(cast("Home", SimpleNamespace(config=config, named=changed.named)))
+    completed = spawn("vault", "remove", "", home=home.root, _DJINN_COMPLETE="fish")
+    assert completed.stdout.split() == ["=notes"]
 
 
 def test_a_folder_whose_name_is_no_text_is_refused(home: Home, tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused
+from djinn_memory.home.home import Home
 from djinn_memory.memories.catalog.identity import ledger_name, located
 from djinn_memory.models import UNSET
 from djinn_memory.notes import journal
@@ -141,3 +143,81 @@ def test_a_rating_counts_for_one_section(djinn: Djinn, file: Path) -> None:
     [rated] = djinn.scores.show().scores
     assert rated.memory.endswith("#^two")
     assert rated.title == "Second"
+
+
+RECORDS = (
+    "---\ntype: journal\n---\n"
+    + journal.compose(
+        "09:00", "person/bob", "bob", "A fine gull",
+        {"type": "fact", "category": "person", "key": "bob", "expires": "2024-06-01"},
+    )
+    + journal.compose("09:01", "Summary", "sum", "Gulls rule", {"type": "summary"})
+    + journal.compose("09:02", "Manual", "doc", "Of gulls", {"type": "document"})
+)  # fmt: skip
+
+
+@pytest.fixture
+def typed(home: Home, djinn: Djinn) -> Path:
+    """A journal of the agent whose sections have the types of notes that djinn keeps by path."""
+    path = home.root / "vaults" / "me" / "journal" / "2024-05-01.me.md"
+    path.parent.mkdir()
+    path.write_text(RECORDS, encoding="utf-8")
+    djinn.index()
+    return path
+
+
+def test_a_section_is_no_fact(djinn: Djinn, typed: Path) -> None:
+    assert djinn.facts.list(expired=True).facts == ()
+    for change in (djinn.facts.forget, djinn.facts.verify):
+        with pytest.raises(NotFound):
+            change("person", "bob")
+    djinn.facts.set("person", "bob", "changed")
+    djinn.maintain()
+    assert typed.read_text(encoding="utf-8") == RECORDS
+    [fact] = djinn.facts.list().facts
+    assert (fact.value, fact.path != f"journal/{typed.name}") == ("changed", True)
+    assert {hit.block for hit in djinn.search("gull", expired=True).hits} >= {"bob", "sum", "doc"}
+
+
+def test_own_text_of_a_journal_is_no_fact_or_document_either(djinn: Djinn, typed: Path) -> None:
+    for kind in ("fact", "document"):
+        text = RECORDS.replace("journal", kind, 1) + "# Own\n\nA gull of mine\n"
+        typed.write_text(text, encoding="utf-8")
+        assert djinn.index().changed == 1
+        assert [memory.type for memory in djinn.memories.list().memories].count(kind) >= 1
+        assert djinn.facts.list(expired=True).facts == ()
+        assert djinn.documents.list().documents == ()
+
+
+def test_a_section_is_no_summary(djinn: Djinn, typed: Path) -> None:
+    with pytest.raises(NotFound, match="no summary yet"):
+        djinn.summary.show()
+    written = djinn.summary.set("Keeps gulls.")
+    assert (written.action, written.summary.text) == ("created", "Keeps gulls.")
+    assert djinn.summary.set("Keeps bees.").action == "revised"
+    assert djinn.summary.show().text == "Keeps bees."
+    assert typed.read_text(encoding="utf-8") == RECORDS
+
+
+@pytest.mark.parametrize("existing", ["append", "revise"])
+def test_a_section_is_not_changed_by_its_title(djinn: Djinn, typed: Path, existing: Any) -> None:
+    with pytest.raises(Refused, match=r"a part of the journal me/.* cannot be changed by itself"):
+        djinn.remember("lesson", "Manual", "Of terns", existing=existing)
+    assert djinn.remember("lesson", "Manual", "Of terns", existing="new").action == "created"
+    assert djinn.remember("lesson", "Manual", "Of skuas", existing=existing).action != "created"
+    typed.write_text(f"{RECORDS}# Own\n\nOf my terns\n", encoding="utf-8")
+    before = typed.read_bytes()
+    for kind in ("journal", "lesson"):
+        with pytest.raises(Refused):
+            djinn.remember(kind, "Own", "Of kites", existing=existing, force=True)
+    assert typed.read_bytes() == before
+
+
+@pytest.mark.parametrize("existing", ["append", "revise"])
+def test_a_journal_without_type_is_not_changed(djinn: Djinn, typed: Path, existing: Any) -> None:
+    text = RECORDS.removeprefix("---\ntype: journal\n---\n") + "# Own\n\nOf my terns\n"
+    typed.write_text(text, encoding="utf-8")
+    djinn.index()
+    with pytest.raises(Refused, match="is a journal; edit that file instead"):
+        djinn.remember("lesson", "Own", "Of kites", existing=existing)
+    assert typed.read_text(encoding="utf-8") == text

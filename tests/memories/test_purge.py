@@ -10,6 +10,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.store.ledger import Event
+from tests.conftest import Run
 
 WORDS = ("quorblefizz", "zanthrumple", "Wibblewick")
 TEXT = f"The {WORDS[0]} of the harbour is {WORDS[1]}, which nobody else may know."
@@ -178,3 +179,12 @@ def test_a_value_with_a_word_of_the_title_stays(home: Home, djinn: Djinn) -> Non
     djinn.working.set("copy", "note: Quorble in the morning, then tea.")
     assert djinn.memories.purge("planning").values == 1
     assert [one.key for one in djinn.working.list().values] == ["trip"]
+
+
+def test_a_note_whose_id_another_has_is_purged_by_its_path(home: Home, run: Run) -> None:
+    vault = home.root / "vaults" / "me"
+    for name in ("one", "two"):
+        (vault / f"{name}.md").write_text(f"---\nid: mem_aaaaaaaaaaaaaaaa\n---\n# {name}\n")
+    done = run("memory", "purge", "one.md", "--yes", home=home.root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in vault.glob("*.md")] == ["two.md"]

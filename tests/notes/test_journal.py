@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -184,3 +185,30 @@ def test_a_record_says_its_own_fields() -> None:
     assert dict(note.fields)["done"] == "true"
     assert dict(note.fields)["of.tool"] == "grep"
     assert "nothing" not in dict(note.fields)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("journal/a.md", "---\ntype: journal\n---\n# Day\n\nZebras\n\n## 10:30 The otter\n"),
+        ("journal/b.md", "---\ntype: journal\n---\n## 10:30 Walked the otter\n"),
+        (PATH, "Zebras\n\n## 11:00 Met the otter\n\n> said hello\n"),
+        (PATH, "## 11:00 Met the otter\n"),
+        ("journal/c.md", "---\ntype: journal\ntags: [x]\n---\nAn otter\n\n## 2024\n\n#"),
+    ],
+)  # fmt: skip
+def test_a_note_of_a_person_is_read_whole(path: str, text: str) -> None:
+    file = parse_file(path, text.encode())
+    assert file.problem is None
+    [memory] = file.memories
+    assert memory.block is None
+    assert "otter" in memory.parse().searched
+
+
+def test_the_end_of_a_journal_without_the_header_is_text() -> None:
+    record = journal.compose("09:30", "First", "one", "Before", {})
+    front = "---\ntype: journal\n---\n"
+    file = parse_file("journal/a.md", f"{front}{record}\n## 10:30 Walked the otter\n".encode())
+    assert [memory.block for memory in file.memories] == ["one", None]
+    assert file.memories[1].parse().searched.endswith("## 10:30 Walked the otter\n")
+    assert (file.problem or "").endswith("the last record is incomplete and was not read")

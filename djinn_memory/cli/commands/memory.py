@@ -134,7 +134,7 @@ def _purge(call: Call) -> PurgeReport:
     about = f"{preview.title}: {', '.join(preview.files)} in {preview.vault}"
     if request.dry_run or not call.confirmed("Remove it for good?", about, "purge"):
         return preview
-    return memories.purge(preview.id or request.name, agent=request.agent, files=preview.files)
+    return memories.purge(request.name, agent=request.agent, files=preview.files)
 
 
 @command(

@@ -18,7 +18,7 @@ from djinn_memory.notes.vault import files as disk
 from djinn_memory.search.backend import Index
 from djinn_memory.search.hits import on_disk
 from djinn_memory.store.index.memories import shares_file
-from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.index.records import IndexedMemory, Selection, TitledRef
 from djinn_memory.store.state import State
 
 M = TypeVar("M", bound=Memory)
@@ -137,10 +137,16 @@ def require_note(state: State, memory: IndexedMemory, change: str) -> None:
     `change` is what would be done to it: `deleted`.
     """
     if shares_file(state.index, memory.memory_id):
-        raise Refused(
-            f"{memory.title!r} is a part of the journal {memory.vault}/{memory.path} and cannot be "
-            f"{change} by itself; edit that file instead"
-        )
+        raise part_of_journal(memory, change)
+
+
+def part_of_journal(memory: TitledRef | IndexedMemory, change: str, *remedies: Remedy) -> Refused:
+    """The error for a change of a memory that would reach the others of its journal."""
+    return Refused(
+        f"{memory.title!r} is a part of the journal {memory.vault}/{memory.path} and cannot be "
+        f"{change} by itself; edit that file instead",
+        *remedies,
+    )
 
 
 def find_memory(state: State, name: str, vaults: Sequence[Vault]) -> IndexedMemory:
@@ -199,10 +205,10 @@ def links_of(index: Index, memory: IndexedMemory) -> tuple[Links, Links]:
 def values(index: Index, field: CatalogField) -> list[str]:
     """The values of a field, in alphabetical order."""
     if field == "document":
-        return index.values("filename", Selection(Filters(planes=("documents",))))
+        return index.values("filename", Selection(Filters(planes=("documents",)), whole_files=True))
     if field in ("fact", "category", "key"):
         name = "title" if field == "fact" else field
-        return index.values(name, Selection(Filters(types=("fact",))))
+        return index.values(name, Selection(Filters(types=("fact",)), whole_files=True))
     return index.values(field)
 
 

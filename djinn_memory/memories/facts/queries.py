@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory.memories.facts.note_format import PastValue, history_of, value_of
 from djinn_memory.models import Filters, MemoryRef, Problem, Vault
@@ -27,7 +28,9 @@ NEIGHBOURS = 50
 """Nearest windows of each vault."""
 
 
-_FACTS = Selection(Filters(types=("fact",)))
+_FACTS = Selection(Filters(types=("fact",)), whole_files=True)
+"""Facts are read and written by path, so a section of a journal is none."""
+
 _FIELDS = ("category", "key", "confidence", "expires", "status")
 
 
@@ -160,7 +163,7 @@ def facts_by_meaning(
         if vector is None or index.space is None:
             return {}
         # Earlier values of a fact stand behind its first chunk.
-        facts = Selection(_FACTS.filters, first_chunk=True)
+        facts = replace(_FACTS, first_chunk=True)
         cosines = likeness(index, [vector], facts, NEIGHBOURS)
         settings = state.home.config.thresholds
         threshold = settings.models.get(index.space.identity, settings).fact

@@ -72,7 +72,7 @@ def stored_documents(state: State, vaults: Sequence[Vault]) -> list[StoredDocume
     """The documents of `vaults` that are in the index and on the disk, by title."""
     by_name = {vault.name: vault for vault in vaults}
     with state.reading(vaults) as index:
-        documents = Selection(Filters(planes=("documents",)))
+        documents = Selection(Filters(planes=("documents",)), whole_files=True)
         memories = list(index.memories(documents, order="title"))
         sizes = index.sizes([memory.memory_id for memory in memories])
     return [

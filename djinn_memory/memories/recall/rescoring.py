@@ -302,5 +302,4 @@ def pool_of(home: Home) -> str | None:
     """The id of the vault in which the ratings of all agents count, if in any."""
     if not home.config.scoring.shared:
         return None
-    vault = access.own_vault(home.vaults, None)
-    return vault.id if vault else None
+    return next((vault.id for vault in home.vaults if access.is_shared_name(vault.name)), None)

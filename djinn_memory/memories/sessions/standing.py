@@ -122,7 +122,8 @@ class StandingMemories:
 
     def summary(self) -> MemoryExcerpt | None:
         """The narrative summary."""
-        return self._latest("summary", lambda memory: memory.title == "Summary")
+        selection = Selection(Filters(types=("summary",)), whole_files=True)
+        return self._latest(selection, lambda memory: memory.title == "Summary")
 
     def profile(self) -> MemoryExcerpt | None:
         """The note that says who the agent is."""
@@ -146,7 +147,7 @@ class StandingMemories:
 
     def last(self, kind: str) -> MemoryExcerpt | None:
         """The newest memory of a type in the agent's own vaults."""
-        return self._latest(kind)
+        return self._latest(Selection(Filters(types=(kind,))))
 
     def by_id(self, identity: str) -> MemoryExcerpt | None:
         """The memory with an id, in the agent's own vaults."""
@@ -219,9 +220,8 @@ class StandingMemories:
         }
         return list(memories.values())
 
-    def _latest(self, kind: str, keep: Keep = lambda _: True) -> MemoryExcerpt | None:
-        """The newest memory of a type in the agent's own vaults that was not superseded."""
-        selection = Selection(Filters(types=(kind,)))
+    def _latest(self, selection: Selection, keep: Keep = lambda _: True) -> MemoryExcerpt | None:
+        """The newest memory of a selection in the agent's own vaults that was not superseded."""
         return self._first(self._own, self._memories(self._own, selection, "written", keep))
 
     def _first(

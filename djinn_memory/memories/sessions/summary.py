@@ -98,7 +98,7 @@ class Summaries(Namespace):
         if before and before.text == text:
             return SummaryChange("unchanged", before)
         with self._state.reading([vault]) as index:
-            others = index.titles(Selection(Filters(excluded=(("type", TYPE),))))
+            others = index.titles(Selection(Filters(excluded=(("type", TYPE),)), whole_files=True))
         for memory in others:
             if memory.title == TITLE:
                 raise Refused(

@@ -115,7 +115,7 @@ def _promote(runtime: Runtime, vault: Vault, entry: WorkingEntry) -> Promotion:
     finder = DuplicateFinder(runtime, draft_of(note, runtime.now()))
     duplicate = finder.find(runtime.home.scope(entry.agent))
     if duplicate and duplicate.vault == vault.name:
-        place = Selection(places=((vault.name, duplicate.path),))
+        place = Selection(places=((vault.name, duplicate.path),), whole_files=True)
         if _paths(runtime, vault, place):
             _join(runtime, vault, duplicate.path, value, entry)
             return Promotion(value, vault.name, duplicate.path, True)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import Changed, DjinnError, Refused, Remedy, UsageError, wording
 from djinn_memory.home import access
 from djinn_memory.indexing.refresh import sweep
-from djinn_memory.memories.catalog.catalog import find_memory, require_note
+from djinn_memory.memories.catalog.catalog import find_memory, part_of_journal, require_note
 from djinn_memory.memories.writing.drafts import Draft, draft_of
 from djinn_memory.memories.writing.duplicates import Duplicate, DuplicateFinder
 from djinn_memory.memories.writing.requests import NewMemory
@@ -30,6 +30,7 @@ from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.markdown import body
 from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.note import Note, parse
+from djinn_memory.notes.note_file import parse_file
 from djinn_memory.notes.slugs import fold, slug, unique
 from djinn_memory.notes.type_folders import folder
 from djinn_memory.notes.vault import files as disk
@@ -37,6 +38,8 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.search.hits import on_disk
 from djinn_memory.secrets import guard
 from djinn_memory.store.state import State
+
+_BESIDE = Remedy("", {"existing": "new"}, "writes a note beside it")
 
 Action = Literal["created", "appended", "revised", "numbered"]
 Searchable = Literal["words and meaning", "words", "later"]
@@ -90,6 +93,8 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
         titles = _titles(state, writer, draft)
         taken = [path for path, title in titles if fold(title) == fold(inline(draft.title))]
         taken = [path for path in taken if on_disk(vault, path)]
+        if not taken and request.existing in ("append", "revise") and not request.force:
+            _refuse_section(state, vault, draft.title)
         _check(request, vault, draft.title, taken, old, duplicate)
         if not taken:
             result = _result(writer, draft, *writer.create(draft), "created")
@@ -179,6 +184,14 @@ def _titles(state: State, writer: VaultWriter, draft: Draft) -> list[tuple[str, 
     return list(titles.items())
 
 
+def _refuse_section(state: State, vault: Vault, title: str) -> None:
+    """Raise `Refused` if a title means a section of a journal, which cannot be changed."""
+    with state.reading([vault]) as index:
+        for memory in index.titles():
+            if memory.block and fold(memory.title) == fold(inline(title)):
+                raise part_of_journal(memory, "changed", _BESIDE)
+
+
 def _numbered(draft: Draft, titles: Sequence[tuple[str, str]]) -> Draft:
     """The draft under the first free title: `Daily (2)`, `Daily (3)` ..."""
     taken = {fold(title) for _, title in titles}
@@ -188,14 +201,16 @@ def _numbered(draft: Draft, titles: Sequence[tuple[str, str]]) -> Draft:
 
 
 def _read(writer: VaultWriter, draft: Draft, path: str) -> tuple[bytes, Note]:
-    """A note that a draft is to change; `Refused` for a note of another type."""
+    """A note that a draft is to change; `Refused` for a journal, and a note of another type."""
     data = disk.read(writer.vault, path)
+    if any(memory.block for memory in parse_file(path, data, writer.vault.dialect).memories):
+        raise Refused(f"{writer.vault.name}/{path} is a journal; edit that file instead", _BESIDE)
     note = parse(path, data, writer.vault.dialect)
     if note.type not in (None, draft.type):
         raise Refused(
             f"{writer.vault.name}/{path} is a {note.type}, and this a {draft.type}; say "
             f"{note.type} if you mean that note",
-            Remedy("", {"existing": "new"}, "writes a note beside it"),
+            _BESIDE,
         )
     return data, note
 

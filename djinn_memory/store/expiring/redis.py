@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from djinn_memory.errors import Busy, ConfigError, Remedy, Unavailable
+from djinn_memory.home.access import own_name
 from djinn_memory.home.config import secret
 from djinn_memory.home.settings import LONGEST_TTL
 from djinn_memory.store.expiring import (
@@ -81,7 +82,8 @@ class RedisWorkingStore:
         url = home.config.working_memory
         assert url
         # Another copy of the home has the same vaults, so agents on several machines share it.
-        return cls(url, home.shared.id, home.config.working.key_env)
+        [vault] = home.named((own_name(None),))
+        return cls(url, vault.id, home.config.working.key_env)
 
     def change(
         self, slot: WorkingSlot, decide: Decide

@@ -50,6 +50,8 @@ class Selection(Struct, frozen=True):
     """Only memories whose text has one of these hashes."""
     linked: int | None = None
     """Only memories that this memory links to, or that link to it."""
+    whole_files: bool = False
+    """Leaves out what shares its file with others: a change of that file would reach them too."""
 
 
 class ChunkRef(NamedTuple):

@@ -30,6 +30,10 @@ _LINKED = (
     "memory.id in (select target_memory_id from link where memory_id = ? "
     "union select memory_id from link where target_memory_id = ?)"
 )
+_IN_JOURNAL = (
+    "exists (select 1 from memory as section "
+    "where section.note_id = note.id and section.block is not null)"
+)
 
 
 class Condition(Struct):
@@ -93,6 +97,8 @@ def condition(
         )
     if selection.linked is not None:
         where.add(_LINKED, selection.linked, selection.linked)
+    if selection.whole_files:
+        where.add(f"not {_IN_JOURNAL}")
     return where
 
 

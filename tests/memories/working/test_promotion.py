@@ -18,7 +18,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.memories.working.promotion import MARK
-from djinn_memory.notes import frontmatter
+from djinn_memory.notes import frontmatter, journal
 from djinn_memory.upkeep.requests import MaintenanceReport
 from tests.processes.test_kills import POINTS
 from tests.redis_server import redis_server
@@ -122,6 +122,19 @@ def test_a_note_of_a_person_is_not_changed(djinn: Djinn) -> None:
     assert place.read_bytes() == before
     [note] = promoted(djinn.home).values()
     assert "[[The lamp]]" in note["text"]
+
+
+def test_a_section_of_a_journal_is_not_changed(djinn: Djinn) -> None:
+    data = {"type": "observation", MARK: ["another"]}
+    section = journal.compose("09:00", "The lamp", "lamp", LAMP, data)
+    place = djinn.home.root / "vaults" / "me" / "journal" / "2026-03-04.me.md"
+    place.parent.mkdir()
+    place.write_text(journal.header("2026-03-04", "me") + section)
+    before = place.read_bytes()
+    djinn.index()
+    enter(djinn, "lamp", LAMP)
+    assert len(paths(djinn.maintain())) == 1
+    assert place.read_bytes() == before
 
 
 def test_whatever_a_value_is(djinn: Djinn) -> None:
