@@ -57,7 +57,8 @@ def main() -> None:
     """Print the figures as a table."""
     figures = {length: seconds(length) for length in LENGTHS}
     shortest = figures[LENGTHS[0]][0]
-    print(f"{machine()}\n")
+    print("## Journals\n")
+    print(f"`python benchmarks/journal.py` on {machine()}\n")
     table(
         ["records", "index run after one append", "ratio", "rows written"],
         [
