@@ -216,7 +216,7 @@ class Djinn(Namespace):
     def use_model(self, text: str) -> None:
         """Embed by another model from now on; the next `index` makes its vectors.
 
-        See `embedding.choice.Models.use`.
+        See `ModelRegistry.use`.
         """
         self._models.use(text)
 

@@ -27,7 +27,7 @@ def guess(root: Path) -> tuple[Dialect, str]:
 
     Reads file names, and the beginning and end of about 200 notes. Never raises.
     """
-    return _marked(root) or _written(root) or ("obsidian", "nothing speaks for another")
+    return _marked(root) or _written(root) or ("obsidian", "nothing points to another dialect")
 
 
 def _marked(root: Path) -> tuple[Dialect, str] | None:

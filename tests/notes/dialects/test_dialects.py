@@ -512,7 +512,7 @@ def test_vault_add_says_what_it_guessed(home: Home, tmp_path: Path, run: Run) ->
     (root / "root.md").unlink()
     guessed = json.loads(run("vault", "add", "notes", root, "--json", home=home.root).stdout)
     assert guessed["vault"]["dialect"] == "obsidian"
-    assert guessed["guessed"] == "nothing speaks for another"
+    assert guessed["guessed"] == "nothing points to another dialect"
     assert "dialect: " not in home.config_path.read_text().split("notes:", 1)[1]
 
 
