@@ -6,15 +6,24 @@ READY = $(VENV)/.ready
 
 .PHONY: demo test check bench docs soak clean
 
+# What a user needs, and what a developer needs too.
+$(BIN)/djinn: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	touch $@
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,all]'
-	touch $@
+	touch $(BIN)/djinn $@
 
-demo: $(READY)
+demo: $(BIN)/djinn
 	$(BIN)/python tools/demo.py
 
+# The workers, and hundreds of processes that tests start, would else compile djinn each time.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)
+	$(BIN)/python -m compileall -q djinn_memory
 	$(BIN)/python -m pytest -m "not soak" -n 3
 
 check: $(READY)
@@ -24,7 +33,7 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 soak: $(READY)
-	$(BIN)/python -m pytest -m soak
+	$(BIN)/python -m pytest -m "soak or hypothesis"
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 from common import home_with, machine, need_data, table
 
-from djinn_memory.chunking.tokens import packaged_model
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding.cross_encoder import CrossEncoder
+from djinn_memory.embedding.torch_model import packaged_original
 from djinn_memory.home.home import Home
 from djinn_memory.models import Expand, Mode
 from djinn_memory.system.yaml_edit import scalar
@@ -199,7 +199,7 @@ def rerank_time(djinn: Djinn, name: str, queries: list[Query]) -> list[object]:
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     with tempfile.TemporaryDirectory() as folder:
-        source = str(packaged_model())
+        source = str(packaged_original())
         AutoModelForSequenceClassification.from_pretrained(source, num_labels=1).save_pretrained(
             folder
         )
@@ -215,7 +215,7 @@ def rerank_time(djinn: Djinn, name: str, queries: list[Query]) -> list[object]:
         for query in queries[:30]:
             [step] = reranking.search(_as_text(query["text"]), mode="words").steps
             spent.append(step.milliseconds)
-        precision = encoder.precision
+        precision = encoder.card.precision
         os.environ.clear()
         os.environ.update(before)
     return [name, precision, f"{np.median(spent[1:]):,.0f} ms", f"{max(spent[1:]):,.0f} ms"]

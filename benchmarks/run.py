@@ -11,8 +11,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = (
-    "speed.py", "quality.py", "documents.py", "watch.py", "verbs.py", "agent.py", "server.py",
-    "thresholds.py", "journal.py",
+    "install.py", "speed.py", "quality.py", "documents.py", "watch.py", "verbs.py", "agent.py",
+    "server.py", "thresholds.py", "journal.py",
 )  # fmt: skip
 TARGET = HERE.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks

@@ -186,13 +186,14 @@ class Djinn(Namespace):
         vaults = self.runtime.fresh_scope(agent) if named else ()
         return rate(self._state, vaults, request)
 
-    @operation(IndexOptions, recover=False)
+    @operation(IndexOptions, recover=False, patient=True)
     @recovers_index
     def index(self, request: IndexOptions) -> IndexReport:
         """Bring the index up to date with all vaults, or with those named.
 
-        With `rebuild` every note is read again; vectors come from the cache. Raises `Unavailable`
-        when another process is indexing for longer than a run waits.
+        With `rebuild` every note is read again; vectors come from the cache. With an agent, only
+        the vaults that it sees are read, and the report is about these. Raises `Unavailable` when
+        another process is indexing for longer than a run waits.
         """
         from djinn_memory.indexing.refresh import index
 
@@ -201,10 +202,11 @@ class Djinn(Namespace):
         return index(
             self._state,
             self._models,
-            self.home.named(request.vaults),
-            whole=not request.vaults,
+            self.home.visible(request.agent, request.vaults),
+            whole=not (request.vaults or request.agent),
             rebuild=request.rebuild,
             progress=self.runtime.progress,
+            scoped=bool(request.agent),
         )
 
     def watch(self, vaults: Sequence[str], tell: Tell, heard: Heard) -> None:
@@ -236,23 +238,25 @@ class Djinn(Namespace):
 
     @operation(ShowStatus)
     def status(self, request: ShowStatus) -> HomeStatus:
-        """Show the state of the home. This only reads, and creates nothing."""
+        """Show the state of the home, or what an agent may know of it. This only reads."""
         from djinn_memory.upkeep.status import status
 
-        return status(self._state, self.problems)
+        return status(self._state, self.problems, request.agent)
 
-    @operation(MaintainOptions)
+    @operation(MaintainOptions, patient=True)
     def maintain(self, request: MaintainOptions) -> MaintenanceReport:
         """Run the upkeep that a home needs about once a day, or only the tasks named.
 
         `promote` turns short-term entries that were used often into notes. `expire` marks memories
-        whose time is over. With `dry_run` this says what would be done, and does nothing.
+        whose time is over. With `dry_run` this says what would be done, and does nothing. With an
+        agent, only its entries and the vaults that it sees are looked at.
         """
         from djinn_memory.upkeep.jobs.runner import named_jobs, run_jobs
 
-        return run_jobs(named_jobs(request.only), self.runtime, dry_run=request.dry_run)
+        jobs = named_jobs(request.only)
+        return run_jobs(jobs, self.runtime, dry_run=request.dry_run, agent=request.agent)
 
-    @operation(DoctorOptions, recover=False)
+    @operation(DoctorOptions, recover=False, patient=True)
     def doctor(self, request: DoctorOptions) -> Diagnosis:
         """Examine everything the home needs; with `fix` mend what is safe to mend."""
         from djinn_memory.upkeep.doctor import examine

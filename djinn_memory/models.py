@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType, field
 
@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
+S = TypeVar("S", bound=Struct)
+
 Plane = Literal["semantic", "episodic", "knowledge", "documents"]
 Mode = Literal["hybrid", "words", "meaning"]
 Expand = Literal["none", "prf", "llm"]
 Dialect = Literal["obsidian", "foam", "dendron", "logseq", "markdown"]
 """How the notes of a vault write links, names and properties."""
+Certainty = Literal["certain", "likely", "unsure"]
+"""How sure a guess is: by what one program alone makes, by most of the notes, by neither."""
 Strategy = Literal["adaptive", "page_based", "semantic", "fixed", "words", "recursive"]
 """How a document is cut into chunks."""
 
@@ -42,6 +46,12 @@ def plane_of(kind: str | None) -> Plane | None:
     if not kind:
         return None
     return _PLANE_OF.get(kind, "semantic")
+
+
+def extended(record: object, kind: type[S], **more: Any) -> S:
+    """A record of `kind`, from the fields that another record has of it and from `more`."""
+    shared = (name for name in kind.__struct_fields__ if hasattr(record, name))
+    return kind(**{**{name: getattr(record, name) for name in shared}, **more})
 
 
 class Vault(Struct, frozen=True):
@@ -287,11 +297,11 @@ class IndexReport(Struct, frozen=True):
     moved: int
     """Notes at another place, with the text of before."""
     windows: int
-    """Windows in the whole index: what is embedded."""
+    """Windows in the whole index, or in the vaults that the agent sees: what is embedded."""
     embedded: int
-    """Texts that the model embedded in this run."""
+    """Texts that the model embedded in this run; in the view of an agent, all that were new."""
     reused: int
-    """Texts whose vectors were kept from before."""
+    """Texts whose vectors were kept from before; 0 in the view of an agent."""
     seconds: float
     """How long it took."""
     problems: tuple[Problem, ...] = ()

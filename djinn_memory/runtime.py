@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cache, cached_property, update_wrapper
-from types import UnionType
+from types import MethodType, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -16,6 +17,7 @@ from typing import (
     Generic,
     Literal,
     ParamSpec,
+    Protocol,
     TypeVar,
     Union,
     cast,
@@ -27,11 +29,13 @@ from typing import (
 
 from msgspec import Meta
 
-from djinn_memory.errors import UsageError
+from djinn_memory.errors import Remedy, UsageError
 from djinn_memory.home.home import Home
-from djinn_memory.models import Filters, Problem, ProgressCallback, Vault, silent
+from djinn_memory.models import Filters, Problem, Progress, ProgressCallback, Vault, silent
+from djinn_memory.store.busy import ANSWER_SECONDS, within
 from djinn_memory.store.recovery import recovers
 from djinn_memory.system.plural import count
+from djinn_memory.system.waits import announced
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Q = TypeVar("Q")
 R = TypeVar("R")
+Q_contra = TypeVar("Q_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
 
 
 def utc_now() -> datetime:
@@ -68,30 +74,36 @@ class Runtime:
         self._lock = threading.RLock()
 
     @contextmanager
-    def busy(self) -> Iterator[None]:
+    def busy(self, *, patient: bool = False) -> Iterator[None]:
         """Keep other threads out: a home's databases serve one thread at a time.
 
-        An operation may call another. Raises `RuntimeError` in a second thread.
+        Work waits only a few seconds for databases. `patient` work waits longer, and reports to
+        `progress` what for. Work may contain other work. Raises `RuntimeError` in a second thread.
         """
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(
                 "this Djinn is at work in another thread; open one Djinn for each thread"
             )
         try:
-            yield
+            with announced(self._report_wait) if patient else within(ANSWER_SECONDS):
+                yield
         finally:
             self._lock.release()
+
+    def _report_wait(self, text: str) -> None:
+        self.progress(Progress("wait", 0, None, text))
 
     @cached_property
     def problems(self) -> list[Problem]:
         """Problems found beside the answers. Search and index results carry their own as well."""
         path = str(self.home.config_path)
         problems = [
-            Problem(path, f"not trusted with {endpoint}; run `djinn trust`")
+            Problem(path, f"not trusted with {endpoint}; {Remedy('trust')}")
             for endpoint in self.home.untrusted
         ]
         if self.home.relaxes:
-            why = "secrets.allow counts from your own settings only: `djinn config set --user`"
+            remedy = Remedy("config.set", {"user": True}, "sets it there")
+            why = f"secrets.allow counts from your own settings only; {remedy}"
             problems.append(Problem(path, why))
         return problems
 
@@ -123,7 +135,8 @@ class Runtime:
         """Build the index again from the notes, with every vector that the cache still holds."""
         from djinn_memory.indexing.refresh import rebuild_index
 
-        rebuild_index(self.state, self.models, self.progress)
+        with self.busy(patient=True):
+            rebuild_index(self.state, self.models, self.progress)
 
     def fresh_scope(self, agent: str | None, filters: Filters | None = None) -> tuple[Vault, ...]:
         """Index what changed, within the limits of a sweep; returns the vaults `agent` sees."""
@@ -132,7 +145,7 @@ class Runtime:
         vaults = self.home.scope(self.home.agent(agent), filters.vaults if filters else ())
         pending, problems = sweep(self.state, vaults)
         if pending:
-            why = f"{count(pending, 'changed note')} not read yet; run `djinn index`"
+            why = f"{count(pending, 'changed note')} not read yet; {Remedy('index')}"
             problems = [*problems, Problem("index", why)]
         # A command that sweeps twice would report the same problem twice.
         self.problems += [problem for problem in problems if problem not in self.problems]
@@ -161,54 +174,74 @@ class Namespace:
         self.runtime.rebuild_index()
 
 
-class BoundOperation(Generic[P, Q, R]):
+class BoundOperation(Protocol[P, Q_contra, R_co]):
     """An operation of one opened home: call it with its request, or with the request's fields."""
 
-    def __init__(self, namespace: Any, operation: OperationMethod[P, Q, R]) -> None:
-        self._namespace = namespace
-        self._operation = operation
-        update_wrapper(cast(Any, self), operation.method)
-
     @overload
-    def __call__(self, request: Q, /) -> R: ...
+    def __call__(self, request: Q_contra, /) -> R_co: ...
     @overload
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> R:
-        """Run the operation."""
-        operation = self._operation
-        given = len(args) == 1 and not kwargs and isinstance(args[0], operation.request)
-        request = args[0] if given else operation.request(*args, **kwargs)
-        with self._namespace.runtime.busy():
-            return operation.run(self._namespace, request)
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
 class OperationMethod(Generic[P, Q, R]):
-    """A method that takes one request struct and returns one answer struct."""
+    """A method that takes one request struct and returns one answer struct.
+
+    Python callers may pass the fields of the request, which its signature and its help show.
+    """
 
     def __init__(
-        self, method: Callable[[Any, Q], R], request: Any, run: Callable[[Any, Q], R]
+        self,
+        method: Callable[[Any, Q], R],
+        request: Any,
+        run: Callable[[Any, Q], R],
+        *,
+        patient: bool,
     ) -> None:
         self.method = method
         self.request = request
-        """The request's type; its fields are the keywords that Python callers pass."""
         self.run = run
-        update_wrapper(cast(Any, self), method)
+        self.patient = patient
+        update_wrapper(cast(Any, self), method, ("__module__", "__name__", "__qualname__"))
+
+    def __call__(self, namespace: Any, /, *args: Any, **kwargs: Any) -> R:
+        given = len(args) == 1 and not kwargs and isinstance(args[0], self.request)
+        request = args[0] if given else self.request(*args, **kwargs)
+        with namespace.runtime.busy(patient=self.patient):
+            return self.run(namespace, request)
 
     @overload
     def __get__(self, namespace: None, owner: type) -> OperationMethod[P, Q, R]: ...
     @overload
     def __get__(self, namespace: object, owner: type) -> BoundOperation[P, Q, R]: ...
     def __get__(self, namespace: object | None, owner: type) -> Any:
-        return self if namespace is None else BoundOperation(namespace, self)
+        return self if namespace is None else MethodType(self, namespace)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        own, hints = inspect.signature(self.method), get_type_hints(self.request)
+        fields = inspect.signature(self.request).parameters.values()
+        shown = [field.replace(annotation=hints[field.name]) for field in fields]
+        return own.replace(parameters=[own.parameters["self"], *shown])
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        lines = [
+            f"{name}: {meta.description}"
+            for name, hint in _hints(self.request).items()
+            for meta in _parts(hint, Meta)
+            if meta.description
+        ]
+        return "\n".join([inspect.getdoc(self.method) or "", "", *lines])
 
 
 def operation(
-    request: Callable[P, Q], *, recover: bool = True
+    request: Callable[P, Q], *, recover: bool = True, patient: bool = False
 ) -> Callable[[Callable[[Any, Q], R]], OperationMethod[P, Q, R]]:
     """Make a method of a namespace an operation; `request` is the type of its request.
 
     A damaged index met on the way is set aside, built again, and the operation repeated, unless
-    `recover` is False. `djinn_memory.operations` lists every operation with its flags.
+    `recover` is False. For `patient` see `Runtime.busy`. `djinn_memory.operations` lists every
+    operation with its flags.
     """
 
     def declare(method: Callable[[Any, Q], R]) -> OperationMethod[P, Q, R]:
@@ -218,22 +251,21 @@ def operation(
             check_bounds(request)
             return guarded(namespace, request)
 
-        return OperationMethod(method, request, run)
+        return OperationMethod(method, request, run, patient=patient)
 
     return declare
 
 
 def check_bounds(request: object) -> None:
     """Raise `UsageError` for a number or a word that the declaration of its field rules out."""
-    for name, hint in _hints(cast(Any, type(request))).items():
+    for name, allowed, metas in _limited(cast(Any, type(request))):
         value = getattr(request, name)
-        allowed = [choice for choices in _parts(hint, Literal) for choice in get_args(choices)]
         if allowed and isinstance(value, str) and value not in allowed:
             choices = ", ".join(map(str, allowed))
             raise UsageError(f"{value[:40]!r}: give one of {choices}", argument=name)
         if isinstance(value, bool) or not isinstance(value, int | float):
             continue
-        for meta in _parts(hint, Meta):
+        for meta in metas:
             least = -math.inf if meta.ge is None else meta.ge
             most = math.inf if meta.le is None else meta.le
             if not least <= value <= most:
@@ -244,15 +276,26 @@ def check_bounds(request: object) -> None:
                 raise UsageError(f"{value}: give {bounds}", argument=name)
 
 
-@cache
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
-def _parts(hint: Any, kind: Any) -> Iterator[Any]:
+@cache
+def _limited(kind: type) -> list[tuple[str, list[Any], list[Meta]]]:
+    """The fields whose declaration rules values out: name, allowed words, bounds."""
+    hints = _hints(kind).items()
+    limits = ((name, _parts(hint, Literal), _parts(hint, Meta)) for name, hint in hints)
+    return [
+        (name, [word for choices in literals for word in get_args(choices)], metas)
+        for name, literals, metas in limits
+        if literals or metas
+    ]
+
+
+def _parts(hint: Any, kind: Any) -> list[Any]:
     """The parts of a type that are `Literal`, or the `Meta` that say its bounds."""
     if get_origin(hint) is kind or (isinstance(hint, Meta) and kind is Meta):
-        yield hint
-    elif get_origin(hint) in (Annotated, Union, UnionType):
-        for part in get_args(hint):
-            yield from _parts(part, kind)
+        return [hint]
+    if get_origin(hint) in (Annotated, Union, UnionType):
+        return [inner for part in get_args(hint) for inner in _parts(part, kind)]
+    return []

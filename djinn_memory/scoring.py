@@ -168,8 +168,10 @@ def at_question(
     return float(apart * (whole / apart) ** max(agreeing, default=0.0))
 
 
-def share_of(text: str) -> float | None:
-    """A note's number from 0 to 1, or a percentage; None for any other text."""
+def share_of(text: str | None) -> float | None:
+    """A note's number from 0 to 1, or a percentage; None for any other text, or for none."""
+    if text is None:
+        return None
     try:
         value = float(text)
     except ValueError:

@@ -16,17 +16,22 @@ from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.config import model_cache
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
+from tests.examples import SOAK, examples
+from tests.scheduling import LONG, ModuleScheduling
 from tests.servers import KEY, ModelServer, serving
 
+FEW = examples(100)
 # A busy machine is no failure: what takes how long is measured in `benchmarks/`.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile(SOAK, deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=FEW)
 # In CI the same examples each time, so that what passes once passes again.
-settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.register_profile("repeatable", deadline=None, max_examples=FEW, derandomize=True)
 
 HERE = Path(__file__).resolve().parent
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -34,8 +39,21 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the examples of property tests: a soak tries fresh ones wherever it runs."""
-    soaks = config.option.markexpr == "soak"
-    settings.load_profile("repeatable" if "CI" in os.environ and not soaks else "untimed")
+    if config.option.markexpr.startswith("soak"):
+        settings.load_profile(SOAK)
+    else:
+        settings.load_profile("repeatable" if "CI" in os.environ else "untimed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ModuleScheduling:
+    """Distribute modules, in order."""
+    config.option.loadscopereorder = False
+    return ModuleScheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -117,7 +135,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def environment_of(tmp_path: Path, user_folder: Path, home: Path | None) -> dict[str, str]:
     """The environment of a user with settings and a home folder of their own."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("DJINN_")}
-    # The exported model is shared with the user's own runs: it takes ten seconds to make.
+    # Exported models stay where the test has them.
     inherited["DJINN_CACHE"] = str(model_cache())
     inherited["DJINN_CONFIG_DIR"] = str(user_folder)
     if home is not None:
@@ -150,11 +168,16 @@ def spawn(tmp_path: Path, user_folder: Path) -> Run:
 def run(tmp_path: Path, user_folder: Path) -> Run:
     """Run `djinn` in this process, with the streams, folder and environment that `spawn` gives it.
 
-    Use `spawn` where the process matters: its start, its end, signals, or a module's first import.
+    `cwd` is another folder to run it in. Use `spawn` where the process matters: its start, its
+    end, signals, or a module's first import.
     """
 
     def call(
-        *arguments: object, home: Path | None = None, stdin: str = "", **environment: str
+        *arguments: object,
+        home: Path | None = None,
+        stdin: str = "",
+        cwd: Path = tmp_path,
+        **environment: str,
     ) -> subprocess.CompletedProcess[str]:
         words = ["djinn", *map(str, arguments)]
         variables = {**environment_of(tmp_path, user_folder, home), **environment}
@@ -162,7 +185,7 @@ def run(tmp_path: Path, user_folder: Path) -> Run:
             captured_streams(stdin) as (stdout, stderr),
             patch.object(sys, "argv", words),
             patch.dict(os.environ, variables, clear=True),
-            contextlib.chdir(tmp_path),
+            contextlib.chdir(cwd),
         ):
             code = command_line()
         return subprocess.CompletedProcess(words, code, stdout(), stderr())
@@ -172,11 +195,13 @@ def run(tmp_path: Path, user_folder: Path) -> Run:
 
 def command_line() -> int:
     """Run the command line; a bug prints its traceback and ends with 1, as it does in a process."""
-    from djinn_memory.cli.app import main
+    from djinn_memory.cli import app, completion
 
     handler = signal.getsignal(signal.SIGINT)
     try:
-        return main()
+        if completion.VARIABLE in os.environ:
+            return completion.answer(app.root())
+        return app.main()
     except Exception:
         traceback.print_exc()
         return 1

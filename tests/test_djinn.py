@@ -22,8 +22,16 @@ def test_opening_makes_nothing(home: Home) -> None:
 
 
 def test_a_place_that_is_no_home(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"init\(folder="):
+    with pytest.raises(NotFound, match=f"`djinn init {tmp_path}` makes one"):
         Djinn.open(tmp_path)
+
+
+def test_a_closed_home_opens_again(djinn: Djinn) -> None:
+    for key in ("lamps", "masts"):
+        djinn.facts.set("harbour", key, "2")
+        djinn.close()
+        djinn.close()
+    assert djinn.facts.list().total == 2
 
 
 def test_status_tells_what_waits(home: Home, shared: Path) -> None:

@@ -11,11 +11,12 @@ import pytest
 from msgspec.structs import fields
 
 import djinn_memory
-from djinn_memory.errors import NotFound, Refused, Remedy, UsageError, Wording, speaking
+from djinn_memory.cli import tree
+from djinn_memory.errors import COMMANDS, NotFound, Refused, Remedy, UsageError, Wording, speaking
+from djinn_memory.errors.commands import CommandWording, command
 from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tools import TOOLS
 from djinn_memory.operations import OPERATIONS
-from djinn_memory.operations.commands import CommandWording
 
 NO_GAP = NotFound("no gap", Remedy("gaps.list", {"closed": True}, "shows them"))
 THERE = Refused(
@@ -25,6 +26,8 @@ THERE = Refused(
     Remedy("", {"allow_secret": True}, "writes it all the same"),
 )
 TOO_FEW = UsageError("0: give 1 at least", argument="max_characters")
+NO_HOME = NotFound("no home", Remedy("init", {"folder": "/a b"}, "makes one"))
+NO_TRUST = Refused("not trusted", Remedy("trust"))
 DAMAGED = Refused("it is damaged", Remedy("doctor", {"fix": True}))
 
 
@@ -58,6 +61,18 @@ DAMAGED = Refused("it is damaged", Remedy("doctor", {"fix": True}))
             "it is damaged; run `djinn doctor --fix`",
             "it is damaged; ask a person to run `djinn doctor --fix`",
         ),
+        (
+            NO_HOME,
+            'no home; `djinn init "/a b"` makes one',
+            'no home; `djinn init "/a b"` makes one',
+            'no home; ask a person to run `djinn init "/a b"`, which makes one',
+        ),
+        (
+            NO_TRUST,
+            "not trusted; run `djinn trust`",
+            "not trusted; run `djinn trust`",
+            "not trusted; ask a person to run `djinn trust`",
+        ),
     ],
 )
 def test_each_front_end_has_its_words(
@@ -87,10 +102,6 @@ def test_an_error_crosses_processes() -> None:
         )  # fmt: skip
 
 
-FOR_PERSONS = {"config.set", "init", "schema", "trust", "vaults.add", "vaults.remove"}
-"""Commands that are no operations."""
-
-
 def _remedies() -> Iterator[tuple[str, list[str]]]:
     """The operation of each remedy in the package, and the fields it names."""
     for path in Path(djinn_memory.__file__).parent.rglob("*.py"):
@@ -115,6 +126,8 @@ def test_remedies_name_operations_and_their_fields() -> None:
     remedies = list(_remedies())
     assert len(remedies) > 20
     for operation, names in remedies:
-        if operation and operation not in FOR_PERSONS:
+        if operation in COMMANDS:
+            assert command(operation) in tree.COMMANDS
+        elif operation:
             known = {field.name for field in fields(OPERATIONS[operation].request)}
             assert set(names) <= known, operation

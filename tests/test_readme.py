@@ -1,15 +1,16 @@
-"""Every djinn command that the README shows is run, as written, by a shell."""
+"""Every djinn command that the README shows is run as it is written."""
 
 from __future__ import annotations
 
-import os
 import re
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
-from djinn_memory.home.config import model_cache
+from tests.conftest import Run, environment_of
 from tests.embedding.tiny import tiny_model
 from tests.servers import serving
 
@@ -18,6 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent
 OLLAMA = 11434
 """The port at which it is by default."""
 
+COMMAND = re.compile(
+    r"(?:cat (?P<file>\S+) \| )?(?P<variables>(?:[A-Z_]+=\S+ )*)djinn (?P<rest>.*)"
+)
+
 
 def commands() -> list[str]:
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
@@ -25,7 +30,9 @@ def commands() -> list[str]:
     return [line for line in lines if re.match(r"(\w+=\S+ )?djinn |cd |cat ", line)]
 
 
-def test_commands_of_the_readme_work(tmp_path: Path, sample: Path) -> None:
+def test_commands_of_the_readme_work(
+    tmp_path: Path, user_folder: Path, sample: Path, run: Run
+) -> None:
     shutil.copytree(sample / "shared", tmp_path / "notes")
     (tmp_path / "notes" / "inbox").mkdir(exist_ok=True)
     (tmp_path / "notes" / "inbox" / "old-idea.md").write_text("An old idea.\n")
@@ -40,28 +47,37 @@ def test_commands_of_the_readme_work(tmp_path: Path, sample: Path) -> None:
     (tmp_path / "notes" / "minutes").mkdir()
     (tmp_path / "models").mkdir()
     tiny_model(tmp_path / "made").rename(tmp_path / "models" / "bge-small-en-v1.5")
-    # It goes on until it is stopped, beside whatever else is done.
-    watched = "djinn watch & watcher=$!; sleep 5; kill -INT $watcher; wait $watcher"
-    lines = [watched if line == "djinn watch" else line for line in commands()]
-    script = "set -ex\n" + "\n".join(lines)
-    program = Path(sys.executable).parent
+    environment = environment_of(tmp_path, user_folder, None)
+    cwd = tmp_path
     with serving(OLLAMA):
-        done = subprocess.run(
-            ["bash", "-c", script],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env={
-                "HOME": str(tmp_path),
-                "PATH": f"{program}{os.pathsep}{os.environ['PATH']}",
-                "DJINN_CACHE": str(model_cache()),
-            },
-            timeout=300,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
+        for line in commands():
+            if line.startswith("cd "):
+                cwd = Path(line[3:].replace("~", str(tmp_path)))
+            elif line == "djinn watch":
+                assert watch(cwd, environment) == 0
+            else:
+                parts = COMMAND.fullmatch(line)
+                assert parts, line
+                words = shlex.split(parts["rest"].replace("~/", f"{tmp_path}/"))
+                variables = dict(pair.split("=") for pair in parts["variables"].split())
+                stdin = (cwd / parts["file"]).read_text() if parts["file"] else ""
+                done = run(*words, stdin=stdin, cwd=cwd, **variables)
+                assert done.returncode == 0, (line, done.stderr)
+                assert "Traceback" not in done.stderr
     assert len(commands()) >= 20
-    assert "Traceback" not in done.stderr
+
+
+def watch(cwd: Path, environment: dict[str, str]) -> int:
+    """The exit code of `djinn watch` when it is stopped as soon as it says that it watches."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "djinn_memory", "watch"],
+        cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    with process:
+        assert process.stdout and process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert b"Traceback" not in process.stdout.read()
+    return process.returncode
 
 
 def test_help_and_reference_agree() -> None:

@@ -23,7 +23,9 @@ def page() -> str:
     """The whole page."""
     commands = [*_commands()]
     counted = Counter(row for _, _, _, options in commands for row in options)
-    shared = {row for row, number in counted.items() if number >= SHARED}
+    # Of two meanings of one name the frequent one is shared; the other stands with its commands.
+    usual = {_name(row): row for row, number in reversed(counted.most_common())}
+    shared = {row for row in usual.values() if counted[row] >= SHARED}
     listed = sorted((row for row in shared if row[0] != HELP), key=_name)
     parts = [
         HEAD,

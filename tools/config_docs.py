@@ -50,7 +50,7 @@ trust.
 | `DJINN_HOME` | the home to use; else the nearest folder with `.djinn/`, or `~/djinn`. `--home` wins over it |
 | `DJINN_SESSION` | the session of an agent that works beside others of its name; else the one that `djinn wake` opened |
 | `DJINN_CONFIG_DIR` | the folder of your own settings and of what you trusted; else your system's place for settings |
-| `DJINN_CACHE` | where models are kept that djinn has prepared, for all homes; else your system's place for caches |
+| `DJINN_CACHE` | where exported models are kept, for all homes; else your system's place for caches |
 | `DJINN_SECTION__KEY` | a setting, as the tables below name it |
 | `OPENAI_API_KEY`, `OLLAMA_API_KEY`, `ANTHROPIC_API_KEY` | keys, or the variables that `key_env` names; keys never stand in a file |
 """  # noqa: E501

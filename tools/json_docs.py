@@ -8,7 +8,6 @@ import json
 import re
 import sys
 from functools import cache
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -85,9 +84,8 @@ def page() -> str:
 def answers() -> dict[str, type[msgspec.Struct]]:
     """The type of what each schema describes, by the name of the schema."""
     kinds: dict[str, type[msgspec.Struct]] = {}
-    for words, entry in tree.COMMANDS.items():
-        module, _, attribute = entry.path.partition(":")
-        declaration = getattr(import_module(f"djinn_memory.cli.commands.{module}"), attribute)
+    for words in tree.COMMANDS:
+        declaration = tree.load(words)
         declaration.build(words)
         if declaration.prints is not NoRequest:
             kinds |= declaration.answers()

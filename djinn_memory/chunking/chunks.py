@@ -44,7 +44,7 @@ def chunks(
     heading without text gives no chunk when a deeper heading follows, because the path of that one
     names it. In an `outline`, a list item stays whole if it fits into a chunk with all below it.
     """
-    fences = code_blocks(text)
+    fences = code_blocks(text, outline=outline)
     lines = Lines(text)
     parts = sections(text, body, fences)
     list_items = [

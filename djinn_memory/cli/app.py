@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +18,8 @@ from djinn_memory.cli import completion, parsing
 from djinn_memory.cli.groups import CommandGroup
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.errors import DjinnError, speaking
-from djinn_memory.operations.commands import CommandWording
+from djinn_memory.errors.commands import CommandWording
+from djinn_memory.system.waits import seconds_waited
 
 INTERRUPTED = 130
 
@@ -45,6 +48,11 @@ def common(
         bool,
         typer.Option("--version", help="Show the version.", callback=_version, is_eager=True),
     ] = False,
+    timings: Annotated[
+        bool,
+        typer.Option("--timings", help="Show on stderr how long the command took, and how much of "
+                     "that it waited for locks of other djinn processes."),
+    ] = False,
     install_completion: Annotated[
         bool,
         typer.Option("--install-completion", callback=completion.install, is_eager=True,
@@ -58,6 +66,13 @@ def common(
 ) -> None:  # fmt: skip
     """Keep what `--home` says for the command that follows."""
     ctx.obj = home_folder
+    if timings:
+        ctx.call_on_close(partial(_tell_timings, time.monotonic(), seconds_waited()))
+
+
+def _tell_timings(began: float, waited_before: float) -> None:
+    took, waited = time.monotonic() - began, seconds_waited() - waited_before
+    talk(f"timings: {took:.3f} s, of these {waited:.3f} s waiting for locks")
 
 
 def root() -> Any:

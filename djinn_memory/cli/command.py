@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 from msgspec import Meta, Struct
@@ -16,15 +18,15 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from djinn_memory.cli import output
-from djinn_memory.cli.context import confirmed, open_djinn, text_from_stdin
+from djinn_memory.cli.context import interruptible, rebuilding, text_from_stdin
 from djinn_memory.cli.parsing import Command
 from djinn_memory.cli.request_options import Fields, build, parameters
-from djinn_memory.errors import wording
-from djinn_memory.operations.commands import ARGUMENTS, CommandWording
+from djinn_memory.errors import UsageError, wording
+from djinn_memory.errors.commands import ARGUMENTS, CommandWording
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
-    from djinn_memory.models import Problem
+    from djinn_memory.models import Problem, ProgressCallback
 
 R = TypeVar("R", bound=Struct)
 
@@ -56,7 +58,8 @@ class Call:
         self.schema = ""
         """The name of the answer's schema, where the command has several."""
         self._declaration = declaration
-        self._progress: Any = None
+        self.progress: ProgressCallback | None = None
+        """Shows how far the command is, while a command that does so runs."""
 
     @cached_property
     def request(self) -> Any:
@@ -71,7 +74,13 @@ class Call:
     @cached_property
     def djinn(self) -> Djinn:
         """The home that the command line means, opened."""
-        return open_djinn(self.ctx, self._progress)
+        from djinn_memory.djinn import Djinn
+
+        djinn = Djinn.open(self.ctx.obj, self.progress or rebuilding(quiet=self.json))
+        if self.progress:
+            interruptible()
+        self.ctx.call_on_close(djinn.close)
+        return djinn
 
     def convert(self, request: type[R], **values: Any) -> R:
         """Another request, from the same options and from `values`."""
@@ -85,14 +94,17 @@ class Call:
         return OPERATIONS[self._declaration.operation].run(self.djinn, self.request)
 
     def confirmed(self, question: str, about: str, doing: str) -> bool:
-        """Whether the person at the terminal agrees, or `--yes` does; see `confirmed`."""
-        return confirmed(question, self.view.yes, about=about, doing=doing)
+        """Whether the person at the terminal agrees, after reading what it is `about`, or `--yes`.
 
-    @contextmanager
-    def showing_progress(self) -> Iterator[None]:
-        """Show how far the command is, for as long as it runs."""
-        with output.progress_line(self.json) as self._progress:
-            yield
+        Raises `UsageError` where nobody can be asked.
+        """
+        if self.view.yes:
+            return True
+        if not sys.stdin.isatty():
+            raise UsageError(f"nobody can be asked here; give --yes to {doing} without a question")
+        interruptible()
+        output.talk(output.clean(about))
+        return typer.confirm(question, err=True)
 
     def problems(self, answer: object) -> list[Problem]:
         """What went wrong beside the answer."""
@@ -108,12 +120,11 @@ class Declaration:
     """What a command is made from; see `command`."""
 
     render: Render
-    """Prints the answer as text; its docstring is the help of the command."""
+    """Prints the answer as text; its docstring is the help of the command, examples last."""
     operation: str
     """What the command runs; empty where `run` does without one."""
     request: type[Struct]
     """Its fields are the arguments and options of the command."""
-    examples: Sequence[str]
     arguments: Sequence[str] = ()
     """The fields that are given by place, in their order; by default those of the operation."""
     without: Sequence[str] = ()
@@ -127,19 +138,29 @@ class Declaration:
     schemas: Mapping[str, str | type[Struct]] = field(default_factory=dict)
     """The type of each answer, by the name of its schema; the first is the usual one.
 
-    A text names an operation, or a class as `module:Class`.
+    A text names an operation, or a class as `module:Class`. By default the command has one schema,
+    for what its operation or `run` returns.
     """
     progress: bool = False
     """Whether the command shows how far it is."""
-    warns: bool = True
-    """Whether problems of the home are printed beside those of the answer."""
+    warns: bool | None = None
+    """Whether problems of the home are printed beside those of the answer.
+
+    By default a command does so that runs an operation.
+    """
     failed: Callable[[Any], bool] | None = None
-    """Whether an answer ends the command with exit code 1."""
+    """Whether an answer ends the command with exit code 1.
+
+    By default one does that has problems, if the operation writes. A problem of the index is none:
+    what was written is whole, and the next command indexes it.
+    """
     prints: type[Struct] = PrintOptions
     """How the answer can be printed."""
 
     def __post_init__(self) -> None:
         self.arguments = self.arguments or ARGUMENTS.get(self.operation, ())
+        if self.warns is None:
+            self.warns = bool(self.operation)
 
     def build(self, words: str) -> Any:
         """The command, as `words` call it."""
@@ -160,13 +181,16 @@ class Declaration:
 
         callback.__signature__ = Signature(params)  # type: ignore[attr-defined]
         callback.__annotations__ = {}
-        label = "Example" if len(self.examples) == 1 else "Examples"
+        text, _, listed = (inspect.getdoc(self.render) or "").partition("\n\nExamples:\n")
+        # An example that goes on is indented further.
+        examples = re.sub(r"\n {8,}", " ", listed).split("\n")
+        label = "Example" if len(examples) == 1 else "Examples"
         info = CommandInfo(
             name=words.rpartition(" ")[2],
             cls=Command,
             callback=callback,
-            help=inspect.getdoc(self.render),
-            epilog=f"{label}: " + " · ".join(f"`{example}`" for example in self.examples),
+            help=text,
+            epilog=f"{label}: " + " · ".join(f"`{example.strip()}`" for example in examples),
         )
         return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
 
@@ -184,11 +208,8 @@ class Declaration:
                 chomps = extra.stdin == "value"
                 values[name] = text.removesuffix("\n").removesuffix("\r") if chomps else text
         call = Call(ctx, self, values)
-        if self.progress:
-            with call.showing_progress():
-                answer = self._answer(call)
-        else:
-            answer = self._answer(call)
+        with output.progress_line(call.json) if self.progress else nullcontext() as call.progress:
+            answer = self.run(call) if self.run else call.run()
         if answer is None:
             return
         problems = call.problems(answer) if self.warns else [*getattr(answer, "problems", ())]
@@ -197,12 +218,19 @@ class Declaration:
         else:
             output.problems(problems)
             self.render(call, answer)
-        if self.failed and self.failed(answer):
+        if self._failed(answer):
             raise typer.Exit(1)
 
-    def _answer(self, call: Call) -> Struct | None:
-        answer: Struct | None = self.run(call) if self.run else call.run()
-        return answer
+    def _failed(self, answer: Struct) -> bool:
+        if self.failed:
+            return self.failed(answer)
+        if not self.operation or not any(
+            problem.what != "index" for problem in getattr(answer, "problems", ())
+        ):
+            return False
+        from djinn_memory.operations import OPERATIONS
+
+        return OPERATIONS[self.operation].writes
 
     def answers(self) -> dict[str, type[Struct]]:
         """The types of everything that the command can print, by the names of their schemas."""
@@ -211,6 +239,8 @@ class Declaration:
         from djinn_memory.operations import OPERATIONS
 
         def answer_of(kind: str | type[Struct]) -> Any:
+            if not kind:
+                return get_type_hints(self.run)["return"]
             if not isinstance(kind, str):
                 return kind
             return resolve_name(kind) if ":" in kind else OPERATIONS[kind].answer
@@ -219,7 +249,7 @@ class Declaration:
 
 
 def command(
-    operation: str, request: type[Struct], **settings: Any
+    operation: str = "", request: type[Struct] = NoRequest, **settings: Any
 ) -> Callable[[Render], Declaration]:
     """Make a command of the function that prints an answer of `operation` as text."""
 
@@ -227,8 +257,3 @@ def command(
         return Declaration(render=render, operation=operation, request=request, **settings)
 
     return declare
-
-
-def failed(answer: Any) -> bool:
-    """Whether what was asked for was done with problems, so that the command ends with 1."""
-    return bool(answer.problems)

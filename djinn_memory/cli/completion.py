@@ -101,11 +101,14 @@ def _is_option(word: str) -> bool:
 
 
 def _line(command: Any, values: dict[str, str], word: str) -> CompletionLine:
+    from djinn_memory.search.narrowing import WHOLE_HOME
+
     home = values.get("home_folder")
+    agents = [param for param in command.params if param.name == "agent"]
     return CompletionLine(
         home=Path(home).expanduser() if home else None,
         agent=values.get("agent"),
-        scoped=any(param.name == "agent" for param in command.params),
+        scoped="agent" in values or any(param.help != WHOLE_HOME for param in agents),
         word=word,
     )
 

@@ -1,16 +1,12 @@
-"""How a command gets at the home, at the person at the terminal, and at what is piped."""
+"""How a command gets at the person at the terminal, and at what is piped."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from djinn_memory.cli.output import clean, progress_line, talk
+from djinn_memory.cli.output import progress_line
 
 if TYPE_CHECKING:
-    from djinn_memory.djinn import Djinn
     from djinn_memory.models import Progress, ProgressCallback
 
 
@@ -21,23 +17,8 @@ def interruptible() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def open_djinn(ctx: typer.Context, progress: ProgressCallback | None = None) -> Djinn:
-    """Open the home that `--home`, the environment or the current folder names.
-
-    Without a `progress` of the command's own, only work that takes long unexpectedly is shown: the
-    rebuilding of an index.
-    """
-    from djinn_memory.djinn import Djinn
-
-    place: Path | None = ctx.obj
-    djinn = Djinn.open(place, progress or _rebuilds(quiet=bool(ctx.params.get("json"))))
-    if progress:
-        interruptible()
-    ctx.call_on_close(djinn.close)
-    return djinn
-
-
-def _rebuilds(*, quiet: bool) -> ProgressCallback:
+def rebuilding(*, quiet: bool) -> ProgressCallback:
+    """Show only work that takes long unexpectedly: the rebuilding of an index."""
     show = progress_line(quiet).__enter__()
 
     def tell(progress: Progress) -> None:
@@ -68,20 +49,3 @@ def text_from_stdin() -> str:
     if not read.strip():
         raise UsageError("nothing came on stdin; pipe a text into it")
     return read
-
-
-def confirmed(question: str, yes: bool, *, about: str, doing: str) -> bool:
-    """Whether the person at the terminal agrees, after reading what it is `about`.
-
-    Raises `UsageError` where nobody can be asked.
-    """
-    import sys
-
-    from djinn_memory.errors import UsageError
-
-    if not yes and not sys.stdin.isatty():
-        raise UsageError(f"nobody is there to be asked; give --yes to {doing} without a question")
-    if not yes:
-        interruptible()
-        talk(clean(about))
-    return yes or typer.confirm(question, err=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import Any
 
 from typer.core import TyperGroup
@@ -40,9 +39,7 @@ class LazyCommands(Mapping[str, Any]):
         if not self._noun and name in tree.NOUNS:
             return CommandGroup(noun=name, name=name, help=line, no_args_is_help=True)
         words = f"{self._noun} {name}".strip()
-        module, _, attribute = tree.COMMANDS[words].path.partition(":")
-        commands = import_module(f"djinn_memory.cli.commands.{module}")
-        return getattr(commands, attribute).build(words)
+        return tree.load(words).build(words)
 
 
 class CommandGroup(TyperGroup):

@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import typer
@@ -29,9 +30,9 @@ def clean_lines(text: str) -> str:
     return _UNSAFE.sub("\ufffd", text)
 
 
-def say(text: str = "", **style: Any) -> None:
+def say(text: str = "") -> None:
     """A line of data."""
-    typer.echo(typer.style(text, **style) if style else text)
+    typer.echo(text)
 
 
 def talk(text: str) -> None:
@@ -83,17 +84,64 @@ def as_json(
     sys.stdout.buffer.flush()
 
 
-def columns(rows: Sequence[Sequence[str]], *, head: Sequence[str] = ()) -> None:
-    """Rows in aligned columns; a head only where a person is looking."""
+def columns(rows: Sequence[Sequence[str]], *, head: str = "", empty: str = "") -> None:
+    """Rows in aligned columns; a head only where a person is looking.
+
+    `head` holds a word for each column, `empty` what a person is told where there are no rows.
+    """
+    if not rows and empty:
+        talk(empty)
     listed = [[clean(cell) for cell in row] for row in rows]
-    if head and sys.stdout.isatty():
-        listed.insert(0, list(head))
-    widths = [max((len(row[at]) for row in listed), default=0) for at in range(len(rows[0]))] \
-        if rows else []  # fmt: skip
+    headed = bool(head and rows) and sys.stdout.isatty()
+    if headed:
+        listed.insert(0, head.split())
+    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
     for number, row in enumerate(listed):
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        bold = number == 0 and len(listed) > len(rows)
-        say(typer.style(line.rstrip(), bold=True) if bold else line.rstrip())
+        line = "  ".join(map(str.ljust, row, widths)).rstrip()
+        say(typer.style(line, bold=True) if headed and not number else line)
+
+
+EVERY = 5.0
+"""Seconds between two lines about one thing in a log."""
+
+
+class Bars:
+    """A live bar on stderr for each thing that goes on, for a person at a terminal."""
+
+    def __init__(self) -> None:
+        self._live: Any = None
+        self._tasks: dict[str, Any] = {}
+
+    def show(self, key: str, label: str, done: int, total: int | None, counts: str) -> None:
+        """Show how far something is."""
+        if self._live is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Live
+
+            self._live = Live(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                TextColumn("{task.fields[counts]}", markup=False),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._live.start()
+        if key not in self._tasks:
+            self._tasks[key] = self._live.add_task(label, total=total, counts="")
+        self._live.update(self._tasks[key], completed=done, total=total, counts=counts)
+
+    def end(self, key: str) -> None:
+        """Remove the bar of what is done."""
+        if key in self._tasks:
+            self._live.remove_task(self._tasks.pop(key))
+
+    def stop(self) -> None:
+        """Remove all bars."""
+        if self._live:
+            self._live.stop()
+        self._live, self._tasks = None, {}
 
 
 class ProgressLine:
@@ -105,11 +153,9 @@ class ProgressLine:
         "prepare": "preparing",
         "check": "checking",
     }
-    _EVERY = 5.0
 
     def __init__(self) -> None:
-        self._live: Any = None
-        self._tasks: dict[str, Any] = {}
+        self._bars = Bars()
         self._began = self._spoke = time.monotonic()
         self._stage = ""
 
@@ -117,70 +163,28 @@ class ProgressLine:
         return self._show
 
     def __exit__(self, *_: object) -> None:
-        self._stop()
-
-    def _stop(self) -> None:
-        if self._live:
-            self._live.stop()
-        self._live, self._tasks = None, {}
+        self._bars.stop()
 
     def _show(self, progress: Progress) -> None:
-        if progress.stage in ("prepare", "wait"):
-            self._stop()
+        stage, done, total = progress.stage, progress.done, progress.total or 0
+        if stage in ("prepare", "wait"):
+            self._bars.stop()
             if progress.total is None:
                 talk(progress.note)
-        elif sys.stderr.isatty():
-            self._bar(progress)
-        else:
-            self._line(progress)
-
-    def _line(self, progress: Progress) -> None:
+            return
         now = time.monotonic()
-        if progress.stage != self._stage:
-            self._stage, self._began, self._spoke = progress.stage, now, now
-        elif now - self._spoke > self._EVERY and progress.total:
+        if stage != self._stage:
+            self._stage, self._began, self._spoke = stage, now, now
+        rate = done / (now - self._began) if now > self._began else 0.0
+        counts = f"{done:,} of {total:,}, {rate:,.0f}/s"
+        if sys.stderr.isatty():
+            label = f"{self._LABELS[stage]} {progress.note}".strip()
+            self._bars.show(label, label, done, total, counts)
+        elif now - self._spoke > EVERY and total and rate:
             self._spoke = now
-            rate = progress.done / (now - self._began)
-            talk(
-                f"{self._LABELS[progress.stage]} {progress.done:,} of {progress.total:,}, "
-                f"{rate:,.0f}/s, {(progress.total - progress.done) / rate:,.0f} s left"
-            )
-
-    def _bar(self, progress: Progress) -> None:
-        if self._live is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-            from rich.progress import Progress as Live
-
-            self._live = Live(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
-                TextColumn("{task.fields[rate]}"),
-                TimeRemainingColumn(),
-                TextColumn("left"),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._live.start()
-        label = f"{self._LABELS[progress.stage]} {progress.note}".strip()
-        if label not in self._tasks:
-            self._tasks[label] = self._live.add_task(label, total=progress.total, rate="")
-        task = self._live.tasks[self._tasks[label]]
-        rate = f"{task.speed:,.0f}/s" if task.speed else ""
-        self._live.update(
-            self._tasks[label], completed=progress.done, total=progress.total, rate=rate
-        )
+            talk(f"{self._LABELS[stage]} {counts}, {(total - done) / rate:,.0f} s left")
 
 
-def progress_line(quiet: bool) -> ProgressLine | _NoProgress:
+def progress_line(quiet: bool) -> AbstractContextManager[ProgressCallback]:
     """A progress display, or none for `--json`."""
-    return _NoProgress() if quiet else ProgressLine()
-
-
-class _NoProgress:
-    def __enter__(self) -> ProgressCallback:
-        return silent
-
-    def __exit__(self, *_: object) -> None:
-        pass
+    return nullcontext(silent) if quiet else ProgressLine()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Sequence as AbstractSequence
 from inspect import Parameter
 from pathlib import Path
 from typing import (
@@ -30,7 +29,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.parsing import path
-from djinn_memory.operations.commands import option as option_name
+from djinn_memory.errors.commands import option as option_name
 
 R = TypeVar("R", bound=Struct)
 
@@ -58,7 +57,7 @@ class Field(NamedTuple):
 
 
 FIELDS = {
-    "agent": Field("NAME", candidates.agents, help="Whose memory; the default agent if not given."),
+    "agent": Field("NAME", candidates.agents),
     "vaults": Field("NAME", candidates.vaults),
     "types": Field("TYPE", candidates.types),
     "tags": Field("TAG", candidates.tags),
@@ -75,12 +74,12 @@ FIELDS = {
     ),
     "links": Field("NOTE", candidates.titles),
     "task": Field("ID", candidates.working_tasks),
-    "query": Field("TEXT"),
-    "chunk_size": Field("N"),
-    "chunk_overlap": Field("N"),
     "model_context": Field("MODEL", candidates.models),
 }
 """What holds for the fields of these names in every command."""
+
+_METAVARS = {str: "TEXT", int: "N", float: "X", Path: "PATH"}
+"""What stands for the value of an option in its help, by type."""
 
 Fields = Mapping[str, Field]
 NO_FIELDS: Fields = {}
@@ -122,7 +121,7 @@ def field_type(hint: Any) -> FieldType:
         kinds = [kind for kind in arguments if kind is not types.NoneType]
         inner = field_type(kinds[0] if len(kinds) == 1 else str)
         return inner._replace(nullable=True)
-    if origin in (tuple, list, Sequence, AbstractSequence):
+    if origin in (tuple, list, Sequence):
         return field_type(arguments[0])._replace(repeated=True)
     kind = hint if origin is Literal or hint in (bool, int, float, Path) else str
     return FieldType(kind, repeated=False, nullable=False, metas=())
@@ -159,6 +158,7 @@ def parameters(
         if name in arguments:
             extra: Any = typer.Argument(**settings)
         else:
+            settings["metavar"] = field.metavar or _METAVARS.get(parts.kind)
             if parts.repeated and "repeatable" not in settings["help"]:
                 settings["help"] = f"{settings['help'].rstrip('.')}; repeatable."
             option = field.name or option_name(name)

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from djinn_memory.documents.document import Unreadable
+from djinn_memory.errors import Remedy, install_extra
 
 LONGEST_REASON = 200
 """Characters of ocrmypdf's message: it begins with the reason, and continues with advice."""
@@ -27,8 +28,8 @@ def find_ocrmypdf() -> str | None:
 def hint() -> str:
     """The remedy for text that is only a picture."""
     if find_ocrmypdf():
-        return "--ocr lets ocrmypdf read it"
-    return "ocrmypdf can read it: install it and give --ocr"
+        return str(Remedy(arguments={"ocr": True}, purpose="lets ocrmypdf read it"))
+    return f"ocrmypdf can read it: install it and {Remedy(arguments={'ocr': True})}"
 
 
 @contextmanager
@@ -40,8 +41,8 @@ def recognized_copy(path: Path, languages: str, pages: Sequence[int]) -> Iterato
     program = find_ocrmypdf()
     if not program:
         raise Unreadable(
-            "needs ocrmypdf for --ocr: pip install 'djinn-memory[ocr]', and tesseract with the "
-            "languages of documents.ocr_languages"
+            f"needs ocrmypdf: {install_extra('ocr')}, and install tesseract with the languages of "
+            "documents.ocr_languages"
         )
     with TemporaryDirectory(prefix="djinn-ocr-") as folder:
         result = Path(folder) / "read.pdf"

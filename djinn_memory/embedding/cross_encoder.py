@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,7 +23,7 @@ from djinn_memory.embedding.onnx_runtime import open_session, open_tokenizer
 from djinn_memory.embedding.torch_model import download_model, load_original, quiet
 from djinn_memory.errors import Remedy, Unavailable
 from djinn_memory.home.config import model_cache
-from djinn_memory.models import Progress, ProgressCallback, silent
+from djinn_memory.models import ProgressCallback, silent
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -77,7 +77,7 @@ class CrossEncoder:
     def ready(self) -> bool:
         """Whether these weights were prepared before."""
         try:
-            card = self._read_card()
+            card = self.card
         except (OSError, ValueError, msgspec.MsgspecError):
             return False
         return self._original is None or _stamp(self._original) == card.stamp
@@ -90,11 +90,8 @@ class CrossEncoder:
         if self.ready:
             return
         source = self._original.resolve() if self._original else download_model(self.name)
-        self._progress(Progress("prepare", 0, None, "preparing the reranker, once"))
-        prepare_folder(
-            self._place, lambda: self.ready, lambda scratch: _export(source, scratch), "reranker"
-        )
-        self._progress(Progress("prepare", 1, 1, "reranker ready"))
+        export = partial(_export, source)
+        prepare_folder(self._place, lambda: self.ready, export, "reranker", self._progress)
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """How likely each text answers, as log-odds; any real number, 0 for "as likely as not".
@@ -107,24 +104,21 @@ class CrossEncoder:
         return [float(value) for value in score(pairs)] if pairs else []
 
     @property
-    def precision(self) -> str:
-        """`int8`, `fp32`, or `torch` for a model that cannot be exported."""
-        return self._read_card().precision
+    def card(self) -> RerankerCard:
+        """The facts about the prepared model; raises OSError or a decoding error without one."""
+        return read_card(self._place, RerankerCard)
 
     @cached_property
     def _score(self) -> Any:
         if not self.ready:
             raise Unavailable(f"the reranker {self.name} is not prepared yet", Remedy("index"))
-        card = self._read_card()
+        card = self.card
         if card.precision == "torch":
             model = _load(Path(card.source))
             return lambda pairs: _predict(model, pairs)
         session = open_session(self._place / "model.onnx", 0)
         tokenizer = open_tokenizer(self._place, card.max_tokens)
         return lambda pairs: _run(session, tokenizer, card, pairs)
-
-    def _read_card(self) -> RerankerCard:
-        return read_card(self._place, RerankerCard)
 
     @cached_property
     def _place(self) -> Path:
@@ -166,8 +160,8 @@ def _export(source: Path, scratch: Path) -> None:
 
     with quiet():
         precision = export_graph(
-            lambda tokens: inner(**tokens).logits, inner, card.inputs, scratch, is_near,
-            model.tokenizer,
+            lambda tokens: inner(**tokens).logits, inner, (card.inputs, ["output"]), scratch,
+            is_near, model.tokenizer,
         )  # fmt: skip
     card = replace(card, precision=precision or "torch")
     write_card(scratch, card)
@@ -179,6 +173,8 @@ def _load(source: Path) -> Any:
             from sentence_transformers import CrossEncoder as Original
 
             return load_original(Original, source)
+    except Unavailable:
+        raise
     except Exception as error:  # a folder without such a model fails in many ways
         why = " ".join(str(error).split())[:200]
         raise Unavailable(f"search.rerank: {source} is no cross-encoder: {why}") from None

@@ -1,4 +1,4 @@
-"""Models of sentence-transformers on this machine, run by onnxruntime where they export."""
+"""The packaged model, and others of sentence-transformers, run by onnxruntime where they export."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from djinn_memory.chunking.tokens import packaged_model
+from djinn_memory.chunking.tokens import PACKAGED_MODEL
 from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.embedding.model_files import ModelCard, fingerprint, read_card
 from djinn_memory.embedding.onnx_runtime import (
@@ -39,7 +39,7 @@ FORMAT = 2
 class LocalEmbedder(Embedder):
     """The packaged MiniLM, or another model of sentence-transformers, on this machine.
 
-    The first use exports the model into the user's cache, which takes some seconds.
+    The first use of another model exports it into the user's cache, which takes some seconds.
     """
 
     def __init__(self, config: EmbeddingConfig, progress: ProgressCallback = silent) -> None:
@@ -50,11 +50,11 @@ class LocalEmbedder(Embedder):
             raise ConfigError(
                 "embedding.model is missing; name a sentence-transformers model or its folder"
             )
-        self._model = packaged_model() if self._packaged else Path(config.model or "")
+        self._model = Path(config.model or "")
 
     @cached_property
     def folder(self) -> Path:
-        """The folder of the prepared model, exported now if it was not before."""
+        """The folder of the packaged or exported model; it is exported now if it was not before."""
         if not self.ready:
             from djinn_memory.embedding.export import export_model
 
@@ -63,16 +63,18 @@ class LocalEmbedder(Embedder):
 
     @property
     def ready(self) -> bool:
-        """Whether the model was prepared before."""
-        return (self._place / "model.json").is_file()
+        """Whether the model is packaged, or was exported before."""
+        return self._packaged or (self._place / "model.json").is_file()
 
     @cached_property
     def _place(self) -> Path:
+        if self._packaged:
+            return PACKAGED_MODEL
         return model_cache() / "models" / f"{fingerprint(self._model)}-{FORMAT}"
 
     @cached_property
     def card(self) -> ModelCard:
-        """The facts about the prepared model."""
+        """The facts about the model."""
         try:
             with deferred():
                 return read_card(self.folder, ModelCard)
@@ -110,13 +112,14 @@ class LocalEmbedder(Embedder):
         texts = [prompt + text for text in texts] if prompt else texts
         device = None if query else self._torch_device()
         if texts and (device or self.card.precision is None):
-            from djinn_memory.embedding.torch_model import cached_model, encode
+            from djinn_memory.embedding.torch_model import cached_model, encode, packaged_original
 
-            model = cached_model(self.card.source, device or "cpu")
+            source = self.card.source or str(packaged_original())
+            model = cached_model(source, device or "cpu")
             return encode(model, texts, self._config.batch)
         tokenizer = cached_tokenizer(self.folder, self.card.max_tokens)
         session = cached_session(self.folder / "model.onnx", self._config.threads)
-        return embed_texts(session, tokenizer, texts, self._config.batch)
+        return embed_texts(session, tokenizer, texts)
 
     def _torch_device(self) -> str | None:
         """The device on which torch embeds texts; None for the processor, without torch.
@@ -129,18 +132,12 @@ class LocalEmbedder(Embedder):
 
 
 def warm() -> None:
-    """Begin to load the packaged model on a thread, so that the next embedding need not wait.
-
-    Does nothing when the model was not exported before.
-    """
-    embedder = LocalEmbedder(EmbeddingConfig())
-    if embedder.ready:
-        # Importing holds the interpreter, loading does not: import here, load on the thread.
-        onnxruntime()
-        path = embedder.folder / "model.onnx"
-        threading.Thread(target=_load, args=(path,), daemon=True).start()
+    """Begin to load the packaged model on a thread, so that the next embedding need not wait."""
+    # Importing holds the interpreter, loading does not: import here, load on the thread.
+    onnxruntime()
+    threading.Thread(target=_load, daemon=True).start()
 
 
-def _load(path: Path) -> None:
+def _load() -> None:
     with suppress(Unavailable):  # the caller that embeds meets the same error
-        cached_session(path, 0)
+        cached_session(PACKAGED_MODEL / "model.onnx", 0)

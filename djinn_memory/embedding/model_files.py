@@ -22,7 +22,7 @@ class ModelCard(Struct, frozen=True):
 
     model: str
     source: str
-    """The folder of the original."""
+    """The folder of the original; empty for the packaged model."""
     space: str
     """Weights, length of vectors, pooling, normalisation."""
     dimensions: int
@@ -31,8 +31,6 @@ class ModelCard(Struct, frozen=True):
     """The model's own, by purpose."""
     precision: Literal["int8", "fp32"] | None = None
     """None when only torch can run the model."""
-    mean_cosine: float | None = None
-    min_cosine: float | None = None
 
 
 def read_card(folder: Path, kind: type[Card]) -> Card:

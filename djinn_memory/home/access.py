@@ -20,9 +20,9 @@ def is_open(vault: Vault) -> bool:
     return vault.agent is None
 
 
-def may_read(vault: Vault, agent: str) -> bool:
-    """Whether an agent may read the vault."""
-    return is_open(vault) or is_personal(vault, agent)
+def may_read(vault: Vault, agent: str | None) -> bool:
+    """Whether an agent, or with None every agent, may read the vault."""
+    return is_open(vault) or vault.agent == agent
 
 
 def is_personal(vault: Vault, agent: str) -> bool:
@@ -33,6 +33,11 @@ def is_personal(vault: Vault, agent: str) -> bool:
 def is_own(vault: Vault) -> bool:
     """Whether djinn keeps the vault, for an agent or for all. Other vaults are only read."""
     return vault.name == own_name(vault.agent)
+
+
+def is_private(vault: Vault) -> bool:
+    """Whether djinn keeps the vault for one agent, so that its files are the user's alone."""
+    return is_own(vault) and not is_open(vault)
 
 
 def may_be_removed(vault: Vault) -> bool:
@@ -50,8 +55,8 @@ def reserved_for(vaults: Collection[Vault]) -> dict[str, str]:
     return {vault.name: vault.agent for vault in vaults if vault.agent is not None}
 
 
-def readable(vaults: Sequence[Vault], agent: str) -> tuple[Vault, ...]:
-    """Those of the vaults that an agent may read."""
+def readable(vaults: Sequence[Vault], agent: str | None) -> tuple[Vault, ...]:
+    """Those of the vaults that an agent, or with None every agent, may read."""
     return tuple(vault for vault in vaults if may_read(vault, agent))
 
 

@@ -178,10 +178,8 @@ def _with_packaged(profiles: Mapping[str, Any]) -> dict[str, Any]:
     """The packaged profiles, overridden key by key by those of the settings."""
     result: dict[str, Any] = {**PROFILES, **profiles}
     for name, packaged in PROFILES.items():
-        if isinstance(profiles.get(name), dict):
-            result[name] = {**packaged, **profiles[name]}
-        elif result[name] is None:
-            result[name] = packaged
+        profile = {} if result[name] is None else result[name]
+        result[name] = {**packaged, **profile} if isinstance(profile, dict) else profile
     return result
 
 
@@ -196,7 +194,7 @@ def edit_user(keys: tuple[str, ...], value: Any) -> Config:
         text, data = splice(before, [(keys, value)], str(path))
         _only_user(data, path)
         config = validate(data, str(path))
-        write_atomic(path, text.encode())
+        write_atomic(path, text.encode(), private=True)
     return config
 
 
@@ -245,14 +243,9 @@ def override_keys(name: str) -> tuple[str, ...]:
     return tuple(keys) if name.startswith("DJINN_") and len(keys) > 1 and all(keys) else ()
 
 
-def home_from_environment() -> str | None:
-    """The home that `DJINN_HOME` names."""
-    return os.environ.get("DJINN_HOME") or None
-
-
-def session_from_environment() -> str | None:
-    """The session that `DJINN_SESSION` names."""
-    return os.environ.get("DJINN_SESSION") or None
+def variable(name: str) -> str | None:
+    """A variable of the environment, the only source of keys; None when it is not set or blank."""
+    return os.environ.get(name, "").strip() or None
 
 
 def own_variables() -> dict[str, str]:
@@ -266,12 +259,9 @@ def own_variables() -> dict[str, str]:
 
 def user_folder() -> Path:
     """The folder of the user's own settings, which apply to every home."""
-    folder = os.environ.get("DJINN_CONFIG_DIR")
-    if folder:
-        return Path(folder)
     from platformdirs import user_config_path
 
-    return user_config_path("djinn")
+    return Path(variable("DJINN_CONFIG_DIR") or user_config_path("djinn"))
 
 
 def user_path() -> Path:
@@ -279,19 +269,11 @@ def user_path() -> Path:
     return user_folder() / "config.yaml"
 
 
-def secret(name: str) -> str | None:
-    """A key from the environment, the only source of keys; None when it is not set."""
-    return os.environ.get(name, "").strip() or None
-
-
 def model_cache() -> Path:
     """The folder of exported models, one per user for all homes."""
-    folder = os.environ.get("DJINN_CACHE")
-    if folder:
-        return Path(folder)
     from platformdirs import user_cache_path
 
-    return user_cache_path("djinn")
+    return Path(variable("DJINN_CACHE") or user_cache_path("djinn"))
 
 
 def parse_value(text: str) -> Any:
@@ -330,7 +312,8 @@ def _name_entry(message: str, data: Mapping[str, Any]) -> str:
         if not re.match(NAME, str(name)):
             from djinn_memory.home.config_errors import describe
 
-            return f"expected {describe(Name)} as a vault's name - at `$.vaults[{name}]`"
+            allowed = describe(msgspec.inspect.type_info(Name))
+            return f"expected {allowed} as a vault's name - at `$.vaults[{name}]`"
         try:
             msgspec.convert(entry, VaultConfig)
         except msgspec.ValidationError:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-import types
-import typing
-from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import inspect
 
 
 def explain(message: str, root: type[msgspec.Struct]) -> str:
@@ -18,8 +15,8 @@ def explain(message: str, root: type[msgspec.Struct]) -> str:
     path = [part for part in re.split(r"[.\[\]`]+", at.rpartition("$")[2]) if part]
     names = re.findall(r"`([^`]*)`", text)
     if "unknown field" in text and names:
-        kind = _type_at(path, root)
-        known = [f.encode_name for f in msgspec.structs.fields(kind)] if _is_struct(kind) else []
+        kind = _bare(_type_at(path, root))
+        known = [f.encode_name for f in kind.fields] if isinstance(kind, inspect.StructType) else []
         return unknown(names[0], ".".join(path), known)
     key = ".".join(path)
     if at.startswith("`key`"):
@@ -44,53 +41,46 @@ def unknown(name: str, at: str, known: list[str]) -> str:
     return f"{key}: no such key; {hint}known here: {', '.join(known)}"
 
 
-def _is_struct(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-
-
-def _type_at(path: list[str], root: type[msgspec.Struct]) -> Any:
-    kind: Any = root
+def _type_at(path: list[str], root: type[msgspec.Struct]) -> inspect.Type | None:
+    kind: inspect.Type | None = inspect.type_info(root)
     for part in path:
         kind = _bare(kind)
-        if _is_struct(kind):
-            hints = typing.get_type_hints(kind, include_extras=True)
-            by_name = {f.encode_name: hints[f.name] for f in msgspec.structs.fields(kind)}
-            kind = by_name.get(part)
+        if isinstance(kind, inspect.StructType):
+            kind = next((f.type for f in kind.fields if f.encode_name == part), None)
         else:
-            arguments = typing.get_args(kind)
-            kind = arguments[-1] if arguments else None
+            kind = getattr(kind, "value_type", getattr(kind, "item_type", None))
     return kind
 
 
-def _bare(kind: Any) -> Any:
-    if typing.get_origin(kind) is Annotated:
-        return _bare(typing.get_args(kind)[0])
-    if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        return _bare(next(a for a in typing.get_args(kind) if a is not type(None)))
+def _bare(kind: inspect.Type | None) -> inspect.Type | None:
+    """A type without `None` beside it."""
+    if isinstance(kind, inspect.UnionType):
+        return next(member for member in kind.types if not isinstance(member, inspect.NoneType))
     return kind
 
 
-def describe(kind: Any) -> str:
+def describe(kind: inspect.Type | None) -> str:
     """The values that a type allows, for an error message."""
-    if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        kind = next(a for a in typing.get_args(kind) if a is not type(None))
-    bare = _bare(kind)
-    metas = [m for m in typing.get_args(kind)[1:] if isinstance(m, Meta)]
-    if typing.get_origin(bare) is Literal:
-        return "one of " + ", ".join(map(str, typing.get_args(bare)))
-    meta = metas[0] if metas else Meta()
-    if bare in (int, float):
-        least = f"from {meta.ge}" if meta.gt is None else f"above {meta.gt}"
-        most = f"to {meta.le}" if meta.lt is None else f"to below {meta.lt}"
-        return f"{'a whole' if bare is int else 'a'} number {least} {most}"
-    if bare is bool:
-        return "true or false"
-    if bare is str:
-        return meta.description or "text"
-    if typing.get_origin(bare) is list:
-        return "a list, [a, b]" + (", not empty" if meta.min_length else "")
-    if _is_struct(bare) or typing.get_origin(bare) is dict:
-        return "a section of `key: value` lines"
+    kind = _bare(kind)
+    if isinstance(kind, inspect.Metadata):
+        return str((kind.extra_json_schema or {}).get("description") or describe(kind.type))
+    match kind:
+        case inspect.LiteralType():
+            return "one of " + ", ".join(map(str, kind.values))
+        case inspect.IntType() | inspect.FloatType():
+            least = f"from {kind.ge}" if kind.gt is None else f"above {kind.gt}"
+            most = f"to {kind.le}" if kind.lt is None else f"to below {kind.lt}"
+            return (
+                f"{'a whole' if isinstance(kind, inspect.IntType) else 'a'} number {least} {most}"
+            )
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.StrType():
+            return "text"
+        case inspect.ListType():
+            return "a list, [a, b]" + (", not empty" if kind.min_length else "")
+        case inspect.StructType() | inspect.DictType():
+            return "a section of `key: value` lines"
     return ""
 
 

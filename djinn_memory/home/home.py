@@ -28,7 +28,7 @@ def discover(named: str | Path | None = None, *, start: Path | None = None) -> H
 
     Raises `NotFound` when there is no home there.
     """
-    root = named or configuration.home_from_environment()
+    root = named or configuration.variable("DJINN_HOME")
     if root:
         return _existing(expand(root))
     here = (start or Path.cwd()).resolve()
@@ -208,6 +208,10 @@ class Home:
     def scope(self, agent: str, only: Sequence[str] = ()) -> tuple[Vault, ...]:
         """The vaults that `agent` sees, or those of them that `only` names."""
         return _select(access.readable(self.vaults, agent), only)
+
+    def visible(self, agent: str | None, only: Sequence[str] = ()) -> tuple[Vault, ...]:
+        """As `scope`; with None for the agent, all vaults of the home."""
+        return self.named(only) if agent is None else self.scope(self.agent(agent), only)
 
     @property
     def shared(self) -> Vault:

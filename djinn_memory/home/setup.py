@@ -11,7 +11,7 @@ from djinn_memory.home import access
 from djinn_memory.home.home import Change, Home
 from djinn_memory.home.settings import NAME
 from djinn_memory.models import Dialect, Vault
-from djinn_memory.system.files import create, expand, inside, write_atomic
+from djinn_memory.system.files import create, expand, inside, make_folder, write_atomic
 from djinn_memory.system.locks import lock
 
 _IGNORED = b"# Made again from the notes at any time; not worth a place in git.\n*\n"
@@ -27,14 +27,15 @@ def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:
         check_name(name, "agent")
     if root.exists() and not root.is_dir():
         raise Refused(f"{root} is a file; name a folder for the home")
-    root.mkdir(parents=True, exist_ok=True)
+    # Others can rename nothing in the home, whatever the umask.
+    root.mkdir(0o755, parents=True, exist_ok=True)
     home = Home(root.resolve())
     created = []
     if _write_example(home, agents):
         created.append("config.yaml")
-    home.state.mkdir(parents=True, exist_ok=True)
+    make_folder(home.state, private=True)
     if not (home.state / ".gitignore").exists():
-        write_atomic(home.state / ".gitignore", _IGNORED)
+        write_atomic(home.state / ".gitignore", _IGNORED, private=True)
         created.append(f"{home.config.state_dir}/")
     for name in agents:
         created += add_agent(home, name)
@@ -51,7 +52,7 @@ def _write_example(home: Home, agents: tuple[str, ...]) -> bool:
             return False
         names = list(dict.fromkeys(agents)) or ["me"]
         text = set_value(_example().decode(), ("agents",), names)
-        create(home.config_path, text.encode())
+        create(home.config_path, text.encode(), private=True)
     return True
 
 
@@ -80,10 +81,11 @@ def _add_own_vaults(home: Home, new_agent: str | None = None) -> list[str]:
 
     home.revise(missing)
     created = []
-    for name in access.own_vaults(home.config.agents):
+    for name, agent in access.own_vaults(home.config.agents).items():
         folder = home.root / expand(home.config.vaults[name].path)
         if not folder.exists():
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.parent.mkdir(0o755, parents=True, exist_ok=True)
+            make_folder(folder, private=agent is not None)
             created.append(f"{home.config.vaults[name].path}/")
     return created
 

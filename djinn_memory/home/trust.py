@@ -131,4 +131,5 @@ def _editing() -> Iterator[dict[str, list[Endpoint]]]:
     with lock(path.with_suffix(".lock")):
         homes = _read()
         yield homes
-        write_atomic(path, msgspec.json.format(msgspec.json.encode(homes)))
+        data = msgspec.json.format(msgspec.json.encode(homes))
+        write_atomic(path, data, private=True)

@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection
 
 from msgspec import Struct
 
-from djinn_memory.chunking.window_text import path_at, prefix, window_text
 from djinn_memory.embedding.calibration import calibrate
 from djinn_memory.embedding.embedder import Embedder
-from djinn_memory.errors import Unavailable
+from djinn_memory.errors import Busy, Unavailable
 from djinn_memory.models import Progress, ProgressCallback, silent
 from djinn_memory.store.index import vectors
 from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.sqlite import Connection, transaction
+from djinn_memory.store.state import State
 from djinn_memory.store.vector_cache import EmbeddingCache
 
 COMMIT_WINDOWS = 128
 """Windows between two commits: a kill costs at most a few seconds of work."""
 
+GLANCE_SECONDS = 0.2
+"""A lock held for longer belongs to a process that is really working; status probes are shorter."""
+
 CACHED_AT_ONCE = 2000
 """Vectors that one transaction takes from the cache: 3 MB."""
 
+Waiting = dict[bytes, tuple[list[int], int]]
+"""By text hash: the windows that wait for its vector, and its length in tokens."""
+
 
 def embed(
-    connection: Connection,
-    cache: EmbeddingCache,
+    state: State,
     embedder: Embedder,
     recipe: str,
     *,
     progress: ProgressCallback = silent,
-    step: int = COMMIT_WINDOWS,
+    step: int | None = None,
     at_most: int | None = None,
+    only: Collection[int] | None = None,
     rebuild: bool = False,
     wanted: Callable[[], bool] = lambda: True,
 ) -> tuple[int, int]:
@@ -43,27 +49,32 @@ def embed(
     query for these vectors later. Vectors are committed every `step` texts.
 
     With `at_most`, only that many of the newest texts are embedded, and only if the vectors of
-    `embedder` answer. With `rebuild`, every window gets a new vector. The run ends early when the
+    `embedder` answer. With `only`, which are numbers of vaults in the index, only the texts of
+    these are embedded. With `rebuild`, every window gets a new vector. The run ends early when the
     model is no longer `wanted`. Other processes may change notes meanwhile. Two processes may not
     embed at the same time, except with `at_most`.
     """
+    connection = state.index
     space: VectorSpace | None
     if at_most is None:
-        space = _space(connection, cache, embedder, recipe, rebuild=rebuild) if wanted() else None
+        space = _space(state, embedder, recipe, rebuild=rebuild) if wanted() else None
     else:
         # A small contribution must neither begin a change of model nor end one.
         space = vectors.serving(connection)
     if space is None or space.identity != embedder.identity:
         return 0, 0
-    run = _EmbeddingRun(connection, cache, embedder, space, progress, step, wanted)
-    reused = run.reuse()
-    embedded = 0
+    batch = state.home.config.embedding.batch
+    # A server may fail at any time, so every batch is committed.
+    step = step or (max(COMMIT_WINDOWS, batch) if embedder.local else batch)
+    run = _EmbeddingRun(connection, state.cache, embedder, space, progress, step, wanted, only)
+    embedded = reused = 0
     # Windows that other processes add meanwhile are embedded too, while the space is still wanted.
-    while waiting := run.waiting():
-        count = run.embed(waiting, at_most)
-        embedded += count
+    while waiting := run.waiting(at_most):
+        known = run.reuse(waiting)
+        count = run.embed(waiting)
+        embedded, reused = embedded + count, reused + known
         # In a damaged index a window may belong to no note: waiting for it would never end.
-        if not count or at_most is not None or not (run.current and wanted()):
+        if not (count or known) or at_most is not None or not (run.current and wanted()):
             break
     if not space.serving and wanted():
         with transaction(connection):
@@ -72,32 +83,63 @@ def embed(
     return embedded, reused
 
 
-def restore(connection: Connection, cache: EmbeddingCache, embedder: Embedder, recipe: str) -> None:
-    """Give windows the vectors that the cache has, without using the model."""
-    serving = vectors.serving(connection)
-    if cache.known(embedder.identity) is None:
-        return
-    if serving is None or serving.identity == embedder.identity:
-        space = _space(connection, cache, embedder, recipe, rebuild=False)
-        _EmbeddingRun(connection, cache, embedder, space, silent, 1, lambda: True).reuse()
-
-
-def _space(
-    connection: Connection,
-    cache: EmbeddingCache,
+def embed_all(
+    state: State,
     embedder: Embedder,
     recipe: str,
     *,
+    progress: ProgressCallback,
     rebuild: bool,
-) -> VectorSpace:
+    waits: bool,
+    wanted: Callable[[], bool],
+) -> tuple[int, int]:
+    """As `embed`, until no window waits after the lock of the embedding was released.
+
+    A process that does not wait leaves its windows to the holder of the lock. That one may just
+    have looked for the last time, so it looks again after it has released the lock.
+    """
+    embedded = reused = 0
+    while True:
+        try:
+            patience = None if waits else GLANCE_SECONDS
+            with state.lock("embed", timeout=patience):
+                new, cached = embed(
+                    state, embedder, recipe, progress=progress, rebuild=rebuild, wanted=wanted
+                )
+        except Busy:
+            if waits:
+                raise
+            return embedded, reused
+        embedded, reused, rebuild = embedded + new, reused + cached, False
+        waiting = any(
+            vectors.waiting(state.index, space)
+            for space in vectors.spaces(state.index)
+            if space.identity == embedder.identity
+        )
+        if not (waiting and wanted()):
+            return embedded, reused
+
+
+def restore(state: State, embedder: Embedder, recipe: str) -> None:
+    """Give windows the vectors that the cache has, without using the model."""
+    serving = vectors.serving(state.index)
+    if state.cache.known(embedder.identity) is None:
+        return
+    if serving is None or serving.identity == embedder.identity:
+        space = _space(state, embedder, recipe, rebuild=False)
+        run = _EmbeddingRun(state.index, state.cache, embedder, space, silent, 1, lambda: True)
+        run.reuse(run.waiting())
+
+
+def _space(state: State, embedder: Embedder, recipe: str, *, rebuild: bool) -> VectorSpace:
     """The space of `embedder`, which is begun if there is none; if it answers, no other remains."""
-    identity = embedder.identity
+    connection, identity = state.index, embedder.identity
     spaces = vectors.spaces(connection)
     space = next((space for space in spaces if space.identity == identity), None)
-    known = cache.known(identity)
+    known = state.cache.known(identity)
     if known is None and (space is None or rebuild):
         known = (embedder.dimensions, calibrate(embedder))
-        cache.know(identity, *known)
+        state.cache.know(identity, *known)
     with transaction(connection):
         for other in spaces:
             if rebuild or (space and space.serving and other is not space):
@@ -118,31 +160,34 @@ class _EmbeddingRun(Struct):
     progress: ProgressCallback
     step: int
     wanted: Callable[[], bool]
+    only: Collection[int] | None = None
+    """The vaults whose texts are embedded; None stands for all."""
 
     @property
     def current(self) -> bool:
         """Whether the space still answers or is still to take over."""
         return self.space in vectors.spaces(self.connection)
 
-    def waiting(self) -> dict[bytes, tuple[list[int], int]]:
-        """By text hash: the windows that wait for its vector, and its length in tokens."""
-        waiting: dict[bytes, tuple[list[int], int]] = defaultdict(lambda: ([], 0))
-        for window, key, length in vectors.waiting(self.connection, self.space):
+    def waiting(self, most: int | None = None) -> Waiting:
+        """The texts that wait for a vector, or the `most` newest of them."""
+        waiting: Waiting = defaultdict(lambda: ([], 0))
+        for window, key, length in vectors.waiting(self.connection, self.space, self.only):
             windows, _ = waiting[key]
             windows.append(window)
             waiting[key] = (windows, length)
-        return waiting
-
-    def embed(self, waiting: dict[bytes, tuple[list[int], int]], most: int | None) -> int:
-        """Embed the texts that wait, or the `most` newest of them; returns how many."""
+        # What the cache has counts too: it may have it from a vault that is hidden here.
         newest = sorted(waiting, key=lambda key: -waiting[key][0][-1])[:most]
+        return {key: waiting[key] for key in newest}
+
+    def embed(self, waiting: Waiting) -> int:
+        """Embed texts that wait; returns how many."""
         # Windows of like length share a batch, which pads least. The longest come first, so that
         # the remaining time is over- rather than understated.
-        order = sorted(newest, key=lambda key: -waiting[key][1])
+        order = sorted(waiting, key=lambda key: -waiting[key][1])
         embedded = 0
         for start in range(0, len(order), self.step):
             batch = order[start : start + self.step]
-            texts = dict(_texts(self.connection, [waiting[key][0][0] for key in batch]))
+            texts = vectors.texts(self.connection, [waiting[key][0][0] for key in batch])
             # A note that changed meanwhile took its windows with it.
             batch = [key for key in batch if waiting[key][0][0] in texts]
             rows = self.embedder.embed([texts[waiting[key][0][0]] for key in batch])
@@ -160,14 +205,12 @@ class _EmbeddingRun(Struct):
             self.progress(Progress("embed", embedded, len(order)))
         return embedded
 
-    def reuse(self) -> int:
-        """Take from the cache the vectors that it has; returns how many windows got one."""
-        reused = 0
-        waiting = vectors.waiting(self.connection, self.space)
-        for start in range(0, len(waiting), CACHED_AT_ONCE):
-            batch = waiting[start : start + CACHED_AT_ONCE]
-            cached = self.cache.get(self.space.identity, list({key for _, key, _ in batch}))
-            known = [(window, cached[key]) for window, key, _ in batch if key in cached]
+    def reuse(self, waiting: Waiting) -> int:
+        """Take from the cache what it has of `waiting`; returns how many windows got a vector."""
+        reused, keys = 0, list(waiting)
+        for start in range(0, len(keys), CACHED_AT_ONCE):
+            cached = self.cache.get(self.space.identity, keys[start : start + CACHED_AT_ONCE])
+            known = [(window, cached[key]) for key in cached for window in waiting.pop(key)[0]]
             if known:
                 self._add(known)
                 reused += len(known)
@@ -178,11 +221,3 @@ class _EmbeddingRun(Struct):
             # Another process may have changed to another model since.
             if self.current:
                 vectors.add(self.connection, self.space, embedded)
-
-
-def _texts(connection: Connection, windows: Sequence[int]) -> Iterator[tuple[int, str]]:
-    """The text that is embedded for each window."""
-    for window in vectors.sources(connection, windows):
-        path = path_at(window.headings, window.parts, window.start)
-        line = prefix(window.title, path, window.date)
-        yield window.window_id, window_text(line, window.text)

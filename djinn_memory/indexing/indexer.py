@@ -15,7 +15,7 @@ from djinn_memory.chunking.chunks import chunks, windows
 from djinn_memory.chunking.tokens import token_counts, token_starts
 from djinn_memory.chunking.window_text import path_at, prefix, room, window_text
 from djinn_memory.errors import DjinnError, NotFound
-from djinn_memory.indexing.scan import changes, memory_changes, seen_again
+from djinn_memory.indexing.scan import changes, seen_again
 from djinn_memory.models import (
     Chunk,
     IndexReport,
@@ -25,14 +25,16 @@ from djinn_memory.models import (
     Vault,
     silent,
 )
-from djinn_memory.notes.dialects.rules import RULES
+from djinn_memory.notes.dialects.rules import RULES, of_vault
 from djinn_memory.notes.note import DOCUMENT, Note
-from djinn_memory.notes.note_file import parse_file
+from djinn_memory.notes.note import VERSION as NOTES_VERSION
+from djinn_memory.notes.note_file import NoteFile, parse_file
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.walk import FileStat, attachments, walk
 from djinn_memory.store.index import links, memories, meta, words
-from djinn_memory.store.index.memories import IndexedFile, NoteChanges, ParsedMemory, Window
-from djinn_memory.store.sqlite import Connection, DatabaseError, transaction
+from djinn_memory.store.index.memories import IndexedFile, ParsedMemory, Window
+from djinn_memory.store.sqlite import Connection, DatabaseError, explained, transaction
+from djinn_memory.store.state import State
 from djinn_memory.store.vector_cache import text_hash
 
 COMMIT_SECONDS = 1.0
@@ -43,7 +45,7 @@ COMMIT_BYTES = 4_000_000
 
 Write = Callable[[], None]
 
-MAKER = f"chunks {CHUNKS_VERSION}, words {words.VERSION}"
+MAKER = f"notes {NOTES_VERSION}, chunks {CHUNKS_VERSION}, words {words.VERSION}"
 """The versions of what made an index. `djinn index` reads an index of another maker anew."""
 
 
@@ -77,10 +79,9 @@ def movements(tally: IndexTally | IndexReport) -> str:
 
 
 def update(
-    connection: Connection,
+    state: State,
     vaults: Sequence[Vault],
     *,
-    exclude: Sequence[str] = (),
     rebuild: bool = False,
     progress: ProgressCallback = silent,
     deadline: float | None = None,
@@ -95,6 +96,7 @@ def update(
     scanned. The caller holds the index lock.
     """
     tally = IndexTally()
+    connection = state.index
     if meta.get(connection, "maker") is None:
         meta.put(connection, "maker", MAKER)
     # A sweep before a search leaves an index of another maker to `djinn index`.
@@ -102,7 +104,7 @@ def update(
     anew = rebuild or (whole and outdated(connection))
     for vault in vaults:
         try:
-            listing = walk(vault, exclude, only=only, deadline=deadline)
+            listing = walk(vault, state.home.config.exclude, only=only, deadline=deadline)
         except NotFound as error:
             # Its notes stay in the index: a disk may be unplugged for a while.
             tally.problems.append(Problem(vault.name, str(error)))
@@ -110,8 +112,7 @@ def update(
         tally.problems += listing.problems
         tally.notes += len(listing.files)
         with transaction(connection):
-            number = memories.vault_id(connection, vault)
-        dialect = memories.dialect(connection, number)
+            number, dialect = memories.vault_row(connection, vault)
         force = anew or (whole and dialect not in (None, vault.dialect))
         known = memories.known(connection, number, only)
         difference = changes(known, listing, force=force)
@@ -124,28 +125,24 @@ def update(
             for entry in gone.values():
                 memories.remove(connection, entry.note_id)
                 tally.removed += 1
+            if wanted or gone:
+                words.merge_many(connection, number)
             if whole or dialect is None:
                 memories.set_dialect(connection, number, vault.dialect)
         if deadline is None:
-            tally.problems += _remarks(connection, vault, number, only)
+            # Those of all its notes, whenever they were read.
+            tally.problems += [
+                Problem(f"{vault.name}/{path}", entry.problem)
+                for path, entry in memories.known(connection, number, only).items()
+                if entry.problem
+            ]
     return tally
 
 
-def _remarks(
-    connection: Connection, vault: Vault, number: int, only: Collection[str] | None
-) -> list[Problem]:
-    """The problems of the notes of a vault, whenever they were read."""
-    return [
-        Problem(f"{vault.name}/{path}", entry.problem)
-        for path, entry in memories.known(connection, number, only).items()
-        if entry.problem
-    ]
-
-
-def forget_others(connection: Connection, vaults: Sequence[Vault]) -> int:
-    """Remove vaults that are not among `vaults`, all vaults of the home; returns how many."""
-    with transaction(connection):
-        return memories.keep_vaults(connection, {vault.id for vault in vaults})
+def forget_others(state: State) -> None:
+    """Remove vaults that the home does not have any more."""
+    with transaction(state.index):
+        memories.keep_vaults(state.index, {vault.id for vault in state.home.vaults})
 
 
 def outdated(connection: Connection) -> bool:
@@ -153,17 +150,17 @@ def outdated(connection: Connection) -> bool:
     return meta.get(connection, "maker") not in (None, MAKER)
 
 
-def resolve_links(
-    connection: Connection, vaults: Sequence[Vault], exclude: Sequence[str] = ()
-) -> None:
-    """Resolve links if a note or an attachment changed; `vaults` are all vaults of the home."""
+def resolve_links(state: State) -> None:
+    """Resolve links if a note or an attachment changed."""
+    vaults, exclude = state.home.vaults, state.home.config.exclude
     files = [(vault.name, path) for vault in vaults for path in attachments(vault, exclude)]
-    scope = sorted((vault.id, vault.name, vault.agent or "") for vault in vaults)
-    state = repr((scope, sorted(files))).encode()
-    mark = hashlib.blake2b(state, digest_size=16).hexdigest()
-    if links.settled(connection) != mark:
-        with transaction(connection):
-            links.resolve(connection, vaults, files, mark)
+    scope = sorted(
+        (vault.id, vault.name, vault.agent or "", of_vault(vault).title_format) for vault in vaults
+    )
+    mark = hashlib.blake2b(repr((scope, sorted(files))).encode(), digest_size=16).hexdigest()
+    if links.settled(state.index) != mark:
+        with transaction(state.index):
+            links.resolve(state.index, vaults, files, mark)
 
 
 class _Run(Struct):
@@ -233,31 +230,35 @@ def _read_file(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> It
     else:
         tally.changed += 1
     with _costing_only_itself(run, file):
+        content = parse_file(file.path, data, run.vault.dialect)
         # A path is searched too, so another path changes the words of all memories.
-        force = run.force or (before is not None and before.stat.path != file.path)
-        changes = _note_changes(run, file, data, before, force=force)
-        yield partial(_put, run, file, seen, digest, changes)
+        same_place = before is not None and before.stat.path == file.path and not run.force
+        known = memories.of_note(run.connection, before.note_id) if before and same_place else {}
+        outline = RULES[run.vault.dialect].outline
+        parsed = {}
+        for memory in content.memories:
+            # What the index has already is not cut again.
+            if memory.block not in known or known[memory.block].digest != memory.digest:
+                note = memory.parse()
+                parsed[memory.block] = ParsedMemory(note, list(cut(note, outline=outline)))
+        yield partial(_put, run, file, seen, digest, content, parsed)
 
 
-def _note_changes(
-    run: _Run, file: FileStat, data: bytes, before: IndexedFile | None, *, force: bool
-) -> NoteChanges:
-    """Compare a file with the index. Memories that the index has already are not cut again."""
-    content = parse_file(file.path, data, run.vault.dialect)
-    known = memories.of_note(run.connection, before.note_id) if before else {}
-    difference = memory_changes(known, content.memories, force=force)
-    outline = RULES[run.vault.dialect].outline
-    written = []
-    for memory in difference.written:
-        note = memory.parse()
-        written.append(ParsedMemory(memory, note, list(cut(note, outline=outline))))
-    return NoteChanges(written, difference.shifted, difference.removed, content.problem)
-
-
-def _put(run: _Run, file: FileStat, seen: int, digest: bytes, changes: NoteChanges) -> None:
+def _put(
+    run: _Run,
+    file: FileStat,
+    seen: int,
+    digest: bytes,
+    content: NoteFile,
+    parsed: dict[str | None, ParsedMemory],
+) -> None:
     # A savepoint: an error costs this note only.
-    with _costing_only_itself(run, file), run.connection:
-        memories.put(run.connection, run.number, file, seen, digest, changes)
+    with (
+        _costing_only_itself(run, file),
+        explained(run.connection.filename),
+        run.connection,
+    ):
+        memories.put(run.connection, run.number, file, seen, digest, content, parsed)
 
 
 @contextmanager

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import asdict
 
 from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import Busy, DjinnError, Remedy, Unavailable
+from djinn_memory.home import access
 from djinn_memory.home.watcher import watcher
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.models import (
@@ -19,8 +22,9 @@ from djinn_memory.models import (
     Vault,
     silent,
 )
+from djinn_memory.store.busy import within
 from djinn_memory.store.index import links, memories, meta, vectors
-from djinn_memory.store.sqlite import hasty, transaction
+from djinn_memory.store.sqlite import DamagedDatabase, explained, transaction
 from djinn_memory.store.state import State
 
 if TYPE_CHECKING:
@@ -33,14 +37,14 @@ SWEEP_WINDOWS = 64
 HASTE_SECONDS = 0.2
 """How long a question waits for another writer of the index."""
 
-WRITTEN_SECONDS = 10.0
+WRITTEN_SECONDS = 0.5
 """How long a note that was just written waits for another writer. It is safe on the disk."""
 
 THOROUGH_SECONDS = 1.0
 """The time limit of a scan that holds until the change watch reports something."""
 
-GLANCE_SECONDS = 0.2
-"""A lock held for longer belongs to a process that is really working; status probes are shorter."""
+Searchable = Literal["words and meaning", "words", "later"]
+"""How a note is found; `later` while it waits to be read."""
 
 Spare = Callable[[], Embedder | None]
 """Gives the embedder of the vectors that answer, if it is quick enough to embed a few texts."""
@@ -55,8 +59,12 @@ def index(
     rebuild: bool,
     progress: ProgressCallback,
     waits: bool = True,
+    scoped: bool = False,
 ) -> IndexReport:
     """Bring the index up to date with `vaults`, which are all vaults of the home if it is `whole`.
+
+    With `scoped` the report tells of these vaults alone: texts that the cache gave count as
+    embedded, since it may have them from other vaults.
 
     Words come first, then meaning, then the reranker if the settings name one. If another process
     embeds, this waits and embeds what is left; without `waits` it leaves its texts to the other.
@@ -66,10 +74,20 @@ def index(
     tally = _read(state, vaults, whole=whole, rebuild=rebuild, progress=progress)
     problems = list(tally.problems)
     embedded = reused = 0
+    numbers = memories.vault_ids(state.index, vaults)
+    waiting = vectors.pending(state.index, numbers) if scoped else 0
     if models.embedder:
+        from djinn_memory.indexing.embed import embed_all
+
         recipe = models.recipe
-        embedded, reused = _embed_all(
-            state, models, models.embedder, progress=progress, rebuild=rebuild, waits=waits
+        embedded, reused = embed_all(
+            state,
+            models.embedder,
+            recipe,
+            progress=silent if scoped else progress,
+            rebuild=rebuild,
+            waits=waits,
+            wanted=lambda: models.wanted(recipe),
         )
         if not models.wanted(recipe):
             remedy = Remedy("index", purpose="goes on with that")
@@ -80,14 +98,13 @@ def index(
             models.reranker.prepare()
         except Unavailable as error:
             problems.append(Problem("rerank", str(error)))
+    counts = asdict(tally)
+    del counts["pending"], counts["problems"]
+    if scoped:
+        embedded, reused = max(0, waiting - vectors.pending(state.index, numbers)), 0
     return IndexReport(
-        notes=tally.notes,
-        read=tally.read,
-        added=tally.added,
-        changed=tally.changed,
-        removed=tally.removed,
-        moved=tally.moved,
-        windows=vectors.count(state.index),
+        **counts,
+        windows=vectors.count(state.index, numbers if scoped else None),
         embedded=embedded,
         reused=reused,
         seconds=time.monotonic() - began,
@@ -105,7 +122,7 @@ def rebuild_index(state: State, models: ModelRegistry, progress: ProgressCallbac
             from djinn_memory.indexing.embed import restore
 
             with state.lock("embed", timeout=30):
-                restore(state.index, state.cache, embedder, models.recipe)
+                restore(state, embedder, models.recipe)
     progress(Progress("prepare", 1, 1, "index ready"))
 
 
@@ -122,8 +139,9 @@ def read(
     """
     from djinn_memory.indexing.indexer import update
 
-    with state.lock(timeout=timeout, progress=progress):
-        update(state.index, vaults, exclude=state.home.config.exclude, progress=progress)
+    patience = nullcontext() if timeout is None else within(timeout)
+    with patience, state.lock(timeout=timeout):
+        update(state, vaults, progress=progress)
 
 
 def sweep(
@@ -142,7 +160,11 @@ def sweep(
     if state.change_watch:
         state.change_watch.listen(vaults)
         seconds = max(seconds, THOROUGH_SECONDS)
-    seen = stale(state.index, vaults, exclude, time.monotonic() + seconds)
+    try:
+        with within(HASTE_SECONDS), explained(state.home.index_path):
+            seen = stale(state.index, vaults, exclude, time.monotonic() + seconds)
+    except Busy:
+        return 0, []
     if state.change_watch and seen.complete and not (seen.changed or seen.racy or seen.problems):
         state.change_watch.mark_scanned(vaults)
     if not seen.complete and watcher(state.home) is None:
@@ -151,49 +173,75 @@ def sweep(
     if not (seen.changed or seen.racy) or not state.writable:
         return seen.changed, seen.problems
     from djinn_memory.indexing import indexer
+    from djinn_memory.indexing.embed import embed
 
     try:
-        with state.lock(timeout=0), hasty(state.index, HASTE_SECONDS):
-            tally = indexer.update(
-                state.index,
-                vaults,
-                exclude=exclude,
-                deadline=time.monotonic() + 1,
-                at_most=settings.sweep_notes,
-            )
+        with state.lock(timeout=0), within(HASTE_SECONDS):
+            deadline = time.monotonic() + 1
+            tally = indexer.update(state, vaults, deadline=deadline, at_most=settings.sweep_notes)
             space = vectors.serving(state.index) if tally.touched and spare else None
             embedder = spare() if space and spare else None
             if space and embedder:
-                _embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS)
+                only = memories.vault_ids(state.index, vaults)
+                embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS, only=only)
     except Busy:
         # Another process is indexing: it reads what was seen here.
         return seen.changed, seen.problems
+    except DamagedDatabase:
+        raise
     except DjinnError as error:
         return seen.changed, [*seen.problems, Problem("index", str(error))]
     return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
 
 
-def index_notes(state: State, models: ModelRegistry, vault: Vault, paths: Sequence[str]) -> bool:
-    """Make notes that were just written searchable by words; returns whether by meaning too.
+def index_notes(
+    state: State, models: ModelRegistry, vault: Vault, paths: Sequence[str]
+) -> Searchable:
+    """Make notes that were just written searchable; returns by what they are.
 
-    Meaning needs a model on this machine. Raises `Busy` if another process writes the index for
-    long: that process or the next question reads the notes.
+    Meaning needs a model on this machine. When another process holds the index, that process or
+    the next question reads the notes; a question also mends a damaged index.
     """
     from djinn_memory.indexing.indexer import update
 
-    with state.lock(timeout=WRITTEN_SECONDS):
-        update(state.index, [vault], exclude=state.home.config.exclude, only=paths)
+    searchable: Searchable = "later"
+    try:
+        with within(WRITTEN_SECONDS), explained(state.home.index_path):
+            with state.lock(timeout=WRITTEN_SECONDS):
+                update(state, [vault], only=paths)
+            searchable = "words"
+            # Searches, and `index`, say why a model cannot be used.
+            with suppress(Unavailable):
+                if _embed_notes(state, models, vault, paths):
+                    searchable = "words and meaning"
+    except (Busy, DamagedDatabase):
+        pass
+    except DjinnError:
+        raise
+    except Exception:
+        # Rows of a damaged index that do not fit together, which the next question meets again.
+        return "later"
+    return searchable
+
+
+def _embed_notes(state: State, models: ModelRegistry, vault: Vault, paths: Sequence[str]) -> bool:
+    from djinn_memory.indexing.embed import GLANCE_SECONDS, embed
+
     embedder = models.embedder
     if embedder is None or not embedder.local:
         return False
+    # Only of this vault, and as if no other were there that its readers do not see.
+    only = memories.vault_ids(state.index, [vault])
+    seen = memories.vault_ids(state.index, access.readable(state.home.vaults, vault.agent))
     space = vectors.serving(state.index)
-    if space is None:
-        if vectors.count(state.index) > SWEEP_WINDOWS:
-            return False
+    if space and vectors.holds(state.index, space, seen):
+        if embedder.ready and space.identity == embedder.identity:
+            embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS, only=only)
+    elif vectors.count(state.index, only) > SWEEP_WINDOWS:
+        return False
+    elif space is None or space.identity == embedder.identity:
         with suppress(Busy), state.lock("embed", timeout=GLANCE_SECONDS):
-            _embed(state, embedder, models.recipe)
-    elif embedder.ready and space.identity == embedder.identity:
-        _embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS)
+            embed(state, embedder, models.recipe, only=only)
     return not vectors.pending_in(state.index, vault, paths)
 
 
@@ -202,24 +250,29 @@ def remove_notes(state: State, vault: Vault, paths: Sequence[str]) -> None:
     from djinn_memory.indexing.indexer import resolve_links
 
     # A locked index does no harm: a search leaves out a hit without a file.
-    with suppress(Unavailable), state.lock(timeout=1):
+    with (
+        suppress(Unavailable),
+        within(WRITTEN_SECONDS),
+        state.lock(timeout=WRITTEN_SECONDS),
+    ):
         with transaction(state.index):
-            for path in paths:
-                memories.forget(state.index, vault, path)
-        resolve_links(state.index, state.home.vaults, state.home.config.exclude)
+            memories.forget(state.index, vault, paths)
+        resolve_links(state)
 
 
 def resolve_pending_links(state: State) -> None:
     """Resolve links if a sweep changed notes. A search does not need them."""
     from djinn_memory.indexing.indexer import resolve_links
 
-    if links.settled(state.index) is None and state.writable:
-        with (
-            suppress(Unavailable),
-            state.lock(timeout=0),
-            hasty(state.index, HASTE_SECONDS),
-        ):
-            resolve_links(state.index, state.home.vaults, state.home.config.exclude)
+    try:
+        with within(HASTE_SECONDS), explained(state.home.index_path):
+            if links.settled(state.index) is None and state.writable:
+                with state.lock(timeout=0):
+                    resolve_links(state)
+    except DamagedDatabase:
+        raise
+    except Unavailable:
+        return
 
 
 def _read(
@@ -232,82 +285,12 @@ def _read(
 ) -> IndexTally:
     from djinn_memory.indexing import indexer
 
-    home, connection = state.home, state.index
-    with state.lock(progress=progress):
-        tally = indexer.update(
-            connection, vaults, exclude=home.config.exclude, rebuild=rebuild, progress=progress
-        )
-        indexer.forget_others(connection, home.vaults)
-        indexer.resolve_links(connection, home.vaults, home.config.exclude)
+    with state.lock():
+        tally = indexer.update(state, vaults, rebuild=rebuild, progress=progress)
+        indexer.forget_others(state)
+        indexer.resolve_links(state)
         if whole:
-            meta.put(connection, "maker", indexer.MAKER)
+            with transaction(state.index):
+                vectors.mend(state.index)
+                meta.put(state.index, "maker", indexer.MAKER)
     return tally
-
-
-def _embed_all(
-    state: State,
-    models: ModelRegistry,
-    embedder: Embedder,
-    *,
-    progress: ProgressCallback,
-    rebuild: bool,
-    waits: bool,
-) -> tuple[int, int]:
-    """Embed until no window waits after the lock was released.
-
-    A process that does not wait leaves its windows to the holder of the lock. That one may just
-    have looked for the last time, so it looks again after it has released the lock.
-    """
-    recipe = models.recipe
-    embedded = reused = 0
-    while True:
-        try:
-            patience = None if waits else GLANCE_SECONDS
-            with state.lock("embed", timeout=patience, progress=progress):
-                new, cached = _embed(
-                    state,
-                    embedder,
-                    recipe,
-                    progress=progress,
-                    rebuild=rebuild,
-                    wanted=lambda: models.wanted(recipe),
-                )
-        except Busy:
-            if waits:
-                raise
-            return embedded, reused
-        embedded, reused, rebuild = embedded + new, reused + cached, False
-        waiting = any(
-            vectors.waiting(state.index, space)
-            for space in vectors.spaces(state.index)
-            if space.identity == embedder.identity
-        )
-        if not (waiting and models.wanted(recipe)):
-            return embedded, reused
-
-
-def _embed(
-    state: State,
-    embedder: Embedder,
-    recipe: str,
-    *,
-    progress: ProgressCallback = silent,
-    rebuild: bool = False,
-    at_most: int | None = None,
-    wanted: Callable[[], bool] = lambda: True,
-) -> tuple[int, int]:
-    from djinn_memory.indexing.embed import COMMIT_WINDOWS, embed
-
-    batch = state.home.config.embedding.batch
-    return embed(
-        state.index,
-        state.cache,
-        embedder,
-        recipe,
-        progress=progress,
-        # A server may fail at any time, so every batch is committed.
-        step=max(COMMIT_WINDOWS, batch) if embedder.local else batch,
-        at_most=at_most,
-        rebuild=rebuild,
-        wanted=wanted,
-    )

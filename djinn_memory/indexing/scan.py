@@ -1,14 +1,13 @@
-"""What changed between a vault and the index: files by their times, memories by a hash. Pure."""
+"""What changed between a vault and the index, by the times of the files. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from msgspec import Struct
 
-from djinn_memory.notes.note_file import NoteMemory
 from djinn_memory.notes.vault.walk import FileStat, VaultListing
-from djinn_memory.store.index.memories import IndexedFile, KnownMemory
+from djinn_memory.store.index.memories import IndexedFile
 
 RACY_NS = 2_000_000_000
 """Two writes within the resolution of a file system's clock (2 s on FAT) leave the same time."""
@@ -26,36 +25,6 @@ class VaultChanges(Struct, frozen=True):
     """Files that look the same, but were read so soon after a write that this proves nothing."""
     gone: tuple[str, ...]
     """Paths that are in the index, but no longer in the vault."""
-
-
-class MemoryChanges(Struct, frozen=True):
-    """How the memories of a file differ from those of the index."""
-
-    written: tuple[NoteMemory, ...]
-    """New memories, and those with another text than before."""
-    shifted: tuple[tuple[KnownMemory, NoteMemory], ...]
-    """Memories of the same text at another place in their file."""
-    removed: tuple[int, ...]
-    """Ids of memories that the file no longer has."""
-
-
-def memory_changes(
-    known: Mapping[str | None, KnownMemory],
-    memories: Sequence[NoteMemory],
-    *,
-    force: bool = False,
-) -> MemoryChanges:
-    """Compare the memories of a file with what the index knows of it, by block id and hash."""
-    written, shifted = [], []
-    for memory in memories:
-        before = known.get(memory.block)
-        if force or before is None or before.digest != memory.digest:
-            written.append(memory)
-        elif (before.line, before.offset) != (memory.line, memory.offset):
-            shifted.append((before, memory))
-    blocks = {memory.block for memory in memories}
-    removed = [before.memory_id for block, before in known.items() if block not in blocks]
-    return MemoryChanges(tuple(written), tuple(shifted), tuple(removed))
 
 
 def changes(

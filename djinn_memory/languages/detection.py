@@ -51,7 +51,7 @@ def detect(text: str, among: Iterable[str] = LATIN, *, at_least: int = 2) -> str
     words = dict.fromkeys(_WORD.findall(_ADDRESS.sub(" ", text[:READ]).casefold()))
     counts: Counter[str] = Counter()
     for word in words:
-        counts.update(_languages_of_words().get(_fold(word), ()))
+        counts.update(_languages_of_words().get(fold(word), ()))
         if _GERMAN.search(word):
             counts["german"] += 1
     english = counts.pop(ENGLISH, 0)
@@ -83,15 +83,15 @@ def stem(word: str, language: str) -> str:
     """The marked stem of a word in lower case; a word with other than Latin letters stays."""
     if not _WORD.fullmatch(word):
         return word
-    folded = _fold(word)
+    folded = fold(word)
     # Accents are removed first, so that a word typed without them has the same stem.
-    return (_stemmer(language).stemWord(folded) or folded) + MARK if folded else word
+    return (stemmer(language).stemWord(folded) or folded) + MARK if folded else word
 
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
     """The stop words of `language` without accents, which say nothing about a question."""
-    return frozenset(map(_fold, listed(language)))
+    return frozenset(map(fold, listed(language)))
 
 
 @cache
@@ -117,14 +117,16 @@ def _languages_of_words() -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def _stemmer(language: str) -> Any:
+def stemmer(language: str) -> Any:
+    """Snowball's stemmer of a language."""
     import Stemmer
 
     return Stemmer.Stemmer(language)
 
 
-def _fold(word: str) -> str:
+def fold(word: str) -> str:
+    """`word` in lower case without accents."""
     if word.isascii():
-        return word
+        return word.lower()
     whole = unicodedata.normalize("NFKD", word.casefold())
     return re.sub(f"[{_ACCENTS}]", "", whole)

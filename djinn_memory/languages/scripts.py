@@ -9,10 +9,10 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache, lru_cache
 
-from djinn_memory.languages.detection import listed
+from djinn_memory.languages.detection import listed, stemmer
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
@@ -106,15 +106,7 @@ def _pairs(run: str) -> list[str]:
 
 @lru_cache(maxsize=50_000)
 def _russian(word: str) -> str:
-    return _stem_russian()(word) or word
-
-
-@cache
-def _stem_russian() -> Callable[[str], str]:
-    import Stemmer
-
-    stem: Callable[[str], str] = Stemmer.Stemmer("russian").stemWord
-    return stem
+    return stemmer("russian").stemWord(word) or word
 
 
 @lru_cache(maxsize=50_000)

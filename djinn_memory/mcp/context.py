@@ -32,6 +32,7 @@ class ClientContext:
         """The client of the current call, where the transport tells several clients apart."""
         self._sessions: dict[str | None, str | None] = {}
         self._progress = progress
+        self._lasting_problems: int | None = None
         self._open(home)
         self._marks = self._file_marks()
 
@@ -55,7 +56,10 @@ class ClientContext:
                 self._djinn.close()
                 self._open(home)
             self._marks = marks
-        # Problems add up in a process that answers many calls.
+        # Problems add up in a process that answers many calls. Those of the settings stay; they are
+        # worded now, in the words of the call.
+        if self._lasting_problems is None:
+            self._lasting_problems = len(self._djinn.problems)
         del self._djinn.problems[self._lasting_problems :]
         return self._djinn
 
@@ -74,7 +78,7 @@ class ClientContext:
 
     def _open(self, home: Home) -> None:
         self._djinn = Djinn(home, self._progress, resident=True, read_only=self.read_only)
-        self._lasting_problems = len(self._djinn.problems)
+        self._lasting_problems = None
 
     def _file_marks(self) -> list[object]:
         home = self._djinn.home

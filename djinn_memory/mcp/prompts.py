@@ -8,7 +8,7 @@ import mcp_types as types
 
 from djinn_memory.errors import UsageError
 from djinn_memory.mcp.context import ClientContext
-from djinn_memory.mcp.tools.sessions import WAKE
+from djinn_memory.mcp.tools.sessions import wake
 
 PROMPTS = (
     types.Prompt(
@@ -66,5 +66,5 @@ def prompt(context: ClientContext, name: str, arguments: Mapping[str, str]) -> s
     if name == "end_session":
         return _END
     task = arguments.get("task") or None
-    awake = WAKE.run(context, WAKE.parse({"task": task}))
-    return f"{WAKE.render(awake)}\n\n---\n\n{_HOW}"
+    awake = wake.run(context, wake.parse({"task": task}))
+    return f"{wake.render(awake)}\n\n---\n\n{_HOW}"

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 
 from djinn_memory.errors import Remedy, Wording
+from djinn_memory.errors.commands import CommandWording
 from djinn_memory.mcp.tool import Tool
-from djinn_memory.operations.commands import CommandWording
 
 
 class ToolWording(Wording):

@@ -175,7 +175,8 @@ def _plain(value: Any) -> Any:
 
 def warm(context: ClientContext) -> None:
     """Load what the first question would have to wait for."""
-    context.djinn.search("warm up", agent=context.agent, limit=1)
+    with speaking(ToolWording(None, TOOLS)):
+        context.djinn.search("warm up", agent=context.agent, limit=1)
     # The objects loaded by now stay. Looking for garbage among them takes a tenth of a second.
     gc.collect()
     gc.freeze()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal, Optional, get_args, get_origin
+from typing import Annotated, Any, Literal, Optional, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import NODEFAULT, Struct
@@ -32,23 +32,30 @@ OTHER_NARROWING = frozenset({"planes", "paths", "where"})
 """Fields that narrow a request and that no tool offers: a model that narrows much misses much."""
 
 
+Text = Callable[[Any], Sequence[str]]
+
+
 class Tool(Struct, frozen=True, dict=True, kw_only=True):
     """One operation, or several that are told apart by the argument `action`."""
 
-    name: str
+    text: Text
+    """Writes the answer as a model reads it best, in lines or paragraphs without the problems.
+
+    Its docstring tells a model when to use the tool and when not; `{actions}` stands for their
+    list. The tool has its name, and the answer of the tool is of the type that it takes.
+    """
     title: str
-    operations: str | Mapping[str, str]
-    """The name of the operation, or the names by action."""
-    guidance: str
-    """Tells a model when to use the tool and when not. `{actions}` stands for their list."""
-    text: Callable[[Any], Sequence[str]]
-    """Writes the answer as a model reads it best, in lines or paragraphs without the problems."""
+    operation: str
+    """The name of the operation; with actions, of their namespace."""
+    actions: Sequence[str] = ()
+    """The names of the operations in the namespace."""
     separator: str = "\n"
     """Stands between what `text` returns."""
-    answer: type[Struct] | None = None
-    """The type of the tool's answer, if it is not the operation's."""
-    present: Callable[[Any, Any], Any] = lambda result, _: result
-    """Makes the tool's answer from the operation's answer and the arguments."""
+    present: Callable[[Any, Any], Any] | None = None
+    """Makes the tool's answer from the operation's answer and the arguments.
+
+    By default the tool's answer has the fields of the operation's that it declares.
+    """
     without: frozenset[str] = frozenset()
     """Fields of the requests that clients do not set; the requests' defaults hold."""
     names: Mapping[str, str] = {}
@@ -60,11 +67,25 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     finish: Callable[[ClientContext, Any], None] = lambda _, __: None
     """What the server does after the operation."""
 
+    @property
+    def name(self) -> str:
+        """What a client calls."""
+        return self.text.__name__.rstrip("_")
+
+    @cached_property
+    def answer(self) -> type[Struct]:
+        """The type of the answer."""
+        hints = get_type_hints(self.text)
+        kind: type[Struct] = next(iter(hints.values()))
+        return kind
+
     @cached_property
     def by_action(self) -> dict[str, Operation]:
         """The operations that agents may call; a tool without actions has one under the key ""."""
-        names = {"": self.operations} if isinstance(self.operations, str) else self.operations
-        listed = {action: OPERATIONS[name] for action, name in names.items()}
+        names = {action: f"{self.operation}.{action}" for action in self.actions}
+        listed = {
+            action: OPERATIONS[name] for action, name in (names or {"": self.operation}).items()
+        }
         return {action: entry for action, entry in listed.items() if entry.rights == "agent"}
 
     def offers(self, *, read_only: bool) -> bool:
@@ -84,15 +105,15 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     @cached_property
     def description(self) -> str:
         """The description for a model: what the operations do, and when to use them."""
-        if "" in self.by_action:
-            return f"{_docstring(self.by_action[''].request)}\n\n{self.guidance}"
+        if not self.actions:
+            return f"{_docstring(self.by_action[''].request)}\n\n{_docstring(self.text)}"
         actions = "\n".join(map(self._described, self.by_action))
-        return self.guidance.replace("{actions}", actions)
+        return _docstring(self.text).replace("{actions}", actions)
 
     def input_schema(self, *, read_only: bool = False) -> dict[str, Any]:
         """The JSON Schema of the arguments; on a read-only server without actions that write."""
         root = schema(self._type)
-        if "" not in self.by_action:
+        if self.actions:
             root["properties"]["action"]["enum"] = [
                 action
                 for action, entry in self.by_action.items()
@@ -105,7 +126,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     @cached_property
     def output_schema(self) -> dict[str, Any]:
         """The JSON Schema of the answer."""
-        return schema(self.answer or self.by_action[""].answer)
+        return schema(self.answer)
 
     @cached_property
     def argument_names(self) -> dict[str, str]:
@@ -139,7 +160,11 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         djinn = context.djinn
         result = operation.run(djinn, self._request(context, operation, arguments))
         self.finish(context, result)
-        answer: Any = self.present(result, arguments)
+        answer: Any = (
+            self.present(result, arguments)
+            if self.present
+            else msgspec.convert(result, self.answer, from_attributes=True)
+        )
         if "problems" not in answer.__struct_fields__:
             return answer
         return replace(answer, problems=tuple(dict.fromkeys([*djinn.problems, *answer.problems])))
@@ -172,7 +197,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         """The struct of the arguments: the fields of all requests."""
         rename: dict[str, str] = {}
         offered: dict[str, Argument] = {}
-        if "" not in self.by_action:
+        if self.actions:
             offered["action"] = Argument(Literal[tuple(self.by_action)], NODEFAULT)
         for operation in self.by_action.values():
             for name, entry in self._offered(operation.request).items():
@@ -197,7 +222,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
             return Argument(
                 entry.type, entry.default_factory() if default is NODEFAULT else default
             )
-        if "" in self.by_action:
+        if not self.actions:
             return Argument(entry.type, NODEFAULT)
         # Another action may do without it.
         return Argument(Optional[entry.type], None)  # noqa: UP045 - the type is a value here
@@ -211,6 +236,15 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         names = [self.argument_names[name] for name in self._offered(request)]
         given = f" ({', '.join(names)})" if names else ""
         return f"{action}{given}: {_docstring(request)}"
+
+
+def tool(title: str, operation: str, **settings: Any) -> Callable[[Text], Tool]:
+    """Make a tool of the function that writes its answer as text."""
+
+    def declare(text: Text) -> Tool:
+        return Tool(text=text, title=title, operation=operation, **settings)
+
+    return declare
 
 
 def schema(kind: type[Struct]) -> dict[str, Any]:
@@ -261,8 +295,8 @@ def _nullable(kind: Any) -> bool:
     return type(None) in get_args(kind)
 
 
-def _docstring(request: type[Struct]) -> str:
-    return inspect.cleandoc(request.__doc__ or "")
+def _docstring(described: object) -> str:
+    return inspect.cleandoc(described.__doc__ or "")
 
 
 def _meaning(kind: Any) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -13,6 +14,8 @@ from msgspec.structs import replace
 
 from djinn_memory.documents.sources import fingerprint
 from djinn_memory.errors import DjinnError, NotFound, Refused, Unavailable, UsageError
+from djinn_memory.home import access
+from djinn_memory.home.home import Home
 from djinn_memory.indexing.indexer import cut, resolve_links
 from djinn_memory.memories.catalog.catalog import find_memory, require_note
 from djinn_memory.memories.catalog.requests import PurgeMemory
@@ -54,11 +57,11 @@ class PurgeReport(Struct, frozen=True):
     files: tuple[str, ...]
     """Its note, earlier versions, originals and copies in the trash, relative to the vault."""
     vectors: int = 0
-    """Its vectors in the cache."""
+    """Its texts that have no vector in the cache any more."""
     events: int = 0
-    """Events of the ledger that quoted its title or text."""
+    """Events of the agent that quoted its title or text."""
     values: int = 0
-    """Values of working memory that quoted them."""
+    """Values in the agent's working memory that quoted them."""
     problems: list[Problem] = field(default_factory=list)
     """Where a part of it may still be found."""
     purged: bool = False
@@ -91,40 +94,63 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
     hashes = {key for _, note in notes for key in _hashes(note, doomed.vault)}
     # The files last: while they are there all of it can be done again.
     ledger = state.ledger_if_any
-    events = ledger.redact(texts) if ledger else 0
-    values = _forget_values(state, texts)
+    agent = state.home.agent(request.agent)
+    events = ledger.redact(texts, agent, _may_quote(state.home, doomed.vault)) if ledger else 0
+    values = _forget_values(state, texts, agent, doomed.vault)
     with state.lock():
         with transaction(state.index):
-            for path in doomed.files:
-                memories.forget(state.index, doomed.vault, path)
+            memories.forget(state.index, doomed.vault, doomed.files)
             words.compact(state.index)
-        hashes -= memories.window_hashes(state.index)
-        vectors = state.cache.remove(hashes) if state.home.embeddings_path.exists() else 0
+        # What hidden notes share stays too, and is counted as if it went.
+        vectors = len(hashes - memories.window_hashes(state.index, vaults))
+        if state.home.embeddings_path.exists():
+            state.cache.remove(hashes - memories.window_hashes(state.index))
         with state.vault_lock(doomed.vault):
             for path in doomed.files:
                 inside(doomed.vault.root, str(PurePosixPath(path).parent))
                 (doomed.vault.root / path).unlink(missing_ok=True)
-        resolve_links(state.index, state.home.vaults, state.home.config.exclude)
+        resolve_links(state)
     problems = list(_erase(state))
     return replace(
         report, vectors=vectors, events=events, values=values, problems=problems, purged=True
     )
 
 
-def _forget_values(state: State, texts: Sequence[str]) -> int:
-    """Forget what any agent's working memory holds of these texts; returns how many values."""
+def _may_quote(home: Home, vault: Vault) -> Callable[[Mapping[str, object]], bool]:
+    """Tells by the data of an event whether it may quote a memory of a vault.
+
+    Only who could read it quotes it. The same words of others are their own, and whether those are
+    still there must not tell them what was purged.
+    """
+    vaults = {other.id for other in home.vaults if access.same_readers(other, vault)}
+
+    def may_quote(data: Mapping[str, object]) -> bool:
+        agent, place = data.get("agent", vault.agent), data.get("vault", vault.id)
+        return access.is_open(vault) or (agent == vault.agent and place in vaults)
+
+    return may_quote
+
+
+def _forget_values(state: State, texts: Sequence[str], own: str, vault: Vault) -> int:
+    """Forget what working memory holds of these texts of a vault; returns how many values of `own`.
+
+    Only readers of the vault have such values, and who was handed one by them.
+    """
     if not (state.home.config.working_memory or state.home.working_path.exists()):
         return 0
-    wanted, count = phrases(texts), 0
+    wanted, counts = phrases(texts), Counter[str]()
     for agent in state.home.config.agents:
         for entry in state.working.entries(agent)[0]:
             whole = {entry.key: msgspec.json.decode(entry.value)}
+            source = entry.name if entry.space == "from" else agent
+            if not (access.may_read(vault, agent) or access.may_read(vault, source)):
+                continue
             if redacted(whole, wanted, frozenset(), contained=SENTENCE) != whole:
                 state.working.change(entry.slot, forget(entry))
-                count += 1
-    if count:
+                counts[agent] += 1
+    if counts:
         state.working.erase()
-    return count
+    return counts[own]
 
 
 def _erase(state: State) -> Iterator[Problem]:
@@ -132,7 +158,7 @@ def _erase(state: State) -> Iterator[Problem]:
     try:
         erase(state.index)
     except Unavailable as error:
-        yield Problem("index", str(error))
+        yield Problem(str(state.home.index_path), str(error))
     for path in sorted(state.home.state.glob("*.db.corrupt-*")):
         if path.name.startswith(state.home.ledger_path.name):
             yield Problem(str(path), "was set aside and may hold it; delete it if you can")

@@ -11,11 +11,9 @@ from msgspec.structs import replace
 from djinn_memory.errors import Changed, DjinnError
 from djinn_memory.memories.catalog import catalog
 from djinn_memory.memories.catalog.catalog import (
-    CatalogStats,
     LinkEnd,
     MemoryDetail,
     as_memory,
-    extended,
 )
 from djinn_memory.memories.catalog.requests import (
     CountMemories,
@@ -28,12 +26,12 @@ from djinn_memory.memories.catalog.requests import (
     ShowMemory,
 )
 from djinn_memory.memories.purge import PurgeReport, purge
-from djinn_memory.models import Memory, Vault
+from djinn_memory.models import Memory, Vault, extended
 from djinn_memory.notes import journal
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
-from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.index.records import CatalogStats, IndexedMemory, Selection
 from djinn_memory.store.index.sqlite_index import peeking
 from djinn_memory.store.recovery import store_errors
 
@@ -136,7 +134,7 @@ class Memories(Namespace):
         moved_to = None if request.dry_run else self._delete(memory, request.digest)
         return MemoryDeletion(as_memory(memory), moved_to)
 
-    @operation(PurgeMemory)
+    @operation(PurgeMemory, patient=True)
     def purge(self, request: PurgeMemory) -> PurgeReport:
         """Remove a memory for good, also one that is in the trash.
 
@@ -152,7 +150,7 @@ class Memories(Namespace):
         filters = request.filters(self.runtime.now())
         vaults = self.runtime.fresh_scope(request.agent, filters)
         with self.runtime.index(vaults) as index:
-            return catalog.stats(index, filters)
+            return index.counts(Selection(filters))
 
     @operation(ListValues, recover=False)
     def values(self, request: ListValues) -> FieldValues:

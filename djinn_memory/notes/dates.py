@@ -6,6 +6,8 @@ import re
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
+from djinn_memory.errors import UsageError
+
 _FORM = re.compile(
     r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"
     r"(?:[T ]+(?P<h>\d{1,2}):(?P<min>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?"
@@ -18,7 +20,7 @@ _AHEAD = re.compile(
 )
 _UNITS = {
     "mi": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1),
-    "w": timedelta(weeks=1), "mo": timedelta(days=30), "y": timedelta(days=365),
+    "w": timedelta(weeks=1), "m": timedelta(days=30), "y": timedelta(days=365),
 }  # fmt: skip
 _NEAR = {"yesterday": -1, "today": 0, "tomorrow": 1}
 
@@ -48,15 +50,9 @@ def spoken_date(text: str, now: datetime) -> str | None:
     Days are those of the time zone of `now`.
     """
     text = text.strip().lower()
-    if text in ("today", "yesterday"):
-        return (now + timedelta(days=_NEAR[text])).date().isoformat()
-    if ago := _AGO.fullmatch(text):
-        with suppress(OverflowError):
-            return (now - int(ago[1]) * _UNITS[ago[2][0].replace("m", "mo")]).date().isoformat()
-        return None
     if re.fullmatch(r"[0-9]{4}(-(0[1-9]|1[0-2]))?", text):
         return text
-    return _exact_date(text)
+    return None if text == "tomorrow" else _relative(text, now, _AGO, -1)
 
 
 def coming_date(text: str, now: datetime) -> str | None:
@@ -65,21 +61,39 @@ def coming_date(text: str, now: datetime) -> str | None:
     Days give a day of the time zone of `now`, hours and minutes a time in UTC. ISO dates and
     `yesterday` may be past. `5m` is not accepted, because it may mean minutes or months.
     """
-    text = text.strip().lower()
+    return _relative(text.strip().lower(), now, _AHEAD, 1)
+
+
+def _relative(text: str, now: datetime, distance: re.Pattern[str], sign: int) -> str | None:
+    """A date that is near, at a distance from `now`, or exact."""
     if text in _NEAR:
         return (now + timedelta(days=_NEAR[text])).date().isoformat()
-    if ahead := _AHEAD.fullmatch(text):
-        unit = _UNITS[ahead[2][:2] if ahead[2][0] == "m" else ahead[2][0]]
+    if match := distance.fullmatch(text):
+        unit = _UNITS.get(match[2][:2]) or _UNITS[match[2][0]]
         with suppress(OverflowError):
-            then = now + int(ahead[1]) * unit
+            then = now + sign * int(match[1]) * unit
             return moment(then) if unit < timedelta(days=1) else then.date().isoformat()
+    exact = text.upper()
+    return iso_date(exact) if _FORM.fullmatch(exact) else None
+
+
+def date_field(field: str, text: str | None, now: datetime, *, past: bool = False) -> str | None:
+    """The `coming_date` that the text of a request's field means; None for a field without text.
+
+    Raises `UsageError` for another text, and for a day that is over unless `past` is set.
+    """
+    if not text:
         return None
-    return _exact_date(text)
-
-
-def _exact_date(text: str) -> str | None:
-    text = text.upper()
-    return iso_date(text) if _FORM.fullmatch(text) else None
+    when = coming_date(text, now.astimezone())
+    if not when:
+        raise UsageError(
+            f"{text}: no date; write 2026-12-31, tomorrow, or how long from now: "
+            "90min, 12h, 30d, 2w, 6months, 1y",
+            argument=field,
+        )
+    if not past and when < moment(now)[: len(when)]:
+        raise UsageError(f"{text}: that is past; give a day to come", argument=field)
+    return when
 
 
 def over(text: str | None, now: datetime) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import yaml
@@ -11,14 +12,17 @@ from msgspec import Struct
 
 from djinn_memory.errors import Refused
 from djinn_memory.notes.encoding import detect
+from djinn_memory.notes.slugs import fold
 from djinn_memory.system.yaml_edit import (
     UnspliceableYaml,
     extend_value,
     line_end,
     load,
     remove_value,
+    repeated_keys,
     scalar,
     set_value,
+    tags,
 )
 
 MAX_BLOCK = 150_000
@@ -39,8 +43,30 @@ _ENTRY = re.compile(r"^[^\s#\-][^\n]*(?:\n(?:[ \t-][^\n]*|#[^\n]*)?(?=\n|\Z))*",
 _PLACEHOLDER = re.compile(r"(?m)^([ \t]*(?:[^\s:#][^:\n]*:|-)[ \t]+)(\{\{[^'\n]*\}\})[ \t]*$")
 """A template's placeholder for a program. To YAML it is a mapping with a mapping as its key."""
 
-_CODE = re.compile(r"(?m)(?:^|[\s:,\[{-])(!!(?:python|ruby|perl|java|js)\b\S*)")
+_KEY = re.compile(r"(?m)^[ \t-]*([^\s:#][^:\n]*):")
+
+_CODE = re.compile(r"!!(?:python|ruby|perl|java|js)\b.*")
 """A tag that makes old YAML libraries run code from the file. Here it is ignored."""
+
+_OPENED = re.compile(r"---[ \t]*\n[\w-]+:(?:[ \t\n]|\Z)")
+"""A rule with a field below it, which without a second rule is front matter that never closes."""
+
+_BELOW = re.compile(r"(?m)^(?:[ \t]*$|#{1,6}[ \t]|(?=[^\s#:\-])[^:\n]*$)")
+"""A line that ends the fields of front matter that never closes: blank, a heading, or prose."""
+
+_FIELD = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*+(?<![^\n])(?:-[ \t]|[\w-]+:(?:[ \t\n]|\Z))")
+"""A field at the beginning of a line, and the blank lines and comments above it."""
+
+_USUAL = frozenset(
+    """
+    abstract alias aliases area author authors categories category class created cssclass
+    cssclasses cover date day description draft due excerpt expires id image keywords kind lang
+    language layout link location modified name owner parent people permalink priority project
+    publish rating related slug source state status subject subtitle summary tag tags template
+    title topic topics type uid up updated url version
+    """.split()  # noqa: SIM905
+)
+"""Fields that many programs and people use; a block with one of them is front matter."""
 
 Fields = Mapping[str, Any]
 
@@ -62,23 +88,73 @@ def read(text: str) -> FrontMatter:
     """
     block = _BLOCK.match(text)
     if not block:
-        return FrontMatter({}, 0)
+        why = "front matter never closes; read as text" if _OPENED.match(text) else None
+        return FrontMatter({}, 0, why)
     source, body = block[2], block.end()
     if len(source) > MAX_BLOCK:
         return FrontMatter({}, body, f"front matter of {len(source):,} characters was not read")
     try:
         value = _load(source)
     except _Broken as error:
+        if unclosed := _unclosed(source):
+            fields, length = unclosed
+            line = source.count("\n", 0, length) + 2
+            why = f"front matter never closes; read as text from line {line} on"
+            return FrontMatter(fields, block.start(2) + length, why)
         fields = _salvage(source)
         return FrontMatter(fields, body if fields else 0, f"broken front matter: {error}")
     if value in (None, "", "null", "~"):
         return FrontMatter({}, body)
+    # Two rules with prose between them look the same. Read as text, nothing is lost.
     if not isinstance(value, dict):
-        # Two rules with prose between them look the same. Read as text, nothing is lost.
         return FrontMatter({}, 0, "front matter is not `key: value` lines; read as text")
-    code = _CODE.search(source)
-    why = f"front matter asks for {code[1][:60]}, which is not done" if code else None
-    return FrontMatter(value, body, why)
+    if _is_prose(source, value):
+        return FrontMatter({}, 0, "the lines between the first two rules are read as text")
+    remarks = [
+        f"front matter has {key[:60]} more than once; the last counts"
+        for key in _repeated(_PLACEHOLDER.sub(r"\1'\2'", source))[:3]
+    ]
+    if tag := _code_tag(source):
+        remarks.append(f"front matter asks for {tag[:60]}, which is not done")
+    return FrontMatter(value, body, "; ".join(remarks) or None)
+
+
+def _is_prose(source: str, fields: Fields) -> bool:
+    """Whether a block is rather text between two rules, such as `Note: the lamp is broken`."""
+    if any(fold(key.strip()) in _USUAL for key in fields):
+        return False
+    least = 1 if source[:1] in "\r\n" else 2 if len(fields) == 1 else 4
+    for key, value in fields.items():
+        sentence = isinstance(value, str) and "\n" not in value and value[:2] != "[["
+        if not (key[:1].isupper() or " " in key) or not sentence or len(value.split()) < least:
+            return False
+    return bool(fields)
+
+
+def _repeated(source: str) -> list[str]:
+    """The keys of a block that stand in one mapping more than once."""
+    keys = [key.casefold() for key in _KEY.findall(source)]
+    return repeated_keys(source) if len({*keys}) < len(keys) or "{" in source else []
+
+
+def _unclosed(source: str) -> tuple[Fields, int] | None:
+    """The fields of a broken block above its text, and the length of their lines; else None."""
+    below = _BELOW.search(source)
+    if not below or _FIELD.match(source, below.start()):
+        return None
+    # A line of prose alone may be a value that lacks its indentation.
+    if below[0].strip() and below[0][0] != "#" and _FIELD.search(source, below.end()):
+        return None
+    try:
+        fields = _load(source[: below.start()])
+    except _Broken:
+        return None
+    return (fields, below.start()) if fields and isinstance(fields, dict) else None
+
+
+def _code_tag(source: str) -> str | None:
+    """The first tag of a block that asks to run code; one in quotes is text."""
+    return next(filter(_CODE.fullmatch, tags(source)), None) if "!!" in source else None
 
 
 def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
@@ -104,6 +180,13 @@ def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
     return _splice(data, change)
 
 
+def edit_fields(data: bytes, fields: Fields) -> bytes:
+    """The note's bytes with several fields set, and without those whose value is None."""
+    for key, value in fields.items():
+        data = remove(data, (key,)) if value is None else edit(data, (key,), value)
+    return data
+
+
 def remove(data: bytes, keys: tuple[str, ...]) -> bytes:
     """The note's bytes without a field; unchanged when it has no such field. Errors as `edit`."""
     return _splice(data, lambda text, _: remove_value(text, keys) if text else text)
@@ -114,6 +197,10 @@ def _splice(data: bytes, change: Callable[[str, str], str]) -> bytes:
     bom, encoding, text = opened(data)
     newline = line_end(text)
     block = _BLOCK.match(text)
+    with suppress(_Broken):
+        fields = _load(block[2]) if block else None
+        if block and isinstance(fields, dict) and _is_prose(block[2], fields):
+            block = None
     if block and len(block[2]) > MAX_BLOCK:
         raise Refused(f"front matter of {len(block[2]):,} characters is not read; shorten it first")
     try:
@@ -153,8 +240,13 @@ def opened(data: bytes) -> tuple[bytes, str, str]:
 
 def block_end(text: str) -> int:
     """The offset of the text below the front matter, for text with any line ends."""
-    block = _BLOCK.match(text)
-    return block.end() if block else 0
+    if "\r" not in text:
+        return read(text).body
+    lines = [0, *(end.end() for end in re.finditer(r"\r\n?|\n", text))]
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not (body := read(text).body):
+        return 0
+    return lines[text.count("\n", 0, body)] if text[body - 1 : body] == "\n" else lines[-1]
 
 
 class _Broken(ValueError):

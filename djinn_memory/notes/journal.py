@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -73,12 +73,6 @@ class JournalRecord(Struct, frozen=True):
         return self.start, self.start + len(self.text)
 
     @property
-    def speech(self) -> str:
-        """The quoted text, without the marks."""
-        quoted = (line[0] for line in _QUOTED.finditer(self.text, self.body))
-        return "\n".join(line[1:].removeprefix(" ") for line in quoted)
-
-    @property
     def content(self) -> str:
         """What the section says: its text without heading, block id and comment."""
         return blank(self.text, self.marks)[self.body :].strip()
@@ -91,13 +85,8 @@ class JournalRecord(Struct, frozen=True):
     @property
     def marks(self) -> Iterator[tuple[int, int]]:
         """Where in `text` the block id and the comment stand."""
-        return iter(
-            sorted(
-                mark.span()
-                for pattern in (_BLOCK, _DATA)
-                for mark in pattern.finditer(self.text, self.body)
-            )
-        )
+        marks = chain(*(pattern.finditer(self.text, self.body) for pattern in (_BLOCK, _DATA)))
+        return iter(sorted(mark.span() for mark in marks))
 
 
 class Journal(Struct, frozen=True):

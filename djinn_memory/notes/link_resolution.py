@@ -1,6 +1,7 @@
 """Finds the note that a link means, by the rules of the table in `spec/links.md`."""
 
 import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,12 +9,14 @@ from functools import cached_property
 from typing import Literal
 
 from djinn_memory.home import access
-from djinn_memory.models import Dialect
 from djinn_memory.notes.dialects.rules import RULES, DialectRules
 from djinn_memory.notes.links import Kind
-from djinn_memory.notes.slugs import fold, slug
+from djinn_memory.notes.slugs import fold
 
 How = Literal["self", "path", "suffix", "name", "id", "title", "alias", "slug", "part", "block"]
+
+_SEPARATORS = re.compile(r"(?<=\w)[\s\-_.,:;/\u2010-\u2015]+(?=\w)")
+"""What separates the words of a name. Every such run reads the same."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,9 @@ class Resolver:
     """Resolves links among the targets of a home.
 
     `reserved` gives the agent of each vault that belongs to one agent. Only links from that agent's
-    vaults enter it, and they look in the open vaults first. `dialects` gives the dialect of each
-    vault that is not in Obsidian's. The dialect of a link's vault says how the link is read, that
-    of a note's vault how the note is named.
+    vaults enter it, and they look in the open vaults first. `rules` gives the rules of each vault
+    that is not in Obsidian's dialect. Those of a link's vault say how the link is read, those of a
+    note's vault how the note is named.
     """
 
     def __init__(
@@ -59,14 +62,14 @@ class Resolver:
         targets: Iterable[LinkTarget],
         *,
         reserved: Mapping[str, str] | None = None,
-        dialects: Mapping[str, Dialect] | None = None,
+        rules: Mapping[str, DialectRules] | None = None,
     ) -> None:
         by_vault: defaultdict[str, list[LinkTarget]] = defaultdict(list)
         for target in targets:
             by_vault[target.vault].append(target)
-        self._dialects = dialects or {}
+        self._rules = rules or {}
         self._vaults = {
-            name: _Vault(members, self._rules(name)) for name, members in by_vault.items()
+            name: _Vault(members, self._rules_of(name)) for name, members in by_vault.items()
         }
         self._reserved = reserved or {}
         # None stands for all agents. The shared vault is first; the others keep their order.
@@ -85,7 +88,7 @@ class Resolver:
         """Resolve a target as `parse_links` gives it, linked from the note at `source_path`."""
         if not target.strip():
             return self._itself(source_vault, source_path)
-        rules = self._rules(source_vault)
+        rules = self._rules_of(source_vault)
         place, written = rules.address(target)
         wanted = _name(written)
         for inside in (fold(place), None) if place else (None,):
@@ -99,8 +102,8 @@ class Resolver:
                         return _choose(how, candidates, folder)
         return Resolution(None, None)
 
-    def _rules(self, vault: str) -> DialectRules:
-        return RULES[self._dialects.get(vault, "obsidian")]
+    def _rules_of(self, vault: str) -> DialectRules:
+        return self._rules.get(vault) or RULES["obsidian"]
 
     def _seen_from(self, vault: str) -> Iterable[str]:
         agent = self._reserved.get(vault)
@@ -124,14 +127,14 @@ class _Vault:
         self._aliases = _by_name(targets, lambda target: target.aliases)
         self._blocks = _by_name(targets, lambda target: target.blocks)
         self._titles = _by_name(self._notes, lambda note: [note.title or ""])
-        self._names = _by_name(self._notes, lambda note: rules.names(note.path))
+        self._names = _by_name(self._notes, lambda note: rules.names(note.path, rules.title_format))
         self._parts = _by_name(self._notes, lambda note: rules.parts(note.path))
 
     @cached_property
     def _slugs(self) -> "_Index":
         return _by_name(
             self._notes,
-            lambda note: (slug(posixpath.basename(_name(note.path))), slug(note.title or "")),
+            lambda note: (_slug(posixpath.basename(_name(note.path))), _slug(note.title or "")),
         )
 
     def find(
@@ -155,7 +158,7 @@ class _Vault:
             yield "id", self._ids.get(wanted, [])
             yield "title", self._titles.get(wanted, [])
             yield "alias", self._aliases.get(wanted, [])
-            yield "slug", self._slugs.get(slug(wanted), [])
+            yield "slug", self._slugs.get(_slug(wanted), [])
             if rules.renames:
                 yield "part", self._parts.get(wanted, [])
 
@@ -180,6 +183,11 @@ def _name(written: str) -> str:
     return fold(written.strip()).removesuffix(".md")
 
 
+def _slug(written: str) -> str:
+    """A name with one form for all separators. What else differs, as in `x.*`, names no note."""
+    return _SEPARATORS.sub("-", fold(written.strip()))
+
+
 def _lies_in(target: LinkTarget, place: str | None) -> bool:
     """Whether a target is in the vault, or below the folder, of that name; None means anywhere."""
     return place is None or place in (fold(target.vault), *_folder(target.path).split("/"))
@@ -199,6 +207,7 @@ def _endings(path: str) -> Iterator[str]:
 def _choose(how: How, candidates: list[LinkTarget], folder: str | None) -> Resolution:
     if len(candidates) == 1:
         return Resolution(candidates[0].key, how)
-    beside = (target for target in candidates if _folder(target.path) == folder)
+    place = f"{folder}/" if folder else ""
+    below = (target for target in candidates if fold(target.path).startswith(place))
     keys = tuple(sorted(target.key for target in candidates))
-    return Resolution(next(beside, candidates[0]).key, how, keys)
+    return Resolution(next(below, candidates[0]).key, how, keys)

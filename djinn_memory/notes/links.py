@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import unquote
 
@@ -81,11 +81,11 @@ def parse_links(
     be returned twice. `prose` is `mask(text)`, if the caller has it already.
     """
     in_fields = [
-        link
+        replace(link, field=name, start=-1, end=-1, line=0)
         for name, value in _strings(fields or {})
-        for link in _links(value, value, name, syntax)
+        for link in _links(value, value, syntax)
     ]
-    return in_fields + list(_links(text, mask(text) if prose is None else prose, None, syntax))
+    return in_fields + list(_links(text, mask(text) if prose is None else prose, syntax))
 
 
 def _strings(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
@@ -108,7 +108,7 @@ def _strings(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
                 pending += reversed(inner)
 
 
-def _links(text: str, prose: str, field: str | None, syntax: LinkSyntax) -> Iterator[Link]:
+def _links(text: str, prose: str, syntax: LinkSyntax) -> Iterator[Link]:
     line, counted = 1, 0
     for match in syntax.pattern.finditer(prose):
         start, end = match.span()
@@ -136,10 +136,10 @@ def _links(text: str, prose: str, field: str | None, syntax: LinkSyntax) -> Iter
             label=label,
             kind="block" if uuid else "wiki" if wiki else "markdown",
             embed=match.group().startswith(("!", "{{")),
-            field=field,
-            start=start if field is None else -1,
-            end=end if field is None else -1,
-            line=line if field is None else 0,
+            field=None,
+            start=start,
+            end=end,
+            line=line,
         )
 
 

@@ -30,6 +30,9 @@ _OTHER_DATES = ("date", "expires", "due", "last_verified")
 _BRACKETS = re.compile(r"^\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]$")
 
 
+VERSION = 2
+"""Increased when a file would be read differently: an index of another version is rebuilt."""
+
 DOCUMENT = "document"
 """The type of a note that was made from a file."""
 
@@ -93,7 +96,7 @@ def understand(
     """
     fields = {fold(key.strip()): value for key, value in front.fields.items()}
     body = text[front.body :]
-    masked = mask(blank(text, quoted)[front.body :])
+    masked = mask(blank(text, quoted)[front.body :], outline=rules.outline)
     hidden = list(rules.hidden(masked))
     prose = blank(masked, hidden) if hidden else masked
     unread = [match.span() for match in rules.unread.finditer(prose)] if rules.unread else []

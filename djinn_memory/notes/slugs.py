@@ -1,4 +1,4 @@
-"""Turns a title into a file name."""
+"""Turns a title into a file name, and a type into the name of its folder."""
 
 import re
 from collections.abc import Callable
@@ -10,6 +10,8 @@ _SHORTEST_LIMIT = len("note-12345678")
 
 # Windows opens a device for these names, whatever extension follows.
 _RESERVED = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9¹²³]")
+
+_PEOPLE = {"person": "people"}
 
 # They select how the character before them, mostly an emoji, is drawn; alone they are invisible.
 _VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
@@ -35,6 +37,21 @@ def slug(title: str, *, max_bytes: int = 100) -> str:
 
         return f"note-{sha256(fold(title).encode(errors='backslashreplace')).hexdigest()[:8]}"
     return f"{name}-note" if _RESERVED.fullmatch(name) else name
+
+
+def folder(kind: str) -> str:
+    """The folder for memories of a type: `decisions`, `summaries`, `people`.
+
+    A type in another script has no English plural, so its folder has the name of the type.
+    """
+    name = slug(kind)
+    if name in _PEOPLE:
+        return _PEOPLE[name]
+    if not re.search(r"[a-z]$", name):
+        return name
+    if re.search(r"[^aeiou]y$", name):
+        return f"{name[:-1]}ies"
+    return name + ("es" if re.search(r"(s|x|z|ch|sh)$", name) else "s")
 
 
 def unique(base: str, taken: Callable[[str], bool]) -> str:

@@ -23,8 +23,6 @@ class Operation(Struct, frozen=True):
 
     name: str
     """The attribute path on `Djinn`, such as `gaps.close`."""
-    path: str
-    """The import path of the method: `package.module:Class.method`."""
     writes: bool = False
     """Whether it writes into the memory."""
     removes: bool = False
@@ -36,7 +34,8 @@ class Operation(Struct, frozen=True):
 
     def load(self) -> OperationMethod[..., Any, Any]:
         """Import the method."""
-        method: OperationMethod[..., Any, Any] = _imported(self.path)
+        namespace, _, verb = self.name.rpartition(".")
+        method: OperationMethod[..., Any, Any] = _imported(f"{_NAMESPACES[namespace]}.{verb}")
         return method
 
     @property
@@ -63,71 +62,70 @@ def _imported(path: str) -> Any:
     return attrgetter(attribute)(import_module(module))
 
 
-_DJINN = "djinn_memory.djinn:Djinn"
-_REMEMBER = "djinn_memory.memories.writing.remember"
-_RECALL = "djinn_memory.memories.recall"
-_MEMORIES = "djinn_memory.memories.verbs:Memories"
-_FACTS = "djinn_memory.memories.facts.verbs:Facts"
-_WORKING = "djinn_memory.memories.working.verbs:WorkingMemory"
-_DOCUMENTS = "djinn_memory.memories.library.verbs:Documents"
-_SUMMARY = "djinn_memory.memories.sessions.summary:Summaries"
-_GAPS = f"{_RECALL}.gaps:Gaps"
+_MEMORIES = "djinn_memory.memories"
+_NAMESPACES = {
+    "": "djinn_memory.djinn:Djinn",
+    "scores": f"{_MEMORIES}.recall.scores:Scores",
+    "memories": f"{_MEMORIES}.verbs:Memories",
+    "facts": f"{_MEMORIES}.facts.verbs:Facts",
+    "gaps": f"{_MEMORIES}.recall.gaps:Gaps",
+    "documents": f"{_MEMORIES}.library.verbs:Documents",
+    "summary": f"{_MEMORIES}.sessions.summary:Summaries",
+    "working": f"{_MEMORIES}.working.verbs:WorkingMemory",
+}
+"""The classes of the operations, by what stands before the last dot of their names."""
 
-OPERATIONS: dict[str, Operation] = {
+_REMEMBERED = f"{_MEMORIES}.writing.remember:RememberResult"
+
+OPERATIONS = {
     operation.name: operation
     for operation in (
-        Operation(
-            "remember", f"{_DJINN}.remember", writes=True, result=f"{_REMEMBER}:RememberResult"
-        ),
-        Operation("recall", f"{_DJINN}.recall", result=f"{_RECALL}.recall:RecallResult"),
-        Operation("rate", f"{_DJINN}.rate", writes=True, result=f"{_RECALL}.rating:RatingResult"),
-        Operation("search", f"{_DJINN}.search"),
-        Operation("scores.show", f"{_RECALL}.scores:Scores.show"),
-        Operation("memories.list", f"{_MEMORIES}.list"),
-        Operation("memories.find", f"{_MEMORIES}.find"),
-        Operation("memories.show", f"{_MEMORIES}.show"),
-        Operation("memories.links", f"{_MEMORIES}.links"),
-        Operation("memories.delete", f"{_MEMORIES}.delete", writes=True, removes=True),
-        Operation(
-            "memories.purge", f"{_MEMORIES}.purge", writes=True, removes=True, rights="person"
-        ),
-        Operation("memories.stats", f"{_MEMORIES}.stats"),
-        Operation("memories.values", f"{_MEMORIES}.values"),
-        Operation("facts.set", f"{_FACTS}.set", writes=True),
-        Operation("facts.get", f"{_FACTS}.get"),
-        Operation("facts.list", f"{_FACTS}.list"),
-        Operation("facts.search", f"{_FACTS}.search"),
-        Operation("facts.forget", f"{_FACTS}.forget", writes=True, removes=True),
-        Operation("facts.verify", f"{_FACTS}.verify", writes=True),
-        Operation("gaps.report", f"{_GAPS}.report", writes=True),
-        Operation("gaps.list", f"{_GAPS}.list"),
-        Operation("gaps.close", f"{_GAPS}.close", writes=True),
-        Operation("gaps.suggest", f"{_GAPS}.suggest"),
-        Operation("documents.ingest", f"{_DOCUMENTS}.ingest", writes=True, rights="person"),
-        Operation("documents.list", f"{_DOCUMENTS}.list"),
-        Operation("documents.show", f"{_DOCUMENTS}.show"),
-        Operation("documents.find", f"{_DOCUMENTS}.find"),
-        Operation("documents.remove", f"{_DOCUMENTS}.remove", writes=True, removes=True),
-        Operation("documents.reprocess", f"{_DOCUMENTS}.reprocess", writes=True),
-        Operation("wake", f"{_DJINN}.wake"),
-        Operation(
-            "checkpoint", f"{_DJINN}.checkpoint", writes=True, result=f"{_REMEMBER}:RememberResult"
-        ),
-        Operation("sleep", f"{_DJINN}.sleep", writes=True, result=f"{_REMEMBER}:RememberResult"),
-        Operation("index", f"{_DJINN}.index"),
-        Operation("status", f"{_DJINN}.status", result="djinn_memory.upkeep.status:HomeStatus"),
-        Operation("maintain", f"{_DJINN}.maintain", writes=True),
-        Operation("doctor", f"{_DJINN}.doctor"),
-        Operation("summary.show", f"{_SUMMARY}.show"),
-        Operation("summary.set", f"{_SUMMARY}.set", writes=True, removes=True),
-        Operation("summary.build", f"{_SUMMARY}.build", writes=True, removes=True),
-        Operation("working.set", f"{_WORKING}.set", writes=True),
-        Operation("working.get", f"{_WORKING}.get"),
-        Operation("working.list", f"{_WORKING}.list"),
-        Operation("working.clear", f"{_WORKING}.clear", writes=True, removes=True),
-        Operation("working.share", f"{_WORKING}.share", writes=True),
-        Operation("working.step", f"{_WORKING}.step", writes=True),
-        Operation("working.tasks", f"{_WORKING}.tasks"),
-        Operation("working.resume", f"{_WORKING}.resume"),
+        Operation("remember", writes=True, result=_REMEMBERED),
+        Operation("recall", result=f"{_MEMORIES}.recall.recall:RecallResult"),
+        Operation("rate", writes=True, result=f"{_MEMORIES}.recall.rating:RatingResult"),
+        Operation("search"),
+        Operation("scores.show"),
+        Operation("memories.list"),
+        Operation("memories.find"),
+        Operation("memories.show"),
+        Operation("memories.links"),
+        Operation("memories.delete", writes=True, removes=True),
+        Operation("memories.purge", writes=True, removes=True, rights="person"),
+        Operation("memories.stats"),
+        Operation("memories.values"),
+        Operation("facts.set", writes=True),
+        Operation("facts.get"),
+        Operation("facts.list"),
+        Operation("facts.search"),
+        Operation("facts.forget", writes=True, removes=True),
+        Operation("facts.verify", writes=True),
+        Operation("gaps.report", writes=True),
+        Operation("gaps.list"),
+        Operation("gaps.close", writes=True),
+        Operation("gaps.suggest"),
+        Operation("documents.ingest", writes=True, rights="person"),
+        Operation("documents.list"),
+        Operation("documents.show"),
+        Operation("documents.find"),
+        Operation("documents.remove", writes=True, removes=True),
+        Operation("documents.reprocess", writes=True),
+        Operation("wake"),
+        Operation("checkpoint", writes=True, result=_REMEMBERED),
+        Operation("sleep", writes=True, result=_REMEMBERED),
+        Operation("index", rights="person"),
+        Operation("status", rights="person", result="djinn_memory.upkeep.status:HomeStatus"),
+        Operation("maintain", writes=True, rights="person"),
+        Operation("doctor", rights="person"),
+        Operation("summary.show"),
+        Operation("summary.set", writes=True, removes=True),
+        Operation("summary.build", writes=True, removes=True),
+        Operation("working.set", writes=True),
+        Operation("working.get"),
+        Operation("working.list"),
+        Operation("working.clear", writes=True, removes=True),
+        Operation("working.share", writes=True),
+        Operation("working.step", writes=True),
+        Operation("working.tasks"),
+        Operation("working.resume"),
     )
 }

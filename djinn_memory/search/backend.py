@@ -2,7 +2,8 @@
 
 An index is opened for the vaults that a caller may see, and only reads. All that is asked of one
 opened index is answered from one state of it. Selections go in and records come out; no SQL and no
-connection crosses this line. `tests/search/conformance.py` checks an implementation.
+connection crosses this line. What is equal otherwise comes by vault, path and line, so that no
+answer tells when something was indexed. `tests/search/conformance.py` checks an implementation.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from djinn_memory.models import Vault
 from djinn_memory.store.index.records import (
+    CatalogStats,
     ChunkRef,
-    IndexCounts,
     IndexedChunk,
     IndexedLink,
     IndexedMemory,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Vocabulary(Protocol):
-    """The words of an index."""
+    """The words of the index's vaults. No other vault counts in its numbers."""
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -39,7 +40,7 @@ class Vocabulary(Protocol):
 
     @property
     def total(self) -> int:
-        """How many chunks the index holds, in all vaults."""
+        """How many chunks the vaults hold."""
 
     def split(self, text: str) -> list[str]:
         """The words of a text before they are stemmed."""
@@ -56,6 +57,9 @@ class Vocabulary(Protocol):
     def frequency(self, stem: str) -> int:
         """In how many chunks a stem stands."""
 
+    def holding(self, form: str) -> int:
+        """In how many chunks a word stands, given in a form that the index may keep it in."""
+
     def compounds(self, stem: str) -> list[str]:
         """Stems that a stem is part of, or that are parts of it, in languages with compounds."""
 
@@ -63,28 +67,30 @@ class Vocabulary(Protocol):
         """Stems with the same first letter and about the same length, at most `limit`."""
 
 
-class Index(Protocol):
-    """Reads memories, their words, their vectors and their links."""
+class WordIndex(Vocabulary, Protocol):
+    """Finds chunks by their words."""
 
-    @property
-    def vaults(self) -> tuple[Vault, ...]:
-        """The vaults that are read, of those that the index knows."""
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The words of the index."""
-
-    @property
-    def space(self) -> VectorSpace | None:
-        """The vectors that answer; None while nothing is embedded."""
-
-    def words(
+    def search(
         self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
     ) -> list[ChunkRef]:
         """Chunks that hold words, best first by BM25, with at most `per_memory` of a memory."""
 
-    def score_words(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
+    def score(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
         """BM25 of those of the chunks that hold any of the words."""
+
+    def texts_with(self, stem: str, limit: int) -> list[str]:
+        """Titles and texts of some chunks with a word that begins with a stem."""
+
+
+class VectorIndex(Protocol):
+    """Finds chunks by the vectors of their windows."""
+
+    @property
+    def space(self) -> VectorSpace | None:
+        """The vectors that answer; None while nothing of the vaults is embedded."""
+
+    def waiting(self) -> int:
+        """How many windows wait for a vector."""
 
     def nearest(
         self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
@@ -96,6 +102,22 @@ class Index(Protocol):
 
     def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
         """The exact cosine of those of the chunks that have a vector: that of their best window."""
+
+
+class Index(Protocol):
+    """Reads memories and their links; a part each reads their words and their vectors."""
+
+    @property
+    def vaults(self) -> tuple[Vault, ...]:
+        """The vaults that are read, of those that the index knows."""
+
+    @property
+    def words(self) -> WordIndex:
+        """The words of the vaults."""
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """The vectors of the vaults."""
 
     def chunks(self, chunk_ids: Collection[int]) -> dict[int, IndexedChunk]:
         """Chunks by their numbers."""
@@ -119,9 +141,6 @@ class Index(Protocol):
         `fields` are the front matter keys to load; None loads all.
         """
 
-    def newest(self, selection: Selection, limit: int) -> list[ChunkRef]:
-        """The first chunks of the newest memories of a selection."""
-
     def lookup(
         self, memory_ids: Collection[int], *, fields: Collection[str] | None = None
     ) -> dict[int, IndexedMemory]:
@@ -140,7 +159,7 @@ class Index(Protocol):
     def links(self, memory_ids: Collection[int]) -> Sequence[IndexedLink]:
         """The links from and to some memories; none that leads into or out of a hidden vault."""
 
-    def counts(self, selection: Selection = ...) -> IndexCounts:
+    def counts(self, selection: Selection = ...) -> CatalogStats:
         """How much a selection holds."""
 
     def sizes(self, memory_ids: Collection[int]) -> dict[int, MemorySize]:
@@ -148,9 +167,3 @@ class Index(Protocol):
 
     def values(self, name: str, selection: Selection = ...) -> list[str]:
         """All values of `tag`, `type`, `title` or a front matter field, in alphabetical order."""
-
-    def waiting(self) -> int:
-        """How many windows wait for a vector."""
-
-    def texts_with(self, stem: str, limit: int) -> list[str]:
-        """Titles and texts of some chunks with a word that begins with a stem."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.models import Expand, Filters, LegScore, Mode, Problem, SearchStep, Vault
@@ -18,6 +18,7 @@ from djinn_memory.store.index.records import (
     IndexedMemory,
     Measurement,
     Selection,
+    WordMatch,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ DEPTH = 200
 
 RERANKED = 30
 """Candidates that a cross-encoder reads: three screens of hits; lower ones are rarely seen."""
+
+AT_FRONT = 20
+"""Candidates that say whether the phrase of a question is what its answers say."""
 
 NEWEST = 1000
 """Memories that filters alone list."""
@@ -50,22 +54,46 @@ class Scored(NamedTuple):
 _NOTHING = Scored()
 
 
+Scores = Mapping[str, Mapping[int, Scored]]
+"""By leg and chunk; all candidates of one list share it, since few of them are shown."""
+
+
 class Candidate(Struct):
     """A chunk that may answer."""
 
     chunk_id: int
     memory_id: int
     score: float = 0.0
-    legs: dict[str, LegScore] = field(default_factory=dict)
-    """What each leg and the cross-encoder said, by name."""
-    values: dict[str, float] = field(default_factory=dict)
-    """By leg: its value, by which an answer is judged to be confident."""
+    scores: Scores = {}
+    """What the legs said."""
+    own_scores: Scores = {}
+    """What they said before the question was widened; by this an answer is confident."""
     feedback: float = 0.0
     """What likeness to the best memories added."""
-    window: tuple[int, int] | None = None
-    """The span of the window that is nearest in meaning."""
+    share: float = 1.0
+    """What the legs count beside a cross-encoder."""
+    verdict: LegScore | None = None
+    """What a cross-encoder said."""
     before: int | None = None
     """Its place before a cross-encoder read it."""
+
+    def legs(self, weights: Mapping[str, float]) -> dict[str, LegScore]:
+        """What each leg and the cross-encoder said, by name, with their shares of the score."""
+        said = {}
+        for name, scored in self.scores.items():
+            mark = scored.get(self.chunk_id, _NOTHING)
+            said[name] = LegScore(mark.raw, mark.rank, self.share * weights[name] * mark.value)
+        return said if self.verdict is None else {**said, "rerank": self.verdict}
+
+    @property
+    def window(self) -> tuple[int, int] | None:
+        """The span of the window that is nearest in meaning."""
+        marks = (scored.get(self.chunk_id, _NOTHING) for scored in self.scores.values())
+        return next((mark.nearest.window for mark in marks if mark.nearest), None)
+
+    def value(self, leg: str) -> float:
+        """What a leg makes of it, by which an answer is judged to be confident."""
+        return self.own_scores.get(leg, {}).get(self.chunk_id, _NOTHING).value
 
 
 class HitLimits(Struct, frozen=True):
@@ -108,7 +136,10 @@ class Leg:
     def score(
         self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
     ) -> Mapping[int, Scored]:
-        """What it makes of chunks that any leg proposed; `own` are those that it did."""
+        """What it makes of chunks that any leg proposed; `own` are those that it did.
+
+        Equals are to keep the order in which they are given.
+        """
         return {}
 
     def adjust(
@@ -190,78 +221,79 @@ class Search:
         return self._memories
 
     def gather(self, filters: Filters) -> list[Candidate]:
-        """What all legs find under `filters`, best first; by filters alone the newest."""
+        """What all legs find under `filters`, best first; by filters alone the newest.
+
+        A phrase inside a question filters if at least half of the `AT_FRONT` best hold it: people
+        also quote what no memory says in these words.
+        """
         selection = replace(self.selection, filters=filters)
+        phrases = WordMatch(selection.phrases, every=True)
+        if not phrases.terms or self.query.only_phrases:
+            return self._gather(selection)
+        candidates = self._gather(replace(selection, phrases=()))
+        chunks = [candidate.chunk_id for candidate in candidates]
+        holding = self.index.words.score(phrases, chunks)
+        front = [candidate.chunk_id in holding for candidate in candidates[:AT_FRONT]]
+        if sum(front) < len(front) / 2:
+            return candidates
+        return [candidate for candidate in candidates if candidate.chunk_id in holding]
+
+    def _gather(self, selection: Selection) -> list[Candidate]:
         if not self.query.asks:
-            refs = self.index.newest(selection, NEWEST)
-            return [Candidate(ref.chunk_id, ref.memory_id, 1.0) for ref in refs]
+            return [
+                Candidate(memory.first_chunk, memory.memory_id, 1.0)
+                for memory in self.index.memories(selection, limit=NEWEST)
+                if memory.first_chunk is not None
+            ]
         proposals = {leg.name: leg.propose(self, selection) for leg in self.asked}
         candidates = self._fuse(proposals)
         wider = {leg.name: leg.widen(self, selection, candidates) for leg in self.asked}
-        if any(refs is not None for refs in wider.values()):
-            before = {candidate.chunk_id: candidate.values for candidate in candidates}
+        added = {name: refs for name, refs in wider.items() if refs is not None}
+        if added:
+            own = {name: candidates[0].scores[name] if candidates else {} for name in added}
             candidates = self._fuse(
-                {name: [*refs, *(wider[name] or ())] for name, refs in proposals.items()}
+                {name: [*refs, *added.get(name, ())] for name, refs in proposals.items()}
             )
             # What was added by feedback makes no answer a confident one.
             for candidate in candidates:
-                known = before.get(candidate.chunk_id, {})
-                for name in wider:
-                    if wider[name] is not None:
-                        candidate.values[name] = known.get(name, 0.0)
+                candidate.own_scores = {**candidate.scores, **own}
         return candidates
 
     def _fuse(self, proposals: Mapping[str, Collection[ChunkRef]]) -> list[Candidate]:
         """One list of what the legs propose, each chunk scored by all of them."""
-        memory_of = dict(sorted(ref for refs in proposals.values() for ref in refs))
+        listed = {ref for refs in proposals.values() for ref in refs}
+        # What is equal keeps this order.
+        ordered = sorted(listed, key=lambda ref: ref.place)
+        memory_of = {ref.chunk_id: ref.memory_id for ref in ordered}
         chunks = list(memory_of)
-        scored = {
-            leg.name: leg.score(
-                self, chunks, list(dict.fromkeys(ref.chunk_id for ref in proposals[leg.name]))
-            )
-            for leg in self.asked
+        scores: dict[str, Mapping[int, Scored]] = {name: {} for name in self.weights}
+        for leg in self.asked:
+            own = list(dict.fromkeys(ref.chunk_id for ref in proposals[leg.name]))
+            scores[leg.name] = leg.score(self, chunks, own)
+        values = {
+            name: {chunk: mark.value for chunk, mark in scored.items()}
+            for name, scored in scores.items()
         }
-        fused = {
-            chunk: fusion.fuse(
-                {name: marks.get(chunk, _NOTHING).value for name, marks in scored.items()},
-                self.weights,
-            )
-            for chunk in chunks
-        }
-        alone = len(scored) == 1
+        fused = fusion.fuse(chunks, values, self.weights)
         final: Mapping[int, float] = fused
-        if not alone:
+        kept: Collection[int] = chunks
+        # Scores end at 1; what the only leg measured tells those above it apart.
+        order = scores[self.asked[0].name]
+        if len(self.asked) > 1:
+            order = {}
             for leg in self.asked:
-                final = leg.adjust(final, memory_of, scored[leg.name])
-        candidates = []
-        for chunk, memory in memory_of.items():
-            marks = {name: scored.get(name, {}).get(chunk, _NOTHING) for name in self.weights}
-            if not (alone or final[chunk] >= fusion.NOISE or self._holds(marks)):
-                continue
-            nearest = next((mark.nearest for mark in marks.values() if mark.nearest), None)
-            candidates.append(
-                Candidate(
-                    chunk,
-                    memory,
-                    final[chunk],
-                    {
-                        name: LegScore(mark.raw, mark.rank, self.weights[name] * mark.value)
-                        for name, mark in marks.items()
-                    },
-                    {name: mark.value for name, mark in marks.items()},
-                    final[chunk] - fused[chunk],
-                    nearest.window if nearest else None,
-                )
+                final = leg.adjust(final, memory_of, scores[leg.name])
+            # What a leg whose values say something finds is worth showing, however low its score.
+            telling = [values[name] for name in values if not self.legs[name].scores_all]
+            kept = [
+                chunk
+                for chunk in chunks
+                if final[chunk] >= fusion.NOISE or any(worth.get(chunk) for worth in telling)
+            ]
+        best = sorted(kept, key=lambda chunk: (-final[chunk], order.get(chunk, _NOTHING).rank or 0))
+        return [
+            Candidate(
+                chunk, memory_of[chunk], final[chunk], scores, scores, final[chunk] - fused[chunk]
             )
-        order = dict.fromkeys(chunks, 0)
-        if alone:
-            # Scores end at 1; what a leg measured tells those above it apart.
-            [only] = scored.values()
-            order = {chunk: only[chunk].rank or 0 for chunk in chunks if chunk in only}
-        return sorted(
-            candidates, key=lambda each: (-each.score, order.get(each.chunk_id, 0), each.chunk_id)
-        )
-
-    def _holds(self, marks: Mapping[str, Scored]) -> bool:
-        """Whether a leg whose values say something gives a chunk any."""
-        return any(mark.value for name, mark in marks.items() if not self.legs[name].scores_all)
+            for chunk in best
+        ]

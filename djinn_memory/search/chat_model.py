@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from djinn_memory.errors import ConfigError, Unavailable
-from djinn_memory.home.config import secret
+from djinn_memory.home.config import variable
 from djinn_memory.home.settings import LlmConfig
 from djinn_memory.system.http_client import HttpServer
 
@@ -53,7 +53,7 @@ def ask(config: LlmConfig, prompt: str, timeout: float | None = None) -> str:
     if not config.model:
         raise ConfigError("llm.model is not set; name a model there")
     name = config.key_env or _KEYS[config.provider]
-    key = secret(name)
+    key = variable(name)
     url = (config.url or _DEFAULT[config.provider]).rstrip("/")
     server = HttpServer(
         config.provider,

@@ -31,15 +31,21 @@ def shares(weights: Mapping[str, float]) -> dict[str, float]:
     return {name: weight / total for name, weight in weights.items()}
 
 
-def fuse(values: Mapping[str, float], shares: Mapping[str, float]) -> float:
-    """The score of a chunk by what each leg makes of it."""
-    return sum(shares[name] * value for name, value in values.items())
+def fuse(
+    chunks: Iterable[int], values: Mapping[str, Mapping[int, float]], shares: Mapping[str, float]
+) -> dict[int, float]:
+    """The scores of chunks by what each leg makes of them; a leg may know only some."""
+    scores = dict.fromkeys(chunks, 0.0)
+    for name, share in shares.items():
+        for chunk, value in values[name].items():
+            scores[chunk] += share * value
+    return scores
 
 
 def best_memories(scores: Mapping[int, float], memory_of: Mapping[int, int]) -> list[int]:
-    """The best chunk of each of the FEEDBACK_MEMORIES best memories."""
+    """The best chunk of each of the FEEDBACK_MEMORIES best memories; equals keep their order."""
     chosen: dict[int, int] = {}
-    for chunk in sorted(scores, key=lambda key: (-scores[key], key)):
+    for chunk in sorted(scores, key=lambda key: -scores[key]):
         chosen.setdefault(memory_of[chunk], chunk)
         if len(chosen) == FEEDBACK_MEMORIES:
             break

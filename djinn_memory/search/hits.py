@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from djinn_memory.models import Hit, Part, Vault
@@ -11,7 +11,7 @@ from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.search.backend import Vocabulary
 from djinn_memory.search.candidates import Candidate
 from djinn_memory.search.fusion import shown
-from djinn_memory.search.snippet import answering, excerpt, place, snippet
+from djinn_memory.search.snippet import answering, excerpt, snippet
 from djinn_memory.store.index.records import IndexedChunk, IndexedMemory
 
 MOST_WORDS = 50_000
@@ -29,6 +29,7 @@ def hit(
     vault: Vault,
     matches: Callable[[str], bool],
     characters: int,
+    weights: Mapping[str, float],
 ) -> Hit:
     """The hit for a candidate, with an excerpt of at most so many `characters`."""
     text = chunk.text
@@ -41,7 +42,6 @@ def hit(
         (_, page, heads), window = _answer(text, window, parts, matches)
     shown_part, marks = snippet(text, window, matches)
     document = memory.plane == "documents"
-    at = place(text, window, matches) if len(text) > characters else 0
     return Hit(
         rank=rank,
         id=memory.id,
@@ -60,13 +60,13 @@ def hit(
         heading=tuple(inline(heading) for heading in heads),
         snippet=shown_part,
         marks=marks,
-        excerpt=excerpt(text, window, at, characters),
+        excerpt=excerpt(text, window, matches, characters),
         tags=memory.tags,
         created=memory.created,
         updated=memory.updated,
         date=memory.date,
         score=shown(candidate.score),
-        legs=candidate.legs,
+        legs=candidate.legs(weights),
         context=context(vault, memory.path),
         feedback=candidate.feedback,
         before=candidate.before,
@@ -102,16 +102,25 @@ def on_disk(vault: Vault, path: str) -> bool:
 
 def matcher(vocabulary: Vocabulary, stems: AbstractSet[str]) -> Callable[[str], bool]:
     """Tells whether a word of a text answers a query with these stems."""
-    known = _STEMS.setdefault(vocabulary.languages, {})
-    if len(known) > MOST_WORDS:
-        known.clear()
+    return _Matches(vocabulary, stems).__getitem__
 
-    def matches(word: str) -> bool:
-        terms = known.get(word)
+
+class _Matches(dict[str, bool]):
+    """By word: whether it answers. A dictionary, since a search asks for some thousand words."""
+
+    def __init__(self, vocabulary: Vocabulary, stems: AbstractSet[str]) -> None:
+        self._vocabulary = vocabulary
+        self._stems = stems
+        self._known = _STEMS.setdefault(vocabulary.languages, {})
+        if len(self._known) > MOST_WORDS:
+            self._known.clear()
+
+    def __missing__(self, word: str) -> bool:
+        terms = self._known.get(word)
         if terms is None:
             # A run of a script without spaces is split pair by pair: the first is the pair.
-            first = vocabulary.split(word)[:1]
-            terms = known[word] = [stem for each in first for stem in vocabulary.stems(each)]
-        return not stems.isdisjoint(terms)
-
-    return matches
+            first = self._vocabulary.split(word)[:1]
+            terms = [stem for each in first for stem in self._vocabulary.stems(each)]
+            self._known[word] = terms
+        answers = self[word] = not self._stems.isdisjoint(terms)
+        return answers

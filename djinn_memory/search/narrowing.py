@@ -12,6 +12,9 @@ from djinn_memory.errors import UsageError
 from djinn_memory.models import PLANES, Filters
 
 AgentName = Annotated[str | None, Meta(description="Whose memory; the default agent if not given.")]
+WHOLE_HOME = "Only what this agent may see; the whole home if not given."
+OnlyAgent = Annotated[str | None, Meta(description=WHOLE_HOME)]
+"""The agent of a request about the whole home."""
 
 _Names = Annotated[Sequence[Annotated[str, Meta(max_length=200)]], Meta(max_length=20)]
 _Types = Annotated[Sequence[Annotated[str, Meta(max_length=100)]], Meta(max_length=20)]

@@ -35,7 +35,7 @@ class Query(Struct, frozen=True):
 
     text: str
     phrases: tuple[str, ...] = ()
-    """Must stand in a hit, word for word."""
+    """Stand in a hit word for word: always if the query is `only_phrases`, else where they can."""
     without: tuple[str, ...] = ()
     """Must not stand in a note that answers."""
     tags: tuple[str, ...] = ()
@@ -56,6 +56,11 @@ class Query(Struct, frozen=True):
     def asks(self) -> bool:
         """Whether there is anything to search for; else the filters alone answer."""
         return bool(self.text or self.words or self.meanings)
+
+    @property
+    def only_phrases(self) -> bool:
+        """Whether all that is looked for stands in quotes."""
+        return bool(self.phrases) and " ".join(self.for_words) == " ".join(self.phrases)
 
     @property
     def for_words(self) -> tuple[str, ...]:
@@ -100,10 +105,11 @@ class Query(Struct, frozen=True):
 def parse(query: str) -> Query:
     """Take a query apart. Anything is a query: what is not understood is text.
 
-    `"a b"` asks for the phrase, `-word` or `-"a b"` leaves out notes with it, `tag:x`, `type:x` and
-    `path:x` filter, with a minus they leave out. A minus inside a word or alone is just text.
-    `words:` and `meaning:` begin a part for that leg alone, see `_parts`; a part of words is read
-    like the rest, a part of meaning is text as it stands.
+    `"a b"` asks for the phrase, which filters by itself and counts more in a question; `-word` or
+    `-"a b"` leaves out notes with it; `tag:x`, `type:x` and `path:x` filter, and with a minus they
+    leave out. A minus inside a word or alone is just text. `words:` and `meaning:` begin a part
+    for that leg alone, see `_parts`; a part of words is read like the rest, a part of meaning is
+    text as it stands.
     """
     readable = query.replace("\0", " ").encode("utf-8", "replace").decode()
     operators = _Operators()

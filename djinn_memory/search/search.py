@@ -141,7 +141,7 @@ def _refresh(search: Search) -> int:
 
 def _settle(search: Search) -> None:
     """Settle which legs answer, and let them prepare what they ask the index for."""
-    question, vocabulary = search.query, search.index.vocabulary
+    question, vocabulary = search.query, search.index.words
     ready = {name: leg for name, leg in search.legs.items() if leg.ready(search)}
     if question.asks and "meaning" not in ready:
         search.mode = "words"
@@ -204,13 +204,14 @@ def _present(search: Search, chosen: Sequence[Candidate]) -> tuple[Hit, ...]:
     vaults = {vault.name: vault for vault in search.index.vaults}
     chunks = search.index.chunks([candidate.chunk_id for candidate in chosen])
     memories = search.lookup([candidate.memory_id for candidate in chosen])
-    matches = hits.matcher(search.index.vocabulary, search.stems)
+    matches = hits.matcher(search.index.words, search.stems)
     shown = []
     for rank, candidate in enumerate(chosen, 1):
         chunk, memory = chunks[candidate.chunk_id], memories[candidate.memory_id]
-        vault = vaults[memory.vault]
-        characters = search.limits.excerpt
-        shown.append(hits.hit(candidate, rank, chunk, memory, vault, matches, characters))
+        vault, characters = vaults[memory.vault], search.limits.excerpt
+        shown.append(
+            hits.hit(candidate, rank, chunk, memory, vault, matches, characters, search.weights)
+        )
     return tuple(shown)
 
 
@@ -219,6 +220,8 @@ def _confident(search: Search, chosen: Sequence[Candidate]) -> bool:
     certain = {chunk for leg in search.asked for chunk in leg.certain(search)}
     if any(candidate.chunk_id in certain for candidate in chosen):
         return True
-    values = [candidate.values for candidate in chosen]
-    cosines = [each["meaning"] for each in values if "meaning" in each]
-    return fusion.confident((each.get("words", 0.0) for each in values), cosines or None)
+    cosines = [candidate.value("meaning") for candidate in chosen]
+    return fusion.confident(
+        (candidate.value("words") for candidate in chosen),
+        cosines if "meaning" in search.weights else None,
+    )

@@ -82,11 +82,13 @@ def answering(
     return best, (low, high)
 
 
-def excerpt(text: str, window: tuple[int, int], at: int, characters: int) -> str:
+def excerpt(
+    text: str, window: tuple[int, int], matches: Callable[[str], bool], characters: int
+) -> str:
     """The plain text around `window`, cut at words, its line breaks kept.
 
     At most `characters` long, the marks that stand where text was left out included. Of a window
-    that is longer, what is around the offset `at`.
+    that is longer, what is around its densest matches.
     """
     if not characters:
         return ""
@@ -96,8 +98,11 @@ def excerpt(text: str, window: tuple[int, int], at: int, characters: int) -> str
     room = characters - 4
     if room < 1:
         return "…"[:characters]
-    low, high, place = (min(len(plain(text[:offset])), len(whole)) for offset in (*window, at))
-    start = (low + high - room) // 2 if high - low <= room else place - room // 4
+    low, high = (min(len(plain(text[:offset])), len(whole)) for offset in window)
+    if high - low <= room:
+        start = (low + high - room) // 2
+    else:
+        start = min(len(plain(text[: _place(text, window, matches)])), len(whole)) - room // 4
     start = max(0, min(start, len(whole) - room))
     start, end = _whole_words(whole, start, start + room, room // 5)
     lead = "… " if start > 0 else ""
@@ -105,7 +110,7 @@ def excerpt(text: str, window: tuple[int, int], at: int, characters: int) -> str
     return f"{lead}{whole[start:end].strip()}{tail}"
 
 
-def place(text: str, window: tuple[int, int], matches: Callable[[str], bool]) -> int:
+def _place(text: str, window: tuple[int, int], matches: Callable[[str], bool]) -> int:
     """The offset in `text` of the densest matches in `window`; its middle where there are none."""
     start, end = window
     spans = _matching(text[start:end], matches)
@@ -116,11 +121,12 @@ def _matching(text: str, matches: Callable[[str], bool]) -> list[tuple[int, int]
     """Where the words of `text` that match stand; of a script without spaces, the pieces."""
     spans: list[tuple[int, int]] = []
     for word in _WORD.finditer(text):
-        parts = [] if word[0].isascii() else _pieces(word[0])
-        if not parts and matches(word[0]):
+        letters = word[0]
+        parts = () if letters.isascii() else _pieces(letters)
+        if not parts and matches(letters):
             spans.append(word.span())
         for low, high in parts:
-            if matches(word[0][low:high]):
+            if matches(letters[low:high]):
                 start = word.start() + low
                 # Pairs that overlap or touch are one mark.
                 if spans and spans[-1][1] >= start:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterator
 
 from djinn_memory.search.backend import Index, Vocabulary
 from djinn_memory.search.stop_words import stop_words
@@ -29,7 +30,7 @@ def near_spellings(index: Index, text: str) -> tuple[str, ...]:
     Only chunks of the index's vaults count, so that nothing of a hidden vault shows, not even that
     a word is there. The first letter is taken to be right.
     """
-    vocabulary = index.vocabulary
+    vocabulary = index.words
     spellings: dict[str, None] = {}
     for word in dict.fromkeys(vocabulary.split(text)[:MAX_WORDS]):
         if _short(word) or _held(index, word):
@@ -38,8 +39,8 @@ def near_spellings(index: Index, text: str) -> tuple[str, ...]:
             near = difflib.get_close_matches(
                 stem, vocabulary.near(stem, MAX_CANDIDATES), 20, cutoff=LIKENESS
             )
-            spelled = (_spelled(index, term) for term in near)
-            best = next((each for each in spelled if each and _like(vocabulary, word, each)), None)
+            spelled = (each for term in near for each in _spellings(index, term))
+            best = next((each for each in spelled if _like(vocabulary, word, each)), None)
             if best:
                 spellings[best] = None
                 break
@@ -48,9 +49,9 @@ def near_spellings(index: Index, text: str) -> tuple[str, ...]:
 
 def _held(index: Index, word: str) -> bool:
     """Whether some visible chunk holds a word, in any of its forms."""
-    spellings = dict.fromkeys(forms(word, index.vocabulary.languages))
+    spellings = dict.fromkeys(forms(word, index.words.languages))
     match = WordMatch((tuple((form,) for form in spellings),))
-    return bool(index.words(match, Selection(), 1))
+    return bool(index.words.search(match, Selection(), 1))
 
 
 def _like(vocabulary: Vocabulary, word: str, spelled: str) -> bool:
@@ -61,12 +62,11 @@ def _short(word: str) -> bool:
     return len(word) < MIN_LENGTH or word in stop_words()
 
 
-def _spelled(index: Index, term: str) -> str | None:
-    """A word of some visible chunk whose stem is `term`."""
-    vocabulary = index.vocabulary
-    for text in index.texts_with(term, 3):
+def _spellings(index: Index, term: str) -> Iterator[str]:
+    """The words of some visible chunks whose stem is `term`."""
+    vocabulary = index.words
+    for text in index.words.texts_with(term, 3):
         for word in dict.fromkeys(re.findall(r"\w+", text.lower())):
             split = [] if _short(word) else vocabulary.split(word)
             if any(term in vocabulary.stems(each) for each in split):
-                return str(word)
-    return None
+                yield word

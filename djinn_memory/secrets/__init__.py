@@ -6,18 +6,23 @@ so the time is linear in the length of any text.
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
 from djinn_memory.errors import Refused, Remedy
-from djinn_memory.secrets.named import assigned, headers, urls
+from djinn_memory.secrets import commands, named
+from djinn_memory.secrets.codes import cards, codes, one_time
+from djinn_memory.secrets.commands import options
+from djinn_memory.secrets.named import headers, urls
+from djinn_memory.secrets.phrases import passphrases, wallets
+from djinn_memory.secrets.rules import assigned, by_word
 from djinn_memory.secrets.tables import columns
+from djinn_memory.secrets.text import SearchedText, compiled
 from djinn_memory.secrets.tokens import Candidate, discord, private_keys, tokens
+
+_RULES = by_word((*named.RULES, *commands.RULES))
 
 
 class Allowances(Protocol):
@@ -48,17 +53,16 @@ def find(text: str, allow: Sequence[str] = ()) -> list[DetectedSecret]:
     A secret does not count when a regular expression of `allow` has a match in its name and value.
     """
     candidates = sorted(_candidates(text), key=lambda candidate: (candidate[1], -candidate[2]))
-    allowed = [_compiled(pattern) for pattern in allow]
-    lines: list[int] | None = None
+    allowed = [compiled(pattern) for pattern in allow]
+    line, counted = 1, 0
     result: list[DetectedSecret] = []
     for kind, start, stop, begin in candidates:
         if result and start < result[-1].stop:
             continue
         if any(pattern.search(text[begin:stop]) for pattern in allowed):
             continue
-        if lines is None:
-            lines = [match.end() for match in re.finditer("\n", text)]
-        line = bisect_right(lines, start) + 1
+        line += text.count("\n", counted, start)
+        counted = start
         result.append(DetectedSecret(kind, line, start, stop, _masked(text[start:stop])))
     return result
 
@@ -89,6 +93,14 @@ def guard(
     )
 
 
+def guard_parts(parts: Mapping[str, object], *, settings: Allowances, allow: bool) -> None:
+    """Raise `Refused` as `guard` for the texts, and the lists of texts, among named `parts`."""
+    for what, value in parts.items():
+        for text in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(text, str):
+                guard(text, what=what, settings=settings, allow=allow)
+
+
 def mask(text: str) -> str:
     """`text` with all its secrets masked, including those that the settings allow."""
     parts, end = [], 0
@@ -103,19 +115,20 @@ def _masked(secret: str) -> str:
 
 
 def _candidates(text: str) -> Iterator[Candidate]:
-    # U+0130 is the only letter that gets longer in lower case.
-    lower = text.replace("\u0130", "I").lower()
+    searched = SearchedText.of(text)
+    near_numbers = searched.near_numbers()
+    lower = searched.lower
     if "-----begin " in lower or "putty-user-key-file-" in lower:
         yield from private_keys(text, lower)
-    yield from tokens(text, lower)
+    yield from tokens(text)
     yield from discord(text)
-    if "://" in text:
-        yield from urls(text)
-    yield from headers(text, lower)
-    yield from assigned(text, lower)
-    yield from columns(text, lower)
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+    yield from columns(searched)
+    yield from urls(searched)
+    yield from headers(searched)
+    yield from assigned(searched, _RULES)
+    yield from options(searched)
+    yield from codes(near_numbers)
+    yield from cards(near_numbers)
+    yield from one_time(near_numbers)
+    yield from passphrases(searched)
+    yield from wallets(searched)

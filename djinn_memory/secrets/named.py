@@ -1,141 +1,175 @@
-"""Secrets that the text before them reveals: a name, a header, a user in a URL."""
+"""Secrets that the text around them reveals: a table of expressions, headers, and users in URLs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from djinn_memory.secrets.rules import Rule
+from djinn_memory.secrets.text import SearchedText
 from djinn_memory.secrets.tokens import Candidate
-from djinn_memory.secrets.values import PLACEHOLDER, WORDS, machine_made, password, strong
+from djinn_memory.secrets.values import (
+    IS,
+    PLACEHOLDER,
+    QUOTES,
+    VALUE,
+    WORDS,
+    credential,
+    given,
+    machine_made,
+    password,
+    plain,
+    plain_spoken,
+    spoken,
+    strong,
+)
 
 _USER = r"(?P<user>[^\s/:@<>\"'`()\[\]{}|]{0,100})"
 _URL = re.compile(
-    rf"://{_USER}:(?:(?P<value>[^\s/<>\"'`]{{1,200}})"
+    rf"://{_USER}:(?:(?P<value>[^\s/<>\"'`]{{3,200}})"
     rf"|(?P<slashed>[^\s/@<>\"'`]{{1,100}}/[^\s@<>\"'`]{{0,100}}))@[\w\[.-]"
 )
+_SCHEME = re.compile(r"[A-Za-z][\w+.-]{0,30}\Z")
 
-_BEARER = re.compile(r"bearer[ \t]{1,4}(?P<value>[\w.~+/=-]{16,4000})")
-_BASIC = re.compile(
+_BEARER = r"bearer[ \t]{1,4}(?P<value>[\w.~+/=-]{16,4000})"
+_BASIC = (
     r"authorization[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?(?:basic|token|apikey|api-key|digest)"
     r"[ \t]{1,4}(?P<value>[\w.~+/=-]{12,4000})"
 )
 
-_QUOTES = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e"
-_IS = (
-    rf"[{_QUOTES}]?\]?(?:\*{{0,3}}[ \t]{{0,4}}(?::=|=>|=|:|\uff1a)\*{{0,3}}[ \t]{{0,8}}"
-    r"|[ \t]{1,4}(?:is|was|ist|lautet|est|es|=)[ \t:]{1,4})"
-)
-_VALUE = (
-    rf"(?:[{_QUOTES}](?P<quoted>[^{_QUOTES}\r\n]{{4,400}})[{_QUOTES}]"
-    rf"|(?P<bare>[^\s{_QUOTES}]{{4,400}}))"
-)
 _REST = r"[\w.-]{0,40}?"
 """The rest of a name behind its keyword, as in `PASSWORD_OLD`."""
-_ENDS = ".,;:?)]}>*_"
-"""Characters that follow a value in a sentence or in Markdown."""
-_NEXT = re.compile(r"[;&,|](?=[\w .-]{1,40}[\"']?[=:])")
-"""The start of another value behind an unquoted one."""
-_ARN = re.compile(r"\barn:[^\s\"']*\Z")
-"""An Amazon resource name, which says where a secret is kept and does not contain it."""
-_OPTION = r"--(?:[a-z]{1,20}-){0,2}"
+_OF = r"(?:[ \t](?:for|of|to|on|at|f\u00fcr|zu[mr]|von|vom|im|de|du|del)[ \t][^\n:=]{1,40}?)?"
 _BELOW = (
     r"\*{0,3}:\*{0,3}(?:[ \t]{0,8}\r?\n){1,2}(?:[ \t]{0,8}```\w{0,10}\r?\n)?"
-    rf"[ \t>]{{0,8}}{_VALUE}[ \t]{{0,8}}(?=\r?(?:\n|\Z))"
+    rf"[ \t>]{{0,8}}{VALUE}[ \t]{{0,8}}(?=\r?(?:\n|\Z))"
 )
 """A value alone on the next line, perhaps in a fence."""
+_BARE_WORD = r"(?P<quoted>(?!))?(?P<bare>[^\W\d_]{4,24})"
+_PLAIN = (
+    rf"[{QUOTES}*_]{{0,2}}{_BARE_WORD}"
+    rf"(?=[{QUOTES}*_)]{{0,3}}[ \t]{{0,4}}(?:[.,;!|\r\n]|\Z|[ \t](?:and|und|for|on|user)\b))"
+)
+"""A word that ends a sentence or a part of one."""
+
+_COLON = rf"[{QUOTES}]?\*{{0,3}}[ \t]{{0,4}}[:\u2192]\*{{0,3}}[ \t]{{1,8}}"
+_VERB = r"[ \t](?:is|was|ist|lautet|est|es)(?:[ \t](?:now|still))?[ \t]"
+_APART = r"(?<![\w/.-])"
+
+_PASSWORD = (
+    r"(?:pass(?:wor[dt]|wd|phrase|code|e(?<=mot de passe)|(?<=_pass)(?![a-z]))"
+    r"|pwd|kennwort|(?<=contrase)\u00f1a|senha)"
+)
+_PASSWORDS = "pass pw kennwort \u00f1a senha"
+_WORD = r"(?:password|passwort|passphrase|pass|pwd?)"
+_NAME = rf"[{QUOTES}]?[\w.@+-]{{1,60}}[{QUOTES}]?"
+_SIGN_IN = (
+    r"(?:log(?:ged|ging|s)?[ -]?(?:in|on)(?:to)?|sign(?:ed|ing|s)?[ -]?(?:in|on)(?:to)?"
+    r"|ssh(?: in)?|connect(?:ed)?)[ \t](?:\S{1,30}[ \t]){0,5}?"
+)
+_CREDENTIALS = (
+    r"(?:creds|credentials|login|zugangsdaten|identifiants)"
+    r"(?:[ \t](?:for|to|of|on)[ \t][^\n:]{1,40}?)?"
+)
+_NETWORK = r"(?:wi-?fi|wlan|wpa[23]?|ssid|hotspot|network|router|netz\w{0,8})\b[^\n]{0,60}"
+_PAGES = ("next", "lock", "page", "change", "client", "cursor", "request", "forward", "backward")
+"""What tokens are called that are no keys, but mark a request or a page of results."""
+_NO_PAGE = "".join(f"(?<!{page})" for page in _PAGES) + r"(?:[_-]|(?<![_-]))"
 
 
 def _key(value: str, _quoted: bool) -> bool:
     return machine_made(value, 16)
 
 
-_Assigned = tuple[str, str, Callable[[str, bool], bool], str]
-_PASSWORD: tuple[_Assigned, ...] = tuple(
-    ("a password", word, judge, rf"{word}{ends}{rest}")
-    for word, ends in (
-        ("pass", r"(?:wor[dt]|wd|phrase|code|(?<=_pass)(?![a-z]))"),
-        *((word, "") for word in ("pwd", "kennwort", "contrase\u00f1a", "mot de passe", "senha")),
-    )
-    for rest, judge in ((f"{_REST}{_IS}{_VALUE}", password), (_BELOW, strong))
-)
-_KEY: tuple[_Assigned, ...] = tuple(
-    ("a secret", word, _key, rf"{name}{_REST}{_IS}{_VALUE}")
-    for word, name in (
-        ("secret", r"secret"),
-        ("token", r"token(?!i[sz])"),
-        ("credential", r"credentials?"),
-        ("key", r"(?:api|access|private|auth|encryption|signing|account)[ _.-]?key"),
-    )
-)
-_OTHER: tuple[_Assigned, ...] = (
-    ("a password", "--pass", password,
-     rf"{_OPTION}(?:password|passwd|passphrase)[ \t]{{1,4}}{_VALUE}"),
-    ("a secret", "--", _key,
-     rf"{_OPTION}(?:token|api-?key|secret|access-key)[ \t]{{1,4}}{_VALUE}"),
-    ("a password", "pass", strong,
-     rf"pass(?<![\w-]pass)[{_QUOTES}]?[ \t]{{0,4}}[:=][ \t]{{0,8}}{_VALUE}"),
-    ("a password", "login", password,
-     rf"login\s{{1,9}}\S{{1,100}}\s{{1,9}}password\s{{1,9}}{_VALUE}"),
-    ("a password", "curl", password,
-     r"curl(?:[^\n]|\\\r?\n){0,200}?[ \t](?:-u|--(?:proxy-)?user)[ \t=]{0,4}"
-     rf"[{_QUOTES}]?[^\s:{_QUOTES}]{{0,100}}:{_VALUE}"),
+def _network_key(value: str, quoted: bool) -> bool:
+    return password(value, quoted) or (len(value) >= 8 and value.isdigit())
+
+
+RULES = (
+    # Password: hunter2. The password for the router is hunter2. DB_PASSWORD_OLD=hunter2.
+    Rule(_PASSWORDS, rf"{_PASSWORD}{_REST}{_OF}{IS}{VALUE}", judge=password),
+    Rule(_PASSWORDS, rf"{_PASSWORD}{_BELOW}", judge=strong),
+    Rule("pass", rf"pass[{QUOTES}]?[ \t]{{0,4}}[:=][ \t]{{0,8}}{VALUE}", _APART, strong),
+    Rule("pw psk", rf"(?:pw|psk){IS}{VALUE}", _APART, password),
+    # Password: sunflower. PGPASSWORD=sunflower. The password is sunflower.
+    Rule(_PASSWORDS, rf"{_PASSWORD}{_REST}{_OF}(?:[ \t]is)?{_COLON}{_PLAIN}", judge=plain),
+    Rule("pw", rf"pw{_COLON}{_PLAIN}", _APART, plain),
+    Rule(_PASSWORDS,
+         rf"(?:{_PASSWORD}|pass|pwd?)=[{QUOTES}]?{_BARE_WORD}[{QUOTES}]?(?=[\s;&`]|\Z)",
+         judge=plain),
+    Rule(_PASSWORDS, rf"{_PASSWORD}{_OF}{_VERB}{_PLAIN}", judge=plain_spoken),
+    # Password hunter2! Log in as bob with the password sunflower.
+    Rule("pass", rf"passwor[dt][ \t]{{1,4}}{VALUE}", judge=spoken),
+    Rule("pass pw", rf"{_WORD}[ \t]{{1,4}}{_PLAIN}",
+         rf"(?:{_NETWORK}|{_SIGN_IN}as[ \t]{_NAME}(?:,|,?[ \t](?:with|using)(?: the)?)"
+         rf"|user(?:name)?{IS}{_NAME}|user(?:name)?[ \t]{_NAME}[ \t]?[,;/])"
+         r"[,;/(]?[ \t]{1,3}(?:and[ \t])?", plain_spoken),
+    Rule("pass", rf"password[ \t](?=[{QUOTES}]){VALUE}", r"with[ \t](?:encrypted[ \t])?", given),
+    # Hunter2! is the password.
+    Rule("pass", "passwor[dt]",
+         rf"(?<![^\s{QUOTES}(])(?P<bare>[^\s{QUOTES}]{{6,60}})(?P<quoted>(?!))?[{QUOTES}]?"
+         r"[ \t](?:is|was|as|ist)[ \t](?:[\w-]{1,20}[ \t]){0,4}?", spoken),
+    # Wi-Fi: Harbour, key hunter2.
+    Rule("key psk pw pass code", rf"(?:key|psk|{_WORD}|code){_OF}{IS}{VALUE}", _NETWORK + _APART,
+         _network_key),
+    Rule("wifi wlan",
+         rf"(?:wifi|wlan)(?:[ -]?(?:schl(?:\u00fc|ue)ssel|pin){IS}"
+         rf"|[^\n:=]{{0,20}}{IS}{_NAME}[ \t]/[ \t]){VALUE}", judge=_network_key),
+    Rule("key", rf"key[ \t]{VALUE}", _NETWORK + r"[,;/(][ \t]{1,3}", _network_key),
+    # Log in as admin with hunter2. Log in with admin and hunter2.
+    Rule("log sign ssh connect",
+         rf"{_SIGN_IN}(?:as[ \t]{_NAME}(?:,?[ \t]{{1,3}}(?:with|using|and|/)[ \t]|,[ \t]|/)"
+         rf"|with[ \t]{_NAME}[ \t]?(?:/|:|and)[ \t]?)(?:the[ \t])?(?:{_WORD}[ \t:]{{1,3}})?{VALUE}",
+         judge=credential),
+    Rule("log sign ssh connect",
+         rf"{_SIGN_IN}as[ \t]{_NAME},?[ \t]{{1,3}}(?:with|using)[ \t]{_PLAIN}", judge=plain_spoken),
+    Rule("log", rf"logs in with[ \t]{VALUE}", judge=credential),
+    Rule("log", rf"login\s{{1,9}}\S{{1,100}}\s{{1,9}}password\s{{1,9}}{VALUE}", judge=password),
+    Rule("log sign", r"(?:log|sign)[ -]?(?:in|on)\b",
+         rf"{_NAME}[ \t]?[/:][ \t]?{VALUE}[ \t]to[ \t]", credential),
+    # Credentials: admin / hunter2. User admin, password hunter2.
+    Rule("cred log zugangsdaten identifi",
+         rf"{_CREDENTIALS}(?:{IS}|[ \t](?:are[ \t])?){_NAME}"
+         rf"(?:[ \t]?[/:][ \t]?|[ \t]and[ \t])(?:{_WORD}[ \t:=]{{1,3}})?{VALUE}", judge=credential),
+    Rule("cred zugangsdaten",
+         rf"{_CREDENTIALS}(?:{IS}|[ \t]are[ \t]){_NAME}[ \t]?[/:][ \t]?{_PLAIN}",
+         judge=plain_spoken),
+    Rule("pass pw", rf"{_WORD}[ \t:=]{{1,3}}{VALUE}",
+         rf"user(?:name)?(?:{IS}|[ \t]{{1,3}}){_NAME}[,;/]?[ \t]{{1,3}}(?:and[ \t])?", credential),
+    Rule("admin root", rf"(?:admin|root)[ \t]?[/:][ \t]?{VALUE}", _APART, spoken),
+    Rule("admin root", rf"(?:admin|root):(?!\S{{0,60}}/){VALUE}", _APART, credential),
+    # Api_key = 5f3c...
+    Rule("secret", rf"secret_access_key[ \t]{VALUE}", judge=_key, kind="a secret"),
+    *(Rule(word, rf"{name}{_REST}{IS}{VALUE}", before, _key, "a secret")
+      for word, name, before in (
+          ("secret", "secret", ""),
+          ("token", r"token(?!i[sz])", _NO_PAGE),
+          ("cred", "credentials?", ""),
+          ("key", "key", r"(?:api|access|private|auth|encryption|signing|account)[ _.-]?"),
+      )),
 )  # fmt: skip
-_ASSIGNED = [
-    (kind, word, judge, re.compile(pattern))
-    for kind, word, judge, pattern in (*_OTHER, *_PASSWORD, *_KEY)
-]
-"""The kind, a literal that the text must contain, the test of a value, and the expression.
-
-An expression should begin with a literal word, which a search finds quickly.
-"""
 
 
-def urls(text: str) -> Iterator[Candidate]:
+def urls(text: SearchedText) -> Iterator[Candidate]:
     """Passwords in URLs."""
-    for match in _URL.finditer(text):
-        scheme = re.search(
-            r"[A-Za-z][\w+.-]{0,30}\Z", text[max(0, match.start() - 32) : match.start()]
-        )
+    for place in text.places("://"):
+        match = _URL.match(text.text, place)
+        scheme = match and _SCHEME.search(text.text, max(0, place - 32), place)
+        if not match or not scheme:
+            continue
         name = "value" if match["slashed"] is None else "slashed"
         value, user = match[name], match["user"]
         real = value.lower() not in WORDS and value != user and not PLACEHOLDER.search(value)
         if name == "slashed":
             # An @ may also follow a host with its port and path.
             real = real and user.isalnum() and user.lower() not in WORDS and password(value, False)
-        if scheme and real and not re.match(r"[\[{$%*]|\d{1,5}(?:[/?#]|\Z)", value):
-            begin = match.start() - len(scheme[0])
-            yield "a password in a URL", *match.span(name), begin
+        if real and not re.match(r"[\[{$%*]|\d{1,5}(?:[/?#]|\Z)", value):
+            yield "a password in a URL", *match.span(name), scheme.start()
 
 
-def _values(
-    text: str, lower: str, pattern: re.Pattern[str], judge: Callable[[str, bool], bool]
-) -> Iterator[tuple[int, int, int]]:
-    for match in pattern.finditer(lower):
-        if _ARN.search(lower, max(0, match.start() - 100), match.start()):
-            continue
-        quoted = match["quoted"] is not None
-        start, stop = match.span("quoted" if quoted else "bare")
-        following = None if quoted else _NEXT.search(text, start, stop + 45)
-        stop = min(stop, following.start()) if following else stop
-        value = text[start:stop] if quoted else text[start:stop].rstrip(_ENDS)
-        # An unquoted value may contain such a separator, or end there.
-        variants = (value,) if quoted else (value, re.split(r"[;&,|]", value, maxsplit=1)[0])
-        if any(judge(variant, quoted) for variant in variants):
-            yield start, start + len(value), match.start()
-
-
-def headers(text: str, lower: str) -> Iterator[Candidate]:
-    """The values of `Authorization` headers. `lower` is `text` in lower case, here and below."""
-    for word, pattern in (("bearer", _BEARER), ("authorization", _BASIC)):
-        if word in lower:
-            for match in pattern.finditer(lower):
-                if machine_made(text[slice(*match.span("value"))], 16 if word == "bearer" else 12):
-                    yield "an authorization header", *match.span("value"), match.start()
-
-
-def assigned(text: str, lower: str) -> Iterator[Candidate]:
-    """Values that the text calls a password, a key or a token."""
-    for kind, word, judge, pattern in _ASSIGNED:
-        if word in lower:
-            for span in _values(text, lower, pattern, judge):
-                yield kind, *span
+def headers(text: SearchedText) -> Iterator[Candidate]:
+    """The values of `Authorization` headers."""
+    for word, pattern, least in (("bearer", _BEARER, 16), ("auth", _BASIC, 12)):
+        for match in text.at((word,), pattern):
+            if machine_made(text.text[slice(*match.span("value"))], least):
+                yield "an authorization header", *match.span("value"), match.start()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from djinn_memory.secrets.text import SearchedText
 from djinn_memory.secrets.tokens import Candidate
-from djinn_memory.secrets.values import password
+from djinn_memory.secrets.values import password, plain
 
+_HEAD_WORDS = ("pass", "pw", "kennwort", "\u00f1a", "senha")
 _RULE = re.compile(r"\n[ \t>]{0,8}[|:-][|: \t-]{2,400}\r?(?=\n|\Z)")
 _HEAD = re.compile(
     r"(?:[\w-]{1,20} ){0,3}(?:passwor[dt]|passwd|passphrase|passcode|kennwort|contrase\u00f1a"
@@ -19,8 +21,11 @@ _FIRST = re.compile(r"[> \t]*\|?")
 _MARKS = "*_` \t\r\n"
 
 
-def columns(text: str, lower: str) -> Iterator[Candidate]:
-    """Passwords in tables. `lower` is `text` in lower case."""
+def columns(searched: SearchedText) -> Iterator[Candidate]:
+    """Passwords in tables."""
+    text, lower = searched.text, searched.lower
+    if "|" not in text or not any(map(searched.places, _HEAD_WORDS)):
+        return
     end = 0
     for rule in _RULE.finditer(lower):
         if rule.start() < end:
@@ -34,7 +39,7 @@ def columns(text: str, lower: str) -> Iterator[Candidate]:
             if "|" not in line[0]:
                 break
             for is_password, (at, cell) in zip(headed, _cells(line[0]), strict=False):
-                if is_password and password(cell, quoted=False):
+                if is_password and (password(cell, False) or plain(cell, False)):
                     start = line.start() + at
                     yield "a password", start, start + len(cell), start
             end = line.end()

@@ -15,7 +15,7 @@ LONGEST_KEY = 20_000
 """The longest private key, in characters."""
 
 _TOKENS = (
-    ("an AWS access key", "akia asia abia acca", r"[A-Z2-7]{16}"),
+    ("an AWS access key", "AKIA ASIA ABIA ACCA", r"[A-Z2-7]{16}"),
     ("a GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{36,255}"),
     ("a GitHub token", "github_pat_", r"[A-Za-z0-9_]{36,255}"),
     ("a GitLab token", "glpat- gldt- glrt- glptt- glcbt- glsoat-", r"[\w-]{20,300}"),
@@ -27,16 +27,16 @@ _TOKENS = (
      r"\d{15,22}/[\w-]{40,100}"),
     ("a Stripe key", "sk_live_ sk_test_ rk_live_ rk_test_ sk_prod_", r"[A-Za-z0-9]{16,255}"),
     ("a Stripe key", "whsec_", r"[A-Za-z0-9+/=]{24,100}"),
-    ("a Google key", "aiza", r"[\w-]{35}"),
-    ("a Google key", "gocspx-", r"[\w-]{24,40}"),
+    ("a Google key", "AIza", r"[\w-]{35}"),
+    ("a Google key", "GOCSPX-", r"[\w-]{24,40}"),
     ("a Google key", "ya29.", r"[\w-]{30,500}"),
     ("an Anthropic key", "sk-ant-", r"[\w-]{24,300}"),
     ("an OpenAI key", "sk-proj- sk-svcacct- sk-admin- sk-none-", r"[\w-]{20,300}"),
     ("an API key", "sk-or-v1- sk-lf- pk-lf- sk-", r"[A-Za-z0-9]{20,200}"),
     ("an npm token", "npm_", r"[A-Za-z0-9]{36}"),
-    ("a PyPI token", "pypi-age", r"[\w-]{30,500}"),
+    ("a PyPI token", "pypi-AgE", r"[\w-]{30,500}"),
     ("a Hugging Face token", "hf_ api_org_", r"[A-Za-z0-9]{30,60}"),
-    ("a SendGrid key", "sg.", r"[\w-]{16,32}\.[\w-]{30,64}"),
+    ("a SendGrid key", "SG.", r"[\w-]{16,32}\.[\w-]{30,64}"),
     ("a DigitalOcean token", "dop_v1_ doo_v1_ dor_v1_", r"[a-f0-9]{64}"),
     ("a Docker token", "dckr_pat_ dckr_oat_", r"[\w-]{20,100}"),
     ("a Shopify token", "shpat_ shpca_ shppa_ shpss_", r"[a-fA-F0-9]{32}"),
@@ -48,27 +48,25 @@ _TOKENS = (
     ("a Linear key", "lin_api_", r"[A-Za-z0-9]{32,64}"),
     ("a Notion token", "ntn_", r"[A-Za-z0-9]{40,60}"),
     ("a Grafana token", "glsa_", r"[A-Za-z0-9]{32}_[a-fA-F0-9]{8}"),
-    ("a Postman key", "pmak-", r"[a-f0-9]{24}-[a-f0-9]{34}"),
+    ("a Postman key", "PMAK-", r"[a-f0-9]{24}-[a-f0-9]{34}"),
     ("a Supabase key", "sbp_ sb_secret_", r"[\w-]{20,64}"),
-    ("an Atlassian token", "atatt3", r"[\w=+/-]{60,300}"),
-    ("a Square token", "sq0atp- sq0csp- eaaa", r"[\w-]{22,64}"),
-    ("a New Relic key", "nrak-", r"[A-Z0-9]{27}"),
+    ("an Atlassian token", "ATATT3", r"[\w=+/-]{60,300}"),
+    ("a Square token", "sq0atp- sq0csp- EAAA", r"[\w-]{22,64}"),
+    ("a New Relic key", "NRAK-", r"[A-Z0-9]{27}"),
     ("a Sentry token", "sntrys_ sntryu_", r"[\w=+/-]{40,400}"),
     ("a RubyGems key", "rubygems_", r"[a-f0-9]{48}"),
     ("a Replicate token", "r8_", r"[A-Za-z0-9]{37}"),
-    ("a Telegram bot token", ":aa", r"(?<=\d{8}:AA)[\w-]{33}"),
-    ("an Azure key", "accountkey= sharedaccesskey=", r"[A-Za-z0-9+/]{40,100}={0,2}"),
+    ("a Telegram bot token", ":AA", r"(?<=\d{8}:AA)[\w-]{33}"),
+    ("an Azure key", "AccountKey= SharedAccessKey=", r"[A-Za-z0-9+/]{40,100}={0,2}"),
     ("an Azure signature", "sig=", r"[A-Za-z0-9%+/]{41,110}(?:=|%3[Dd])"),
     ("a Mailgun key", "key-", r"(?<![\w-]key-)[a-f0-9]{32}"),
-    ("an age key", "age-secret-key-1", r"[0-9A-Za-z]{58}"),
-    ("a JSON web token", "eyj",
+    ("an age key", "AGE-SECRET-KEY-1", r"[0-9A-Za-z]{58}"),
+    ("a JSON web token", "eyJ",
      r"(?<![\w-]eyJ)[\w-]{10,2000}+\.ey[\w-]{10,8000}+\.[\w-]{16,2000}"),
 )  # fmt: skip
-"""What a token is called, what it begins with (in lower case) and what follows."""
+"""What a token is called, what it begins with and what follows."""
 
-_CASED = frozenset({"akia", "asia", "abia", "acca", "aiza", "sg.", "dapi", "eyj", "eaaa", "atatt3"})
-"""Prefixes that words have too, so that they count only in upper or mixed case."""
-_LETTERED = frozenset({"akia", "asia", "abia", "acca"})
+_LETTERED = ("AKIA", "ASIA", "ABIA", "ACCA")
 """Prefixes of tokens that may have no digit."""
 
 _PRIVATE = re.compile(
@@ -80,35 +78,41 @@ _PUTTY = re.compile(r"PuTTY-User-Key-File-\d: [\w-]{4,30}(?=.{0,600}?Private-Lin
 
 
 _DISCORD = re.compile(
-    r"\.(?:(?<=\b[MNO][A-Za-z\d]{23}\.)|(?<=\b[MNO][A-Za-z\d]{25}\.))[\w-]{6}\.[\w-]{27,38}(?![\w-])",
+    r"\.(?=[\w-]{6}\.[\w-]{27})(?:(?<=\b[MNO][A-Za-z\d]{23}\.)|(?<=\b[MNO][A-Za-z\d]{25}\.))"
+    r"[\w-]{6}\.[\w-]{27,38}(?![\w-])",
     re.ASCII,
 )
 """The part before the first full stop is the bot's number, which is no secret."""
 
 
-_Known = dict[str, tuple[str, re.Pattern[str]]]
+_Kinds = dict[str, tuple[str, re.Pattern[str]]]
 _Searches = list[tuple[list[str], re.Pattern[str]]]
 
 
 @lru_cache(maxsize=1)
-def _compiled_tokens() -> tuple[_Known, _Searches]:
+def _compiled_tokens() -> tuple[_Kinds, _Searches]:
     """Kind and rest of each token by its prefix, and the expressions that search for prefixes.
 
-    A hundred searches would be slow. Prefixes that end in `_`, `-` or the like share a search for
-    that character, which is rare in a text.
+    A hundred searches would be slow. Prefixes share a search for a character that is rare in a
+    text: the last, or the first that is no small letter.
     """
-    known: _Known = {}
+    kinds: _Kinds = {}
     for kind, beginnings, pattern in _TOKENS:
-        compiled = re.compile(pattern, re.ASCII)
-        known |= dict.fromkeys(beginnings.split(), (kind, compiled))
+        kinds |= dict.fromkeys(beginnings.split(), (kind, re.compile(pattern, re.ASCII)))
     groups: dict[str, list[str]] = {}
-    for prefix in sorted(known, key=len, reverse=True):
-        groups.setdefault(prefix if prefix[-1].isalnum() else prefix[-1], []).append(prefix)
+    for prefix in sorted(kinds, key=len, reverse=True):
+        rare = re.search(r"[^a-zA-Z\d]\Z", prefix) or re.search(r"[^a-z\d]", prefix)
+        groups.setdefault(rare[0] if rare else prefix, []).append(prefix)
     searches: _Searches = []
-    for end, group in groups.items():
-        any_of = "|".join(f"(?<={re.escape(prefix)})" for prefix in group)
-        searches.append((group, re.compile(f"{re.escape(end)}(?:{any_of})")))
-    return known, searches
+    for rare_character, prefixes in groups.items():
+        any_of = "|".join(
+            f"(?<={re.escape(before + rare_character)}){re.escape(after)}"
+            for before, _, after in (prefix.rpartition(rare_character) for prefix in prefixes)
+        )
+        apart = "" if rare_character.isalnum() else rf"(?<=\w{re.escape(rare_character)})"
+        search = re.compile(rf"{re.escape(rare_character)}{apart}(?=[\w%+/=.-]{{14}})(?:{any_of})")
+        searches.append((prefixes, search))
+    return kinds, searches
 
 
 def private_keys(text: str, lower: str) -> Iterator[Candidate]:
@@ -127,19 +131,19 @@ def private_keys(text: str, lower: str) -> Iterator[Candidate]:
         yield "a private key", match.start(), stop, match.start()
 
 
-def tokens(text: str, lower: str) -> Iterator[Candidate]:
-    """Tokens with the prefix of their provider. `lower` is `text` in lower case."""
-    known, searches = _compiled_tokens()
-    searched = dict.fromkeys(known, 0)
+def tokens(text: str) -> Iterator[Candidate]:
+    """Tokens with the prefix of their provider."""
+    kinds, searches = _compiled_tokens()
+    searched: dict[str, int] = {}
     for prefixes, search in searches:
-        for hit in search.finditer(lower):
+        for hit in search.finditer(text):
             stop = hit.end()
-            prefix = next(prefix for prefix in prefixes if lower.endswith(prefix, 0, stop))
+            prefix = next(prefix for prefix in prefixes if text.endswith(prefix, 0, stop))
             at = stop - len(prefix)
-            if at < searched[prefix]:
+            if at < searched.get(prefix, 0):
                 # Inside an earlier match, a token would not stand alone.
                 continue
-            kind, pattern = known[prefix]
+            kind, pattern = kinds[prefix]
             match = pattern.match(text, stop)
             if match:
                 searched[prefix] = match.end()
@@ -156,8 +160,6 @@ def discord(text: str) -> Iterator[Candidate]:
 
 def _is_token(text: str, at: int, stop: int, end: int, prefix: str) -> bool:
     """Whether the text from `at` to `end`, which begins with `prefix`, is a token."""
-    if prefix in _CASED and text[at:stop] == prefix:
-        return False
     # A token stands alone; with more letters around it, it is part of something longer.
     if (prefix[0] != ":" and re.match(r"\w", text[at - 1 : at])) or text[end : end + 1].isalnum():
         return False

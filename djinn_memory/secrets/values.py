@@ -3,6 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from pathlib import Path
+
+Judge = Callable[[str, bool], bool]
+"""The test of a value, and of whether it is in quotes."""
+
+QUOTES = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e"
+IS = (
+    rf"[{QUOTES}]?\]?(?:\*{{0,3}}[ \t]{{0,4}}(?::=|=>|->|\u2192|=|:|\uff1a)\*{{0,3}}[ \t]{{0,8}}"
+    r"|[ \t]{1,4}(?:is|was|ist|lautet|est|es|=|(?:changed|set|reset)[ \t]to)"
+    r"(?:[ \t](?:now|still|just|set to|jetzt|noch))?[ \t:]{1,4})"
+)
+VALUE = (
+    rf"(?:[{QUOTES}](?P<quoted>[^{QUOTES}\r\n]{{4,400}})[{QUOTES}]"
+    rf"|(?P<bare>[^\s{QUOTES}]{{4,400}}))"
+)
 
 PLACEHOLDER = re.compile(
     r"example|placeholder|change.?me|your|xxxx|\*\*\*|\.\.\.|\u2026|\u2022|dummy|redacted|<|>"
@@ -14,33 +31,46 @@ WORDS = frozenset(
     password passwd pass pwd passwort secret token key apikey user username login name host test
     testing mypassword mysecret mypass pw p w none null true false undefined empty value string
     str text hidden masked required optional unset encrypted hashed plaintext postgres root guest
-    admin foo bar baz foobar abc xyz x xx xxx
+    admin 1password foo bar baz foobar abc xyz x xx xxx
     """.split()  # noqa: SIM905
 )
 _KNOWN = re.compile(
-    r"(?:base|sha|md|aes|utf|rsa|hs|rs|es|ed|bcrypt|scrypt|argon|pbkdf|oauth|http|tls|ssl|x|v|int"
+    r"(?:office|windows|auth|fido|k|ssh-ed|base|sha|md|aes|utf|rsa|hs|rs|es|ed|bcrypt|scrypt|argon|pbkdf|oauth|http|tls|ssl|x|v|int"
     r"|uint|char|varchar|string|pkcs|rfc|id|s|p|page|step|chapter|section|figure|table|day|week)"
     r"[-_(]?\d{1,5}\b",
     re.IGNORECASE,
 )
 """Words that end in a number and are no passwords."""
 _CODE = re.compile(
-    r"[~/\\|<\[{(]|[$%@&#^]\w*%?$|\.{1,2}/|\w+(?:\.\w+)*[(\[]|\w+://|\w+::\w|[A-Za-z_]+(?:[.:/][A-Za-z_]+)+$"
-    r"|!\[|--|process\.|os\.|env\.|self\.|config\."
+    r"[~/\\|<\[{(]|[$%@&#^]\w*%?$|\.{1,2}/|\w+(?:\.\w+)*[(\[]|\w+://|\w+::\w"
+    r"|[A-Za-z_]+(?:[.:/][A-Za-z_]+)+$|[a-z_]\w*(?:\.[A-Za-z_]\w*){2,}$|a?arn:|urn:|!\[|![a-z]+$|--|process\.|os\.|env\.|self\.|config\."
 )
 """The start of an expression, a path, a link or Markdown, which is no literal value."""
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.\w|\w+://")
 _DATE = re.compile(r"\d{1,4}[-./:]\d{1,2}(?:[-./:]\d{1,4})?[T\d:.Z+-]*$")
 _INNER = re.compile(r"[!@#$%^&*+=?~]")
 _PHRASE = re.compile(r"[a-z]{3,12}(?:[ -][a-z]{3,12}){3,7}")
-_SENTENCE = frozenset(
-    """
-    and any are but can cannot could did does for from had has have here how into its may more
-    must new not old one only our shall should than that the then this too use used was were what
-    when which who will with without you your empty enter forgot invalid least leave missing please
-    password passwords passwort required reset user username wrong
-    """.split()  # noqa: SIM905
+_INFLECTED = re.compile(r"\w{4}(?:ed|ly|ing)\Z")
+_NAME = re.compile(
+    r"(?-i:[A-Z_-]+)|[a-z_-]*(?:passw|pswd|secret)[a-z_-]*"
+    r"|(?:[a-z]+[_-])*(?:user|value|name|key|token|sample)(?:[_-][a-z]+)*",
+    re.IGNORECASE,
 )
-"""Words of sentences, which a random passphrase does not contain."""
+"""Names of variables and arguments, which stand for a password."""
+_QUALITY = re.compile(r"\w{2}(?:able|ible|ive|ous|ful|less|ical|al|ic|ent|ary|ory|est|ized)\Z")
+"""Endings of words that say what a password is like."""
+
+
+def word_list(name: str) -> list[str]:
+    """The words of a file beside this module, whose first line is a comment."""
+    _, words = Path(__file__).with_name(name).read_text(encoding="utf-8").split("\n", 1)
+    return words.split()
+
+
+@lru_cache(maxsize=1)
+def prose() -> frozenset[str]:
+    """Words of sentences about passwords, which a password hardly contains."""
+    return frozenset(word_list("prose.txt"))
 
 
 def password(value: str, quoted: bool) -> bool:
@@ -55,16 +85,54 @@ def password(value: str, quoted: bool) -> bool:
         # A quoted passphrase has a few words; more words are a sentence.
         return quoted and (digit or bool(_INNER.search(value))) and value.count(" ") < 4
     mixed = letter and (digit or bool(_INNER.search(value[:-1])))
-    return mixed or (digit and len(value) >= 8 and quoted)
+    return mixed or (digit and len(value) >= 8 and quoted) or (value.isdigit() and len(value) <= 12)
+
+
+def credential(value: str, quoted: bool) -> bool:
+    """Whether the text behind a user's name is a password: no address and no name of a method."""
+    return password(value, quoted) and not _ADDRESS.match(value)
+
+
+def spoken(value: str, _quoted: bool) -> bool:
+    """Whether a word beside `password` is one: it has letters, digits and other characters."""
+    mixed = any(map(str.isalpha, value)) and any(map(str.isdigit, value)) and _INNER.search(value)
+    plain = literal(value) and "/" not in value and not _ADDRESS.match(value)
+    return len(value) >= 8 and bool(mixed) and plain
+
+
+def given(value: str, _quoted: bool) -> bool:
+    """Whether the value of a command's option is literal. A number of five digits is a port."""
+    word = value.lower()
+    digits = len(value) <= 5 and not any(map(str.isalpha, value))
+    return literal(value) and not (digits or word in prose() or _NAME.fullmatch(value))
+
+
+def plain(value: str, _quoted: bool) -> bool:
+    """Whether a single word that ends a sentence behind `password:` is one, and says nothing."""
+    word = value.lower()
+    return (
+        literal(value)
+        and not _NAME.fullmatch(value)
+        and word not in prose()
+        and not _INFLECTED.search(word)
+    )
+
+
+def plain_spoken(value: str, quoted: bool) -> bool:
+    """Whether a single word behind `password is` is one, and does not say what it is like."""
+    return value.islower() and plain(value, quoted) and not _QUALITY.search(value)
 
 
 def _letters_only(value: str, quoted: bool) -> bool:
     """Whether the value is a word too long for a language, or a few random words in quotes."""
     if value.isascii() and value.isalpha() and value.islower():
         return len(value) >= 18 and not any(word in value for word in ("passw", "secret", "user"))
-    return (
-        quoted and bool(_PHRASE.fullmatch(value)) and _SENTENCE.isdisjoint(re.split("[ -]", value))
-    )
+    return quoted and bool(_PHRASE.fullmatch(value)) and random_words(re.split("[ -]", value))
+
+
+def random_words(words: Iterable[str]) -> bool:
+    """Whether none of the words in lower case belongs to a sentence about passwords."""
+    return not any(word in prose() or _INFLECTED.search(word) for word in words)
 
 
 def strong(value: str, quoted: bool) -> bool:
@@ -107,7 +175,7 @@ def literal(value: str) -> bool:
         or _CODE.match(value)
         or _DATE.match(value)
         or _KNOWN.match(value)
-        or len(set(value)) < 4
+        or len(set(value)) < 3
     )
 
 

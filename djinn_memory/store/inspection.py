@@ -9,8 +9,31 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
+from djinn_memory.store.busy import patience, within
 from djinn_memory.store.salvage import read
 from djinn_memory.store.sqlite import Connection, Row, load_vectors, peek, rows
+
+HELD_SECONDS = 2.0
+"""A process that keeps a database for longer has stopped, or is no djinn."""
+
+
+def held(path: Path, *, written: bool = False) -> bool:
+    """Whether another process keeps readers out of a database, or with `written` other writers."""
+    try:
+        with within(HELD_SECONDS):
+            if not written:
+                peek(path).close()
+            elif Path(f"{path}-wal").exists():
+                with closing(apsw.Connection(str(path), apsw.SQLITE_OPEN_READWRITE)) as connection:
+                    # Else the last connection to close would write the log into the database.
+                    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                    connection.set_busy_handler(patience(path))
+                    connection.execute("begin immediate; rollback")
+        return False
+    except apsw.BusyError:
+        return True
+    except apsw.Error:
+        return False
 
 
 def count_events(path: Path) -> int:

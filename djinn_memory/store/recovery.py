@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
+
+from djinn_memory.errors import DjinnError
 
 if TYPE_CHECKING:
     from djinn_memory.store.state import State
@@ -42,22 +46,45 @@ def _with_recovery(verb: Verb[S, P, T], rebuild: Callable[[S], None]) -> Verb[S,
         self._state.renew()
         try:
             return verb(self, *args, **kwargs)
-        except store_errors() as error:
-            # A database that is intact now may have been repaired by another process meanwhile.
-            if not (self._state.set_aside_damaged() or _is_damage(error)):
+        except Exception as error:
+            if not set_aside(self._state, error):
                 _raise(error, self._state)
         rebuild(self)
         try:
             return verb(self, *args, **kwargs)
         except store_errors() as error:
-            if not _is_damage(error):
-                _raise(error, self._state)
-            # The damage escapes every check, and still the index cannot be read.
-            self._state.set_aside_damaged(index_too=True)
-        rebuild(self)
-        return verb(self, *args, **kwargs)
+            _raise(error, self._state)
 
     return run
+
+
+def set_aside(state: State, error: Exception) -> bool:
+    """Set aside the index or the cache if an error may come from damage to it.
+
+    Returns whether it is worth a new try, also because another process has made the index anew.
+    """
+    import apsw
+
+    from djinn_memory.store.index import meta
+
+    path = str(state.home.index_path)
+    if isinstance(error, DjinnError | OSError | apsw.BusyError):
+        damaged = isinstance(error, store_errors())
+        return damaged and state.set_aside_damaged(suspected=error.args[0].startswith(path))
+    if isinstance(error, apsw.Error | UnicodeDecodeError):
+        certain = apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError
+        return state.set_aside_damaged(suspected=isinstance(error, certain))
+    # Rows that do not fit together may raise any error. So may a mistake in djinn: for one and the
+    # same error the index is made anew only once.
+    frames = ((frame.f_globals["__name__"], line) for frame, line in walk_tb(error.__traceback__))
+    *_, place = (place for place in frames if place[0].startswith("djinn_memory."))
+    mark = f"{type(error).__name__} {place}"
+    with suppress(*store_errors(), DjinnError):
+        if not state.writable or meta.get(state.index, "remade") == mark:
+            return False
+    state.set_aside_damaged(suspected=True)
+    meta.put(state.index, "remade", mark)
+    return True
 
 
 def store_errors() -> tuple[type[Exception], ...]:
@@ -66,15 +93,8 @@ def store_errors() -> tuple[type[Exception], ...]:
 
     from djinn_memory.store.sqlite import DamagedDatabase
 
-    return (apsw.Error, DamagedDatabase)
-
-
-def _is_damage(error: Exception) -> bool:
-    import apsw
-
-    from djinn_memory.store.sqlite import DamagedDatabase
-
-    return isinstance(error, (DamagedDatabase, apsw.CorruptError, apsw.NotADBError))
+    # All text that djinn writes is UTF-8.
+    return (apsw.Error, DamagedDatabase, UnicodeDecodeError)
 
 
 def _raise(error: Exception, state: State) -> NoReturn:

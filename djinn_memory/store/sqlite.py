@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ import apsw
 from msgspec import Struct
 
 from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, Unavailable
-from djinn_memory.store.busy import BREATH_SECONDS, insist, patience
+from djinn_memory.store.busy import BREATH_SECONDS, in_use, insist, patience
+from djinn_memory.system.files import create_private, make_folder
 
 Row = tuple[Any, ...]
 
@@ -38,6 +39,8 @@ class Schema(Struct, frozen=True):
     """Tables that it has in every version."""
     durable: bool = False
     """Whether a commit survives a power cut, and not only the end of the process."""
+    finish: Callable[[apsw.Connection], None] | None = None
+    """Completes the last script with what SQL cannot say, in the same transaction."""
 
     @property
     def newest(self) -> int:
@@ -78,7 +81,7 @@ def connect(
     """
     if write and path.is_symlink():
         raise Refused(f"{path} is a link and may lead anywhere; remove it first", Remedy("index"))
-    if _no_file(path):
+    if not_a_file(path):
         raise DamagedDatabase(f"{path} is not a file", REPAIR)
     with explained(path):
         connection = _open(path, schema, write)
@@ -95,15 +98,17 @@ def connect(
 def connect_or_read(
     connect: Callable[[bool], apsw.Connection], path: Path, missing: DjinnError
 ) -> apsw.Connection:
-    """Open a database by `connect(write)`: for writing, or for reading on a read-only disk.
+    """Open a database by `connect(write)`: for writing, or for reading on a read-only or full disk.
 
     Raises `missing` when the file does not exist and cannot be created.
     """
     try:
         return connect(True)
-    except (DamagedDatabase, DiskFull):
+    except (Busy, DamagedDatabase):
         raise
     except (Unavailable, OSError) as error:
+        if isinstance(error, DiskFull) and empty(path):
+            raise
         if not path.exists():
             raise missing from None
         try:
@@ -122,117 +127,85 @@ def explained(path: str | Path) -> Iterator[None]:
         raise Unavailable(
             f"{path} cannot be opened; check that it exists and its permissions"
         ) from None
-    except (apsw.NotADBError, apsw.CorruptError):
+    except (apsw.NotADBError, apsw.CorruptError, UnicodeDecodeError):
         raise DamagedDatabase(f"{path} is damaged", REPAIR) from None
     except (apsw.FullError, apsw.IOError):
         raise DiskFull(f"{path} cannot be written: the disk is full or failing") from None
     except apsw.BusyError:
-        raise Busy(f"another djinn process is writing {path}; try again") from None
+        raise in_use(path) from None
 
 
-def fault(path: Path, schema: Schema, *, thorough: bool = False) -> str | None:
-    """Why a file is unusable as a database of `schema`; None when no fault is seen.
-
-    A missing file, a newer version or a lock is no fault. `thorough` also compares the indexes of
-    the file with its tables. No file is created beside it.
-    """
-    if _no_file(path):
-        return "is not a file"
-    log = Path(f"{path}-wal")
-    unwritten = not log.exists()
-    problem = _fault(path, schema, thorough, unwritten)
-    if problem and unwritten and log.exists():
-        # A writer began while the file was read as if there was none.
-        return _fault(path, schema, thorough, False)
-    return problem
+def empty(path: Path) -> bool:
+    """Whether there is no file, or one without content, as a full disk leaves it."""
+    return not path.exists() or path.stat().st_size == 0
 
 
-def _no_file(path: Path) -> bool:
+def not_a_file(path: Path) -> bool:
     """Whether something else than a file lies there. Opening a FIFO would block for ever."""
     return path.exists() and not path.is_file()
 
 
-def _fault(path: Path, schema: Schema, thorough: bool, unwritten: bool) -> str | None:
-    try:
-        with closing(peek(path) if unwritten else _reader(path)) as connection:
-            try:
-                _recognise(connection, path, schema)
-            except Refused:
-                return None
-            except ForeignDatabase:
-                return "is not of djinn's making"
-            check = "integrity_check(1)" if thorough else "quick_check(1)"
-            result = str(connection.execute(f"pragma {check}").get)
-            if result != "ok":
-                return f"is damaged ({' '.join(result.split())})"
-            lacking = _lacking(connection, schema)
-            return f"is damaged (it lacks {lacking})" if lacking else None
-    except (apsw.NotADBError, apsw.CorruptError):
-        return "is damaged"
-    except apsw.Error:
-        return None
-
-
-def newer_database(path: Path, schema: Schema) -> int | None:
-    """The version of a database that a newer djinn made; None for every other file."""
-    try:
-        with closing(peek(path)) as connection:
-            version: int = connection.pragma("user_version")
-            ours = connection.pragma("application_id") == schema.application
-    except apsw.Error:
-        return None
-    return version if ours and version > schema.newest else None
-
-
-def _lacking(connection: apsw.Connection, schema: Schema) -> str | None:
-    """A table or column that the scripts create and the file lacks."""
-    version = connection.pragma("user_version")
-    with closing(apsw.Connection(":memory:")) as model:
-        for number, script in sorted(schema.numbered.items()):
-            if number <= version:
-                model.execute(script.read_text(encoding="utf-8"))
-        wanted = _columns(model)
-    return min(wanted - _columns(connection), default=None)
-
-
-def _columns(connection: apsw.Connection) -> set[str]:
-    columns = connection.execute(
-        "select s.name || '.' || i.name from sqlite_schema as s, pragma_table_info(s.name) as i "
-        "where s.type = 'table' and s.sql not like 'create virtual table%'"
-    )
-    return {name for (name,) in columns}
-
-
 def _open(path: Path, schema: Schema, write: bool) -> apsw.Connection:
     if write:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent, private=True)
+        # SQLite gives the files beside a database the mode of the database.
+        with suppress(OSError):
+            create_private(path)
         connection = apsw.Connection(str(path))
-        connection.set_busy_handler(patience())
+        connection.set_busy_handler(patience(path))
     else:
-        connection = _reader(path)
+        connection = reader(path)
     try:
         # Before anything else, because even the journal mode is written into the file.
-        insist(lambda: _recognise(connection, path, schema))
+        insist(lambda: recognise(connection, path, schema))
         if write:
             insist(lambda: connection.pragma("journal_mode", "wal"))
             connection.pragma("synchronous", "full" if schema.durable else "normal")
         connection.execute("pragma foreign_keys = on; pragma temp_store = memory")
+        # Else SQLite plans a statement anew for other values, FTS5's own for each word.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _reader(path: Path) -> apsw.Connection:
+def reader(path: Path) -> apsw.Connection:
+    """A connection for reading, which waits for writers; also on a read-only disk."""
     if not path.is_file():
         raise apsw.CantOpenError(str(path))
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        _await(connection)
+        _await(connection, path)
+        return connection
     except (apsw.CantOpenError, apsw.ReadOnlyError):
+        connection.close()
         # In WAL mode even a reader writes beside the file. On a read-only disk nobody writes.
-        connection = _open_uri(path, "immutable=1")
-    return connection
+        return _open_uri(path, "immutable=1")
+    except (apsw.FullError, apsw.IOError):
+        connection.close()
+        return _on_full_disk(path)
+
+
+def _on_full_disk(path: Path) -> apsw.Connection:
+    """Read a database in WAL mode without a file beside it."""
+    if empty(Path(f"{path}-wal")):
+        return _open_uri(path, "immutable=1")
+    # A killed process left a log. SQLite reads it by itself only while it keeps everybody else
+    # out, so a copy answers.
+    copy = apsw.Connection(":memory:")
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as original:
+        original.pragma("locking_mode", "exclusive")
+        _await(original, path)
+        with copy.backup("main", original, "main") as backup:
+            backup.step()
+    copy.pragma("query_only", True)
+    return copy
+
+
+def read_only(connection: apsw.Connection) -> bool:
+    """Whether a database was opened for reading, perhaps because its disk is full."""
+    return connection.readonly("main") or bool(connection.pragma("query_only"))
 
 
 def _open_uri(path: Path, options: str) -> apsw.Connection:
@@ -241,7 +214,7 @@ def _open_uri(path: Path, options: str) -> apsw.Connection:
     return apsw.Connection(f"file:{quoted}?{options}", flags=flags)
 
 
-def _recognise(connection: apsw.Connection, path: Path, schema: Schema) -> None:
+def recognise(connection: apsw.Connection, path: Path, schema: Schema) -> None:
     """Raise `ForeignDatabase` for another program's file, `Refused` for a newer djinn's."""
     with snapshot(connection):  # Another process may be creating it.
         application = connection.pragma("application_id")
@@ -259,22 +232,25 @@ def _recognise(connection: apsw.Connection, path: Path, schema: Schema) -> None:
 
 def peek(path: Path) -> apsw.Connection:
     """Open a database for a short read. No file is created beside it, and no version checked."""
-    if _no_file(path):
+    if not_a_file(path):
         raise apsw.CantOpenError(str(path))
     # In WAL mode even a reader creates files, unless SQLite assumes that nobody writes.
     unwritten = "" if Path(f"{path}-wal").exists() else "&immutable=1"
     connection = _open_uri(path, f"mode=ro{unwritten}")
     try:
-        _await(connection)
+        _await(connection, path)
+    except (apsw.FullError, apsw.IOError):
+        connection.close()
+        return _on_full_disk(path)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _await(connection: apsw.Connection) -> None:
+def _await(connection: apsw.Connection, path: Path) -> None:
     """Wait for a process that locks the whole file: to recover it, or as the last to close it."""
-    connection.set_busy_handler(patience())
+    connection.set_busy_handler(patience(path))
     insist(lambda: connection.execute("select count(*) from sqlite_schema").get)
 
 
@@ -293,11 +269,31 @@ def _migrate(connection: apsw.Connection, path: Path, schema: Schema, write: boo
                 connection.execute(scripts[version + 1].read_text(encoding="utf-8"))
                 connection.pragma("user_version", version + 1)
                 version += 1
+                if schema.finish and version == newest:
+                    schema.finish(connection)
 
 
 def rows(connection: apsw.Connection, sql: str, values: Sequence[object] = ()) -> list[Row]:
     """All rows of a query. The query's caller knows the types of the columns."""
     return connection.execute(sql, tuple(values)).fetchall()
+
+
+def write_row(
+    connection: apsw.Connection, table: str, row: Mapping[str, object], number: int | None = None
+) -> int:
+    """Write a row, given by the names of its columns, as row `number` or as a new one.
+
+    Returns its number.
+    """
+    if number is not None:
+        columns = ", ".join(f"{name} = :{name}" for name in row)
+        connection.execute(f"update {table} set {columns} where id = :id", {**row, "id": number})
+        return number
+    columns, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
+    inserted: int = connection.execute(
+        f"insert into {table} ({columns}) values ({marks}) returning id", row
+    ).get
+    return inserted
 
 
 @contextmanager
@@ -315,17 +311,6 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
             raise
     if time.monotonic() - began > 10 * BREATH_SECONDS:
         time.sleep(BREATH_SECONDS)
-
-
-@contextmanager
-def hasty(connection: apsw.Connection, seconds: float) -> Iterator[None]:
-    """Inside, wait at most `seconds` for other writers."""
-    connection.set_busy_handler(patience(seconds))
-    try:
-        with explained(connection.filename):
-            yield
-    finally:
-        connection.set_busy_handler(patience())
 
 
 @contextmanager

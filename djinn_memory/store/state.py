@@ -15,9 +15,10 @@ import apsw
 
 from djinn_memory.errors import IndexMissing, Unavailable
 from djinn_memory.home.home import Home
-from djinn_memory.models import Problem, Progress, ProgressCallback, Vault, silent
+from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.vault.walk import hidden
-from djinn_memory.store import index, sqlite
+from djinn_memory.store import faults, index, sqlite
+from djinn_memory.store.busy import Patience
 from djinn_memory.store.index import matrix
 from djinn_memory.store.sqlite import explained
 from djinn_memory.system.change_watch import ChangeWatch
@@ -59,6 +60,7 @@ class State:
         self.problems = problems
         self.change_watch = ChangeWatch(hidden) if resident else None
         """Tells which vaults are unchanged; None in a process that answers once."""
+        self._ledger_patience = Patience()
         self._file_ids: dict[str, tuple[int, int] | None] = {}
 
     @cached_property
@@ -72,7 +74,7 @@ class State:
         connection = sqlite.connect_or_read(
             lambda write: index.open_index(path, write=write), path, missing
         )
-        if self.change_watch and not connection.readonly("main"):
+        if self.change_watch and not sqlite.read_only(connection):
             connection.pragma("cache_size", -RESIDENT_KB)
             matrix.hold(connection)
         return connection
@@ -82,8 +84,8 @@ class State:
         """The index of some vaults; all that is read inside is of one state of it."""
         from djinn_memory.store.index.sqlite_index import SqliteIndex
 
-        with sqlite.snapshot(self.index):
-            yield SqliteIndex(self.index, vaults)
+        with explained(self.home.index_path), sqlite.snapshot(self.index):
+            yield SqliteIndex(self.index, vaults, self.home.vaults)
 
     @cached_property
     def cache(self) -> EmbeddingCache:
@@ -97,11 +99,12 @@ class State:
         """The ledger of events, which cannot be made again."""
         from djinn_memory.store.ledger import Ledger
 
+        kind = Ledger
         if self._read_only:
             from djinn_memory.store.read_only import ReadOnlyLedger
 
-            return ReadOnlyLedger(self.home.ledger_path, self.home.config.scoring)
-        return Ledger(self.home.ledger_path, self.home.config.scoring)
+            kind = ReadOnlyLedger
+        return kind(self.home.ledger_path, self.home.config.scoring, self._ledger_patience)
 
     @cached_property
     def working(self) -> WorkingStore:
@@ -118,19 +121,19 @@ class State:
     @property
     def ledger_if_any(self) -> Ledger | None:
         """The ledger; None before the first event."""
-        return self.ledger if self.home.ledger_path.exists() else None
+        return None if sqlite.empty(self.home.ledger_path) else self.ledger
 
     @property
     def writable(self) -> bool:
         """Whether the index can be written."""
-        return not self.index.readonly("main")
+        return not sqlite.read_only(self.index)
 
     def need_writable(self) -> None:
         """Raise `Unavailable` when the index cannot be written."""
         if not self.writable:
             raise Unavailable(
-                f"{self.home.state} cannot be written; check its permissions, "
-                "or set state_dir in config.yaml"
+                f"{self.home.state} cannot be written; check its permissions and the room on its "
+                "disk, or set state_dir in config.yaml"
             )
 
     @contextlib.contextmanager
@@ -139,7 +142,6 @@ class State:
         what: Literal["index", "embed"] = "index",
         *,
         timeout: float | None = None,
-        progress: ProgressCallback = silent,
     ) -> Iterator[None]:
         """Exclude other processes that read notes into the index, or that embed.
 
@@ -151,15 +153,12 @@ class State:
         patience = self.home.config.embedding.timeout if embeds else 0
 
         def pulse() -> object:
-            if timeout is not None:
-                return None
             return self.index.pragma("data_version"), self.cache.version if embeds else 0
 
         state_lock = lock(
             self.home.state / f"{what}.lock",
             timeout=STALLED_SECONDS + patience if timeout is None else timeout,
-            pulse=pulse,
-            waiting=lambda text: progress(Progress("wait", 0, None, text)),
+            pulse=pulse if timeout is None else None,
         )
         with state_lock, explained(self.home.index_path):
             yield
@@ -175,35 +174,42 @@ class State:
             self._close(name)
 
     def renew(self) -> None:
-        """Close an index and a cache that another process has set aside meanwhile."""
+        """Close an index and a cache that another process has set aside meanwhile.
+
+        An index that can only be read is closed too: the disk may be writable again.
+        """
         for name, path in self._derived.items():
             before = self._file_ids.get(name)
             if name in self.__dict__ and before and file_id(path) != before:
                 self._close(name)
+        if "index" in self.__dict__ and not self.writable:
+            self._close("index")
 
-    def set_aside_damaged(self, *, index_too: bool = False) -> bool:
-        """Rename a damaged index and a damaged cache; returns whether any was damaged.
+    def set_aside_damaged(self, *, suspected: bool = False) -> bool:
+        """Rename a damaged index and a damaged cache; returns whether there will be new ones.
 
-        With `index_too` the index is renamed even when no check sees the damage. Other processes
-        that met the same damage wait, and then find the new databases.
+        A `suspected` index is renamed even when no check sees damage to it or to the cache. Other
+        processes that met the same damage wait, and then find the new databases.
         """
         if not os.access(self.home.state, os.W_OK):
             raise Unavailable(
                 f"{self.home.state} holds a damaged index and cannot be written; "
                 "mend the folder's permissions"
             )
+        path, before = self.home.index_path, self._file_ids.get("index")
         for name in self._derived:
             self._close(name)
         with self.lock(timeout=30):
             faults = dict(self.faults())
-            if index_too and self.home.index_path.exists():
-                faults.setdefault(self.home.index_path, "cannot be read")
+            replaced = before is not None and file_id(path) != before
+            if suspected and not faults and not replaced and path.exists():
+                faults[path] = "cannot be read"
             for path, fault in faults.items():
                 aside = set_aside(path)
                 anew = " and made anew" if path == self.home.index_path else ""
                 why = f"{fault}; set aside as {aside.name}{anew}"
                 self.problems.append(Problem(str(path), why))
-            return bool(faults)
+            return bool(faults) or (suspected and replaced)
 
     def faults(self) -> Iterator[tuple[Path, str]]:
         """The path and fault of each of index and cache that is unusable."""
@@ -211,7 +217,7 @@ class State:
 
         if fault := index.fault(self.home.index_path):
             yield self.home.index_path, fault
-        if fault := sqlite.fault(self.home.embeddings_path, vector_cache.SCHEMA):
+        if fault := faults.fault(self.home.embeddings_path, vector_cache.SCHEMA):
             yield self.home.embeddings_path, fault
 
     @property

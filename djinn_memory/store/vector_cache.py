@@ -52,9 +52,8 @@ class EmbeddingCache:
                 [(number, key, vector) for key, vector in vectors.items()],
             )
 
-    def remove(self, hashes: Collection[bytes]) -> int:
-        """Remove the vectors that any model made of these texts; returns their number."""
-        before = self._connection.total_changes()
+    def remove(self, hashes: Collection[bytes]) -> None:
+        """Remove the vectors that any model made of these texts."""
         # A vector reveals something of its text, so removed vectors are overwritten.
         self._connection.pragma("secure_delete", True)
         with transaction(self._connection):
@@ -64,7 +63,6 @@ class EmbeddingCache:
             )
         self._connection.pragma("secure_delete", False)
         empty_log(self._connection)
-        return self._connection.total_changes() - before
 
     def known(self, identity: str) -> tuple[int, Calibration] | None:
         """The length of a model's vectors and its calibration; None before `know`."""

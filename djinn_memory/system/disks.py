@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 NETWORK = frozenset({
@@ -46,6 +48,23 @@ def synced(path: Path) -> Path | None:
         if any((folder / mark).exists() for mark in _MARKS):
             return folder
     return None
+
+
+def exposed(root: Path) -> list[Path]:
+    """The folders and files at and below `root` on which other users have any rights."""
+    if os.name != "posix":
+        return []
+    paths = [root]
+    for folder, inner, names in os.walk(root):
+        paths += [Path(folder, name) for name in (*inner, *names)]
+    shared = []
+    for path in sorted(paths):
+        # Files come and go while they are looked at.
+        with suppress(FileNotFoundError):
+            mode = path.lstat().st_mode
+            if mode & 0o077 and not stat.S_ISLNK(mode):
+                shared.append(path)
+    return shared
 
 
 def open_to(path: Path, bits: int) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 from djinn_memory.errors import Changed, OutsideVault
 
@@ -22,19 +23,49 @@ LEFTOVER_SECONDS = 3600
 """A scratch file that is still being written is younger than this."""
 
 
-def write_atomic(path: Path, data: bytes) -> None:
-    """Replace the content of `path` by `data` in one durable step. The file keeps its mode.
+def make_folder(path: Path, *, private: bool = False) -> None:
+    """Create a folder and the missing ones above it; if `private`, for the user alone.
 
-    A symbolic link is followed: its target changes and the link stays.
+    A folder that exists keeps its mode.
+    """
+    for folder in reversed((path, *path.parents)):
+        if not folder.is_dir():
+            folder.mkdir(0o700 if private else 0o777, exist_ok=True)
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file for the user alone, unless it exists.
+
+    A file that exists is not even opened: closing it would release the locks that SQLite holds on
+    it in this process.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def open_private(path: Path) -> BinaryIO:
+    """Open a file to append to it; a new file belongs to the user alone."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+    return os.fdopen(os.open(path, flags, 0o600), "ab")
+
+
+def write_atomic(path: Path, data: bytes, *, private: bool = False) -> None:
+    """Replace the content of `path` by `data` in one durable step.
+
+    The file keeps its mode, unless it is `private`: then it belongs to the user alone. A symbolic
+    link is followed: its target changes and the link stays.
     """
     path = path.resolve()
-    with _staged(path, data) as scratch:
+    with _staged(path, data, private) as scratch:
         scratch.replace(path)
 
 
-def create(path: Path, data: bytes) -> None:
-    """Write a new file, whole and durable; `FileExistsError` when `path` exists."""
-    with _staged(path, data) as scratch:
+def create(path: Path, data: bytes, *, private: bool = False) -> None:
+    """Write a new file, whole and durable; `FileExistsError` when `path` exists.
+
+    If `private`, the file belongs to the user alone.
+    """
+    with _staged(path, data, private) as scratch:
         move_to_free_name(scratch, path)
 
 
@@ -97,20 +128,28 @@ def revise(path: Path, change: Callable[[bytes], bytes]) -> None:
 
 
 @contextmanager
-def _staged(path: Path, data: bytes) -> Iterator[Path]:
+def _staged(path: Path, data: bytes, private: bool = False) -> Iterator[Path]:
     """A hidden scratch file beside `path` that holds `data`. It is removed unless it was moved."""
     remove_leftovers(path.parent)
     scratch = scratch_path(path)
-    # `tempfile` makes files private to their owner; a note is as open as its folder.
-    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    mode = None
+    with suppress(FileNotFoundError):
+        mode = stat.S_IMODE(path.stat().st_mode)
+    # The scratch file of a private file is never open to others, not even for a moment.
+    initial = 0o600 if private or mode is not None else 0o666
+    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, initial)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-            with suppress(FileNotFoundError):
-                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+            if mode is not None and not private:
+                os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         yield scratch
+    except OSError as error:
+        # The system names no file when the disk is full.
+        error.filename = error.filename or str(path)
+        raise
     finally:
         scratch.unlink(missing_ok=True)
     sync_folder(path.parent)
@@ -150,7 +189,7 @@ def move_to_free_name(source: Path, path: Path) -> None:
         raise
     except (OSError, NotImplementedError):
         # Without hard links: an empty file reserves the name, then the source replaces it.
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         source.replace(path)
     else:
         source.unlink()

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
-from msgspec import Struct
 
 from djinn_memory.errors import ConfigError, Remedy, Unavailable
 
@@ -42,20 +41,18 @@ PIECE = 6
 _BUSY = (408, 425, 429, 503)
 
 
-class _Failure(Struct, frozen=True):
+@dataclass(eq=False)
+class _Failure(Exception):
     """A failed attempt."""
 
-    why: str
-    """The end of a sentence that begins with the server's name."""
+    why: str = ""
+    """The end of a sentence that begins with the server's name; "" when the time is over."""
     remedy: str = ""
     """What to do about it."""
     retry: bool = False
     """Whether another attempt may succeed."""
     wait: float = 0.0
     """Seconds that the server asks to wait."""
-
-
-_TOO_LATE = _Failure("")
 
 
 @dataclass(eq=False)
@@ -118,16 +115,15 @@ class HttpServer:
         # A query of the base URL stays: some gateways want one.
         url = self._parts._replace(path=self._parts.path.rstrip("/") + path).geturl()
         data = msgspec.json.encode(body)
-        failure = _TOO_LATE
+        failure = _Failure()
         for number in range(tries):
-            reply = self._try(url, data, deadline, at_most)
-            outcome = reply if isinstance(reply, _Failure) else _decode(reply, answer, self.section)
-            if not isinstance(outcome, _Failure):
-                return outcome
-            # An attempt that the deadline cut short says less than the one before it.
-            failure = outcome if outcome.why else failure
-            pause = max(FIRST_PAUSE * 2**number * random.uniform(0.75, 1.0), outcome.wait)
-            last = number == tries - 1 or not outcome.retry
+            try:
+                return _decode(self._try(url, data, deadline, at_most), answer, self.section)
+            except _Failure as error:
+                # An attempt that the deadline cut short says less than the one before it.
+                failure = error if error.why else failure
+                last = number == tries - 1 or not error.retry
+            pause = max(FIRST_PAUSE * 2**number * random.uniform(0.75, 1.0), failure.wait)
             if last or time.monotonic() + pause >= deadline:
                 break
             if pause >= NOTICE_SECONDS:
@@ -146,13 +142,13 @@ class HttpServer:
             remedy = Remedy(purpose="set the right one there")
             raise Unavailable(f"{self.key_name} does not hold a key", remedy)
 
-    def _try(self, url: str, data: bytes, deadline: float, at_most: int) -> bytes | _Failure:
+    def _try(self, url: str, data: bytes, deadline: float, at_most: int) -> bytes:
         """Send once, on a thread that is abandoned at the deadline.
 
         A socket's time-out is not enough: it begins anew with every byte and does not cover the
         look-up of a name.
         """
-        outcome: list[bytes | _Failure | BaseException] = []
+        outcome: list[bytes | BaseException] = []
         clients: list[Any] = []
 
         def run() -> None:
@@ -165,17 +161,14 @@ class HttpServer:
         thread = threading.Thread(target=run, daemon=True, name=f"post {self._parts.hostname}")
         thread.start()
         thread.join(max(0.0, deadline - time.monotonic()))
-        if outcome and isinstance(outcome[0], bytes):
+        result = outcome[0] if outcome else _Failure()
+        if isinstance(result, bytes):
             self._idle += clients
-            return outcome[0]
+            return result
         for client in clients:
             with suppress(Exception):  # the thread may still use it, and nobody else will
                 client.close()
-        if not outcome:
-            return _TOO_LATE
-        if isinstance(outcome[0], BaseException):
-            raise outcome[0]
-        return outcome[0]
+        raise result
 
     def _client(self) -> Any:
         with suppress(IndexError):
@@ -187,9 +180,7 @@ class HttpServer:
         verify = self._parts.scheme == "https" or not near
         return httpx2.Client(trust_env=not near, verify=verify, follow_redirects=False)
 
-    def _send(
-        self, client: Any, url: str, data: bytes, deadline: float, at_most: int
-    ) -> bytes | _Failure:
+    def _send(self, client: Any, url: str, data: bytes, deadline: float, at_most: int) -> bytes:
         import httpx2
 
         headers = {
@@ -197,7 +188,7 @@ class HttpServer:
         }  # fmt: skip
         left = deadline - time.monotonic()
         if left <= 0:
-            return _TOO_LATE
+            raise _Failure
         try:
             with client.stream(
                 "POST", url, content=data, headers=headers, timeout=left
@@ -209,16 +200,16 @@ class HttpServer:
                     if len(content) > most:
                         break
                     if time.monotonic() > deadline:
-                        return _TOO_LATE
+                        raise _Failure
                 if not response.is_success:
-                    return self._refusal(response.status_code, response.headers, bytes(content))
+                    raise self._refusal(response.status_code, response.headers, bytes(content))
                 if len(content) > most:
-                    return _Failure(f"sends more than {most >> 20} MB", f"check {self.section}.url")
+                    raise _Failure(f"sends more than {most >> 20} MB", f"check {self.section}.url")
                 return bytes(content)
         except httpx2.TimeoutException:
-            return _TOO_LATE
+            raise _Failure from None
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError) as error:
-            return self._connection_failure(error)
+            raise self._connection_failure(error) from None
 
     def _connection_failure(self, error: BaseException) -> _Failure:
         """Why a connection failed, without a library's own words: they may contain a header."""
@@ -227,11 +218,9 @@ class HttpServer:
 
         import httpx2
 
-        chain: list[BaseException] = []
-        link: BaseException | None = error
-        while link is not None and link not in chain:
+        chain = [error]
+        while (link := chain[-1].__cause__ or chain[-1].__context__) and link not in chain:
             chain.append(link)
-            link = link.__cause__ or link.__context__
         where = f"{self.start or 'check the network'}, or set {self.section}.url"
         for link in chain:
             if isinstance(link, ssl.SSLError):
@@ -310,16 +299,15 @@ def _is_local(host: str) -> bool:
     return host == "localhost" or host.endswith(".localhost")
 
 
-def _decode(data: bytes, answer: type[T], section: str) -> T | _Failure:
+def _decode(data: bytes, answer: type[T], section: str) -> T:
     try:
         return msgspec.json.decode(data, type=answer)
     except msgspec.ValidationError as error:
-        why = _one_line(str(error))
-        remedy = f"check {section}.url and {section}.provider"
-        return _Failure(f"does not follow its protocol ({why})", remedy)
+        why = f"does not follow its protocol ({_one_line(str(error))})"
+        raise _Failure(why, f"check {section}.url and {section}.provider") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         remedy = f"check {section}.url, or try again later"
-        return _Failure("answers with broken JSON", remedy, retry=True)
+        raise _Failure("answers with broken JSON", remedy, retry=True) from None
 
 
 def _error_message(body: bytes) -> str:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from djinn_memory.errors import Busy, Unavailable
-
-NOTICE_SECONDS = 1.0
-"""A process that waits longer for a lock reports which process it waits for."""
+from djinn_memory.system.files import make_folder
+from djinn_memory.system.waits import NOTICE_SECONDS, announce, pause
 
 
 @contextmanager
@@ -20,19 +18,18 @@ def lock(
     path: Path,
     *,
     timeout: float = 10.0,
-    pulse: Callable[[], object] = lambda: None,
-    waiting: Callable[[str], None] = lambda _: None,
+    pulse: Callable[[], object] | None = lambda: None,
 ) -> Iterator[None]:
     """Hold the file `path` as a lock between processes. The lock is not reentrant.
 
     `timeout` is the time without any sign of progress: the wait starts anew when another process
     takes the lock, and when `pulse`, which shows that the holder advances, returns a new value.
-    Raises `Busy` after that time, and `Unavailable` when the lock file cannot be created. After
-    one second `waiting` receives, once, a line that names the holder.
+    Without a `pulse` it is the time of the whole wait. Raises `Busy` after that time, and
+    `Unavailable` when the lock file cannot be created. A long wait is announced with the holder.
     """
     from filelock import FileLock, Timeout
 
-    file_lock = FileLock(path, timeout=0)
+    file_lock = FileLock(path, timeout=0, mode=0o600)
 
     def acquire() -> bool:
         try:
@@ -42,8 +39,8 @@ def lock(
         return True
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _wait(acquire, path, timeout, pulse, waiting)
+        make_folder(path.parent, private=True)
+        _wait(acquire, path, timeout, pulse)
     except OSError as error:
         raise Unavailable(
             f"{path} cannot be locked: {error.strerror}; check what lies there and its permissions"
@@ -56,18 +53,14 @@ def lock(
 
 
 def _wait(
-    acquire: Callable[[], bool],
-    path: Path,
-    timeout: float,
-    pulse: Callable[[], object],
-    waiting: Callable[[str], None],
+    acquire: Callable[[], bool], path: Path, timeout: float, pulse: Callable[[], object] | None
 ) -> None:
     start = progress = time.monotonic()
     last_beat: object = None
     notified = False
     while not acquire():
         now = time.monotonic()
-        beat = (_signature(path), pulse()) if timeout else None
+        beat = (_signature(path), pulse()) if pulse else None
         if beat != last_beat:
             last_beat, progress = beat, now
         number = lock_holder(path)
@@ -76,9 +69,8 @@ def _wait(
             raise Busy(f"{holder} holds {path}; try again when it has finished")
         if not notified and now - start > NOTICE_SECONDS:
             notified = True
-            waiting(f"waiting for {holder}")
-        # Uneven pauses keep many waiting processes from trying all at once.
-        time.sleep(random.uniform(0.005, 0.05))
+            announce(f"waiting for {holder}")
+        pause(0.005, 0.05)
 
 
 def _write_signature(path: Path) -> None:
@@ -111,7 +103,7 @@ def is_locked(path: Path) -> bool:
 
     if not path.exists():
         return False
-    probe = FileLock(path, timeout=0)
+    probe = FileLock(path, timeout=0, mode=0o600)
     try:
         probe.acquire()
     except Timeout:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import yaml
@@ -47,6 +49,31 @@ def _check_depth(text: str) -> None:
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
             raise yaml.YAMLError("it nests too deep")
+
+
+def tags(text: str) -> Iterator[str]:
+    """The tags of a YAML text as written, such as `!!str`, up to where it is broken."""
+    with suppress(yaml.YAMLError):
+        for token in yaml.scan(text, Loader=_Text):
+            if isinstance(token, yaml.TagToken):
+                yield "".join(part or "" for part in token.value)
+
+
+def repeated_keys(text: str) -> list[str]:
+    """The keys that a mapping of a YAML text has more than once, whatever their case."""
+    repeated: dict[str, None] = {}
+    nodes, seen = [_compose(text)], set()
+    for node in nodes:
+        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            nodes += node.value
+            continue
+        keys = Counter(str(key.value).casefold() for key, _ in node.value)
+        repeated |= dict.fromkeys(key for key, number in keys.items() if number > 1)
+        nodes += [value for _, value in node.value]
+    return list(repeated)
 
 
 def scalar(value: object) -> str:

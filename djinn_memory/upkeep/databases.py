@@ -1,9 +1,9 @@
-"""Checks of the databases: the ledger, the cache of vectors, working memory and the index."""
+"""Checks of the databases: the ledger, vectors, working memory, the index and what it tells."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from djinn_memory.errors import Remedy
@@ -13,9 +13,11 @@ from djinn_memory.notes.ids import new_id
 from djinn_memory.store import index as index_store
 from djinn_memory.store import inspection, ledger, vector_cache
 from djinn_memory.store.expiring import sqlite
+from djinn_memory.store.faults import fault, newer_database
 from djinn_memory.store.salvage import SalvagedLedger, read, recover, unfinished
-from djinn_memory.store.sqlite import Connection, Schema, fault, newer_database
+from djinn_memory.store.sqlite import Connection, Schema
 from djinn_memory.store.state import set_aside
+from djinn_memory.system.locks import is_locked
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.findings import (
     FIX,
@@ -55,6 +57,7 @@ def events(case: CheckedHome) -> Iterator[Check]:
     if wrong is None and (unseen := inspection.count_unseen_events(path)):
         wrong = f"is damaged ({count(unseen, 'event')} in its log not seen any more)"
     if wrong is None:
+        yield from _writable("ledger", path)
         yield ok("ledger", count(inspection.count_events(path), "event"))
         return
 
@@ -77,6 +80,7 @@ def cache(case: CheckedHome) -> Iterator[Check]:
     elif not path.exists():
         yield ok("vectors", "none are kept yet")
     else:
+        yield from _writable("vectors", path)
         yield from _roomy("vectors", path)
         yield ok("vectors", f"{inspection.count_vectors(path):,} are kept")
 
@@ -96,11 +100,12 @@ def working(case: CheckedHome) -> Iterator[Check]:
     elif not path.exists():
         yield ok("working", "nothing is held yet")
     else:
+        yield from _writable("working", path)
         yield ok("working", f"holds {count(inspection.count_values(path), 'value')}")
 
 
 def index(case: CheckedHome) -> Iterator[Check]:
-    """The index: whether it is whole and up to date."""
+    """The index: whether it is whole and up to date; and the notes, as it knows them."""
     path, mend = case.home.index_path, case.reindexed
     if unusable := _unusable("index", path, index_store.SCHEMA):
         yield unusable
@@ -111,9 +116,11 @@ def index(case: CheckedHome) -> Iterator[Check]:
     elif inspection.index_version(path) < index_store.SCHEMA.newest:
         yield hint("index", "it is of an older version of djinn", INDEX, mend)
     else:
+        yield from _writable("index", path)
         yield from _roomy("index", path)
         with inspection.opened_index(path) as connection:
             yield from _content(case, connection)
+            yield from _notes(connection)
 
 
 def _content(case: CheckedHome, connection: Connection) -> Iterator[Check]:
@@ -136,16 +143,10 @@ def _content(case: CheckedHome, connection: Connection) -> Iterator[Check]:
     yield ok("index", f"{count(content.notes, 'note')}")
 
 
-def notes(case: CheckedHome) -> Iterator[Check]:
+def _notes(connection: Connection) -> Sequence[Check]:
     """Problems of notes that a person should look at."""
-    path = case.home.index_path
-    if not path.exists() or index_store.fault(path):
-        return
-    if inspection.index_version(path) != index_store.SCHEMA.newest:
-        return
-    with inspection.opened_index(path) as connection:
-        checks = [*_misread(connection), *_duplicates(connection)]
-    yield from checks or [ok("notes", "every note is understood, every id is one note's")]
+    checks = [*_misread(connection), *_duplicates(connection)]
+    return checks or [ok("notes", "every note is understood, every id is one note's")]
 
 
 def _misread(connection: Connection) -> Iterator[Check]:
@@ -166,10 +167,24 @@ def _duplicates(connection: Connection) -> Iterator[Check]:
 def _unusable(part: str, path: Path, schema: Schema) -> Check | None:
     if path.is_symlink():
         return error(part, f"{path} is a link and may lead anywhere", "put the file itself there")
+    if inspection.held(path):
+        return _held(part, path, "read")
     if version := newer_database(path, schema):
         what = f"{path} was made by a newer djinn (version {version})"
         return error(part, what, "update djinn")
     return None
+
+
+def _held(part: str, path: Path, can: str) -> Check:
+    what = f"{path} is held by another process; nothing in it can be {can}"
+    return warning(part, what, "end that process, or try again when it has finished")
+
+
+def _writable(part: str, path: Path) -> Iterator[Check]:
+    # A djinn that indexes a large note may write for longer.
+    locks = [path.with_name(f"{name}.lock") for name in ("index", "embed")]
+    if inspection.held(path, written=True) and not any(map(is_locked, locks)):
+        yield _held(part, path, "written")
 
 
 def _roomy(part: str, path: Path) -> Iterator[Check]:

@@ -28,7 +28,6 @@ CHECKS: dict[str, Checks] = {
     "vectors": databases.cache,
     "working": databases.working,
     "index": databases.index,
-    "notes": databases.notes,
     "models": models.cache,
     "embedder": models.embedder,
     "reranker": models.reranker,
@@ -70,15 +69,13 @@ def examine(home: Home, *, fix: bool, progress: ProgressCallback) -> Diagnosis:
 def _possible(home: Home, findings: list[DoctorFinding]) -> Mapping[str, Checks]:
     """The checks that these settings allow; what is wrong with the settings is a finding."""
     try:
-        assert home.config and home.vaults and home.state
+        _ = home.config, home.vaults, home.state
     except ConfigError as wrong:
         findings.append(failure("config", wrong).finding)
         rest = ", ".join(part for part in CHECKS if part not in ("home", "config"))
         what = f"not looked at, since the settings do not say where it is: {rest}"
         findings.append(hint("config", what, "mend the settings first").finding)
         return {"home": place.home}
-    except AssertionError:
-        pass
     return CHECKS
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -10,8 +15,11 @@ from msgspec import Struct
 from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.errors import DjinnError, Remedy, wording
 from djinn_memory.home.home import Home
+from djinn_memory.indexing.refresh import index
 from djinn_memory.models import ProgressCallback
 from djinn_memory.store.state import State
+from djinn_memory.system.disks import exposed
+from djinn_memory.system.plural import count
 from djinn_memory.upkeep.requests import DoctorFinding, Severity
 
 Mend = Callable[[], str]
@@ -39,52 +47,49 @@ class CheckedHome(Struct):
     """The result of the index run."""
 
     def reindexed(self) -> str:
-        """Bring the index up to date, once: several findings ask for it."""
-        from djinn_memory.upkeep.reindex import reindex
+        """Set a damaged index or cache aside and index all vaults; says what was done.
 
+        Several findings ask for it; it runs once.
+        """
         if self.indexed is None:
-            self.indexed = reindex(self.state, self.models, self.progress)
+            before = len(self.state.problems)
+            self.state.set_aside_damaged()
+            problems = self.state.problems[before:]
+            aside = [f"{problem.what.rpartition('/')[2]} {problem.why}" for problem in problems]
+            report = index(
+                self.state, self.models, self.state.home.vaults,
+                whole=True, rebuild=False, progress=self.progress,
+            )  # fmt: skip
+            vectors = f"{count(report.embedded, 'text')} embedded, {report.reused:,} from the cache"
+            notes = f"indexed {count(report.notes, 'note')}: {vectors}"
+            self.indexed = "; ".join([*aside, notes])
         return self.indexed
 
 
 def _check(
-    severity: Severity, part: str, what: str, remedy: Remedy | str | None, mend: Mend | None
+    severity: Severity, part: str, what: str, remedy: Remedy | str = "", mend: Mend | None = None
 ) -> Check:
-    text = str(remedy) if remedy else None
-    return Check(DoctorFinding(severity, part, what, text, mend is not None), mend)
+    return Check(DoctorFinding(severity, part, what, str(remedy) or None, mend is not None), mend)
 
 
-def ok(part: str, what: str) -> Check:
-    """All is well with a part."""
-    return _check("ok", part, what, None, None)
+ok = partial(_check, "ok")
+"""All is well with a part."""
 
+hint = partial(_check, "hint")
+"""Worth knowing; nothing fails because of it."""
 
-def hint(
-    part: str, what: str, remedy: Remedy | str | None = None, mend: Mend | None = None
-) -> Check:
-    """Worth knowing; nothing fails because of it."""
-    return _check("hint", part, what, remedy, mend)
+warning = partial(_check, "warning")
+"""Something does not work as it should; the rest goes on."""
 
-
-def warning(
-    part: str, what: str, remedy: Remedy | str | None = None, mend: Mend | None = None
-) -> Check:
-    """Something does not work as it should; the rest goes on."""
-    return _check("warning", part, what, remedy, mend)
-
-
-def error(
-    part: str, what: str, remedy: Remedy | str | None = None, mend: Mend | None = None
-) -> Check:
-    """Something does not work at all."""
-    return _check("error", part, what, remedy, mend)
+error = partial(_check, "error")
+"""Something does not work at all."""
 
 
 def failure(part: str, raised: DjinnError, mend: Mend | None = None) -> Check:
     """An error that a check raised, with its remedies."""
     words = wording.get()
     what = words.error(DjinnError(raised.message, argument=raised.argument))
-    return error(part, what, words.remedies(raised) or None, mend)
+    return error(part, what, words.remedies(raised), mend)
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
@@ -93,12 +98,36 @@ def some(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
-def unlinking(paths: Sequence[Path]) -> Mend:
-    """Removes files that nobody needs."""
+def privacy(part: str, root: Path) -> Iterator[Check]:
+    """Whether a folder that djinn keeps private belongs to its user alone, with all in it."""
+    paths = exposed(root)
 
     def mend() -> str:
         for path in paths:
-            path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                path.chmod(stat.S_IMODE(path.lstat().st_mode) & 0o700)
+        return f"took the rights of others on {count(len(paths), 'file')}"
+
+    remedy = f"chmod -R go-rwx {shlex.quote(str(root))}"
+    if root in paths:
+        what = f"{root} is private, but other users of this machine have rights on it"
+        yield warning(part, what, remedy, mend)
+    elif paths:
+        # The closed folder keeps others out for as long as the files stay in it.
+        names = some([str(path.relative_to(root)) for path in paths])
+        what = f"only the closed folder {root} keeps other users from {names}"
+        yield hint(part, what, remedy, mend)
+
+
+def removing(paths: Sequence[Path]) -> Mend:
+    """Removes files and folders that nobody needs."""
+
+    def mend() -> str:
+        for path in paths:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
         return f"removed {some([path.name for path in paths])}"
 
     return mend

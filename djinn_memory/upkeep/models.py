@@ -22,6 +22,7 @@ from djinn_memory.upkeep.findings import (
     failure,
     hint,
     ok,
+    removing,
     some,
 )
 
@@ -77,18 +78,9 @@ def cache(case: CheckedHome) -> Iterator[Check]:
     left = [path for path in sorted((folder / "models").glob(".export-*")) if is_abandoned(path)]
     if left:
         what = f"{len(left)} exports were killed half-way: {some([path.name for path in left])}"
-        yield hint("models", what, FIX, _removing(left))
+        yield hint("models", what, FIX, removing(left))
     else:
         yield ok("models", str(folder))
-
-
-def _removing(folders: list[Path]) -> Mend:
-    def mend() -> str:
-        for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
-        return f"removed {some([folder.name for folder in folders])}"
-
-    return mend
 
 
 def _preparing(case: CheckedHome) -> Mend:

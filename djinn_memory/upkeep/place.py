@@ -11,7 +11,7 @@ from djinn_memory.errors import Remedy
 from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import watcher
 from djinn_memory.system.disks import network, open_to, synced
-from djinn_memory.system.files import is_abandoned, is_leftover
+from djinn_memory.system.files import is_abandoned, is_leftover, make_folder
 from djinn_memory.system.locks import is_locked
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.findings import (
@@ -19,12 +19,12 @@ from djinn_memory.upkeep.findings import (
     INDEX,
     Check,
     CheckedHome,
-    Mend,
     error,
     hint,
     ok,
+    privacy,
+    removing,
     some,
-    unlinking,
     warning,
 )
 
@@ -73,7 +73,12 @@ def state(case: CheckedHome) -> Iterator[Check]:
     """The folder of the databases."""
     folder = case.home.state
     if not folder.exists():
-        yield hint("state", f"{folder} is not there yet", INDEX, _making(folder))
+
+        def make() -> str:
+            make_folder(folder, private=True)
+            return "made it"
+
+        yield hint("state", f"{folder} is not there yet", INDEX, make)
         return
     if not folder.is_dir():
         yield error("state", f"{folder} is no folder", "move it away, or set state_dir")
@@ -86,9 +91,7 @@ def _state(folder: Path) -> Iterator[Check]:
     if not os.access(folder, os.W_OK | os.X_OK):
         what = f"{folder} cannot be written, so that nothing new is indexed"
         yield error("state", what, "mend its permissions, or set state_dir in config.yaml")
-    elif open_to(folder, 0o002):
-        what = f"every user of this machine can write {folder}"
-        yield warning("state", what, f"chmod o-w {folder}")
+    yield from privacy("state", folder)
     if kind := network(folder):
         what = f"{folder} lies on a network drive ({kind}), where databases break"
         yield warning("state", what, "set state_dir in config.yaml to a folder of this machine")
@@ -101,14 +104,6 @@ def _state(folder: Path) -> Iterator[Check]:
     if shut:
         what = f"{some(shut)} in {folder} cannot be read and written by you"
         yield error("state", what, "mend the files' permissions or owner")
-
-
-def _making(folder: Path) -> Mend:
-    def mend() -> str:
-        folder.mkdir(parents=True, exist_ok=True)
-        return "made it"
-
-    return mend
 
 
 def disk(case: CheckedHome) -> Iterator[Check]:
@@ -141,7 +136,7 @@ def _locks(folder: Path) -> Iterator[Check]:
     ]
     if stale:
         what = f"locks left by {count(len(stale), 'ended run')} of ingest"
-        yield hint("leftovers", what, FIX, unlinking(stale))
+        yield hint("leftovers", what, FIX, removing(stale))
 
 
 def _scratch(home: Home) -> Iterator[Check]:
@@ -150,7 +145,7 @@ def _scratch(home: Home) -> Iterator[Check]:
     left += [path for path in home.state.glob("ledger.db.recovering*") if is_abandoned(path)]
     if left:
         what = f"a killed process left {some([path.name for path in left])}"
-        yield hint("leftovers", what, FIX, unlinking(left))
+        yield hint("leftovers", what, FIX, removing(left))
 
 
 def _set_aside(folder: Path) -> Iterator[Check]:

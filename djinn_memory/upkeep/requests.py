@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from msgspec import Meta, Struct
 
-from djinn_memory.models import Dialect, Problem, Vault
+from djinn_memory.models import Dialect, Problem, Vault, extended
+from djinn_memory.search.narrowing import OnlyAgent
 
 Severity = Literal["ok", "hint", "warning", "error"]
 
@@ -32,10 +33,13 @@ class IndexOptions(Struct, frozen=True):
             "name or folder, as in ./mine, of a sentence-transformers model."
         ),
     ] = None
+    agent: OnlyAgent = None
 
 
 class ShowStatus(Struct, frozen=True):
     """Show the home: its vaults, how much is indexed, and what waits."""
+
+    agent: OnlyAgent = None
 
 
 class MaintainOptions(Struct, frozen=True):
@@ -43,6 +47,7 @@ class MaintainOptions(Struct, frozen=True):
 
     only: Annotated[Sequence[str], Meta(description="Only these tasks; all if not given.")] = ()
     dry_run: Annotated[bool, Meta(description="Say what would be done, and do nothing.")] = False
+    agent: OnlyAgent = None
 
 
 class DoctorOptions(Struct, frozen=True):
@@ -76,22 +81,14 @@ class VaultEntry(Struct, frozen=True):
     contexts: dict[str, str]
     """The descriptions of its folders, such as `minutes/`; `""` is the whole vault."""
     inner: Sequence[str]
-    """Folders in it that are vaults of their own, relative to `root`."""
+    """Folders in it that are vaults of their own, relative to `root`, as far as these are shown."""
 
     @classmethod
-    def of(cls, vault: Vault, **extra: Any) -> Self:
-        """A vault of the home as an answer shows it, with the fields that a subclass adds."""
-        return cls(
-            name=vault.name,
-            root=vault.root,
-            id=vault.id,
-            agent=vault.agent,
-            read_only=vault.read_only,
-            dialect=vault.dialect,
-            contexts=dict(vault.contexts),
-            inner=sorted(vault.inner),
-            **extra,
-        )
+    def of(cls, vault: Vault, shown: Collection[Vault], **extra: Any) -> Self:
+        """A vault as an answer shows it that names the vaults `shown`; a subclass adds fields."""
+        folders = {other.root.resolve() for other in shown}
+        inner = sorted(path for path in vault.inner if (vault.root.resolve() / path) in folders)
+        return extended(vault, cls, contexts=dict(vault.contexts), inner=inner, **extra)
 
 
 class CountedVault(VaultEntry, frozen=True):

@@ -11,9 +11,9 @@ from msgspec import Struct
 from djinn_memory.embedding.spec import to_spec
 from djinn_memory.home.watcher import watcher
 from djinn_memory.indexing.sweep import stale
-from djinn_memory.memories.catalog.catalog import CatalogStats, stats
 from djinn_memory.models import Problem
-from djinn_memory.store.index import vectors
+from djinn_memory.store.index import memories, vectors
+from djinn_memory.store.index.records import CatalogStats
 from djinn_memory.store.state import State
 from djinn_memory.system.locks import is_locked
 from djinn_memory.upkeep.requests import CountedVault
@@ -39,17 +39,17 @@ class HomeStatus(Struct, frozen=True):
     home: Path
     """Its folder."""
     agents: tuple[str, ...]
-    """The first is the default."""
+    """The first is the default; in the view of an agent, this one alone."""
     vaults: tuple[CountedVault, ...]
-    """All vaults, whoever they are for."""
+    """All vaults, or those that the agent sees."""
     stats: CatalogStats | None
-    """Counts over all vaults; null while there is no index."""
+    """Counts over these vaults; null while there is no index."""
     stale: int
     """Notes that seem to have changed since they were indexed."""
-    index_bytes: int
-    """Size of the index on the disk."""
-    cache_bytes: int
-    """Size of the vectors kept beside it."""
+    index_bytes: int | None
+    """Size of the index on the disk; null in the view of an agent."""
+    cache_bytes: int | None
+    """Size of the vectors kept beside it; null in the view of an agent."""
     provider: str
     """The setting `embedding.provider` as it holds now."""
     model: str | None
@@ -67,34 +67,40 @@ class HomeStatus(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-def status(state: State, problems: Sequence[Problem]) -> HomeStatus:
-    """The state of a home. There is nothing of the index while there is none."""
+def status(state: State, problems: Sequence[Problem], agent: str | None) -> HomeStatus:
+    """The state of a home, or with `agent` what this agent may know of it.
+
+    There is nothing of the index while there is none.
+    """
     home = state.home
+    vaults = home.visible(agent)
     counted = identity = stale_notes = change = None
     current = True
     if home.index_path.exists():
-        with state.reading(home.vaults) as index:
-            counted = stats(index)
-            space = index.space
+        with state.reading(vaults) as index:
+            counted = index.counts()
+            space = index.vectors.space
             identity = space.identity if space else None
             wanted = home.config.embedding
             current = not space or wanted.provider == "none" or space.recipe == to_spec(wanted)
-            if coming := vectors.coming(state.index):
-                left = len(vectors.waiting(state.index, coming))
+            coming = vectors.coming(state.index)
+            if coming and space:
+                numbers = memories.vault_ids(state.index, vaults)
+                left = vectors.pending(state.index, numbers, coming)
                 change = ModelChange(coming.identity, counted.windows - left, counted.windows)
             deadline = time.monotonic() + LOOK_SECONDS
-            stale_notes = stale(state.index, home.vaults, home.config.exclude, deadline)
+            stale_notes = stale(state.index, vaults, home.config.exclude, deadline)
     notes = counted.vaults if counted else {}
     return HomeStatus(
         home=home.root,
-        agents=tuple(home.config.agents),
+        agents=tuple(home.config.agents if agent is None else [agent]),
         vaults=tuple(
-            CountedVault.of(vault, notes=notes.get(vault.name, 0)) for vault in home.vaults
+            CountedVault.of(vault, vaults, notes=notes.get(vault.name, 0)) for vault in vaults
         ),
         stats=counted,
         stale=stale_notes.changed if stale_notes else 0,
-        index_bytes=_size(home.index_path),
-        cache_bytes=_size(home.embeddings_path),
+        index_bytes=_size(home.index_path) if agent is None else None,
+        cache_bytes=_size(home.embeddings_path) if agent is None else None,
         provider=home.config.embedding.provider,
         model=home.config.embedding.model,
         current=current,

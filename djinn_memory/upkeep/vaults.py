@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from djinn_memory.errors import DjinnError, NotFound
+from djinn_memory.home.access import is_private
 from djinn_memory.models import Vault
 from djinn_memory.notes.vault.walk import VaultListing, walk
 from djinn_memory.system.disks import network
@@ -21,8 +22,9 @@ from djinn_memory.upkeep.findings import (
     failure,
     hint,
     ok,
+    privacy,
+    removing,
     some,
-    unlinking,
     warning,
 )
 
@@ -64,9 +66,11 @@ def _vault(vault: Vault, part: str, listing: VaultListing) -> Iterator[Check]:
     if conflicts:
         what = f"a sync client left {some(conflicts)} beside the notes they are copies of"
         checks.append(warning(part, what, "take over what is right and delete the copies"))
+    if is_private(vault):
+        checks += privacy(part, vault.root)
     if left and not vault.read_only:
         what = f"a killed process left {some([path.name for path in left])}"
-        checks.append(hint(part, what, FIX, unlinking(left)))
+        checks.append(hint(part, what, FIX, removing(left)))
     yield from checks
     if not any(check.finding.severity in ("warning", "error") for check in checks):
         yield ok(part, f"{count(len(listing.files), 'note')} in {vault.root}")

@@ -1,4 +1,4 @@
-"""Brings the index up with what changed, in pieces small enough to be broken off."""
+"""Brings the index up to date in steps that are short enough to be interrupted."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from djinn_memory.store.index import links, meta, vectors
 from djinn_memory.store.state import State
 
 STEP = 32
-"""Texts embedded between two looks whether something is urgent: a third of a second's work."""
+"""Texts embedded between two checks for something urgent: a third of a second of work."""
 
 FIRST = 64
-"""The newest texts, which are embedded before all that waits."""
+"""The newest texts, which are embedded before all others."""
 
 LOCK_SECONDS = 1.0
 
@@ -24,37 +24,36 @@ Urgent = Callable[[], bool]
 
 
 class CatchupInterrupted(Exception):
-    """There is something more urgent."""
+    """Something more urgent came up."""
 
 
 def read(state: State, vault: Vault, paths: Sequence[str] | None, urgent: Urgent) -> IndexTally:
-    """Read what changed at `paths` of a vault, or in all of it.
+    """Index the notes that changed at `paths` of a vault, or with None in all of it.
 
-    `Busy` when another process holds the index for a second. `CatchupInterrupted` when something is
-    `urgent`; what is read by then stays read.
+    Raises `Busy` when another process holds the index for a second, and `CatchupInterrupted` when
+    something is `urgent`. Notes that were read by then stay in the index.
     """
 
     def go_on(_: Progress) -> None:
         if urgent():
             raise CatchupInterrupted
 
-    exclude = state.home.config.exclude
     with state.lock(timeout=LOCK_SECONDS):
-        return indexer.update(state.index, [vault], exclude=exclude, only=paths, progress=go_on)
+        return indexer.update(state, [vault], only=paths, progress=go_on)
 
 
 def conclude(state: State) -> None:
-    """Say that this version of djinn has read every note, and forget vaults that are no more."""
+    """Record that this version of djinn has read every note; remove vaults that are gone."""
     with state.lock(timeout=LOCK_SECONDS):
-        indexer.forget_others(state.index, state.home.vaults)
+        indexer.forget_others(state)
         meta.put(state.index, "maker", indexer.MAKER)
 
 
 def embed_some(state: State, models: ModelRegistry, urgent: Urgent) -> int:
-    """Give windows their vectors, the newest first, until nothing waits or something is `urgent`.
+    """Embed the windows that lack a vector, the newest first, until something is `urgent`.
 
-    Returns how many texts were embedded. `Busy` while another process embeds, which will do these
-    too; `Unavailable` when the model cannot be had.
+    Returns how many texts were embedded. Raises `Busy` while another process embeds, which will
+    embed these too, and `Unavailable` when the model cannot be used.
     """
     embedder = models.embedder
     if embedder is None or not vectors.lacking(state.index):
@@ -63,8 +62,7 @@ def embed_some(state: State, models: ModelRegistry, urgent: Urgent) -> int:
     with state.lock("embed", timeout=0):
         for most in (FIRST, None):
             done += embed(
-                state.index,
-                state.cache,
+                state,
                 embedder,
                 models.recipe,
                 step=STEP,
@@ -75,16 +73,16 @@ def embed_some(state: State, models: ModelRegistry, urgent: Urgent) -> int:
 
 
 def warm(models: ModelRegistry) -> None:
-    """Load the model if it is on this machine: the first edit is not to wait for that."""
+    """Load the model if it is on this machine, so that the first edit does not wait for it."""
     if models.embedder and models.embedder.local:
         models.embedder.embed(["djinn"])
 
 
 def settle(state: State, *, anew: bool) -> None:
-    """Resolve links if a note changed since, or an attachment where that is asked `anew`.
+    """Resolve links if a note has changed since the last time; with `anew` in any case.
 
-    `Busy` while another process reads notes.
+    Attachments change without a change of a note. Raises `Busy` while another process reads notes.
     """
     if anew or links.settled(state.index) is None:
         with state.lock(timeout=0):
-            indexer.resolve_links(state.index, state.home.vaults, state.home.config.exclude)
+            indexer.resolve_links(state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 from watchdog import events
@@ -14,6 +15,8 @@ from watchdog.observers.api import ObservedWatch
 from djinn_memory.notes.vault.walk import hidden
 from djinn_memory.system.files import file_id
 from djinn_memory.watch.heard import ALL, FileChanged, FileDropped, Heard, Notice
+
+Report = Callable[[events.FileSystemEvent], None]
 
 _WANTED: list[type[events.FileSystemEvent]] = [
     events.FileCreatedEvent,
@@ -44,21 +47,21 @@ class NativeEvents:
         self._observer.start()
 
     def follow(self, name: str, root: Path) -> None:
-        """Tell of changes below the root of a vault from now on; `OSError` where that fails."""
-        self._schedule(name, root, _Vault(self._heard, name, root))
+        """Report changes below the root of a vault from now on; `OSError` where that fails."""
+        self._schedule(name, root, lambda event: self._changed(event, name, root))
 
     def follow_inbox(self, name: str, root: Path) -> None:
-        """Tell of files that come into a folder."""
-        self._schedule(name, root, _Inbox(self._heard, root))
+        """Report files that come into a folder."""
+        self._schedule(name, root, lambda event: self._dropped(event, root))
 
-    def _schedule(self, name: str, root: Path, handler: events.FileSystemEventHandler) -> None:
+    def _schedule(self, name: str, root: Path, report: Report) -> None:
         self.forget(name)
-        mark = file_id(root)
+        mark, handler = file_id(root), _Handler(report)
         watch = self._observer.schedule(handler, str(root), recursive=True, event_filter=_WANTED)
         self._watches[name] = (watch, mark)
 
     def alive(self, name: str, root: Path) -> bool:
-        """Whether what is told is still of the folder that lies at `root`."""
+        """Whether the folder that is watched is still the one at `root`."""
         if name not in self._watches:
             return False
         watch, mark = self._watches[name]
@@ -67,19 +70,38 @@ class NativeEvents:
         return file_id(root) == mark and watch in running
 
     def forget(self, name: str) -> bool:
-        """Tell no more of a folder; whether it was told of."""
+        """Stop watching a folder; returns whether it was watched."""
         known = name in self._watches
         if known:
             self._observer.unschedule(self._watches.pop(name)[0])
         return known
 
     def probe(self, folder: Path) -> None:
-        """`OSError` when the system does not watch one folder more.
+        """Raise `OSError` if the system cannot watch one folder more.
 
-        watchdog passes silently over the folders below a root that it finds no place for.
+        watchdog says nothing about folders below a root that it could not watch.
         """
         watch = self._observer.schedule(events.FileSystemEventHandler(), str(folder))
         self._observer.unschedule(watch)
+
+    def _changed(self, event: events.FileSystemEvent, name: str, root: Path) -> None:
+        gone = isinstance(event, events.FileDeletedEvent | events.FileMovedEvent)
+        for place in filter(None, _places(event)):
+            path = Path(os.path.relpath(place, root)).as_posix()
+            if path == ".":
+                self._heard.put(FileChanged(name, ALL))
+            elif path.startswith("../") or any(map(hidden, path.split("/"))):
+                continue
+            # A folder that went may be reported as a file.
+            elif event.is_directory or gone or path[-3:].lower() == ".md":
+                self._heard.put(FileChanged(name, path))
+
+    def _dropped(self, event: events.FileSystemEvent, root: Path) -> None:
+        source, target = _places(event)
+        place = target or source
+        parts = Path(os.path.relpath(place, root)).parts
+        if not event.is_directory and not any(map(hidden, parts)):
+            self._heard.put(FileDropped(place))
 
     def close(self) -> None:
         """End all threads."""
@@ -101,36 +123,14 @@ class _Lost(logging.Handler):
         self._heard.put(FileChanged(None, ALL))
 
 
-class _Vault(events.FileSystemEventHandler):
-    def __init__(self, heard: Heard, name: str, root: Path) -> None:
-        self._heard = heard
-        self._name = name
-        self._root = str(root)
+class _Handler(events.FileSystemEventHandler):
+    """Hands every event of a folder to a function."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
 
     def on_any_event(self, event: events.FileSystemEvent) -> None:
-        gone = isinstance(event, events.FileDeletedEvent | events.FileMovedEvent)
-        for place in filter(None, _places(event)):
-            path = Path(os.path.relpath(place, self._root)).as_posix()
-            if path == ".":
-                self._heard.put(FileChanged(self._name, ALL))
-            elif path.startswith("../") or any(map(hidden, path.split("/"))):
-                continue
-            # A folder that went may be told as a file.
-            elif event.is_directory or gone or path[-3:].lower() == ".md":
-                self._heard.put(FileChanged(self._name, path))
-
-
-class _Inbox(events.FileSystemEventHandler):
-    def __init__(self, heard: Heard, root: Path) -> None:
-        self._heard = heard
-        self._root = str(root)
-
-    def on_any_event(self, event: events.FileSystemEvent) -> None:
-        source, target = _places(event)
-        place = target or source
-        path = Path(os.path.relpath(place, self._root))
-        if not event.is_directory and not any(map(hidden, path.parts)):
-            self._heard.put(FileDropped(place))
+        self._report(event)
 
 
 def _places(event: events.FileSystemEvent) -> tuple[str, str]:

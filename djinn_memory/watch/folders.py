@@ -1,4 +1,4 @@
-"""The folders of the vaults: followed by events where that works, else looked at repeatedly."""
+"""Follows the folders of the vaults: by file events where the system has them, else by polling."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from djinn_memory.watch.events import NativeEvents
 from djinn_memory.watch.heard import Heard
 
 _INBOX = "/inbox"
-"""No name of a vault."""
+"""The inbox among the watched folders. No vault can have this name."""
 
 
 class FollowedFolders:
-    """How each vault is followed. `probe` is a folder by which it shows how much can be."""
+    """Follows each vault in the way that works for it.
+
+    `probe` is a folder that is watched for a moment, to see whether the system has a watch left.
+    """
 
     def __init__(self, vaults: Iterable[Vault], heard: Heard, probe: Path, *, poll: bool) -> None:
         self._probe = probe
@@ -29,10 +32,10 @@ class FollowedFolders:
         except OSError as error:
             why = error.strerror or str(error)
         self.polled = dict.fromkeys(self._roots, why) if why else {}
-        """The vaults that no event tells of, and why."""
+        """The vaults that are polled, each with the reason."""
 
     def renew(self) -> Iterator[str]:
-        """Follow what is not followed (any more); gives the vaults that are to be looked at."""
+        """Follow the vaults that are not followed yet, or no longer; yields those to read again."""
         native = self._native
         for name, root in self._roots.items():
             if native is None or name in self.polled or native.alive(name, root):
@@ -47,7 +50,7 @@ class FollowedFolders:
     def _follow(self, native: NativeEvents, name: str, root: Path) -> None:
         try:
             if kind := network(root):
-                self.polled[name] = f"{kind} does not tell of all changes"
+                self.polled[name] = f"{kind} does not report all changes"
                 return
             native.follow(name, root)
             native.probe(self._probe)
@@ -56,9 +59,9 @@ class FollowedFolders:
             self.polled[name] = error.strerror or str(error)
 
     def follow_inbox(self, folder: Path) -> bool:
-        """Tell of files that come into the inbox; False where it is to be looked at.
+        """Report files that come into the inbox; False if the caller must list the folder.
 
-        That is where the system does not tell, or did not until now.
+        That is so where the system reports no events for it, and when it has only just begun to.
         """
         if self._native is None:
             return False
@@ -70,6 +73,6 @@ class FollowedFolders:
         return False
 
     def close(self) -> None:
-        """Follow nothing any more."""
+        """Stop following all folders."""
         if self._native:
             self._native.close()

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from queue import Empty
 
-from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, Unavailable
+from djinn_memory.errors import Busy, ConfigError, DjinnError, Refused, Unavailable
 from djinn_memory.home.config import user_path
 from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import claim
 from djinn_memory.indexing.indexer import movements, outdated
 from djinn_memory.indexing.scan import RACY_NS
+from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.inspection import index_content
-from djinn_memory.store.recovery import store_errors
-from djinn_memory.system.files import expand, file_id, file_version
+from djinn_memory.store.recovery import set_aside, store_errors
+from djinn_memory.system.files import file_id, file_version
+from djinn_memory.system.plural import count
 from djinn_memory.upkeep.jobs.job import Job
 from djinn_memory.upkeep.jobs.runner import due, run_jobs
 from djinn_memory.watch import catchup
 from djinn_memory.watch.backoff import Backoff
 from djinn_memory.watch.folders import FollowedFolders
-from djinn_memory.watch.heard import (
-    ALL,
-    FileChanged,
-    FileDropped,
-    Heard,
-    Kind,
-    Notice,
-    StopWatch,
-    Tell,
-)
-from djinn_memory.watch.inbox import Inbox, Mark
+from djinn_memory.watch.heard import ALL, FileChanged, FileDropped, Heard, Notice, StopWatch, Tell
+from djinn_memory.watch.inbox import FAILURES, Inbox, Mark, inbox_folder
 from djinn_memory.watch.pending import PendingChanges
 
 TICK_SECONDS = 1.0
@@ -42,9 +35,6 @@ BURST_SECONDS = 0.5
 
 JOB_SECONDS = 60.0
 """Between two looks whether a job is due."""
-
-_FAILURES: tuple[type[Exception], ...] = (*store_errors(), DjinnError, OSError)
-"""After these a watch goes on."""
 
 
 def follow(
@@ -92,7 +82,6 @@ class _Watch:
         self._inbox: Inbox | None = None
         self._settled = settled
         self._jobs = jobs
-        self._jobs_checked = 0.0
         self._pending = PendingChanges(self._vaults)
         self._reading, self._making = Backoff(), Backoff()
         self._warned: set[str] = set()
@@ -100,12 +89,14 @@ class _Watch:
         self._stopped = False
         self._next: Home | None = None
         """The home with its new settings, once they change."""
-        self._concluded = bool(names)
-        """Whether what concerns the whole home is done; a watch of some vaults does not do it."""
-        self._idle = self._warm = self._links_due = False
+        self._first_steps = [lambda: catchup.warm(self._models)]
+        if not names:
+            # These concern the whole home: a watch of some vaults does not do them.
+            self._first_steps.append(lambda: catchup.conclude(self._state))
+        self._idle = self._links_due = False
         self._written = self._marks()
         self._file: object = None
-        self._looked = self._polled = self._reconciled = 0.0
+        self._looked = self._polled = self._reconciled = self._jobs_checked = 0.0
 
     def run(self) -> Home | None:
         """Follow until the settings change, and return the home with these; None on `StopWatch`."""
@@ -115,7 +106,10 @@ class _Watch:
                 self._hear(self._patience())
                 self._look_after()
                 self._work()
-                self._run_jobs()
+                now = time.monotonic()
+                if self._jobs and self._idle and now - self._jobs_checked > JOB_SECONDS:
+                    self._jobs_checked = now
+                    self._try(self._run_jobs, self._making)
         finally:
             self._folders.close()
             if self._inbox:
@@ -136,36 +130,21 @@ class _Watch:
         self._file = file_id(self._home.index_path)
         few = len(self._vaults) <= 2
         vaults = ", ".join(self._vaults) if few else f"{len(self._vaults)} vaults"
-        self._say("start", f"watching {vaults or 'no vault yet'}")
+        self._say(Notice("start", f"watching {vaults or 'no vault yet'}"))
         self._follow_folders()
         self._open_inbox()
         self._reconcile()
 
     def _open_inbox(self) -> None:
-        named = self._home.config.inbox
-        if named is None or self._inbox:
+        if self._home.config.inbox is None or self._inbox:
             return
-        folder = (self._home.root / expand(named)).resolve()
-        own = (
-            self._home.config_path,
-            self._home.state,
-            *(vault.root for vault in self._vaults.values()),
-        )
-        if any(path.resolve().is_relative_to(folder) for path in own):
-            self._warn(f"inbox: {folder} holds what djinn lives by; name a folder of its own")
-        elif folder.is_relative_to(self._home.state):
-            self._warn(f"inbox: {folder} is djinn's own; name another folder")
-        elif not folder.is_relative_to(self._home.root) and self._home.own.inbox != named:
-            # A home that was cloned must not fetch what lies on this disk.
-            self._warn(
-                f"inbox: {folder} lies outside the home, so only your own settings may name it; "
-                f"{Remedy('config.set', {'user': True, 'key': 'inbox', 'value': named})}"
-            )
-        elif folder.is_dir():
+        try:
+            folder = inbox_folder(self._home, self._home.config.inbox, self._vaults.values())
+        except ConfigError as error:
+            self._warn(f"inbox: {error}")
+        else:
             self._folders.follow_inbox(folder)
             self._inbox = Inbox(self._home, folder, self._heard, self._settled)
-        else:
-            self._warn(f"inbox: there is no folder {folder} yet; make it")
 
     def _hear(self, patience: float) -> None:
         """Wait for the first event for `patience` seconds, and then for a pause between events."""
@@ -185,7 +164,7 @@ class _Watch:
         if isinstance(event, StopWatch):
             self._stopped = True
         elif isinstance(event, Notice):
-            self._say(event.kind, event.text)
+            self._say(event)
         elif isinstance(event, FileDropped):
             if self._inbox:
                 self._inbox.offer(event.path)
@@ -245,8 +224,7 @@ class _Watch:
         for name in self._folders.renew():
             self._pending.add(FileChanged(name, ALL))
         for name, why in self._folders.polled.items():
-            seconds = self._settings.poll_seconds
-            self._warn(f"{name}: looked at every {seconds:g} s, since {why}")
+            self._warn(f"{name}: looked at every {self._settings.poll_seconds:g} s, since {why}")
 
     def _look_at_settings(self) -> None:
         written = self._marks()
@@ -283,7 +261,7 @@ class _Watch:
         except Refused:
             # A newer djinn made the index, and can follow the vaults too.
             raise
-        except _FAILURES as error:
+        except FAILURES as error:
             if not self._set_aside(error):
                 self._warn(" ".join(str(error).split()))
                 backoff.failed(time.monotonic())
@@ -293,21 +271,17 @@ class _Watch:
     def _set_aside(self, error: Exception) -> bool:
         """Whether an error came from a damaged database, which is then set aside and made anew."""
         try:
-            if not (isinstance(error, store_errors()) and self._state.set_aside_damaged()):
+            if not (isinstance(error, store_errors()) and set_aside(self._state, error)):
                 return False
         except Unavailable:
             return False
-        for problem in self._state.problems:
-            self._warn(f"{problem.what}: {problem.why}")
+        self._warn_of(self._state.problems)
         self._reconcile()
         return True
 
     def _read(self) -> None:
         """Read the changes that wait longest."""
-        taken = self._pending.take()
-        if taken is None:
-            return
-        name, paths = taken
+        name, paths = self._pending.take()
         self._idle = False
         began = time.monotonic()
         try:
@@ -320,23 +294,19 @@ class _Watch:
             for path in paths or [ALL]:
                 self._pending.add(FileChanged(name, path))
             raise
-        for problem in tally.problems:
-            self._warn(f"{problem.what}: {problem.why}")
+        self._warn_of(tally.problems)
         if tally.touched:
             few = f" ({', '.join(paths)})" if paths and len(paths) <= 3 else ""
-            self._say("update", f"{name}: {movements(tally)}{few}, {_since(began)}")
+            self._say(Notice("update", f"{name}: {movements(tally)}{few}, {_since(began)}"))
             for path in paths or ():
                 # Read so soon after it was written, its times prove nothing yet.
                 self._pending.add_later(FileChanged(name, path), began + RACY_NS / 1e9)
 
     def _finish(self) -> None:
         """Compute vectors and resolve links for the notes that were read."""
-        if not self._concluded:
-            catchup.conclude(self._state)
-            self._concluded = True
-        if not self._warm:
-            catchup.warm(self._models)
-            self._warm = True
+        while self._first_steps:
+            self._first_steps[-1]()
+            self._first_steps.pop()
         began = time.monotonic()
         try:
             embedded = catchup.embed_some(self._state, self._models, self._urgent)
@@ -345,40 +315,34 @@ class _Watch:
             catchup.settle(self._state, anew=self._links_due)
             self._links_due = False
         if embedded:
-            texts = "text" if embedded == 1 else "texts"
-            self._say("embed", f"{embedded:,} {texts} embedded, {_since(began)}")
+            self._say(Notice("embed", f"{count(embedded, 'text')} embedded, {_since(began)}"))
         if not self._urgent():
             self._idle = True
             notes = index_content(self._state.index).notes
-            idle = Notice("idle", f"{notes:,} {'note' if notes == 1 else 'notes'} searchable")
+            idle = Notice("idle", f"{count(notes, 'note')} searchable")
             # A regular look has nothing new to say.
             if idle != self._last:
-                self._say(idle.kind, idle.text)
+                self._say(idle)
 
     def _run_jobs(self) -> None:
-        """Run the jobs that are due, if nothing else is to be done."""
-        now = time.monotonic()
-        if not (self._jobs and self._idle) or now - self._jobs_checked < JOB_SECONDS:
-            return
-        self._jobs_checked = now
-        self._try(self._run_due_jobs, self._making)
-
-    def _run_due_jobs(self) -> None:
         jobs = due(self._jobs, self._state, self._runtime.now())
         report = run_jobs(jobs, self._runtime, dry_run=False)
         for action in report.deeds:
-            self._say("update", f"{action.task}: {action.what}")
-        for problem in report.problems:
-            self._warn(f"{problem.what}: {problem.why}")
+            self._say(Notice("update", f"{action.task}: {action.what}"))
+        self._warn_of(report.problems)
 
-    def _say(self, kind: Kind, text: str) -> None:
-        self._last = Notice(kind, text)
-        self._tell(self._last)
+    def _say(self, notice: Notice) -> None:
+        self._last = notice
+        self._tell(notice)
+
+    def _warn_of(self, problems: Iterable[Problem]) -> None:
+        for problem in problems:
+            self._warn(f"{problem.what}: {problem.why}")
 
     def _warn(self, text: str) -> None:
         if text not in self._warned:
             self._warned.add(text)
-            self._say("warning", text)
+            self._say(Notice("warning", text))
 
 
 def _since(began: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -12,14 +12,14 @@ from queue import Empty, SimpleQueue
 from djinn_memory.documents.pool.pool import FileStarted
 from djinn_memory.documents.sources import Source, sources
 from djinn_memory.embedding.registry import ModelRegistry
-from djinn_memory.errors import DjinnError
+from djinn_memory.errors import ConfigError, DjinnError, Remedy
 from djinn_memory.home.home import Home
 from djinn_memory.memories.library.ingest import ingest
 from djinn_memory.memories.library.requests import FileOutcome, IngestOptions
-from djinn_memory.models import silent
+from djinn_memory.models import Vault, silent
 from djinn_memory.store.recovery import store_errors
 from djinn_memory.store.state import State
-from djinn_memory.system.files import file_version
+from djinn_memory.system.files import expand, file_version
 from djinn_memory.watch.heard import Heard, Notice
 
 SETTLE_SECONDS = 1.0
@@ -33,8 +33,27 @@ UNFINISHED = frozenset({".part", ".partial", ".crdownload", ".download", ".tmp",
 
 Mark = tuple[int, int, int]
 
-_FAILURES: tuple[type[Exception], ...] = (*store_errors(), DjinnError, OSError)
-"""After these the inbox goes on."""
+FAILURES: tuple[type[Exception], ...] = (*store_errors(), DjinnError, OSError)
+"""After these a watch and its inbox go on."""
+
+
+def inbox_folder(home: Home, named: str, vaults: Iterable[Vault]) -> Path:
+    """The folder that the setting `inbox` names; `ConfigError` for a folder that cannot be one."""
+    folder = (home.root / expand(named)).resolve()
+    own = (home.config_path, home.state, *(vault.root for vault in vaults))
+    if any(path.resolve().is_relative_to(folder) for path in own):
+        raise ConfigError(f"{folder} holds what djinn lives by; name a folder of its own")
+    if folder.is_relative_to(home.state):
+        raise ConfigError(f"{folder} is djinn's own; name another folder")
+    if not folder.is_relative_to(home.root) and home.own.inbox != named:
+        # A cloned home must not fetch files from this disk.
+        raise ConfigError(
+            f"{folder} lies outside the home, so only your own settings may name it",
+            Remedy("config.set", {"user": True, "key": "inbox", "value": named}),
+        )
+    if not folder.is_dir():
+        raise ConfigError(f"there is no folder {folder} yet; make it")
+    return folder
 
 
 class UnsettledFiles:
@@ -132,7 +151,7 @@ class Inbox:
             self._settled |= ready
             for problem in report.problems:
                 self._warn(problem.what, problem.why)
-        except _FAILURES as error:
+        except FAILURES as error:
             self._warn("inbox", " ".join(str(error).split()))
         finally:
             state.close()

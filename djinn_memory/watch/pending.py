@@ -41,10 +41,11 @@ class PendingChanges:
             del self._later[change]
             self.add(change)
 
-    def take(self) -> tuple[str, list[str] | None] | None:
-        """The next vault to look at and its paths, None for all of it; they are forgotten here.
+    def take(self) -> tuple[str, list[str] | None]:
+        """Remove and return changes of one vault: its name and its paths, None for all of them.
 
-        Single paths come before whole vaults: they are few, and somebody has just written there.
+        There must be a change. Single paths come before whole vaults: they are few, and somebody
+        has just written there.
         """
         waiting = [(name, paths) for name, paths in self._paths.items() if paths]
         for name, paths in waiting:
@@ -53,7 +54,6 @@ class PendingChanges:
                 for path in single:
                     del paths[path]
                 return name, single
-        for name, paths in waiting:
-            paths.clear()
-            return name, None
-        return None
+        name, paths = waiting[0]
+        paths.clear()
+        return name, None

@@ -1,4 +1,4 @@
-"""Lets the system start `djinn watch`: a systemd user unit, or a launchd agent."""
+"""Installs `djinn watch` as a service: a systemd user unit, or a launchd agent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.home.config import own_variables
 from djinn_memory.home.home import Home
 from djinn_memory.notes.slugs import slug
-from djinn_memory.system.files import write_atomic
+from djinn_memory.system.files import create_private, make_folder, write_atomic
 
 _MARK = "djinn watch"
 
@@ -35,9 +35,10 @@ class InstalledService(Struct, frozen=True):
 def install(
     home: Home, vaults: Sequence[str] = (), *, system: str = sys.platform
 ) -> InstalledService:
-    """Write the service that watches this home; what lay there of an earlier one is replaced.
+    """Write the file of a service that watches this home; an earlier one is replaced.
 
-    `Refused` when the file is somebody else's, `Unavailable` where there is no such system.
+    Raises `Refused` when djinn did not write the file that is there, and `Unavailable` on a system
+    other than Linux and macOS.
     """
     name = _name(home)
     command = [sys.executable, "-P", "-m", "djinn_memory", "--home", str(home.root), "watch"]
@@ -55,6 +56,9 @@ def install(
         label = f"memory.{name}"
         path = Path.home() / "Library" / "LaunchAgents" / f"{label}.plist"
         text = _agent(home, label, command, own_variables())
+        make_folder(home.state, private=True)
+        # launchd would create the log as it creates any file.
+        create_private(home.state / "watch.log")
         quoted = shlex.quote(str(path))
         service = InstalledService(
             path,
@@ -71,7 +75,7 @@ def install(
 
 
 def _name(home: Home) -> str:
-    """Another one for each home: two may be called the same."""
+    """A name for this home alone: the folders of two homes may have the same name."""
     mark = hashlib.blake2b(os.fsencode(home.root), digest_size=3).hexdigest()
     return f"djinn-watch-{slug(home.root.name)[:40]}-{mark}"
 
@@ -82,9 +86,9 @@ def _user() -> int:
 
 def _write(path: Path, data: bytes) -> None:
     if path.exists() and _MARK.encode() not in path.read_bytes():
-        raise Refused(f"{path} is not djinn's; move it away, then do this again")
+        raise Refused(f"{path} was not written by djinn; move it away, then try again")
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, data)
+    write_atomic(path, data, private=True)
 
 
 def _unit(home: Home, command: Sequence[str], environment: Mapping[str, str]) -> str:
@@ -109,13 +113,13 @@ def _unit(home: Home, command: Sequence[str], environment: Mapping[str, str]) ->
 
 
 def _quoted(word: str, doubled: str) -> str:
-    """A word of a unit's line; systemd reads C escapes in it."""
+    """A word of a command in a unit file; systemd interprets C escapes in it."""
     text = _escaped(word, doubled).replace("\\", "\\\\").replace('"', '\\"')
     return '"' + text.replace("\n", "\\n") + '"'
 
 
 def _escaped(text: str, doubled: str) -> str:
-    """`text` with what systemd would replace in it written twice."""
+    """`text` with those characters doubled that systemd would expand."""
     for character in doubled:
         text = text.replace(character, 2 * character)
     return text

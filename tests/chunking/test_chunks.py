@@ -154,12 +154,12 @@ def test_windows_cover_and_overlap(count: int, limit: int, lead: int) -> None:
      "a. ", "字。", ".)", "> ", "- a\n", "\t\n", "|", "--\n", "# [[a"]
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(unit: str) -> None:
-    text = unit * (200_000 // len(unit))
+    text = unit * (60_000 // len(unit))
     tokens = list(range(0, len(text), 4))
     began = time.process_time()
     for chunk in chunks(text, 0, tokens):
         windows(chunk.start, chunk.end, tokens, 100)
-    assert time.process_time() - began < 2.5  # measured 0.6 s at most; quadratic takes minutes
+    assert time.process_time() - began < 1  # measured 0.2 s at most; quadratic takes ten and more
 
 
 def test_a_real_vault(data_dir: Path) -> None:

@@ -370,13 +370,13 @@ HOSTILE_CASES = [
 
 @pytest.mark.parametrize(("unit", "strategy"), HOSTILE_CASES)
 def test_hostile_text_takes_linear_time(unit: str, strategy: Strategy) -> None:
-    written = unit * (100_000 // len(unit))
+    written = unit * (40_000 // len(unit))
     text, pages = hide(written), paging.pages(written, 0)
     tokens = [at for at in range(0, len(text), 4) if text[at] not in " \n\t\u200b"]
     began = time.process_time()
     for size, overlap in ((100, 50), (4096, 2048)):
         cut(text, 0, tokens, pages, Plan(strategy, size, overlap))
-    assert time.process_time() - began < 2  # quadratic takes minutes
+    assert time.process_time() - began < 1  # quadratic takes ten and more
 
 
 def test_real_documents(data_dir: Path) -> None:

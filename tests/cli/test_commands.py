@@ -8,10 +8,12 @@ import io
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,7 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, add_vault
+from djinn_memory.system.locks import lock
 from tests.conftest import Run
 from tests.indexing.vaults import fill, with_sample
 
@@ -372,22 +375,25 @@ def test_json_keeps_what_it_escapes(hostile: Home, run: Run) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "option", ["query", "--tag", "--type", "--vault", "--agent", "--where", "show"]
-)
-def test_arguments_that_are_no_text(kept: Home, option: str) -> None:
-    bad = b"k\xff=\xfe"
-    command = {
-        "query": [b"memory", b"search", bad, b"--json"],
-        "show": [b"memory", b"show", bad],
-    }.get(option, [b"memory", b"search", b"x", option.encode(), bad])
+BAD_BYTES = b"k\xff=\xfe"
+
+
+@pytest.mark.parametrize("words", [[b"search", BAD_BYTES, b"--json"], [b"show", BAD_BYTES]])
+def test_arguments_that_are_no_text(kept: Home, words: list[bytes]) -> None:
     done = subprocess.run(
-        [sys.executable.encode(), b"-m", b"djinn_memory", *command],
+        [sys.executable.encode(), b"-m", b"djinn_memory", b"memory", *words],
         capture_output=True, env={**os.environ, "DJINN_HOME": str(kept.root)}, check=False,
     )  # fmt: skip
     assert b"Traceback" not in done.stderr
     assert done.returncode in (0, 4)
     done.stdout.decode()
+
+
+@pytest.mark.parametrize("option", ["--tag", "--type", "--vault", "--agent", "--where"])
+def test_options_that_are_no_text(kept: Home, run: Run, option: str) -> None:
+    done = run("memory", "search", "x", option, os.fsdecode(BAD_BYTES), home=kept.root)
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (0, 4)
 
 
 def test_a_terminal_that_cannot_show_a_letter(kept: Home, run: Run) -> None:
@@ -651,6 +657,34 @@ def test_closed_streams(home: Home, shared: Path, closed: str) -> None:
 
 def test_a_server_without_streams_ends(kept: Home) -> None:
     assert bash(kept, "djinn mcp <&- >&-").returncode == 0
+
+
+def test_timings_tell_the_time_that_locks_cost(home: Home, run: Run, shared: Path) -> None:
+    def waited(*command: str) -> float:
+        done = run("--timings", *command, home=home.root)
+        [said] = re.findall(
+            r"^timings: \d+\.\d{3} s, of these (\d+\.\d{3}) s waiting for locks$",
+            done.stderr, re.MULTILINE,
+        )  # fmt: skip
+        return float(said)
+
+    fill(shared, 2)
+    assert waited("index") == 0
+    holding, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock(home.state / "index.lock"):
+            holding.set()
+            release.wait(0.5)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    holding.wait()
+    fill(shared, 4, seed=3)
+    assert waited("index") > 0.2
+    release.set()
+    holder.join()
+    assert waited("memory", "show", "nothing of this name") == 0
 
 
 def test_version_and_help(run: Run) -> None:

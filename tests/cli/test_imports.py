@@ -11,6 +11,7 @@ import pytest
 
 from djinn_memory.cli.app import root
 from djinn_memory.cli.tree import COMMANDS as COMMANDS_OF_TREE
+from djinn_memory.cli.tree import module
 from djinn_memory.home.home import Home
 
 HEAVY = {
@@ -54,8 +55,7 @@ def test_a_list_of_commands_imports_none(tmp_path: Path, words: list[str]) -> No
 @pytest.mark.parametrize("words", ["gap list", "memory stats", "status", "config path"])
 def test_a_command_imports_no_other(home: Home, words: str) -> None:
     loaded = modules_of(home.root, "--home", str(home.root), *words.split())
-    module = COMMANDS_OF_TREE[words].path.partition(":")[0]
-    assert {name for name in loaded if name.startswith(COMMANDS)} == {COMMANDS + module}
+    assert {name for name in loaded if name.startswith(COMMANDS)} == {COMMANDS + module(words)}
 
 
 @pytest.mark.parametrize("words", COMMANDS_OF_TREE)
@@ -63,7 +63,7 @@ def test_the_line_of_a_command_is_the_first_of_its_help(words: str) -> None:
     command: Any = root()
     for name in words.split():
         command = command.commands[name]
-    assert " ".join(command.help.partition("\n\n")[0].split()) == COMMANDS_OF_TREE[words].line
+    assert " ".join(command.help.partition("\n\n")[0].split()) == COMMANDS_OF_TREE[words]
     assert command.name == words.split()[-1]
 
 

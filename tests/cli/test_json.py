@@ -8,7 +8,6 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,19 +19,19 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from djinn_memory.cli.app import root
-from djinn_memory.cli.tree import COMMANDS as COMMANDS_OF_TREE
+from djinn_memory.cli.tree import load
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
 from tests.conftest import Run
+from tests.examples import examples
 from tests.indexing.vaults import fill
 
 
 def schemas(command: str) -> list[str]:
     """The names of the schemas of what a command prints."""
-    module, _, attribute = COMMANDS_OF_TREE[command].path.partition(":")
-    declaration = getattr(import_module(f"djinn_memory.cli.commands.{module}"), attribute)
+    declaration = load(command)
     declaration.build(command)
     return [f"djinn.{name}/1" for name in declaration.schemas]
 
@@ -285,7 +284,9 @@ def strange(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 @given(files=st.dictionaries(NAME, FILE, max_size=3), query=STRANGE)
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_strange_vaults(strange: Home, files: dict[str, bytes], query: str) -> None:
     shared = strange.root / "vaults" / "shared"

@@ -11,9 +11,9 @@ from djinn_memory.cli import commands
 from djinn_memory.cli.command import Declaration
 from djinn_memory.cli.request_options import build
 from djinn_memory.errors import Remedy, UsageError
+from djinn_memory.errors.commands import ARGUMENTS, CommandWording
 from djinn_memory.home.home import Home
 from djinn_memory.memories.facts.requests import SetFact
-from djinn_memory.operations.commands import ARGUMENTS, CommandWording
 from tests.conftest import Run
 
 LONG = "word " * 6_000

@@ -41,7 +41,7 @@ REPLACED = (
     (r'"(milliseconds|seconds)": [\d.e-]+', r'"\1": N'),
     (r"\b(rec|gap)_[0-9a-z]{10}", r"\1_ID"),
     (r"(?m)^   raw \d\.\d+(.*) = \d\.\d+", r"   raw N\1 = N"),
-    (r"(?m)meaning \d\.\d\d$", "meaning N"),
+    (r"(?m)meaning -?\d\.\d\d$", "meaning N"),
     (r"\d+ days? ago", "N days ago"),
     # Notes written within the clock's grain of the first reading are read once more.
     (r'"read": \d+', '"read": N'),
@@ -77,6 +77,10 @@ def test_transcript(name: str, run: Run, tmp_path: Path, sample: Path) -> None:
     run("config", "set", "embedding.provider", "hashing", home=home)
     for vault in ("shared", "finn", "grace"):
         shutil.copytree(sample / vault, home / "vaults" / vault, dirs_exist_ok=True)
+    for vault in ("finn", "grace"):
+        root = home / "vaults" / vault
+        for path in (root, *root.rglob("*")):
+            path.chmod(0o700 if path.is_dir() else 0o600)
     shutil.copytree(PAPERS, tmp_path / "papers")
     shutil.copy(PAPERS / "tide-gauge-manual.pdf", tmp_path / "papers" / "copy.pdf")
     (tmp_path / "papers" / "minutes.txt").write_text("Maren: the mole gets a new lamp.\n")

@@ -20,6 +20,7 @@ from djinn_memory.documents.document import (
     ReportPages,
     Unreadable,
 )
+from djinn_memory.errors import Remedy
 
 CHILD_BOMB = """
 import time
@@ -132,7 +133,7 @@ def quit_python(request: ReadRequest, report: ReportPages, rest: str) -> Documen
 
 
 def locked(request: ReadRequest, report: ReportPages, rest: str) -> Document:
-    raise Locked("wants a password; give it with --password")
+    raise Locked("wants a password", Remedy(arguments={"password": None}))
 
 
 def unreadable(request: ReadRequest, report: ReportPages, rest: str) -> Document:

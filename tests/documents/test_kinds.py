@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from djinn_memory.documents.document import Unreadable
 from djinn_memory.documents.kinds import Kind, detect_kind
+from tests.examples import examples
 
 
 def told(folder: Path, data: bytes, name: str) -> Kind:
@@ -176,7 +177,9 @@ NAMES = ["a.pdf", "a.docx", "a.txt", "a.md", "a.csv", ".html", ".", "", "a\0.pdf
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(300),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.sampled_from(STARTS), st.binary(max_size=200), st.sampled_from(NAMES) | st.text())
 def test_any_bytes_are_something_or_unreadable(

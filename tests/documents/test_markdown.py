@@ -10,6 +10,7 @@ from djinn_memory.notes.markdown.headings import headings
 from djinn_memory.notes.markdown.markup import code_blocks, mask
 from djinn_memory.notes.markdown.plain_text import plain
 from djinn_memory.notes.note import parse
+from tests.examples import examples
 
 PIECES = st.sampled_from(
     [*"[]()!|<>#*_~=`-^%$ \n\t\\:ax1.+/'\"{}&;é字", "[[", "]]", "<!--", "-->", "```", "~~~", "%%",
@@ -23,7 +24,7 @@ def clean(text: str) -> str:
     return text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=examples(800), deadline=None)
 @given(TEXTS.map(clean))
 def test_nothing_of_a_text_acts_in_a_note(text: str) -> None:
     safe = escape(text)
@@ -32,8 +33,8 @@ def test_nothing_of_a_text_acts_in_a_note(text: str) -> None:
     assert not note.tags
     assert not list(headings(safe))
     assert not code_blocks(safe)
-    # Code and formulas within a line are no prose, but readers see them.
-    if not set("`$") & set(text):
+    # Code, also an indented line, and formulas within a line are no prose, but readers see them.
+    if not set("`$\t") & set(text) and "    " not in text:
         assert re.findall(r"[^\W_]", mask(safe)) == re.findall(r"[^\W_]", text)
     assert re.findall(r"[^\W_]", plain(safe)) == re.findall(r"[^\W_]", text)
     assert safe.replace("\\", "") == text.replace("\\", "")
@@ -66,8 +67,8 @@ UNITS = ["> ", "#", "# ", "-", "=", "- ", "1. ", "\\", "[", "<", "`", "~", "^a",
 @pytest.mark.parametrize("unit", UNITS)
 def test_hostile_text_takes_linear_time(unit: str) -> None:
     began = time.process_time()
-    escape(unit * (200_000 // len(unit)))
-    assert time.process_time() - began < 2  # measured 0.2 s at most
+    escape(unit * (60_000 // len(unit)))
+    assert time.process_time() - began < 1  # measured 0.1 s at most
 
 
 @given(st.lists(st.sampled_from(["```", "````", "~~~", "a", "\n", "`", "    "])).map("".join))

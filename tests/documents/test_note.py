@@ -10,6 +10,7 @@ from djinn_memory.notes import frontmatter
 from djinn_memory.notes.frontmatter import compose
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.pages import mark, pages
+from tests.examples import examples
 
 ODD = [
     "a \"b\" 'c'",
@@ -58,7 +59,7 @@ def document(*texts: str, paged: bool = True, title: str | None = None) -> Docum
     return Document(texts, paged, title=title)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.dictionaries(st.sampled_from(["title", "author", "subject", "tags"]), STRINGS))
 def test_front_matter_reads_back(fields: dict[str, str]) -> None:
     whole = compose(fields, "the body\n")
@@ -79,7 +80,7 @@ LINES = st.sampled_from(
 PAGES = st.lists(st.lists(LINES, max_size=5).map("\n".join), min_size=1, max_size=6)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(PAGES)
 def test_pages_read_back(texts: list[str]) -> None:
     whole = compose({"type": "document"}, body(document(*texts)))

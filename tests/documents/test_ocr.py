@@ -70,6 +70,6 @@ def test_what_is_missing_is_named(tmp_path: Path, data_dir: Path) -> None:
         env={"PATH": str(tmp_path), "PYTHONPATH": os.pathsep.join(paths)},
     )  # fmt: skip
     assert done.stderr.splitlines()[-1].endswith(
-        "needs ocrmypdf for --ocr: pip install 'djinn-memory[ocr]', and tesseract with the "
-        "languages of documents.ocr_languages"
+        f"needs ocrmypdf: run {python} -m pip install '.[ocr]' in a clone of djinn, and install "
+        "tesseract with the languages of documents.ocr_languages"
     )

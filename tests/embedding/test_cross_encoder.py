@@ -52,7 +52,7 @@ def test_scores_are_the_originals(folder: Path, cache: Path) -> None:
     assert not encoder.ready
     encoder.prepare()
     assert encoder.ready
-    assert encoder.precision in ("int8", "fp32")
+    assert encoder.card.precision in ("int8", "fp32")
     expected = original(folder, "tide", TEXTS)
     # int8 keeps the order, not the value.
     spread = max(expected) - min(expected)
@@ -75,7 +75,7 @@ def test_where_int8_strays_fp32_takes_over_and_torch_where_both_do(
         monkeypatch.setenv("DJINN_CACHE", str(tmp_path / str(least)))
         encoder = CrossEncoder(str(folder), Path("/"))
         encoder.prepare()
-        assert encoder.precision in precisions
+        assert encoder.card.precision in precisions
         assert encoder.scores("tide", TEXTS) == pytest.approx(expected, abs=1e-4)
 
 

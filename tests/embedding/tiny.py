@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from djinn_memory.chunking.tokens import packaged_model
+from djinn_memory.embedding.torch_model import packaged_original
 
 
 def tiny_model(
@@ -22,7 +22,7 @@ def tiny_model(
 
     torch.set_num_threads(1)  # small tensors wait for a second thread longer than they take
     torch.manual_seed(seed)
-    words = (packaged_model() / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    words = (packaged_original() / "vocab.txt").read_text(encoding="utf-8").splitlines()
     size = {
         "vocab_size": len(words), "hidden_size": 32, "num_hidden_layers": 2,
         "intermediate_size": 64, "max_position_embeddings": 512,
@@ -34,7 +34,7 @@ def tiny_model(
         else FNetModel(FNetConfig(**size))
     )
     encoder.save_pretrained(inner)
-    BertTokenizerFast(str(packaged_model() / "vocab.txt")).save_pretrained(inner)
+    BertTokenizerFast(str(packaged_original() / "vocab.txt")).save_pretrained(inner)
     transformer = modules.Transformer(str(inner), max_seq_length=reads)
     pooling = modules.Pooling(32)
     whole = SentenceTransformer(modules=[transformer, pooling], device="cpu", prompts=prompts)

@@ -89,7 +89,7 @@ def test_a_home_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert discover(start=deep) == other
     assert discover(home.root) == home
     monkeypatch.delenv("DJINN_HOME")
-    with pytest.raises(NotFound, match=r"init\(folder="):
+    with pytest.raises(NotFound, match="`djinn init "):
         discover(start=tmp_path)
     with pytest.raises(NotFound):
         discover(tmp_path / "nowhere")

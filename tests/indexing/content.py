@@ -31,8 +31,7 @@ _QUERIES = {
     "join memory on memory.id = link.memory_id join note on note.id = memory.note_id "
     "join vault on vault.id = vault_id",
     "spaces": "select identity, dimensions, recipe, scale, shift, serving from space",
-    "words": "select term, doc, cnt from vocabulary",
-    "meta": "select key, value from meta",
+    "meta": "select key, value from meta where key <> 'remade'",
 }
 
 
@@ -41,7 +40,11 @@ def content(index: Path) -> dict[str, list[Any]]:
     connection = open_index(index)
     space = serving(connection)
     table = f"vectors_{space.number}" if space else "vectors_1"
-    return {
+    listed = {
         kind: sorted(connection.execute(sql.replace("vectors_1", table)).fetchall(), key=repr)
         for kind, sql in _QUERIES.items()
     }
+    for number, vault in connection.execute("select id, name from vault").fetchall():
+        sql = f"select term, doc, cnt from vocabulary_{number}"
+        listed[f"words of {vault}"] = sorted(connection.execute(sql).fetchall())
+    return listed

@@ -24,7 +24,7 @@ ROWS = {
     "memory": "id, block, digest, title, lines_above",
     "chunk": "id, memory_id, first_line, last_line, text",
     "window": "id, chunk_id, hash, embedded",
-    "words_docsize": "id, sz",
+    "words_1_docsize": "id, sz",
     "vectors_1": "window_id, embedding",
     "field": "rowid, memory_id, key, value",
     "link": "id, memory_id, target, line, start, target_memory_id",
@@ -176,7 +176,7 @@ def test_unchanged_memories_keep_their_rows(djinn: Djinn, file: Path) -> None:
     for table, rows in after.items():
         assert ids[table] <= {row[0] for row in rows}
     assert before["window"] < after["window"]
-    assert before["words_docsize"] < after["words_docsize"]
+    assert before["words_1_docsize"] < after["words_1_docsize"]
     shifted = {row[0]: row for row in after["chunk"]}
     for chunk_id, memory_id, first, last, text in before["chunk"]:
         down = record(7).count("\n") if text in record(1) + record(2) + record(3) + record(4) else 0

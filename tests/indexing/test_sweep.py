@@ -39,6 +39,20 @@ def test_what_the_sweep_read_is_found_by_meaning_too(home: Home, shared: Path) -
     assert result.unembedded == 0
 
 
+def test_what_stays_of_a_long_note_keeps_its_vectors(home: Home, shared: Path) -> None:
+    parts = ["# Long\n"] + [
+        f"## Part {number}\n\n{'A walrus swims. ' * 30}\n" for number in range(90)
+    ]
+    note = shared / "long.md"
+    note.write_text("\n".join(parts))
+    Djinn(home).index()
+    home.embeddings_path.unlink()
+    note.write_text("\n".join([*parts[:-1], "## Part 89\n\nA heron waits."]))
+    assert Djinn(home).search("heron", mode="meaning").unembedded == 0
+    note.rename(shared / "moved.md")
+    assert Djinn(home).search("heron", mode="meaning").unembedded == 0
+
+
 def test_a_home_never_indexed_answers_when_it_is_small(home: Home, shared: Path) -> None:
     fill(shared, 3)
     assert len(found(home, "type:lesson")) == 3

@@ -56,9 +56,10 @@ def command(home: Home, *options: str) -> list[str]:
 
 def environment(**more: str) -> dict[str, str]:
     """What the server's process is to know."""
-    kept = {name: os.environ[name] for name in ("DJINN_CONFIG_DIR",) if name in os.environ}
-    python = os.environ.get("PYTHONPATH", "")
-    return {**kept, "DJINN_CACHE": str(model_cache()), "PYTHONPATH": python, **more}
+    names = ("DJINN_CONFIG_DIR", "PYTHONPATH")
+    # The inspector refuses a variable that is empty.
+    kept = {name: os.environ[name] for name in names if os.environ.get(name)}
+    return {**kept, "DJINN_CACHE": str(model_cache()), **more}
 
 
 def over_stdio(home: Home, *options: str, **more: Any) -> Client:

@@ -15,6 +15,7 @@ from mcp import Client, MCPError
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.setup import add_vault, init
 from djinn_memory.mcp.tools import TOOLS
+from tests.examples import examples
 from tests.mcp.clients import asked, text
 from tests.mcp.test_wording import command_line
 
@@ -153,7 +154,7 @@ def test_no_call_reaches_them(split: Split) -> None:
     before = split.bytes()
     listed = requests(split.names)
 
-    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(listed, min_size=1, max_size=12))
     def check(sequence: list[tuple[str, dict[str, Any]]]) -> None:
         async def work(client: Client) -> None:

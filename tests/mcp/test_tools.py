@@ -279,6 +279,27 @@ def test_a_bug_ends_a_call_and_not_the_server(
         asked(pair, work)  # It talks, which no other test lets it.
 
 
+def test_what_is_written_while_the_index_is_held_is_no_error(pair: Home) -> None:
+    with Djinn(pair) as djinn:
+        djinn.index()
+
+    async def work(client: Client) -> None:
+        written = await call(client, "remember", type="lesson", title="Tide", text="It waits.")
+        [problem] = written["problems"]
+        assert "was not compared" in problem["why"]
+        fact = {"category": "harbour", "key": "lamps"}
+        await call(client, "fact", action="set", value="2", **fact)
+        await call(client, "fact", action="verify", **fact)
+        assert "index.db; try again when it has finished" in await refused(
+            client, "search", query="lamp"
+        )
+
+    with closing(apsw.Connection(str(pair.index_path))) as other:
+        other.pragma("locking_mode", "exclusive")
+        other.execute("begin exclusive")
+        asked(pair, work)
+
+
 def test_read_only(pair: Home) -> None:
     before = {path: path.read_bytes() for path in (pair.root / "vaults").rglob("*.md")}
 

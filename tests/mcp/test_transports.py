@@ -227,8 +227,15 @@ def test_a_client_that_goes_in_mid_call(pair: Home) -> None:
         assert "ashes" in path.read_text()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("http", [False, True], ids=["stdio", "http"])
+@pytest.mark.parametrize(
+    ("number", "http"),
+    [
+        (signal.SIGINT, False),
+        (signal.SIGTERM, True),
+        pytest.param(signal.SIGTERM, False, marks=pytest.mark.soak),
+        pytest.param(signal.SIGINT, True, marks=pytest.mark.soak),
+    ],
+)
 def test_a_signal_ends_it_at_once(pair: Home, number: signal.Signals, http: bool) -> None:
     if http:
         with http_server(pair) as (running, _):

@@ -115,3 +115,14 @@ def test_what_a_client_said_itself_stays(pair: Home, said: str) -> None:
         assert repr(said) in text and not command_line(text.replace(repr(said), ""))
 
     asked(pair, work)
+
+
+def test_nor_does_a_problem_of_the_settings(pair: Home) -> None:
+    pair.edit((("embedding", "provider"), "openai"), (("embedding", "url"), "http://localhost:9"))
+
+    async def work(client: Client) -> None:
+        answer = await call(client, "search", query="lamp")
+        [problem, *_] = [each["why"] for each in answer["problems"] if "trusted" in each["why"]]
+        assert "ask a person to run `djinn trust`" in problem and not command_line(problem)
+
+    asked(Home(pair.root), work)

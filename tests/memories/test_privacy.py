@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.home.home import Home
-from djinn_memory.home.setup import add_vault, init
+from djinn_memory.home.setup import add_agent, add_vault, init
 from djinn_memory.memories.catalog.catalog import list_memories
+from djinn_memory.memories.purge import PurgeReport
 from djinn_memory.models import Filters
 from djinn_memory.store.index.records import Selection
 from tests.conftest import Run
+from tests.examples import examples
 from tests.indexing.vaults import with_sample
 
 SECRETS = {
@@ -144,7 +148,7 @@ def test_the_vault_cannot_be_named(split: Home) -> None:
             assert "known: shared, finn" in str(caught.value)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     text=st.lists(
         st.sampled_from([*WORDS, "kettle", "-kettle", "tag:marimba", "type:vibraphone", '"kettle"',
@@ -202,3 +206,127 @@ def test_errors_do_not_tell_either(split: Home) -> None:
         with pytest.raises(DjinnError) as caught:
             Djinn(split).memories.show(name, agent="finn")
         assert not told(str(caught.value), name)
+
+
+def aged(path: Path, text: str) -> None:
+    """A note that seems older than all others."""
+    path.write_text(text)
+    os.utime(path, (1e9, 1e9))
+
+
+def test_a_hidden_note_takes_no_id_away(djinn: Djinn) -> None:
+    """An older note of grace with the id of a visible one hid the history of that one from finn."""
+    home = djinn.home
+    for name in ("finn", "grace"):
+        add_agent(home, name)
+    vaults = home.root / "vaults"
+    note = "---\nid: mem_7k2m9q4dxw30hv5t\n---\n# Lamp\n\nIt turns.\n"
+    own = djinn.remember("lesson", "Mine", "A kettle.", agent="finn")
+    (vaults / "shared" / "lamp.md").write_text(note)
+    for name in ("Lamp", "Mine"):
+        djinn.rate(useful=[name], agent="finn")
+    before = djinn.scores.show(agent="finn")
+    assert [score.record.useful for score in before.scores] == [1, 1]
+    aged(vaults / "grace" / "copy.md", note)
+    aged(vaults / "grace" / "other.md", f"---\nid: {own.id}\n---\nHers.\n")
+    djinn.index()
+    after = djinn.scores.show(agent="finn")
+    assert [(score.memory, score.record) for score in after.scores] == [
+        (score.memory, score.record) for score in before.scores
+    ]
+    [hers] = djinn.scores.show("shared:lamp.md", agent="grace").scores
+    assert hers.memory == "mem_7k2m9q4dxw30hv5t"
+
+
+def test_a_hidden_note_of_the_same_text_takes_no_history_away(djinn: Djinn) -> None:
+    home = djinn.home
+    for name in ("finn", "grace"):
+        add_agent(home, name)
+    mine, hers = (home.root / "vaults" / name for name in ("finn", "grace"))
+    (mine / "kettle.md").write_text("The kettle leaks.\n")
+    djinn.rate(useful=["kettle"], agent="finn")
+    (hers / "copy.md").write_text("The kettle leaks.\n")
+    djinn.index()
+    (mine / "kettle.md").rename(mine / "pot.md")
+    [score] = djinn.scores.show("pot", agent="finn").scores
+    assert score.record.useful == 1
+
+
+def test_the_ratings_of_a_hidden_copy_that_is_gone_count_for_nobody_else(djinn: Djinn) -> None:
+    """Where the ratings of all count, those of her own note never counted for the shared one."""
+    home = djinn.home
+    home.edit((("scoring", "shared"), True))
+    for name in ("finn", "grace"):
+        add_agent(home, name)
+    copy = home.root / "vaults" / "grace" / "copy.md"
+    for path in (home.root / "vaults" / "shared" / "kettle.md", copy):
+        path.write_text("The kettle leaks.\n")
+    djinn.rate(useful=["shared:kettle.md"], agent="finn")
+    djinn.rate(useful=["grace:copy.md"], agent="grace")
+    before = djinn.scores.show("kettle", agent="finn")
+    copy.unlink()
+    djinn.index()
+    after = djinn.scores.show("kettle", agent="finn")
+    assert [score.record.useful for score in after.scores] == [1]
+    assert after.scores[0].agents == before.scores[0].agents
+
+
+def test_who_shares_a_value_learns_nothing_of_the_other(djinn: Djinn) -> None:
+    for name in ("finn", "grace", "hal"):
+        add_agent(djinn.home, name)
+    djinn.working.set("plan", "swim", agent="finn")
+    with pytest.raises(NotFound) as caught:
+        djinn.working.share("plan", "nobody", agent="finn")
+    assert "hal" not in str(caught.value) and "grace" not in str(caught.value)
+    djinn.working.share("plan", "grace", agent="finn")
+    assert djinn.working.get("plan", agent="grace").value == "swim"
+    for _ in range(2):
+        # Whether she has read it, or forgotten it.
+        assert djinn.working.share("plan", "grace", agent="finn").replaced is None
+        djinn.working.clear(agent="grace")
+
+
+def test_a_purge_takes_no_words_of_who_could_not_read_the_memory(djinn: Djinn) -> None:
+    text = "Who lit the lamp of the pier?"
+    for name in ("finn", "grace"):
+        add_agent(djinn.home, name)
+    djinn.gaps.report(text, agent="finn")
+    djinn.working.set("plan", text, agent="finn")
+    djinn.working.set("copy", text, agent="grace")
+    djinn.working.share("copy", "finn", agent="grace")
+
+    def kept() -> tuple[str, list[str]]:
+        [group] = djinn.gaps.list(agent="finn").groups
+        values = djinn.working.list(all=True, agent="finn").values
+        return group.gaps[0].description, [value.key for value in values]
+
+    djinn.remember("lesson", "Lamp", text, agent="grace", force=True)
+    assert djinn.memories.purge("Lamp", agent="grace").purged
+    # What she handed over goes.
+    assert kept() == (text, ["plan"])
+    djinn.remember("lesson", "Lamp", text, shared=True, agent="grace", force=True)
+    assert djinn.memories.purge("Lamp", agent="grace").purged
+    assert kept() == ("(purged)", [])
+
+
+def test_a_purge_counts_nothing_of_another_agent(djinn: Djinn) -> None:
+    """Her note with the same text, her questions and her values."""
+    text = "The lantern is dark since Tuesday."
+    for name in ("finn", "grace"):
+        add_agent(djinn.home, name)
+
+    def purged() -> PurgeReport:
+        djinn.remember("lesson", "Lantern", text, agent="finn", force=True)
+        djinn.recall("lantern", agent="finn")
+        djinn.index()
+        return djinn.memories.purge("finn:lessons/lantern.md", agent="finn")
+
+    reports = [purged()]
+    djinn.remember("lesson", "Lantern", text, agent="grace")
+    djinn.working.set("plan", text, agent="grace")
+    djinn.gaps.report(text, agent="grace")
+    djinn.recall("lantern", agent="grace")
+    reports.append(purged())
+    first, second = (replace(report, id=None) for report in reports)
+    assert first == second and first.vectors == 1
+    assert djinn.search("lantern", mode="meaning", agent="grace").hits

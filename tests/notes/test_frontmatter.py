@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from djinn_memory.errors import Refused
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.frontmatter import edit, read
+from djinn_memory.notes.frontmatter import block_end, edit, read
 from djinn_memory.system.yaml_edit import scalar
 from tests.fuzz.checks import swiftly
 
@@ -26,7 +26,6 @@ from tests.fuzz.checks import swiftly
                                                     "d": "yes"}),
         ("n: " + "9" * 6000, {"n": "9" * 6000}),
         ("1: a\ntrue: b\n~: c", {"1": "a", "true": "b", "~": "c"}),
-        ("a: 1\na: 2", {"a": "2"}),
         ("a:\n- b\n- c: d", {"a": ["b", {"c": "d"}]}),
         ("date: {{date:YYYY}}\nl:\n- {{x}}", {"date": "{{date:YYYY}}", "l": ["{{x}}"]}),
         ("a: !!int x", {"a": "x"}),
@@ -56,12 +55,85 @@ def test_code_is_not_run_and_is_told(block: str, fields: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a", "---", "---\n", "---\na: b\n", "----\na: b\n---\n", " ---\na: b\n---\n",
+    "text", ["", "a", "---", "---\n", "----\na: b\n---\n", " ---\na: b\n---\n",
              "\n---\na: b\n---\n", "--- a\n---\n", "a\n---\nb: c\n---\n"]
 )  # fmt: skip
 def test_what_is_no_block_is_text(text: str) -> None:
     found = read(text)
     assert (found.fields, found.body, found.problem) == ({}, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "body"),
+    [
+        ("---\na: b\n", {}, "---\na: b\n"),
+        ("---\ntitle:\n\nText\n", {}, "---\ntitle:\n\nText\n"),
+        ("---\ntitle: x\n\nText here\n\n---\nMore\n", {"title": "x"}, "\nText here\n\n---\nMore\n"),
+        ("---\ntitle: x\n# Head\n\nHe said\nSo: a\n---\n", {"title": "x"},
+         "# Head\n\nHe said\nSo: a\n---\n"),
+        ("---\ntitle: x\nText here\n---\nMore\n", {"title": "x"}, "Text here\n---\nMore\n"),
+    ],
+)  # fmt: skip
+def test_front_matter_that_never_closes(text: str, fields: dict[str, Any], body: str) -> None:
+    found = read(text)
+    assert (found.fields, text[found.body :]) == (fields, body)
+    assert "never closes" in (found.problem or "")
+    windows = text.replace("\n", "\r\n")
+    assert windows[block_end(windows) :] == body.replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(
+    ("block", "keys"),
+    [
+        ("a: 1\na: 2", ["a"]),
+        ("Tags: [x]\ntitle: y\ntags: [z]", ["tags"]),
+        ("a: {b: 1, b: 2}", ["b"]),
+        ("a:\n  b: 1\n  c: 2\n  b: 3", ["b"]),
+        ("a:\n- b: 1\n- b: 2", []),
+        ("a: 1\nb:\n  a: 2", []),
+        ("a: |\n  b: 1\n  b: 2", []),
+        ("'a': 1\na: {{x}}", ["a"]),
+    ],
+)
+def test_repeated_keys_are_reported(block: str, keys: list[str]) -> None:
+    found = read(f"---\n{block}\n---\nbody\n")
+    assert (found.problem is not None) == bool(keys)
+    for key in keys:
+        assert f"{key} more than once" in (found.problem or "")
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "Note: the lamp is broken",
+        "Remember: buy milk",
+        "note to self: call the harbour",
+        "\nWarning: old\n",
+        "\nto do: milk\n",
+        "Q: what is it that shines?\nA: it is the lamp of the harbour.",
+    ],
+)
+def test_a_line_with_a_colon_between_rules_is_text(block: str) -> None:
+    text = f"---\n{block}\n---\n\nMore\n"
+    found = read(text)
+    assert (found.fields, found.body) == ({}, 0)
+    assert "read as text" in (found.problem or "")
+    assert edit(text.encode(), ("type",), "plan").decode() == f"---\ntype: plan\n---\n{text}"
+    assert block_end(text) == 0
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "status: open", "Status: in progress now and then", "mood: happy and a little tired today",
+        "\ntodo: buy milk", "Up: '[[A b c d]]'", "Company: Acme", "Rooms: [a, b]",
+        "Due date: 2026-01-01", "layout: a long page of text", "Pages: 12\nBinding: soft",
+        "name: x\ndescription: does this and that and more", "a: |\n  b: 1\n  b: 2",
+    ],
+)  # fmt: skip
+def test_fields_between_rules_are_front_matter(block: str) -> None:
+    found = read(f"---\n{block}\n---\nMore\n")
+    assert found.fields and found.problem is None
 
 
 @pytest.mark.parametrize("text", ["---\n---", "---  \n... \n", "---\n---\n"])

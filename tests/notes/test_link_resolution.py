@@ -61,6 +61,24 @@ def test_obsidians_steps(target: str, source: str, expected: Resolution) -> None
     assert look(resolver(*PATHS), target, source) == expected
 
 
+@pytest.mark.parametrize(
+    ("source", "key"),
+    [("a/home.md", 1), ("a/x/home.md", 1), ("b/home.md", 0), ("home.md", 0), ("c/home.md", 0),
+     ("a/xy/home.md", 0), ("B/home.md", 0)],
+)  # fmt: skip
+def test_candidates_in_or_below_the_own_folder_come_first(source: str, key: int) -> None:
+    found = resolver("b/T.md", "a/x/T.md", "a/x/y/T.md")
+    assert look(found, "T", source) == Resolution(key, "name", (0, 1, 2))
+
+
+def test_the_root_contains_every_folder() -> None:
+    found = Resolver(
+        LinkTarget(key, "v", path, None, "T", ())
+        for key, path in enumerate(["a-long-name.md", "a/b.md"])
+    )
+    assert look(found, "T", "home.md") == Resolution(1, "title", (0, 1))
+
+
 def test_the_same_suffix_twice() -> None:
     found = resolver("p/a/b.md", "longer/a/b.md", "q/a/b.md")
     assert look(found, "a/b") == Resolution(0, "suffix", (0, 1, 2))
@@ -114,7 +132,24 @@ def test_what_djinn_adds_in_order() -> None:
     assert look(found, "STACK") == Resolution(1, "alias")
     assert look(found, "stack two") == Resolution(2, "alias", (2, 3))
     assert look(found, "MyApp - Tech Stack") == Resolution(1, "slug")
-    assert look(found, "A third note!") == Resolution(3, "slug")
+    assert look(found, "A third_note") == Resolution(3, "slug")
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["x.*", "x.??", "x.", "x-", "*", "??", "...", "x*", "x!", "<x>", "x (y)", "{x}", "x.<y>", "@x"],
+)
+def test_a_placeholder_is_no_note(target: str) -> None:
+    found = resolver("x.md", "x y.md", "-.md", "note-x.md", "dendron.topic.md")
+    assert look(found, target) == Resolution(None, None)
+    assert look(found, f"dendron.topic.{target}") == Resolution(None, None)
+
+
+@pytest.mark.parametrize(
+    "target", ["dendron topic", "Dendron-Topic", "DENDRON_TOPIC", "dendron: topic"]
+)
+def test_case_and_separators_may_differ(target: str) -> None:
+    assert look(resolver("a/dendron.topic.md"), target) == Resolution(0, "slug")
 
 
 def test_names_are_compared_folded() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.notes.slugs import fold, slug, unique
+from djinn_memory.notes.slugs import fold, folder, slug, unique
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,24 @@ def test_every_slug_is_a_safe_file_name(title: str, limit: int) -> None:
 def test_unique_counts_on() -> None:
     taken = {"a", "a-2", "b"}
     assert [unique(name, taken.__contains__) for name in ("a", "b", "c")] == ["a-3", "b-2", "c"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("decision", "decisions"), ("summary", "summaries"), ("person", "people"),
+        ("place", "places"), ("address", "addresses"), ("sketch", "sketches"), ("box", "boxes"),
+        ("day", "days"), ("idée", "idées"), ("決定", "決定"), ("con", "con-notes"),
+        ("Meeting Note", "meeting-notes"), ("../up", "ups"),
+    ],
+)  # fmt: skip
+def test_the_folder_of_a_type(kind: str, name: str) -> None:
+    assert folder(kind) == name
+
+
+@given(st.text(min_size=1, max_size=60))
+def test_a_folder_is_one_plain_name(kind: str) -> None:
+    name = folder(kind)
+    assert name
+    assert not name.startswith(".")
+    assert not set(name) & set("/\\\0\n:")

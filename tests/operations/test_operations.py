@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from inspect import signature
+from operator import attrgetter
 from pathlib import Path
+from pydoc import plaintext, render_doc
 
 import pytest
 from msgspec import Struct
@@ -12,6 +16,7 @@ from msgspec.json import schema
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound
+from djinn_memory.memories.facts.verbs import Facts
 from djinn_memory.memories.recall.gaps import CloseGap, ReportGap
 from djinn_memory.operations import OPERATIONS
 
@@ -52,6 +57,20 @@ def test_a_request_and_its_fields_mean_the_same(djinn: Djinn) -> None:
     assert djinn.gaps.close(CloseGap(by_fields.gap_id)).gap.query == "tides"
     with pytest.raises(NotFound):
         djinn.gaps.close(gap=by_fields.gap_id)
+
+
+def test_help_shows_the_fields_of_the_request(djinn: Djinn) -> None:
+    text = render_doc(djinn.facts.get, renderer=plaintext)
+    assert re.search(r"get\(category: .+, key: str, expired: bool = False, .+\) -> 'Fact' ", text)
+    assert "\n    key: Which fact of the category.\n" in text
+    assert "get(self, category: " in render_doc(Facts, renderer=plaintext)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_field_is_explained(name: str, djinn: Djinn) -> None:
+    method = attrgetter(name)(djinn)
+    for field in signature(method).parameters:
+        assert f"\n{field}: " in method.__doc__
 
 
 def test_a_wrong_keyword_is_a_type_error(djinn: Djinn) -> None:

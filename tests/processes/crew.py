@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import signal
 import subprocess
 import threading
@@ -33,6 +34,8 @@ class Site:
         self.folder = folder
         self.faults: list[str] = []
         self.ran: dict[str, int] = {}
+        self.waits: list[float] = []
+        """The seconds that each command has waited for locks."""
         self.until = time.monotonic() + seconds
         self._lock = threading.Lock()
 
@@ -46,7 +49,7 @@ class Site:
 
     def run(self, *arguments: object) -> str:
         """What a command said on stdout; it must succeed, and say nothing that frightens."""
-        process = start(self.home, *arguments)
+        process = start(self.home, "--timings", *arguments)
         try:
             out, err = process.communicate(timeout=HANG)
         except subprocess.TimeoutExpired:
@@ -55,7 +58,9 @@ class Site:
             self.fault(f"{arguments} hung: {err}")
         if process.returncode or scary(err):
             self.fault(f"{arguments} exit {process.returncode}: {err}")
+        waits = re.findall(r"^timings: .* ([\d.]+) s waiting for locks$", err, re.MULTILINE)
         with self._lock:
+            self.waits += map(float, waits)
             kind = " ".join(str(one) for one in arguments[:2] if str(one).isalpha())
             self.ran[kind] = self.ran.get(kind, 0) + 1
         return out
@@ -219,6 +224,32 @@ class Editor(Writer):
             self.site.fault(f"{self.folder} is not what was saved")
 
 
+class MassEditor(Writer):
+    """Changes two hundred notes at once, as a checkout or a replacement in all files does."""
+
+    NOTES = 200
+
+    def __init__(self, site: Site, number: int) -> None:
+        super().__init__(site, number)
+        self.folder = site.home.root / "vaults" / "shared" / f"mass{number}"
+        self.folder.mkdir()
+        self.word = ""
+
+    def step(self) -> None:
+        self.word = word_of("mass", self.number, self.steps)
+        for note in range(self.NOTES):
+            (self.folder / f"note-{note}.md").write_text(f"# Mass {note}\n\n{self.word} kettle\n")
+        found, unread = self.site.search(self.word)
+        if not found and not unread:
+            self.site.fault(f"{self.word} is found nowhere")
+        time.sleep(2)
+
+    def check(self) -> None:
+        texts = [path.read_text() for path in self.folder.iterdir()]
+        if len(texts) != self.NOTES or not all(self.word in text for text in texts):
+            self.site.fault(f"{self.folder} is not what was saved")
+
+
 class Deleter(Writer):
     """Writes notes and deletes them by djinn."""
 
@@ -261,7 +292,9 @@ class Rememberer(Writer):
             self.site.run("checkpoint", f"{word} is what is worked on")
         elif what == "new" or not self.texts:
             self.texts[word] = [word]
-            self.site.run("remember", "lesson", word, f"{word} was learnt at the quay")
+            # Lessons that differ in one word are nearly the same, and refused.
+            others = " ".join(word_of(word, number) for number in range(8))
+            self.site.run("remember", "lesson", word, f"{word}: {others}")
         else:
             title = self.dice.choice(sorted(self.texts))
             self.texts[title].append(word)
@@ -397,6 +430,7 @@ def work(home: Home, folder: Path, *, seconds: float, writers: int, readers: int
     site = Site(home, folder, seconds)
     crew: list[Writer] = [WRITERS[n % len(WRITERS)](site, n) for n in range(writers)]
     crew += [Reader(site, n) for n in range(readers)]
+    crew.append(MassEditor(site, len(crew)))
     with watch(site):
         threads = [threading.Thread(target=one.work) for one in crew]
         for thread in threads:

@@ -42,6 +42,10 @@ class Site:
     """What was to be remembered, once."""
     spoken: set[str] = field(default_factory=set)
     """What was to be remembered, each time that it is said."""
+    acknowledged: set[str] = field(default_factory=set)
+    """What a command reported as remembered."""
+    reports: int = 0
+    """How many writes commands have reported."""
     rounds: int = 0
 
     @property
@@ -246,7 +250,7 @@ def scary_here(err: str) -> list[str]:
 
 
 def kept(site: Site, out: str, arguments: Arguments) -> None:
-    """Whatever a command reported is so."""
+    """Whatever a command reported is so, and is counted."""
     if arguments[0] == "ingest":
         latest = Ledger(site.home.ledger_path).latest("document")
         done = {text_of(one, "name") for one in latest if one.kind == "document.done"}
@@ -255,25 +259,36 @@ def kept(site: Site, out: str, arguments: Arguments) -> None:
             [path] = [one for one in arguments[1:] if isinstance(one, Path) and one.name == name]
             assert fields["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
             assert name in done
+            site.reports += 1
     for place, trash in re.findall(r"^moved shared/(\S+) to (\S+)$", out, re.MULTILINE):
         assert not (site.shared / place).exists()
         assert Path(trash).is_file()
+        site.reports += 1
     for note in re.findall(r"^removed \S+  \(me/(\S+)\)$", out, re.MULTILINE):
         assert not (site.me / note).exists()
+        site.reports += 1
     for cut in re.findall(r"^(\S+): \d+ chunks?, (?!.*->)", out, re.MULTILINE):
         assert arguments[:2] == ("document", "reprocess")
         [size] = [one["chunk_size"] for one in site.fields if one["filename"] == cut]
         assert size == str(arguments[-1])
+        site.reports += 1
     for key in re.findall(r"^(held-\d)  session", out, re.MULTILINE):
         held = Djinn(Home(site.home.root)).working.list().values
         assert [one.value for one in held if one.key == key] == [arguments[3]]
+        site.reports += 1
     for path in re.findall(r"^mem_\w{16}  me/(\S+)$", out, re.MULTILINE):
-        assert any(text in (site.me / path).read_text() for text in site.said | site.spoken)
+        text = (site.me / path).read_text()
+        sentences = {sentence for sentence in site.said | site.spoken if sentence in text}
+        assert sentences, path
+        site.acknowledged |= sentences & site.said
+        site.reports += 1
     config = load(site.home.config_path.read_text())
     for limit in re.findall(r"^search.limit: (\d+)$", out, re.MULTILINE):
         assert config["search"]["limit"] == int(limit)
+        site.reports += 1
     for sentence in re.findall(r"^me: (sentence .*)$", out, re.MULTILINE):
         assert config["vaults"]["me"]["contexts"][""] == sentence
+        site.reports += 1
 
 
 def whole(site: Site) -> None:
@@ -290,11 +305,23 @@ def whole(site: Site) -> None:
         assert site.texts[front.fields["sha256"]] in text[front.body :], path
 
 
-def complete(site: Site) -> None:
-    """Every document has the file that it was made from; nothing is there twice."""
+def said_once(site: Site, wanted: set[str]) -> None:
+    """Each of these sentences is remembered; none is there twice."""
     notes = [path.read_text() for path in site.me.rglob("*.md") if ".trash" not in path.parts]
     for sentence in site.said:
-        assert sum(sentence in text for text in notes) == 1, sentence
+        times = sum(sentence in text for text in notes)
+        assert times == 1 or (times == 0 and sentence not in wanted), sentence
+
+
+def clean(site: Site) -> None:
+    """After an index run `doctor` finds nothing to do, and what was reported is there."""
+    djinn_does(site, "index")
+    djinn_does(site, "doctor")
+    said_once(site, site.acknowledged)
+
+
+def complete(site: Site) -> None:
+    """Every document has the file that it was made from; nothing is there twice."""
     hashes = []
     for note in site.notes:
         fields = frontmatter.read(note.read_text()).fields

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from statistics import quantiles
 
 import pytest
 
@@ -22,9 +23,13 @@ def stress(home: Home, tmp_path: Path, *, seconds: float, writers: int, readers:
     incoming = tmp_path / "incoming"
     incoming.mkdir()
     site = crew.work(home, incoming, seconds=seconds, writers=writers, readers=readers)
+    waits = quantiles(site.waits, n=20)
     print(dict(site.ran))
+    print(f"seconds waited for locks: median {waits[9]:.3f}, p95 {waits[18]:.3f}, "
+          f"longest {max(site.waits):.3f}")  # fmt: skip
     site.run("index")
     assert not site.faults, "\n".join(site.faults)
+    assert waits[18] <= 3
     djinn = Djinn(home)
     assert djinn.status().stale == 0
     titles = Counter(one.title for one in djinn.memories.list(limit=10_000).memories)

@@ -11,17 +11,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
+import apsw
 import psutil
 import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Busy
 from djinn_memory.home.home import Home
-from djinn_memory.models import Progress
+from djinn_memory.store import busy
 from djinn_memory.store import state as states
 from djinn_memory.store.index import open_index
 from djinn_memory.store.sqlite import transaction
 from djinn_memory.system import locks
+from djinn_memory.system.waits import announced
+from tests.conftest import Run
 from tests.indexing.vaults import fill
 from tests.processes.commands import HANG, holding, scary, start
 from tests.servers import ModelServer
@@ -104,7 +107,7 @@ def test_who_gets_on_is_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch, 
     home.edit((("embedding", "timeout"), 0.1))
     djinn = Djinn(home)
     djinn.index()
-    told: list[Progress] = []
+    told: list[str] = []
     process = subprocess.Popen(
         [sys.executable, "-c", BEATS, str(home.state), f"{what}.lock"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -114,7 +117,7 @@ def test_who_gets_on_is_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch, 
     assert process.stdout.readline() == "held\n"
     now = 0.0
 
-    def pause(_: float) -> None:
+    def pause(*_: float) -> None:
         nonlocal now
         now += 0.4
         if now < 8:
@@ -124,11 +127,12 @@ def test_who_gets_on_is_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch, 
             process.communicate()
 
     # Time passes while the one that waits pauses, and only then, however busy the machine is.
-    clock = {**vars(time), "monotonic": lambda: now, "sleep": pause}
+    clock = {**vars(time), "monotonic": lambda: now}
     monkeypatch.setattr(locks, "time", SimpleNamespace(**clock))
-    with djinn._state.lock(what, progress=told.append):
+    monkeypatch.setattr(locks, "pause", pause)
+    with announced(told.append), djinn._state.lock(what):
         assert now > 8
-    assert [one.note for one in told] == [f"waiting for another djinn process (pid {process.pid})"]
+    assert told == [f"waiting for another djinn process (pid {process.pid})"]
 
 
 @pytest.mark.parametrize("what", ["index", "embed"])
@@ -141,6 +145,28 @@ def test_who_stands_still_is_named(home: Home, monkeypatch: pytest.MonkeyPatch, 
         pytest.raises(Busy, match=rf"another djinn process \(pid {process.pid}\) holds .*{what}"),
     ):
         djinn.index()
+
+
+@pytest.mark.parametrize("command", [["index"], ["ingest", "a.txt"], ["maintain"]])
+def test_a_person_hears_of_a_held_database(
+    home: Home, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    (tmp_path / "a.txt").write_text("Two lamps after all.")
+    with Djinn(home) as djinn:
+        djinn.index()
+    monkeypatch.setattr(busy, "NOTICE_SECONDS", 0.1)
+    monkeypatch.setattr(busy, "BUSY_SECONDS", 0.5)
+    other = apsw.Connection(str(home.index_path))
+    other.pragma("locking_mode", "exclusive")
+    other.execute("begin exclusive")
+    ended = run(*command, home=home.root)
+    other.close()
+    assert ended.returncode == 5
+    first, last = ended.stderr.splitlines()
+    assert first == f"waiting for another process to release {home.index_path}"
+    assert last == (
+        f"error: another process is using {home.index_path}; try again when it has finished"
+    )
 
 
 def test_ctrl_c_ends_the_waiting(home: Home) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -13,9 +13,9 @@ from msgspec import Struct
 from djinn_memory.embedding.hashing import HashingEmbedder
 from djinn_memory.models import Calibration, Vault, plane_of
 from djinn_memory.store.index.records import (
+    CatalogStats,
     ChunkRef,
     Forms,
-    IndexCounts,
     IndexedChunk,
     IndexedLink,
     IndexedMemory,
@@ -62,12 +62,15 @@ class Sample(Struct, frozen=True):
         return "\n".join(["---", *lines, "---", "", text, ""])
 
 
-class MemoryVocabulary:
+class MemoryWords:
     languages = ()
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, index: MemoryIndex, texts: Mapping[int, str]) -> None:
+        self._index = index
+        self._texts = texts
+        self._stems = {key: self.stemmed(text) for key, text in texts.items()}
         self.total = len(texts)
-        self._frequencies = Counter(stem for text in texts for stem in set(self.stemmed(text)))
+        self._frequencies = Counter(stem for stems in self._stems.values() for stem in set(stems))
 
     def split(self, text: str) -> list[str]:
         return re.findall(r"\w+", text.lower())
@@ -81,18 +84,71 @@ class MemoryVocabulary:
     def frequency(self, stem: str) -> int:
         return self._frequencies[stem]
 
+    def holding(self, form: str) -> int:
+        return max(map(self.frequency, self.stemmed(form)))
+
     def compounds(self, stem: str) -> list[str]:
         return []
 
     def near(self, stem: str, limit: int) -> list[str]:
         return [term for term in sorted(self._frequencies) if term[0] == stem[0]][:limit]
 
+    def search(
+        self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
+    ) -> list[ChunkRef]:
+        scores = self.score(match, self._index.selected(selection))
+        best = sorted(scores, key=lambda key: (-scores[key], key))
+        return [self._index.ref(key) for key in best][:limit]
+
+    def score(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
+        scores = {}
+        for key in chunk_ids:
+            counts = [self.times(forms, key) for forms in match.terms]
+            if all(counts) if match.every else any(counts):
+                scores[key] = float(sum(counts))
+        return scores
+
+    def texts_with(self, stem: str, limit: int) -> list[str]:
+        texts = [text for key, text in self._texts.items() if stem in self._stems[key]]
+        return texts[:limit]
+
+    def times(self, forms: Forms, key: int) -> int:
+        stems = self._stems[key]
+        phrases = [[word.removesuffix("s") for word in form] for form in forms]
+        return sum(
+            stems[at : at + len(phrase)] == phrase for phrase in phrases for at in range(len(stems))
+        )
+
+
+class MemoryVectors:
+    space = VectorSpace(1, HashingEmbedder.identity, HashingEmbedder.dimensions, "{}",
+                        Calibration(), True)  # fmt: skip
+
+    def __init__(self, index: MemoryIndex, texts: Mapping[int, str]) -> None:
+        self._index = index
+        self._vectors = {key: HashingEmbedder().embed([text])[0] for key, text in texts.items()}
+
+    def waiting(self) -> int:
+        return 0
+
+    def nearest(
+        self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
+    ) -> list[ChunkRef]:
+        cosines = {
+            key: float(self._vectors[key] @ vector) for key in self._index.selected(selection)
+        }
+        best = sorted(cosines, key=lambda key: -cosines[key])
+        return [self._index.ref(key) for key in best][:limit]
+
+    def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
+        return {
+            key: Measurement(float(self._vectors[key] @ vector), (0, 0), self._vectors[key])
+            for key in chunk_ids
+        }
+
 
 class MemoryIndex:
     """The number of a memory is that of its one chunk: its place in the samples, from 1."""
-
-    space = VectorSpace(1, HashingEmbedder.identity, HashingEmbedder.dimensions, "{}",
-                        Calibration(), True)  # fmt: skip
 
     def __init__(self, samples: Sequence[Sample], vaults: tuple[Vault, ...]) -> None:
         names = {vault.name for vault in vaults}
@@ -102,37 +158,12 @@ class MemoryIndex:
         }
         self._numbers = {each.path.removesuffix(".md"): key for key, each in self._samples.items()}
         texts = {key: f"{each.title} {each.text}" for key, each in self._samples.items()}
-        self.vocabulary = MemoryVocabulary(list(texts.values()))
-        self._stems = {key: self.vocabulary.stemmed(text) for key, text in texts.items()}
-        self._vectors = {key: HashingEmbedder().embed([text])[0] for key, text in texts.items()}
+        self.words = MemoryWords(self, texts)
+        self.vectors = MemoryVectors(self, texts)
 
-    def words(
-        self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
-    ) -> list[ChunkRef]:
-        scores = self.score_words(match, self._selected(selection))
-        best = sorted(scores, key=lambda key: (-scores[key], key))
-        return [ChunkRef(key, key) for key in best][:limit]
-
-    def score_words(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
-        scores = {}
-        for key in chunk_ids:
-            counts = [self._times(forms, key) for forms in match.terms]
-            if all(counts) if match.every else any(counts):
-                scores[key] = float(sum(counts))
-        return scores
-
-    def nearest(
-        self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
-    ) -> list[ChunkRef]:
-        cosines = {key: float(self._vectors[key] @ vector) for key in self._selected(selection)}
-        best = sorted(cosines, key=lambda key: -cosines[key])
-        return [ChunkRef(key, key) for key in best][:limit]
-
-    def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
-        return {
-            key: Measurement(float(self._vectors[key] @ vector), (0, 0), self._vectors[key])
-            for key in chunk_ids
-        }
+    def ref(self, key: int) -> ChunkRef:
+        sample = self._samples[key]
+        return ChunkRef(key, key, (sample.vault, sample.path, 1, 0))
 
     def chunks(self, chunk_ids: Collection[int]) -> dict[int, IndexedChunk]:
         return {
@@ -154,17 +185,13 @@ class MemoryIndex:
         skip: int = 0,
         fields: Collection[str] | None = None,
     ) -> Iterator[IndexedMemory]:
-        known = self.lookup(self._selected(selection), fields=fields)
+        known = self.lookup(self.selected(selection), fields=fields)
         keys = sorted(known, key=lambda key: known[key].path)
         if order == "title":
             keys.sort(key=lambda key: known[key].title)
         else:
             keys.sort(key=lambda key: known[key].date, reverse=True)
         return iter([known[key] for key in keys][skip:][:limit])
-
-    def newest(self, selection: Selection, limit: int) -> list[ChunkRef]:
-        memories = self.memories(selection, limit=limit)
-        return [ChunkRef(memory.memory_id, memory.memory_id) for memory in memories]
 
     def lookup(
         self, memory_ids: Collection[int], *, fields: Collection[str] | None = None
@@ -184,7 +211,7 @@ class MemoryIndex:
     def titles(self, selection: Selection = ALL) -> list[TitledRef]:
         refs = [
             TitledRef(id=each.id, vault=each.vault, path=each.path, title=each.title)
-            for key in self._selected(selection)
+            for key in self.selected(selection)
             for each in [self._samples[key]]
         ]
         return sorted(refs, key=lambda ref: ref.path)
@@ -205,14 +232,14 @@ class MemoryIndex:
         ]  # fmt: skip
         return [each for each in links if {each.source, each.target} & set(memory_ids)]
 
-    def counts(self, selection: Selection = ALL) -> IndexCounts:
-        samples = [self._samples[key] for key in self._selected(selection)]
+    def counts(self, selection: Selection = ALL) -> CatalogStats:
+        samples = [self._samples[key] for key in self.selected(selection)]
         number = len(samples)
-        return IndexCounts(
-            memories=number, chunks=number, windows=number, waiting=0,
+        return CatalogStats(
+            notes=number, chunks=number, windows=number, pending=0,
             links=sum(len(each.links) for each in samples),
             unresolved=sum(link not in self._numbers for each in samples for link in each.links),
-            problems=0,
+            broken=0,
             types=dict(Counter(each.type for each in samples if each.type)),
             planes=dict(Counter(plane_of(each.type) or "" for each in samples if each.type)),
             tags=dict(Counter(tag for each in samples for tag in each.tags)),
@@ -223,26 +250,12 @@ class MemoryIndex:
         return {key: MemorySize(1, 0) for key in memory_ids}
 
     def values(self, name: str, selection: Selection = ALL) -> list[str]:
-        samples = [self._samples[key] for key in self._selected(selection)]
+        samples = [self._samples[key] for key in self.selected(selection)]
         if name == "tag":
             return sorted({tag for each in samples for tag in each.tags})
         return sorted({getattr(each, name) for each in samples if getattr(each, name)})
 
-    def waiting(self) -> int:
-        return 0
-
-    def texts_with(self, stem: str, limit: int) -> list[str]:
-        texts = [f"{each.title} {each.text}" for each in self._samples.values()]
-        return [text for text in texts if stem in self.vocabulary.stemmed(text)][:limit]
-
-    def _times(self, forms: Forms, key: int) -> int:
-        stems = self._stems[key]
-        phrases = [[word.removesuffix("s") for word in form] for form in forms]
-        return sum(
-            stems[at : at + len(phrase)] == phrase for phrase in phrases for at in range(len(stems))
-        )
-
-    def _selected(self, selection: Selection) -> list[int]:
+    def selected(self, selection: Selection) -> list[int]:
         return [key for key, each in self._samples.items() if self._fits(key, each, selection)]
 
     def _fits(self, key: int, each: Sample, selection: Selection) -> bool:
@@ -268,7 +281,7 @@ class MemoryIndex:
         yield all(getattr(each, name) == value for name, value in filters.where)
         for name, value in filters.excluded:
             yield value not in each.tags if name == "tag" else getattr(each, name, None) != value
-        yield all(self._times(phrase, key) for phrase in selection.phrases)
-        yield not any(self._times(phrase, key) for phrase in selection.without)
+        yield all(self.words.times(phrase, key) for phrase in selection.phrases)
+        yield not any(self.words.times(phrase, key) for phrase in selection.without)
         yield selection.ids is None or each.id in selection.ids
         yield selection.places is None or (each.vault, each.path) in selection.places

@@ -71,7 +71,7 @@ class TitleLeg(Leg):
     def propose(self, search: Search, selection: Selection) -> list[ChunkRef]:
         memories = sorted(search.index.memories(selection), key=lambda each: len(each.title))
         return [
-            ChunkRef(memory.first_chunk, memory.memory_id)
+            ChunkRef(memory.first_chunk, memory.memory_id, (memory.vault, memory.path, 1, 0))
             for memory in memories[:1]
             if memory.first_chunk is not None
         ]

@@ -16,10 +16,16 @@ SCORES = st.dictionaries(st.integers(0, 50), st.floats(-1, 1), min_size=1)
 @given(UNIT, COSINE, UNIT, COSINE)
 def test_more_of_either_leg_is_never_less(w: float, c: float, w2: float, c2: float) -> None:
     shares = fusion.shares({"words": 0.5, "meaning": 0.5})
-    low = fusion.fuse({"words": min(w, w2), "meaning": min(c, c2)}, shares)
-    high = fusion.fuse({"words": max(w, w2), "meaning": max(c, c2)}, shares)
-    assert low <= high
-    assert -1 <= low <= high <= 1
+    words = {1: min(w, w2), 2: max(w, w2)}
+    scores = fusion.fuse(
+        [1, 2], {"words": words, "meaning": {1: min(c, c2), 2: max(c, c2)}}, shares
+    )
+    assert -1 <= scores[1] <= scores[2] <= 1
+
+
+def test_a_chunk_that_a_leg_does_not_know_is_scored_by_the_others() -> None:
+    shares = {"words": 0.5, "meaning": 0.5}
+    assert fusion.fuse([1, 2], {"words": {1: 1.0}, "meaning": {}}, shares) == {1: 0.5, 2: 0.0}
 
 
 @given(SCORES, st.data())

@@ -175,3 +175,18 @@ def test_filters_of_the_query_add_to_those_of_the_options() -> None:
     assert narrowed == Filters(
         tags=("a", "b"), types=("note",), excluded=(("path", "old"),), since="2026"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "only"),
+    [
+        ('"exact words"', True),
+        ('"exact words" "and these" -draft tag:x', True),
+        ('words: "exact words"', True),
+        ('what does "exact words" mean', False),
+        ("exact words", False),
+        ("tag:x", False),
+    ],
+)
+def test_a_query_of_phrases_alone(text: str, only: bool) -> None:
+    assert parse(text).only_phrases is only

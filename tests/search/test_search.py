@@ -15,6 +15,7 @@ from djinn_memory.errors import UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
 from djinn_memory.models import PLANES, Hit, Mode, SearchResult
+from tests.examples import examples
 from tests.indexing.vaults import fill
 
 MODES: tuple[Mode, ...] = ("hybrid", "words", "meaning")
@@ -66,9 +67,32 @@ class Ask:
 @pytest.mark.parametrize("mode", MODES)
 def test_quotes_ask_for_the_phrase(ask: Ask, mode: Mode) -> None:
     assert ask('"yearly fee"', mode) == {"pricing.md", "draft.md"}
-    assert ask('"yearly fee is" boat', mode) == {"pricing.md"}
+    assert ask('"yearly fee" "family boat"', mode) == {"pricing.md"}
     assert ask('"fee yearly"', mode) == set()
     assert ask('"YEARLY   fees"', mode) == {"pricing.md", "draft.md"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_phrase_inside_a_question_empties_no_answer(ask: Ask, mode: Mode) -> None:
+    hits = ask('what does "crowns a year" mean for a family boat', mode)
+    assert {"boats/wayfarer.md", "meeting.md"} <= hits
+
+
+def test_a_phrase_inside_a_question_counts_more(ask: Ask) -> None:
+    words = "who said that the boat yearly was family fee"
+    assert ask.hits(words, "words").hits[0].path == "meeting.md"
+    assert ask.hits(f'{words} "for a large boat"', "words").hits[0].path == "draft.md"
+
+
+def test_a_phrase_filters_a_question_whose_best_hits_hold_it(home: Home, shared: Path) -> None:
+    for number in range(12):
+        (shared / f"page-{number}.md").write_text(f"Virtual memory has pages, part {number}.")
+    (shared / "other.md").write_text("Memory of paging in the office; it was virtual.")
+    with Djinn(home) as djinn:
+        result = djinn.search('what does "virtual memory" mean for paging', mode="words", limit=20)
+        assert {hit.path for hit in result.hits} == {f"page-{number}.md" for number in range(12)}
+        result = djinn.search("what does virtual memory mean for paging", mode="words", limit=20)
+        assert "other.md" in {hit.path for hit in result.hits}
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -225,7 +249,7 @@ STRANGE = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=STRANGE | st.text(min_size=1), mode=st.sampled_from(MODES))
 def test_any_string_is_a_question(vault: Home, text: str, mode: Mode) -> None:
     try:
@@ -372,3 +396,9 @@ def test_a_fallback_to_words_is_told_as_the_mode(djinn: Djinn, shared: Path) -> 
     djinn.index()
     djinn.runtime.state.index.execute("update space set identity = 'another'")
     assert Djinn(djinn.home).search("kettle", mode="meaning").mode == "words"
+
+
+def test_the_form_that_is_most_like_the_word_is_suggested(home: Home, shared: Path) -> None:
+    (shared / "a.md").write_text("He keeps a lantern.")
+    (shared / "b.md").write_text("They keep two.")
+    assert Djinn(home).search("keel", mode="words").suggestions == ("keep",)

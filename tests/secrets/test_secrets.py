@@ -16,6 +16,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.settings import SecretsConfig
 from djinn_memory.secrets import find, guard, mask
 from tests.conftest import Run
+from tests.secrets.everyday import LOOKALIKES, SAID
 from tests.secrets.shapes import BELOW, PASS, SECRETS
 
 
@@ -28,6 +29,47 @@ def test_seen(text: str) -> None:
 @pytest.mark.parametrize("text", BELOW)
 def test_seen_where_it_stands(text: str) -> None:
     assert [text[one.start : one.stop] for one in find(text)] == ["Sup3rS3cret!"]
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_what_people_write_down_is_seen(text: str) -> None:
+    secrets = find(f"First line.\n{text}\nLast line.")
+    assert secrets and all(secret.line > 1 for secret in secrets)
+
+
+@pytest.mark.parametrize("text", LOOKALIKES)
+def test_what_only_looks_like_it_passes(text: str) -> None:
+    assert not find(f"First line.\n{text}\nLast line.")
+
+
+def lines(name: str) -> list[str]:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()
+
+
+SEED = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+IN_LINES = [
+    "Number: 4539 5787 6362 1486\nExpiry: 04/29\nCVC: 219",
+    "Exodus recovery\nlegal winner thank year wave sausage\nworth useful legal winner thank yellow",
+    "\n".join(f"{number} {word}" for number, word in enumerate(SEED.split(), 1)),
+    "\n".join(f"- {word}" for word in SEED.split()),
+]
+
+
+@pytest.mark.parametrize("text", [*lines("noted.txt"), *IN_LINES])
+def test_what_was_missed_is_seen(text: str) -> None:
+    assert find(f"First line.\n{text}\nLast line.")
+
+
+@pytest.mark.parametrize("text", lines("lookalikes.txt"))
+def test_what_is_no_secret_passes(text: str) -> None:
+    assert not find(f"First line.\n{text}\nLast line.")
+
+
+def test_a_list_of_words_needs_the_checksum_of_a_wallet_or_a_word_about_one() -> None:
+    # Every word is one of a wallet's.
+    tags = "book film music travel food garden sport science history art nature family"
+    assert not find(tags) and not find(f"Tags: {tags}")
+    assert find(f"Wallet: {tags}") and find(SEED)
 
 
 @pytest.mark.parametrize("text", PASS)
@@ -83,7 +125,13 @@ def test_mixed_pieces(pieces: list[str]) -> None:
     ["eyJ-", "eyJaaaaaaaaaaaa.ey", "ghp_a1", "password=", "password is ", "xoxb-", "://a:", "sk-",
      "-----BEGIN PRIVATE KEY-----\n", "bearer ", "--a-", "token.", "12345678:AA", "pwd-_", "a",
      "password:\n", "password|x\n-|-\n", "|-|\n", "|", "curl -u ",
-     "login b password ", "pass:", "MTA4NTYzMjE4OTM0NTY3ODkw.", "sig=%", "://a:b/"],
+     "login b password ", "pass:", "pin 4821", "door code 48", "4539 5787 ", "otp jbsw ", "wallet ",
+     "seed: abc ", "log in as b with ", "mysql -u ", "sshpass -p x ", "x is the ", "left 1, ",
+     "passphrase ab-cd-", "code for the ", "backup code 1-", "enter 4", "user a pw ", "echo a | ",
+     "MTA4NTYzMjE4OTM0NTY3ODkw.", "sig=%", "://a:b/", " ", "\n", "1", "1-", "12 ", "ab ", "- ",
+     "abandon\n", " -p a", "--password ", "wifi key ", "the password ", "user: a, ", "htpasswd -b ",
+     "wpa_passphrase a ", "net use /user:a ", "password send ", "recovery code ", "enter 1 at the ",
+     "aGVsbG8gd29ybGQ+/"],
 )  # fmt: skip
 def test_hostile_lines_take_bounded_work(piece: str) -> None:
     # What takes the square of its length would not come back from two megabytes.

@@ -8,8 +8,6 @@ import apsw
 
 from djinn_memory.store.sqlite import Schema, load_vectors
 
-SHADOWS = ("words_data", "words_idx", "words_docsize", "words_config")
-
 REPLACED = {
     "block": "select note_id, uuid from now.block join now.memory on memory.id = memory_id",
 }
@@ -26,7 +24,7 @@ def older(newest: Path, target: Path, schema: Schema, version: int) -> None:
     connection.execute("attach ? as now", (str(newest),))
     tables = connection.execute(
         "select name from sqlite_schema where type = 'table' and sql not like 'create virtual%' "
-        "and name not like 'sqlite_%'"
+        "and name not like 'sqlite_%' and name not like 'words_%'"
     ).fetchall()
     for (table,) in tables:
         names = ", ".join(name for _, name in columns(connection, table))

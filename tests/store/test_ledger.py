@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,8 +20,9 @@ from hypothesis import strategies as st
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.home.home import Home
-from djinn_memory.store import busy, sqlite
+from djinn_memory.store import sqlite
 from djinn_memory.store.ledger import Event, Ledger, uuid7
+from djinn_memory.store.ledger import ledger as ledgers
 
 
 @pytest.fixture
@@ -200,10 +203,10 @@ def test_a_link_is_refused(path: Path, tmp_path: Path) -> None:
 def test_one_that_another_holds_is_told(
     ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(busy, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(ledgers, "HELD_SECONDS", 0.05)
     late = Ledger(path)
     with sqlite.transaction(ledger._connection):
-        with pytest.raises(Unavailable, match="another djinn process is writing"):
+        with pytest.raises(Unavailable, match="another process is using"):
             late.append([Event("document.done", "a", {})])
         assert late.latest("document") == []
     late.append([Event("document.done", "a", {})])
@@ -212,11 +215,11 @@ def test_one_that_another_holds_is_told(
 
 def test_one_that_another_holds_alone_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Ledger(path).close()
-    monkeypatch.setattr(busy, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(ledgers, "HELD_SECONDS", 0.05)
     other = apsw.Connection(str(path))
     assert other.execute("pragma journal_mode = delete").get == "delete"
     other.execute("begin exclusive")
-    with pytest.raises(Unavailable, match="another djinn process"):
+    with pytest.raises(Unavailable, match="another process is using"):
         Ledger(path)
     other.close()
 
@@ -233,3 +236,25 @@ def test_what_is_written_is_json(ledger: Ledger, path: Path) -> None:
     ledger.append([Event("document.done", "a", {"b": "ü"})])
     with apsw.Connection(str(path)) as other:
         assert json.loads(other.execute("select data from event").get) == {"b": "ü"}
+
+
+WRITES = """
+import sys, time
+from pathlib import Path
+from djinn_memory.store.ledger import Event, Ledger
+until = time.monotonic() + 20
+while time.monotonic() < until:
+    ledger = Ledger(Path(sys.argv[1]))
+    ledger.append([Event("a.b", "c", {})])
+    ledger.latest("a")
+    ledger.close()
+"""
+
+
+@pytest.mark.soak
+def test_no_writer_is_turned_away_while_the_others_go_on(path: Path) -> None:
+    crew = [
+        subprocess.Popen([sys.executable, "-c", WRITES, str(path)], stderr=subprocess.PIPE)
+        for _ in range(12)
+    ]
+    assert [writer.communicate()[1] for writer in crew] == [b""] * 12

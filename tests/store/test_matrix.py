@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,7 +11,11 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.store.index import matrix, vectors
+from djinn_memory.store.sqlite import rows
 from tests.indexing.vaults import fill
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
 
 
 @pytest.fixture
@@ -21,35 +26,35 @@ def both(home: Home, shared: Path) -> tuple[Djinn, Djinn]:
     return Djinn(home, resident=True), Djinn(home)
 
 
-def near(djinn: Djinn, query: bytes, limit: int) -> list[int]:
-    space = vectors.serving(djinn.runtime.state.index)
+def cosines(djinn: Djinn, query: Vectors) -> dict[int, float]:
+    connection = djinn.runtime.state.index
+    space = vectors.serving(connection)
     assert space
-    vault = djinn.runtime.state.index.execute("select id from vault where name = 'shared'").get
-    return vectors.nearest(djinn.runtime.state.index, space, query, vault, limit)
+    vault = connection.execute("select id from vault where name = 'shared'").get
+    windows, near = matrix.cosines(connection, space, vault, query)
+    held = matrix.of_windows(connection, space, windows.tolist())
+    assert all((held[key] @ query) == pytest.approx(cosine, abs=1e-5)
+               for key, cosine in zip(windows.tolist(), near.tolist(), strict=True))  # fmt: skip
+    return dict(zip(windows.tolist(), near.tolist(), strict=True))
 
 
-def cosines(djinn: Djinn, query: bytes, windows: list[int]) -> list[float]:
-    space = vectors.serving(djinn.runtime.state.index)
-    assert space
-    asked = np.frombuffer(query, "<f4")
-    held = vectors.of_windows(djinn.runtime.state.index, space, windows)
-    assert set(held) == set(windows)
-    return [float(np.frombuffer(held[one], "<f4") @ asked) for one in windows]
+def query(dimensions: int = 128) -> Vectors:
+    vector = np.random.default_rng(7).normal(size=dimensions).astype("<f4")
+    return (vector / np.linalg.norm(vector)).astype("<f4")
 
 
-def test_both_find_the_same(both: tuple[Djinn, Djinn]) -> None:
-    space = vectors.serving(both[0].runtime.state.index)
-    assert space
-    random = np.random.default_rng(7)
-    for limit in (1, 5, 40, 1000):
-        one = random.normal(size=space.dimensions).astype("<f4")
-        query = (one / np.linalg.norm(one)).astype("<f4").tobytes()
-        held, looked = (near(djinn, query, limit) for djinn in both)
-        assert len(held) == len(looked)
-        # Equally near windows may come in any order.
-        assert cosines(both[0], query, held) == pytest.approx(
-            cosines(both[1], query, looked), abs=1e-5
-        )
+def test_both_give_the_same_to_the_bit(both: tuple[Djinn, Djinn]) -> None:
+    held, looked = (cosines(djinn, query()) for djinn in both)
+    assert len(held) > 60
+    assert held == looked
+
+
+def test_a_cosine_does_not_depend_on_the_other_vectors() -> None:
+    vectors = np.random.default_rng(7).normal(size=(50, 384)).astype("<f4")
+    together = matrix.products(vectors, vectors[0])
+    for start in range(50):
+        alone = matrix.products(vectors[start : start + 1].copy(), vectors[0])
+        assert alone[0] == together[start]
 
 
 def test_what_another_process_writes_is_held_at_once(
@@ -68,17 +73,38 @@ def test_what_another_process_writes_is_held_at_once(
     assert resident.search("quokka smiles", mode="meaning").hits[0].path == "lessons/quokka.md"
 
 
-def test_more_than_fits_is_left_on_the_disk(
+def test_more_than_fits_is_read_from_the_disk(
     both: tuple[Djinn, Djinn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resident, other = both
-    space = vectors.serving(resident.runtime.state.index)
-    assert space
-    query = np.eye(1, space.dimensions, dtype="<f4").tobytes()
-    looked = near(other, query, 5)
+    looked = cosines(other, query())
     monkeypatch.setattr(matrix, "MAX_BYTES", 0)
-    assert (
-        matrix.nearest(resident.runtime.state.index, space._table, space.dimensions, query, 1, 5)
-        is None
-    )
-    assert near(resident, query, 5) == looked
+    assert cosines(resident, query()) == looked
+    held = matrix._HELD[resident.runtime.state.index]
+    assert held
+    assert not held.rows
+
+
+def test_vectors_are_read_where_they_are_kept(home: Home, shared: Path) -> None:
+    """The short way through the tables of sqlite-vec gives what the long one gives."""
+    for number in range(60):
+        (shared / f"{number}.md").write_text(f"# Note {number}\n\nabout {number * 7}\n")
+    djinn = Djinn(home)
+    djinn.index()
+    (shared / "7.md").unlink()
+    (shared / "61.md").write_text("# Another\n\nof later\n")
+    djinn.index()
+    connection = djinn.runtime.state.index
+    space = vectors.serving(connection)
+    assert space
+    asked = [key for (key,) in rows(connection, "select id from window")]
+    slow = {
+        key: connection.execute(
+            f"select embedding from {space.table} where window_id = ?", (key,)
+        ).get
+        for key in asked
+    }
+    assert len(slow) == 60
+    quick = matrix.of_windows(connection, space, [*asked, 10_000])
+    assert {window: vector.tobytes() for window, vector in quick.items()} == slow
+    assert matrix.of_windows(connection, space, []) == {}

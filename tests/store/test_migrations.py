@@ -15,8 +15,9 @@ from djinn_memory.home.home import Home
 from djinn_memory.notes import journal
 from djinn_memory.store import index as index_store
 from djinn_memory.store import ledger, vector_cache
+from djinn_memory.store.faults import fault
 from djinn_memory.store.ledger import Event, Ledger
-from djinn_memory.store.sqlite import Schema, fault
+from djinn_memory.store.sqlite import Schema
 from djinn_memory.store.vector_cache import EmbeddingCache
 from tests.conftest import Run
 from tests.indexing.content import content

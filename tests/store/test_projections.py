@@ -17,6 +17,7 @@ from djinn_memory.scoring import Record, ScoringConfig, score
 from djinn_memory.store.ledger import SCHEMA, Event, Ledger, reading
 from djinn_memory.store.ledger.projections import TABLES
 from djinn_memory.store.salvage import recover
+from tests.examples import examples
 from tests.store.older import older
 
 AGENTS = st.sampled_from(["finn", "grace", "caf\udce9"])
@@ -79,7 +80,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "ledger.db"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(batches=st.lists(st.lists(EVENTS, max_size=6), max_size=5))
 def test_made_anew_they_are_the_same(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[Event]]
@@ -99,7 +100,7 @@ def test_made_anew_they_are_the_same(
     assert unordered(tables(path)) == unordered(before)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     happened=st.lists(
         st.tuples(

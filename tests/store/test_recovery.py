@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -14,7 +16,9 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused
 from djinn_memory.home.home import Home
+from djinn_memory.runtime import Namespace, Runtime
 from djinn_memory.store.index import open_index
+from djinn_memory.store.recovery import recovers
 from djinn_memory.store.state import State, aside_name, set_aside
 from tests.conftest import Run
 from tests.indexing.content import content
@@ -37,28 +41,18 @@ def garbage_within(path: Path) -> None:
     path.write_bytes(data)
 
 
-def tables_lost(path: Path) -> None:
-    connection = open_index(path)
-    connection.execute("pragma foreign_keys = off; drop table window")
-    connection.close()
+def damaged_by(sql: str) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        with closing(open_index(path)) as connection:
+            connection.execute(sql)
 
-
-def vectors_lost(path: Path) -> None:
-    connection = open_index(path)
-    connection.execute("drop table vectors_1")
-    connection.close()
+    return damage
 
 
 def words_of_garbage(path: Path) -> None:
-    connection = open_index(path)
-    connection.execute("update words_data set block = zeroblob(20) where id > 100")
-    connection.close()
-
-
-def vectors_of_nothing(path: Path) -> None:
-    connection = open_index(path)
-    connection.execute("delete from vectors_1_vector_chunks00")
-    connection.close()
+    with closing(open_index(path)) as connection:
+        for (vault,) in connection.execute("select id from vault").fetchall():
+            connection.execute(f"update words_{vault}_data set block = zeroblob(20) where id > 100")
 
 
 def a_fifo(path: Path) -> None:
@@ -78,10 +72,12 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "cut short": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
     "a zeroed page": lambda path: path.write_bytes(bytes(4096) + path.read_bytes()[4096:]),
     "garbage within": garbage_within,
-    "a table lost": tables_lost,
-    "vectors lost": vectors_lost,
+    "a table lost": damaged_by("pragma foreign_keys = off; drop table window"),
+    "vectors lost": damaged_by("drop table vectors_1"),
     "words of garbage": words_of_garbage,
-    "vectors of nothing": vectors_of_nothing,
+    "vectors of nothing": damaged_by("delete from vectors_1_vector_chunks00"),
+    "text of garbage": damaged_by("update memory set title = cast(x'6bff' as text)"),
+    "rows that do not fit": damaged_by("update chunk set headings = '['"),
     "a FIFO": a_fifo,
     "a folder": a_folder,
 }
@@ -232,3 +228,53 @@ def test_many_find_it_at_once(whole: Home) -> None:
     assert len(asides(whole)) == 1
     Djinn(whole).index()
     assert content(whole.index_path) == expected
+
+
+class Mistaken(Namespace):
+    """A verb that fails for reasons of its own."""
+
+    tries = 0
+
+    @recovers
+    def verb(self) -> None:
+        self.tries += 1
+        {}["no such key"]
+
+
+def test_for_a_mistake_of_djinn_the_index_is_made_anew_once(whole: Home) -> None:
+    for _ in range(2):
+        verbs = Mistaken(Runtime(whole))
+        with pytest.raises(KeyError):
+            verbs.verb()
+        verbs.runtime.close()
+    assert len(asides(whole)) == 1
+    assert verbs.tries == 1
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(60))
+def test_no_flipped_bit_shows_as_anything_but_a_damaged_index(
+    whole: Home, seed: int, tmp_path: Path
+) -> None:
+    intact = whole.index_path.read_bytes()
+    used = [at for at, byte in enumerate(intact) if byte]
+    rng = random.Random(seed)
+    verbs: list[Callable[[Djinn], object]] = [
+        lambda djinn: djinn.recall("kettle zephyr"),
+        lambda djinn: djinn.search("kettle"),
+        lambda djinn: djinn.search("type:lesson"),
+        lambda djinn: djinn.memories.list(),
+        lambda djinn: djinn.memories.stats(),
+        lambda djinn: djinn.wake(task="kettle"),
+        lambda djinn: djinn.remember(type="lesson", title=f"Tide {seed}", text="Half in."),
+        lambda djinn: djinn.index(),
+    ]
+    for turn, verb in enumerate(verbs):
+        for leftover in whole.state.glob("index.db*"):
+            leftover.unlink()
+        data = bytearray(intact)
+        for at in rng.sample(used, 4 ** (turn % 4)):
+            data[at] ^= 1 << rng.randrange(8)
+        whole.index_path.write_bytes(data)
+        with Djinn(whole) as djinn:
+            verb(djinn)

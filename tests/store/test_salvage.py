@@ -16,9 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from djinn_memory.store import pages, salvage
+from djinn_memory.store.faults import fault
 from djinn_memory.store.ledger import SCHEMA, Event, Ledger
 from djinn_memory.store.salvage import Row, read, recover
-from djinn_memory.store.sqlite import connect, fault
+from djinn_memory.store.sqlite import connect
+from tests.examples import examples
 
 SIZE = 4096
 EVENTS = 600
@@ -150,7 +152,7 @@ def harm(page: bytes, kind: str, seed: int, data: bytes) -> bytes:
     return page[:at] + dice.randbytes(length) + page[at + length :]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     damaged=st.dictionaries(st.integers(1, 10**6), DAMAGE, min_size=1, max_size=60),
     cut=st.one_of(st.none(), st.floats(0, 1)),

@@ -12,12 +12,12 @@ import pytest
 from msgspec.structs import replace
 
 from djinn_memory.errors import Refused, Unavailable
+from djinn_memory.store.faults import fault
 from djinn_memory.store.sqlite import (
     DamagedDatabase,
     ForeignDatabase,
     Schema,
     connect,
-    fault,
     peek,
     snapshot,
     transaction,

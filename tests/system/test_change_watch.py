@@ -12,8 +12,6 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.notes.vault.walk import hidden
-from djinn_memory.store.index import vectors
-from djinn_memory.store.sqlite import rows
 from djinn_memory.system import change_watch
 from djinn_memory.system.change_watch import ChangeWatch
 
@@ -121,27 +119,3 @@ def test_an_index_that_was_deleted_is_made_again(home: Home, shared: Path) -> No
     home.index_path.unlink()
     assert djinn.search("walrus", mode="words").hits
     djinn.close()
-
-
-def test_vectors_are_read_where_they_are_kept(home: Home, shared: Path) -> None:
-    """The short way through the tables of sqlite-vec gives what the long one gives."""
-    for number in range(60):
-        (shared / f"{number}.md").write_text(f"# Note {number}\n\nabout {number * 7}\n")
-    djinn = Djinn(home)
-    djinn.index()
-    (shared / "7.md").unlink()
-    (shared / "61.md").write_text("# Another\n\nof later\n")
-    djinn.index()
-    connection = djinn.runtime.state.index
-    space = vectors.serving(connection)
-    assert space
-    asked = [key for (key,) in rows(connection, "select id from window")]
-    slow = {
-        key: connection.execute(
-            f"select embedding from {space._table} where window_id = ?", (key,)
-        ).get
-        for key in asked
-    }
-    assert len(slow) == 60
-    assert vectors.of_windows(connection, space, [*asked, 10_000]) == slow
-    assert vectors.of_windows(connection, space, []) == {}

@@ -19,16 +19,17 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding.local import LocalEmbedder
 from djinn_memory.home.home import Home
-from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.home.watcher import claim
 from djinn_memory.store import inspection
 from djinn_memory.store.index import SCHEMA, open_index
 from djinn_memory.store.ledger import Event, Ledger
 from djinn_memory.system.disks import synced
+from djinn_memory.system.locks import lock
 from djinn_memory.upkeep.doctor import CHECKS, examine
 from djinn_memory.upkeep.findings import Check, error, ok
 from djinn_memory.upkeep.requests import Diagnosis, DoctorFinding
 from tests.conftest import Run
+from tests.embedding.tiny import tiny_model
 from tests.hostile.running import started
 from tests.indexing.content import content
 from tests.indexing.vaults import fill, settle
@@ -170,7 +171,7 @@ def orphan_vector(home: Home) -> None:
 
 def lost_words(home: Home) -> None:
     connection = open_index(home.index_path)
-    connection.execute("delete from words where rowid = 1")
+    connection.execute("delete from words_1 where rowid = 1")
     connection.close()
 
 
@@ -290,6 +291,46 @@ def test_what_is_held_is_counted_and_a_server_asked(well: Home) -> None:
     assert found.part == "working" and "start it, or remove" in found.remedy
 
 
+DATABASES = {
+    "ledger": "ledger.db", "vectors": "embeddings.db", "working": "working.db", "index": "index.db"
+}  # fmt: skip
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A held database is not waited for longer than it takes to see that it is."""
+    monkeypatch.setattr(inspection, "HELD_SECONDS", 0.1)
+
+
+@pytest.mark.parametrize("part", DATABASES)
+@pytest.mark.parametrize(("exclusive", "can"), [(True, "read"), (False, "written")])
+@pytest.mark.usefixtures("hasty")
+def test_a_held_database_is_named(well: Home, part: str, exclusive: bool, can: str) -> None:
+    with Djinn(well) as djinn:
+        djinn.working.set("a", "x")
+    path = well.state / DATABASES[part]
+    with closing(apsw.Connection(str(path))) as other:
+        if exclusive:
+            other.pragma("locking_mode", "exclusive")
+        other.execute("begin immediate")
+        before = files(well.root)
+        finding = only(look(well))
+        assert files(well.root) == before
+    assert (finding.severity, finding.part) == ("warning", part)
+    assert finding.what == f"{path} is held by another process; nothing in it can be {can}"
+    assert not bad(look(well))
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_database_that_djinn_writes_is_well(well: Home) -> None:
+    with (
+        lock(well.state / "index.lock"),
+        closing(apsw.Connection(str(well.index_path))) as other,
+    ):
+        other.execute("begin immediate")
+        assert not bad(look(well))
+
+
 def test_the_ledger_is_recovered_and_says_what_was_lost(well: Home, run: Run) -> None:
     corrupt_ledger(well)
     damaged = well.ledger_path.read_bytes()
@@ -377,7 +418,7 @@ LEFT: dict[str, tuple[Callable[[Home], object], str, str, str, str]] = {
         lambda h: h.config_path.write_text(
             h.config_path.read_text() + "\nllm:\n  model: m\n  url: http://localhost:9\n"
         ),
-        "warning", "config", "not trusted with llm", "trust()",
+        "warning", "config", "not trusted with llm", "djinn trust",
     ),
 }  # fmt: skip
 
@@ -544,22 +585,23 @@ def test_a_model_that_was_not_prepared_is_not_prepared_by_looking(
     well: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DJINN_CACHE", str(tmp_path / "models"))
-    well.edit((("embedding", "provider"), "local"))
+    well.edit((("embedding", "provider"), "sentence-transformers"), (("embedding", "model"), "x/y"))
+    well.trust(well.untrusted)
     one = next(one for one in bad(look(well)) if one.part == "embedder")
     assert (one.severity, one.fixable) == ("hint", True)
     assert not (tmp_path / "models").exists()
 
 
-@pytest.mark.soak
 def test_a_damaged_model_is_prepared_anew(
     well: Home, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    well.edit((("embedding", "provider"), "local"))
-    ready = LocalEmbedder(EmbeddingConfig()).folder
     monkeypatch.setenv("DJINN_CACHE", str(tmp_path / "models"))
     folder = tmp_path / "models" / "models"
-    shutil.copytree(ready, folder / ready.name)
-    (folder / ready.name / "model.onnx").write_bytes(b"no graph")
+    model = str(tiny_model(tmp_path))
+    well.edit((("embedding", "provider"), "sentence-transformers"), (("embedding", "model"), model))
+    well.trust(well.untrusted)
+    embedder = LocalEmbedder(well.config.embedding)
+    (embedder.folder / "model.onnx").write_bytes(b"no graph")
     old(folder / ".export-abc" / "fp32.onnx")
     os.utime(folder / ".export-abc", (1, 1))
     found = json.loads(run("doctor", "--json", home=well.root).stdout)["findings"]

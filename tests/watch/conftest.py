@@ -100,7 +100,8 @@ def watched(home: Home, *names: str, jobs: Sequence[Job] = ()) -> Iterator[Watch
     """A watch that has looked at everything; it is stopped in the end."""
     one = Watching(home, *names, jobs=jobs)
     try:
-        one.until_idle()
+        # A job that is due speaks after the first idle, and nothing speaks after it.
+        one.until(lambda: one.of("idle"))
         yield one
     finally:
         one.stop()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from djinn_memory.home.home import Home
-from djinn_memory.runtime import Runtime
-from djinn_memory.upkeep.jobs.job import Job, JobReport
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
 from djinn_memory.upkeep.jobs.runner import last_runs
 from djinn_memory.upkeep.requests import JobAction
 from tests.watch.conftest import watched
@@ -15,9 +14,9 @@ from tests.watch.conftest import watched
 def test_a_watch_runs_the_jobs_that_are_due_and_records_it(home: Home) -> None:
     runs: list[str] = []
 
-    def tidy(runtime: Runtime, dry_run: bool) -> JobReport:
-        assert not dry_run
-        runs.append(runtime.now().isoformat())
+    def tidy(context: JobContext) -> JobReport:
+        assert not context.dry_run
+        runs.append(context.runtime.now().isoformat())
         return JobReport((JobAction("tidy", "swept the mole"),))
 
     job = Job("tidy", every=timedelta(hours=6), cost="Nothing.", run=tidy)

@@ -20,8 +20,8 @@ CHANGES = st.lists(
 
 def taken(pending: PendingChanges) -> list[tuple[str, list[str] | None]]:
     found = []
-    while (one := pending.take()) is not None:
-        found.append(one)
+    while pending:
+        found.append(pending.take())
     return found
 
 

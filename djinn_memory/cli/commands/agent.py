@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from djinn_memory.cli import output
-from djinn_memory.cli.command import Call, NoRequest, command
+from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import say
 
 
@@ -50,17 +50,13 @@ def _add(call: Call) -> AddedAgent:
     return AddedAgent(name, setup.add_agent(call.djinn.home, name))
 
 
-@command(
-    "",
-    AddAgent,
-    arguments=["name"],
-    run=_add,
-    warns=False,
-    schemas={"agent.add": AddedAgent},
-    examples=["djinn agent add grace"],
-)
+@command(request=AddAgent, arguments=["name"], run=_add)
 def add(call: Call, answer: AddedAgent) -> None:
-    """Add an agent, with a personal vault."""
+    """Add an agent, with a personal vault.
+
+    Examples:
+        djinn agent add grace
+    """
     path = call.djinn.home.config.vaults[answer.agent].path
     say(f"{answer.agent}: {path}" + ("" if answer.made else " (existed)"))
 
@@ -71,14 +67,11 @@ def _list(call: Call) -> AgentEntries:
     return AgentEntries([AgentEntry(name, vaults.get(name)) for name in config.agents])
 
 
-@command(
-    "",
-    NoRequest,
-    run=_list,
-    warns=False,
-    schemas={"agent.list": AgentEntries},
-    examples=["djinn agent list --json"],
-)
-def list_agents(call: Call, answer: AgentEntries) -> None:
-    """List the agents; the first is the default."""
+@command(run=_list)
+def list_(call: Call, answer: AgentEntries) -> None:
+    """List the agents; the first is the default.
+
+    Examples:
+        djinn agent list --json
+    """
     output.columns([[agent.name, agent.vault or "-"] for agent in answer.agents])

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates
-from djinn_memory.cli.command import Call, NoRequest, command
+from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say
 from djinn_memory.cli.request_options import Field
 from djinn_memory.home.settings import Config
@@ -62,15 +62,17 @@ class SettingsPath(Struct, frozen=True):
     """The file, which may be missing for `--user`."""
 
 
-@command(
-    "",
-    NoRequest,
-    run=lambda call: AllSettings(call.djinn.home.config),
-    schemas={"config.show": AllSettings},
-    examples=["djinn config show"],
-)
+def _show(call: Call) -> AllSettings:
+    return AllSettings(call.djinn.home.config)
+
+
+@command(run=_show, warns=True)
 def show(call: Call, answer: AllSettings) -> None:
-    """Show all settings in effect, defaults included."""
+    """Show all settings in effect, defaults included.
+
+    Examples:
+        djinn config show
+    """
     import yaml
 
     from djinn_memory.home.config import as_data
@@ -84,18 +86,13 @@ def _get(call: Call) -> Setting:
     return Setting(call.request.key, value_at(call.djinn.home.config, call.request.key))
 
 
-@command(
-    "",
-    GetSetting,
-    arguments=["key"],
-    fields=KEY,
-    run=_get,
-    warns=False,
-    schemas={"config.get": Setting},
-    examples=["djinn config get search.limit"],
-)
+@command(request=GetSetting, arguments=["key"], fields=KEY, run=_get)
 def get(call: Call, answer: Setting) -> None:
-    """Show one setting, or one section."""
+    """Show one setting, or one section.
+
+    Examples:
+        djinn config get search.limit
+    """
     say(_text(answer.value))
 
 
@@ -108,17 +105,13 @@ def _set(call: Call) -> Setting:
     return Setting(key, config.value_at(changed, key))
 
 
-@command(
-    "",
-    SetSetting,
-    arguments=["key", "value"],
-    fields=KEY,
-    run=_set,
-    schemas={"config.set": Setting},
-    examples=["djinn config set search.limit 20"],
-)
-def set_value(call: Call, answer: Setting) -> None:
-    """Change one setting; comments and order stay."""
+@command(request=SetSetting, arguments=["key", "value"], fields=KEY, run=_set, warns=True)
+def set_(call: Call, answer: Setting) -> None:
+    """Change one setting; comments and order stay.
+
+    Examples:
+        djinn config set search.limit 20
+    """
     say(f"{answer.key}: {_text(answer.value)}")
 
 
@@ -128,16 +121,13 @@ def _path(call: Call) -> SettingsPath:
     return SettingsPath(user_path() if call.request.user else call.djinn.home.config_path)
 
 
-@command(
-    "",
-    LocateSettings,
-    run=_path,
-    warns=False,
-    schemas={"config.path": SettingsPath},
-    examples=["djinn config path"],
-)
+@command(request=LocateSettings, run=_path)
 def path(call: Call, answer: SettingsPath) -> None:
-    """Show where the settings are."""
+    """Show where the settings are.
+
+    Examples:
+        djinn config path
+    """
     say(clean(str(answer.path)))
 
 

@@ -18,12 +18,7 @@ _COLOURS = {"ok": "green", "hint": "blue", "warning": "yellow", "error": "red"}
 
 
 @command(
-    "doctor",
-    DoctorOptions,
-    progress=True,
-    warns=False,
-    failed=lambda diagnosis: not diagnosis.well,
-    examples=["djinn doctor", "djinn doctor --fix"],
+    "doctor", DoctorOptions, progress=True, warns=False, failed=lambda diagnosis: not diagnosis.well
 )
 def doctor(call: Call, answer: Diagnosis) -> None:
     """Check everything that djinn needs, and suggest repairs.
@@ -32,6 +27,12 @@ def doctor(call: Call, answer: Diagnosis) -> None:
     `--fix` damaged databases are set aside and built again, a damaged ledger is recovered as far as
     it can be read, and what dead processes left is removed. The exit code is 1 while more than
     hints are left.
+
+    It is about the whole home: findings name vaults and files of all agents.
+
+    Examples:
+        djinn doctor
+        djinn doctor --fix
     """
     width = max(len(finding.part) for finding in answer.findings)
     for finding in answer.findings:

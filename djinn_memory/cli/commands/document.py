@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from djinn_memory.cli import candidates, output
-from djinn_memory.cli.command import Call, Confirm, command, failed
+from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, dim, say, shortened, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.library.requests import (
-    ListDocuments,
-    RemoveDocument,
-    ReprocessDocument,
-    ShowDocument,
-)
+from djinn_memory.memories.library import requests
 from djinn_memory.system.plural import count
-
-if TYPE_CHECKING:
-    from djinn_memory.memories.library.requests import (
-        DocumentEntry,
-        DocumentList,
-        DocumentText,
-        RemovedDocument,
-        ReprocessedDocument,
-    )
 
 WIDEST = 50
 """Characters of a file's name in a list: one long name would push all columns out of sight."""
@@ -31,12 +15,14 @@ WIDEST = 50
 NAME = Field(complete=candidates.documents)
 
 
-@command("documents.list", ListDocuments, examples=["djinn document list --vault shared"])
-def list_documents(call: Call, answer: DocumentList) -> None:
-    """List documents, and failed files with the reason."""
+@command("documents.list", requests.ListDocuments)
+def list_(call: Call, answer: requests.DocumentList) -> None:
+    """List documents, and failed files with the reason.
+
+    Examples:
+        djinn document list --vault shared
+    """
     documents = answer.documents
-    if not documents:
-        talk("no documents yet; `djinn ingest FILE` creates one")
     output.columns(
         [
             [
@@ -49,20 +35,20 @@ def list_documents(call: Call, answer: DocumentList) -> None:
             ]
             for document in documents
         ],
-        head=("status", "file", "pages", "chunks", "type", "note"),
+        head="status file pages chunks type note",
+        empty="no documents yet; `djinn ingest FILE` creates one",
     )
     failures = sum(document.status == "failed" for document in documents)
     talk(dim(f"{count(len(documents) - failures, 'document')}, {failures:,} failed"))
 
 
-@command(
-    "documents.show",
-    ShowDocument,
-    fields={"name": NAME, "page": Field("N")},
-    examples=["djinn document show technical-spec.pdf --page 12"],
-)
-def show(call: Call, answer: DocumentText) -> None:
-    """Show a document's details and its text."""
+@command("documents.show", requests.ShowDocument, fields={"name": NAME})
+def show(call: Call, answer: requests.DocumentText) -> None:
+    """Show a document's details and its text.
+
+    Examples:
+        djinn document show technical-spec.pdf --page 12
+    """
     document = answer.document
     parts = [
         document.filename,
@@ -77,7 +63,7 @@ def show(call: Call, answer: DocumentText) -> None:
     say(output.clean_lines(answer.text))
 
 
-def _remove(call: Call) -> RemovedDocument:
+def _remove(call: Call) -> requests.RemovedDocument:
     documents, name, agent = call.djinn.documents, call.request.name, call.request.agent
     preview = documents.remove(name, agent=agent, dry_run=True)
     document = preview.document
@@ -90,15 +76,18 @@ def _remove(call: Call) -> RemovedDocument:
 
 @command(
     "documents.remove",
-    RemoveDocument,
+    requests.RemoveDocument,
     without=["document_id", "version"],
     fields={"name": NAME},
     view=Confirm,
     run=_remove,
-    examples=["djinn document remove technical-spec.pdf --yes"],
 )
-def remove(call: Call, answer: RemovedDocument) -> None:
-    """Move a document, its original and its earlier versions to the `.trash/` of its vault."""
+def remove(call: Call, answer: requests.RemovedDocument) -> None:
+    """Move a document with its original and its earlier versions to the trash.
+
+    Examples:
+        djinn document remove technical-spec.pdf --yes
+    """
     about = clean(_about(answer.document))
     if call.request.dry_run:
         say(f"would remove {about}")
@@ -110,22 +99,19 @@ def remove(call: Call, answer: RemovedDocument) -> None:
             say(f"  {clean(str(place))}")
 
 
-@command(
-    "documents.reprocess",
-    ReprocessDocument,
-    fields={"name": NAME},
-    progress=True,
-    failed=failed,
-    examples=["djinn document reprocess technical-spec.pdf --strategy semantic"],
-)
-def reprocess(call: Call, answer: ReprocessedDocument) -> None:
-    """Cut a document into chunks again; the text of its note stays."""
+@command("documents.reprocess", requests.ReprocessDocument, fields={"name": NAME}, progress=True)
+def reprocess(call: Call, answer: requests.ReprocessedDocument) -> None:
+    """Cut a document into chunks again; the text of its note stays.
+
+    Examples:
+        djinn document reprocess technical-spec.pdf --strategy semantic
+    """
     document = answer.document
     chunks = count(document.total_chunks, "chunk")
     say(f"{clean(document.filename)}: {chunks}, {document.chunk_strategy}")
 
 
-def _about(document: DocumentEntry) -> str:
+def _about(document: requests.DocumentEntry) -> str:
     if not document.path:
         return document.filename
     return f"{document.filename}  ({document.vault}/{document.path})"

@@ -6,22 +6,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from djinn_memory.cli import candidates, output
-from djinn_memory.cli.command import Call, command, failed
+from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, shortened, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.facts.requests import (
-    ForgetFact,
-    GetFact,
-    ListFacts,
-    SearchFacts,
-    SetFact,
-    VerifyFact,
-)
+from djinn_memory.memories.facts import requests
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
+    from djinn_memory.memories.facts import verbs
     from djinn_memory.memories.facts.queries import Fact
-    from djinn_memory.memories.facts.verbs import FactChange, FactHits, FactPage, ForgottenFact
 
 WIDEST = 60
 """Characters of a value in a list."""
@@ -53,40 +46,36 @@ def _read(call: Call) -> Any:
 
 @command(
     "facts.set",
-    SetFact,
+    requests.SetFact,
     fields={
         "category": Field(complete=candidates.fact_categories),
         "value": Field(stdin="value", help="What is known; - reads it from stdin."),
         "source": Field("NAME", candidates.fact_sources),
-        "confidence": Field("X"),
-        "context": Field("TEXT"),
     },
-    failed=failed,
-    examples=[
-        'djinn fact set anna city "Warsaw"',
-        "djinn fact set build compiler clang-19 --source tool_call --expires 30d",
-        "djinn fact set anna motto - < motto.txt",
-    ],
 )
-def set_fact(call: Call, answer: FactChange) -> None:
+def set_(call: Call, answer: verbs.FactChange) -> None:
     """Set a fact; its note keeps the previous value.
 
     Setting the value that the fact already has only confirms it: `last_verified` changes.
+
+    Examples:
+        djinn fact set anna city "Warsaw"
+        djinn fact set build compiler clang-19 --source tool_call --expires 30d
+        djinn fact set anna motto - < motto.txt
     """
     if call.request.expires:
         talk(f"expires {answer.fact.expires}")
     _print_change(answer)
 
 
-@command(
-    "facts.get",
-    GetFact,
-    fields=NAME,
-    run=_read,
-    examples=["djinn fact get anna city", "djinn fact get city"],
-)
+@command("facts.get", requests.GetFact, fields=NAME, run=_read)
 def get(call: Call, answer: Fact) -> None:
-    """Print the value of a fact, exactly as it was set."""
+    """Print the value of a fact, exactly as it was set.
+
+    Examples:
+        djinn fact get anna city
+        djinn fact get city
+    """
     say(output.clean_lines(answer.value))
     parts = [answer.source or "unknown source", f"confidence {_confidence(answer)}"]
     parts += [f"verified {answer.last_verified}"] if answer.last_verified else []
@@ -97,51 +86,44 @@ def get(call: Call, answer: Fact) -> None:
 
 @command(
     "facts.list",
-    ListFacts,
+    requests.ListFacts,
     fields={
         "category": Field("NAME", candidates.fact_categories),
-        "search": Field("TEXT"),
     },
     run=_read,
-    examples=[
-        "djinn fact list --category anna",
-        "djinn fact list --sort updated -n 20 --page 2",
-    ],
 )
-def list_facts(call: Call, answer: FactPage) -> None:
-    """List facts, a page at a time."""
-    if not answer.total:
-        talk('no facts; `djinn fact set anna city "Warsaw"` sets one')
-    _print_table(answer.facts)
+def list_(call: Call, answer: verbs.FactPage) -> None:
+    """List facts, a page at a time.
+
+    Examples:
+        djinn fact list --category anna
+        djinn fact list --sort updated -n 20 --page 2
+    """
+    none = "" if answer.total else 'no facts; `djinn fact set anna city "Warsaw"` sets one'
+    _print_table(answer.facts, none)
     if max(answer.page, answer.pages) > 1:
         talk(f"page {answer.page} of {answer.pages}, {count(answer.total, 'fact')}")
 
 
-@command(
-    "facts.search",
-    SearchFacts,
-    fields={"query": Field(words=True)},
-    run=_read,
-    examples=['djinn fact search "where does anna live"'],
-)
-def search(call: Call, answer: FactHits) -> None:
-    """Search facts by meaning, then by the text of category, key and value."""
-    if not answer.facts:
-        talk("nothing found")
-    _print_table(hit.fact for hit in answer.facts)
+@command("facts.search", requests.SearchFacts, fields={"query": Field(words=True)}, run=_read)
+def search(call: Call, answer: verbs.FactHits) -> None:
+    """Search facts by meaning, then by the text of category, key and value.
+
+    Examples:
+        djinn fact search "where does anna live"
+    """
+    _print_table([hit.fact for hit in answer.facts], "nothing found")
 
 
-@command(
-    "facts.forget",
-    ForgetFact,
-    fields=NAME,
-    run=_named,
-    examples=["djinn fact forget anna city", "djinn fact forget anna/city"],
-)
-def forget(call: Call, answer: ForgottenFact) -> None:
+@command("facts.forget", requests.ForgetFact, fields=NAME, run=_named)
+def forget(call: Call, answer: verbs.ForgottenFact) -> None:
     """Move a fact to the `.trash/` of its vault.
 
     `djinn memory purge` removes one for good.
+
+    Examples:
+        djinn fact forget anna city
+        djinn fact forget anna/city
     """
     name = f"{answer.fact.category}/{answer.fact.key}"
     say(f"forgot {clean(name)}; it is in {clean(str(answer.moved_to))}")
@@ -149,26 +131,29 @@ def forget(call: Call, answer: ForgottenFact) -> None:
 
 @command(
     "facts.verify",
-    VerifyFact,
+    requests.VerifyFact,
     fields=NAME,
     run=_named,
-    failed=failed,
     schemas={"fact.set": "facts.verify"},
-    examples=["djinn fact verify anna city", "djinn fact verify anna/city"],
 )
-def verify(call: Call, answer: FactChange) -> None:
-    """Confirm that a fact still holds; an expired fact holds again."""
+def verify(call: Call, answer: verbs.FactChange) -> None:
+    """Confirm that a fact still holds; an expired fact holds again.
+
+    Examples:
+        djinn fact verify anna city
+        djinn fact verify anna/city
+    """
     _print_change(answer)
 
 
-def _print_change(change: FactChange) -> None:
+def _print_change(change: verbs.FactChange) -> None:
     fact = change.fact
     before = f" (was {shortened(change.before, WIDEST)})" if change.before is not None else ""
     name, place = clean(f"{fact.category}/{fact.key}"), clean(f"{fact.vault}/{fact.path}")
     say(f"{change.action} {name}: {shortened(fact.value, WIDEST)}{before} -> {place}")
 
 
-def _print_table(facts: Iterable[Fact]) -> None:
+def _print_table(facts: Iterable[Fact], empty: str) -> None:
     output.columns(
         [
             [
@@ -180,7 +165,8 @@ def _print_table(facts: Iterable[Fact]) -> None:
             ]
             for fact in facts
         ],
-        head=("fact", "value", "source", "confidence", "updated"),
+        head="fact value source confidence updated",
+        empty=empty,
     )
 
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.recall.gaps import CloseGap, ListGaps, ReportGap, SuggestAnswers
-
-if TYPE_CHECKING:
-    from djinn_memory.memories.recall.gaps import (
-        ClosedGap,
-        GapGroups,
-        GapSuggestions,
-        ReportedGap,
-    )
+from djinn_memory.memories.recall import gaps
 
 
-@command("gaps.list", ListGaps, examples=["djinn gap list", "djinn gap list --closed --json"])
-def list_gaps(call: Call, answer: GapGroups) -> None:
-    """List open gaps, those about one thing together."""
+@command("gaps.list", gaps.ListGaps)
+def list_(call: Call, answer: gaps.GapGroups) -> None:
+    """List open gaps, those about one thing together.
+
+    Examples:
+        djinn gap list
+        djinn gap list --closed --json
+    """
     if not answer.groups:
         talk("no gaps")
     for group in answer.groups:
@@ -33,32 +28,38 @@ def list_gaps(call: Call, answer: GapGroups) -> None:
             say(clean(f"{indent}{gap.id}  {gap.created[:10]}  {gap.description}{query}{status}"))
 
 
-@command(
-    "gaps.report",
-    ReportGap,
-    examples=['djinn gap report "nothing on how to restore a backup" --query "restore"'],
-)
-def report(call: Call, answer: ReportedGap) -> None:
-    """Report a gap without rating a recall."""
+@command("gaps.report", gaps.ReportGap)
+def report(call: Call, answer: gaps.ReportedGap) -> None:
+    """Report a gap without rating a recall.
+
+    Examples:
+        djinn gap report "nothing on how to restore a backup" --query "restore"
+    """
     say(f"gap {answer.gap_id}")
 
 
 @command(
     "gaps.close",
-    CloseGap,
+    gaps.CloseGap,
     fields={"gap": Field(complete=candidates.gaps), "by": Field("NOTE", candidates.titles)},
-    examples=['djinn gap close gap_3v9qk2m7xd --by "Backups: Restore"'],
 )
-def close(call: Call, answer: ClosedGap) -> None:
-    """Close a gap that a note answers or that no longer matters."""
+def close(call: Call, answer: gaps.ClosedGap) -> None:
+    """Close a gap that a note answers or that no longer matters.
+
+    Examples:
+        djinn gap close gap_3v9qk2m7xd --by "Backups: Restore"
+    """
     say(clean(f"closed {answer.gap.id}: {answer.gap.description}"))
 
 
-@command(
-    "gaps.suggest", SuggestAnswers, examples=["djinn gap suggest", "djinn gap suggest --close"]
-)
-def suggest(call: Call, answer: GapSuggestions) -> None:
-    """Find notes, written since a gap was reported, that may answer it."""
+@command("gaps.suggest", gaps.SuggestAnswers)
+def suggest(call: Call, answer: gaps.GapSuggestions) -> None:
+    """Find notes, written since a gap was reported, that may answer it.
+
+    Examples:
+        djinn gap suggest
+        djinn gap suggest --close
+    """
     if not answer.suggestions:
         talk("no note answers an open gap")
     for suggestion in answer.suggestions:

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
+from djinn_memory.system.files import make_folder, open_private
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.requests import IndexOptions, ShowStatus
 
@@ -42,27 +43,27 @@ class CreatedHome(Struct, frozen=True):
 
 def _init(call: Call) -> CreatedHome:
     from djinn_memory.home import setup
-    from djinn_memory.home.config import home_from_environment
+    from djinn_memory.home.config import variable
 
     request = call.request
-    place = request.folder or call.ctx.obj or home_from_environment() or Path.home() / "djinn"
+    place = request.folder or call.ctx.obj or variable("DJINN_HOME") or Path.home() / "djinn"
     home, created = setup.init(Path(place), request.agents)
     return CreatedHome(home.root, created)
 
 
 @command(
-    "",
-    InitHome,
+    request=InitHome,
     arguments=["folder"],
     fields={"folder": Field("[DIR]"), "agents": Field("NAME", name="--agent")},
     run=_init,
-    schemas={"init": CreatedHome},
-    examples=["djinn init ~/memory --agent finn --agent grace"],
 )
 def init(call: Call, answer: CreatedHome) -> None:
     """Create a home: settings, a shared vault, and a personal vault for each agent.
 
     Run it again to complete a home or to add agents; it changes nothing that exists.
+
+    Examples:
+        djinn init ~/memory --agent finn --agent grace
     """
     root = clean(str(answer.home))
     say(f"{'made' if answer.made else 'nothing to do in'} {root}")
@@ -103,13 +104,14 @@ def _index(call: Call) -> IndexReport | BackgroundIndex:
     home = call.djinn.home
     options = [f"--vault={name}" for name in call.request.vaults]
     options += ["--rebuild"] * call.request.rebuild
+    options += [f"--agent={call.request.agent}"] if call.request.agent else []
     log = home.state / "index.log"
-    home.state.mkdir(parents=True, exist_ok=True)
+    make_folder(home.state, private=True)
     # A link that was cloned with the home must not lead the log elsewhere. With `-P` a module in
     # the current folder cannot stand in for djinn's.
     log.unlink(missing_ok=True)
     command = [sys.executable, "-P", "-m", "djinn_memory", "--home", str(home.root), "index"]
-    with log.open("wb") as file:
+    with open_private(log) as file:
         process = subprocess.Popen(
             [*command, *options],
             stdin=subprocess.DEVNULL,
@@ -131,7 +133,6 @@ def _index(call: Call) -> IndexReport | BackgroundIndex:
     run=_index,
     failed=lambda answer: bool(getattr(answer, "problems", ())),
     schemas={"index": "index", "index.background": BackgroundIndex},
-    examples=["djinn index --vault notes", "djinn index --model ollama:nomic-embed-text"],
 )
 def index(call: Call, answer: Any) -> None:
     """Update the index from the vaults: words first, then meaning.
@@ -139,6 +140,12 @@ def index(call: Call, answer: Any) -> None:
     Only changed notes are read, and only new text is embedded. You can stop a run at any time; the
     next one goes on. After a change of model the old vectors answer until the new ones are
     complete. Going back embeds nothing again.
+
+    Without `--agent` the report is about the notes of all agents, and problems name their files.
+
+    Examples:
+        djinn index --vault notes
+        djinn index --model ollama:nomic-embed-text
     """
     if call.schema:
         log = clean(str(answer.log))
@@ -153,9 +160,15 @@ def index(call: Call, answer: Any) -> None:
     )
 
 
-@command("status", ShowStatus, warns=False, examples=["djinn status --json"])
+@command("status", ShowStatus, warns=False)
 def status(call: Call, answer: HomeStatus) -> None:
-    """Show the home: its vaults, the index, and what is pending."""
+    """Show the home: its vaults, the index, and what is pending.
+
+    Without `--agent` it shows the vaults, types and counts of all agents.
+
+    Examples:
+        djinn status --json
+    """
     say(f"home      {clean(str(answer.home))}")
     say(f"agents    {', '.join(answer.agents)}")
     for number, vault in enumerate(answer.vaults):
@@ -169,10 +182,13 @@ def status(call: Call, answer: HomeStatus) -> None:
         say("index     none yet; run `djinn index`")
     else:
         stats = answer.stats
+        sizes = ""
+        if answer.index_bytes is not None and answer.cache_bytes is not None:
+            sizes = f", {answer.index_bytes / 1e6:.1f} MB"
+            sizes += f"; vectors kept: {answer.cache_bytes / 1e6:.1f} MB"
         say(
             f"index     {count(stats.notes, 'note')}, {count(stats.chunks, 'chunk')}, "
-            f"{count(stats.windows, 'window')}, {answer.index_bytes / 1e6:.1f} MB; "
-            f"vectors kept: {answer.cache_bytes / 1e6:.1f} MB"
+            f"{count(stats.windows, 'window')}{sizes}"
         )
         say(f"links     {stats.links:,}, of which {stats.unresolved:,} unresolved")
         pending = [count(answer.stale, "changed note")] if answer.stale else []

@@ -47,7 +47,6 @@ def _ingest(call: Call) -> IngestReport:
             "PATH...", optional=False, help="Files, folders of files, or - for what is piped."
         ),
         "recursive": Field(short="-r"),
-        "title": Field("TEXT"),
         "document_type": Field(name="--doc-type"),
         "vault": Field("NAME", candidates.vaults),
         "password": Field(
@@ -57,18 +56,18 @@ def _ingest(call: Call) -> IngestReport:
     progress=True,
     run=_ingest,
     failed=lambda report: bool(report.failed or report.problems),
-    examples=[
-        "djinn ingest report.pdf --doc-type technical",
-        "djinn ingest ~/papers --recursive --strategy page_based --vault shared",
-        'cat notes.txt | djinn ingest - --title "Minutes"',
-    ],
 )
 def ingest(call: Call, answer: IngestReport) -> None:
     """Turn files into documents that searches cite by page.
 
-    Reads PDF, text, Markdown and CSV; with the extra `djinn-memory[documents]` also DOCX, PPTX,
-    EPUB and HTML. The content of a file says what it is. Files that are documents already are
+    Reads PDF, text, Markdown and CSV; with the extra `documents` also DOCX, PPTX, EPUB and
+    HTML. The content of a file says what it is. Files that are documents already are
     skipped. A file with a known name and new content becomes the next version of its document.
+
+    Examples:
+        djinn ingest report.pdf --doc-type technical
+        djinn ingest ~/papers --recursive --strategy page_based --vault shared
+        cat notes.txt | djinn ingest - --title "Minutes"
     """
     if not answer.documents:
         talk("no files there; hidden files are left out, and so are inner folders without -r")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from djinn_memory.cli import candidates
-from djinn_memory.cli.command import Call, command, failed
+from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.upkeep.requests import MaintainOptions
@@ -15,21 +15,22 @@ if TYPE_CHECKING:
 
 
 @command(
-    "maintain",
-    MaintainOptions,
-    fields={"only": Field("TASK", candidates.chores)},
-    warns=False,
-    failed=failed,
-    examples=["djinn maintain", "djinn maintain --only promote --dry-run"],
+    "maintain", MaintainOptions, fields={"only": Field("TASK", candidates.chores)}, warns=False
 )
 def maintain(call: Call, answer: MaintenanceReport) -> None:
     """Run the upkeep that a home needs about once a day.
 
     promote: short-term entries of `djinn working` that were used at least three times become notes;
     entries that say the same become one note. expire: expired memories are marked as expired.
+
+    Without `--agent` it works for all agents, and names their keys and files.
+
+    Examples:
+        djinn maintain
+        djinn maintain --only promote --dry-run
     """
     for action in answer.deeds:
         place = f"  {action.vault}/{action.path}" if action.path else ""
         say(clean(f"{action.task}  {action.what}{place}"))
-    if not answer.deeds:
+    if not (answer.deeds or answer.problems):
         talk("nothing to do")

@@ -41,10 +41,10 @@ def _serve(call: Call) -> None:
 
     context = ClientContext(djinn.home, request.agent, read_only=request.read_only)
     if request.http:
-        from djinn_memory.home.config import secret
+        from djinn_memory.home.config import variable
         from djinn_memory.mcp import http
 
-        http.serve(context, request.port, secret("DJINN_MCP_TOKEN"))
+        http.serve(context, request.port, variable("DJINN_MCP_TOKEN"))
         return
     if sys.stdin.isatty():
         talk("waiting for a client on stdin; clients start this by themselves, Ctrl-C ends it")
@@ -53,22 +53,17 @@ def _serve(call: Call) -> None:
     stdio.serve(context)
 
 
-@command(
-    "",
-    ServeAgents,
-    prints=NoRequest,
-    run=_serve,
-    examples=[
-        "djinn mcp",
-        "djinn mcp --agent finn --read-only",
-        "DJINN_MCP_TOKEN=... djinn mcp --http --port 8765",
-    ],
-)
+@command(request=ServeAgents, prints=NoRequest, run=_serve)
 def mcp(call: Call, answer: Struct) -> None:
     """Serve this memory to agents over the Model Context Protocol.
 
     A client starts this by itself and talks to it over stdin and stdout. The agent is fixed here:
     the client sees that agent's own vault and what is shared, whatever it asks for.
+
+    Examples:
+        djinn mcp
+        djinn mcp --agent finn --read-only
+        DJINN_MCP_TOKEN=... djinn mcp --http --port 8765
     """
 
 

@@ -7,25 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates, output
-from djinn_memory.cli.command import Call, Confirm, command, failed
+from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.cli.text.hits import print_hits, print_memory
-from djinn_memory.memories.catalog.requests import (
-    CountMemories,
-    DeleteMemory,
-    ListMemories,
-    PurgeMemory,
-    ShowMemory,
-)
+from djinn_memory.memories.catalog import requests
 from djinn_memory.models import SearchResult
 from djinn_memory.search.options import SearchOptions
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.catalog.catalog import CatalogStats, MemoryDetail
+    from djinn_memory.memories.catalog.catalog import MemoryDetail
     from djinn_memory.memories.purge import PurgeReport
     from djinn_memory.memories.verbs import MemoryDeletion, MemoryPage
+    from djinn_memory.store.index.records import CatalogStats
 
 NAME = Field(complete=candidates.titles)
 
@@ -50,49 +45,51 @@ class SearchView(Struct, frozen=True):
     view=SearchView,
     warns=False,
     schemas={"search": "search"},
-    examples=[
-        'djinn memory search "how do I link to a heading"',
-        "djinn memory search '\"exact words\" -draft tag:project/x'",
-        "djinn memory search pricing --type decision --since 90d --json",
-    ],
 )
 def search(call: Call, answer: SearchResult) -> None:
     """Search by words and by meaning in all vaults that the agent sees.
 
     Nothing leaves this machine unless you chose a model on a server. Notes that changed since the
     last `djinn index` are read first.
+
+    Examples:
+        djinn memory search "how do I link to a heading"
+        djinn memory search '"exact words" -draft tag:project/x'
+        djinn memory search pricing --type decision --since 90d --json
     """
     print_hits(answer, call.view.format, explain=call.view.explain)
 
 
 @command(
     "memories.list",
-    ListMemories,
+    requests.ListMemories,
     without=["paths", "skip"],
     fields={"limit": Field(short="-n", most=1000)},
-    examples=["djinn memory list --type decision", "djinn memory list --tag project/x --since 30d"],
 )
-def list_memories(call: Call, answer: MemoryPage) -> None:
-    """List memories, the newest first."""
-    if not answer.memories:
-        talk("nothing found")
+def list_(call: Call, answer: MemoryPage) -> None:
+    """List memories, the newest first.
+
+    Examples:
+        djinn memory list --type decision
+        djinn memory list --tag project/x --since 30d
+    """
     output.columns(
         [
             [memory.date[:10], memory.type or "-", memory.title, f"{memory.vault}/{memory.path}"]
             for memory in answer.memories
         ],
-        head=("date", "type", "title", "path"),
+        head="date type title path",
+        empty="nothing found",
     )
 
 
-@command(
-    "memories.show",
-    ShowMemory,
-    fields={"name": NAME},
-    examples=['djinn memory show "Project: Harbourlight"'],
-)
+@command("memories.show", requests.ShowMemory, fields={"name": NAME})
 def show(call: Call, answer: MemoryDetail) -> None:
-    """Show a note, its links and its backlinks."""
+    """Show a note, its links and its backlinks.
+
+    Examples:
+        djinn memory show "Project: Harbourlight"
+    """
     print_memory(answer)
 
 
@@ -110,15 +107,18 @@ def _delete(call: Call) -> MemoryDeletion:
 
 @command(
     "memories.delete",
-    DeleteMemory,
+    requests.DeleteMemory,
     without=["digest"],
     fields={"name": NAME},
     view=Confirm,
     run=_delete,
-    examples=["djinn memory delete inbox/old-idea.md --yes"],
 )
 def delete(call: Call, answer: MemoryDeletion) -> None:
-    """Move a note to the `.trash/` of its vault."""
+    """Move a note to the `.trash/` of its vault.
+
+    Examples:
+        djinn memory delete inbox/old-idea.md --yes
+    """
     place = clean(f"{answer.memory.vault}/{answer.memory.path}")
     if call.request.dry_run:
         say(f"would move {place} to the trash")
@@ -139,22 +139,21 @@ def _purge(call: Call) -> PurgeReport:
 
 @command(
     "memories.purge",
-    PurgeMemory,
+    requests.PurgeMemory,
     without=["files"],
     fields={"name": NAME},
     view=Confirm,
     run=_purge,
-    failed=failed,
-    examples=[
-        "djinn memory purge inbox/old-idea.md",
-        "djinn memory purge mem_7k2m9q4dxw30hv5t --dry-run",
-    ],
 )
 def purge(call: Call, answer: PurgeReport) -> None:
     """Remove a memory for good, with its versions and its copies in the trash.
 
     Its words are removed from the index, its vectors from the cache, its title and text from what
     the ledger quotes. Copies elsewhere, such as in git or in a backup, are not touched.
+
+    Examples:
+        djinn memory purge inbox/old-idea.md
+        djinn memory purge mem_7k2m9q4dxw30hv5t --dry-run
     """
     if not (answer.purged or call.request.dry_run):
         talk("nothing was removed")
@@ -169,12 +168,15 @@ def purge(call: Call, answer: PurgeReport) -> None:
 
 @command(
     "memories.stats",
-    CountMemories,
+    requests.CountMemories,
     without=["types", "tags", "planes", "paths", "since", "until", "where"],
-    examples=["djinn memory stats --vault notes --json"],
 )
 def stats(call: Call, answer: CatalogStats) -> None:
-    """Count notes by type, plane, tag and vault."""
+    """Count notes by type, plane, tag and vault.
+
+    Examples:
+        djinn memory stats --vault notes --json
+    """
     say(
         f"{count(answer.notes, 'note')}, {count(answer.chunks, 'chunk')}, "
         f"{count(answer.links, 'link')} ({answer.unresolved:,} unresolved)"

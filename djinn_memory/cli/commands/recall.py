@@ -32,17 +32,17 @@ class RecallView(Struct, frozen=True):
     fields={"query": Field(words=True), "profile": Field("NAME", candidates.profiles)},
     view=RecallView,
     warns=False,
-    examples=[
-        'djinn recall "how do we deploy"',
-        'djinn recall "what is next" --profile planning --budget 4000',
-        'djinn recall "tide tables" --explain',
-    ],
 )
 def recall(call: Call, answer: RecallResult) -> None:
     """Print whole memories that help with a question, the best first.
 
     A search, adjusted by what you used and rated before and by what notes say of themselves. It is
     logged, so that `djinn rate last` knows what was shown.
+
+    Examples:
+        djinn recall "how do we deploy"
+        djinn recall "what is next" --profile planning --budget 4000
+        djinn recall "tide tables" --explain
     """
     from djinn_memory.cli.text.recalls import print_recall
 
@@ -71,21 +71,19 @@ def _rate(call: Call) -> Any:
             "RANKS", help="Ranks, as 1,3, or a memory's id, path or title; repeatable."
         ),
         "not_useful": Field("RANKS", help="The same, for what did not help."),
-        "gap": Field("TEXT"),
-        "gap_query": Field("TEXT"),
     },
     run=_rate,
-    examples=[
-        "djinn rate last --useful 1,3 --not-useful 2",
-        'djinn rate last --gap "no word on backups" --gap-query "restore a backup"',
-        "djinn rate --useful mem_7k2m9q4dxw30hv5t",
-    ],
 )
 def rate(call: Call, answer: RatingResult) -> None:
     """Rate the memories of a recall, so that the next recall learns.
 
     Memories that you do not name are not rated. Bad ratings count from the third on. Rating the
     same recall again corrects the earlier rating.
+
+    Examples:
+        djinn rate last --useful 1,3 --not-useful 2
+        djinn rate last --gap "no word on backups" --gap-query "restore a backup"
+        djinn rate --useful mem_7k2m9q4dxw30hv5t
     """
     for rating in answer.judged:
         rank = f"{rating.rank}. " if rating.rank else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates
-from djinn_memory.cli.command import Call, command, failed
+from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import UsageError
@@ -55,7 +55,6 @@ def _remember(call: Call) -> Any:
         "links": Field(
             "NOTE", candidates.titles, help="A note to link to, by title or path; repeatable."
         ),
-        "source": Field("TEXT"),
         "status": Field(
             "WORD",
             help="Where it stands: active, done; with --append it changes that of the note.",
@@ -64,14 +63,6 @@ def _remember(call: Call) -> Any:
     },
     view=ExistingOptions,
     run=_remember,
-    failed=failed,
-    examples=[
-        'djinn remember decision "MyApp: Tech Stack" "FastAPI and PostgreSQL; Django was '
-        'rejected." --tag project:myapp --link "Project: MyApp"',
-        'djinn remember lesson "Migrations need a backup" - --shared < notes.txt',
-        'djinn remember preference "Tabs or spaces" "Spaces after all." --revise',
-        'djinn remember commitment "Send the offer" --append --status done',
-    ],
 )
 def remember(call: Call, answer: RememberResult) -> None:
     """Write a memory that the next search finds.
@@ -79,6 +70,13 @@ def remember(call: Call, answer: RememberResult) -> None:
     An existing note is never overwritten, what another note already says is not written again, and
     what looks like a password or a key is not written at all. Each is refused with exit code 3 and
     the options that allow it.
+
+    Examples:
+        djinn remember decision "MyApp: Tech Stack" "FastAPI and PostgreSQL; Django was rejected."
+            --tag project:myapp --link "Project: MyApp"
+        djinn remember lesson "Migrations need a backup" - --shared < notes.txt
+        djinn remember preference "Tabs or spaces" "Spaces after all." --revise
+        djinn remember commitment "Send the offer" --append --status done
     """
     say(f"{answer.id or '-'}  {answer.vault}/{answer.path}")
     for line in _remarks(answer, call.request):
@@ -97,3 +95,5 @@ def _remarks(answer: RememberResult, request: NewMemory) -> Iterator[str]:
         yield f"the previous version is {answer.vault}/{answer.previous}"
     if answer.searchable == "words":
         yield "searches find it by words; after `djinn index` they find it by meaning too"
+    elif answer.searchable == "later" and not answer.problems:
+        yield "the index could not take in the note; the next search that can write to it does"

@@ -44,16 +44,18 @@ def _print(call: Call) -> None:
 
 
 @command(
-    "",
-    ShowSchema,
+    request=ShowSchema,
     arguments=["name"],
     fields={"name": Field("[NAME]", names)},
     prints=NoRequest,
     run=_print,
-    examples=["djinn schema", "djinn schema memory.list"],
 )
 def schema(call: Call, answer: Struct) -> None:
     """Print the JSON Schema of what a command prints.
 
     With `--json` a command prints one object, whose `schema` names the schema that it follows.
+
+    Examples:
+        djinn schema
+        djinn schema memory.list
     """

@@ -8,7 +8,7 @@ import typer
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, dim, say, talk
+from djinn_memory.cli.output import clean, dim, say
 from djinn_memory.cli.request_options import Field
 from djinn_memory.memories.recall.requests import ShowScores
 from djinn_memory.system.plural import count
@@ -17,19 +17,17 @@ if TYPE_CHECKING:
     from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
 
 
-@command(
-    "scores.show",
-    ShowScores,
-    fields={"name": Field("[NOTE]", candidates.titles)},
-    examples=["djinn score show", 'djinn score show "Project: Harbourlight"'],
-)
+@command("scores.show", ShowScores, fields={"name": Field("[NOTE]", candidates.titles)})
 def show(call: Call, answer: MemoryScores) -> None:
-    """Show the score of a memory with every number behind it."""
+    """Show the score of a memory with every number behind it.
+
+    Examples:
+        djinn score show
+        djinn score show "Project: Harbourlight"
+    """
     if call.request.name is not None:
         _print_score(answer.scores[0])
         return
-    if not answer.scores:
-        talk("no memory was used or rated yet; `djinn recall` and `djinn rate last` do that")
     output.columns(
         [
             [
@@ -42,7 +40,8 @@ def show(call: Call, answer: MemoryScores) -> None:
             ]
             for memory in answer.scores
         ],
-        head=("score", "factor", "uses", "useful", "title", "path"),
+        head="score factor uses useful title path",
+        empty="no memory was used or rated yet; `djinn recall` and `djinn rate last` do that",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from djinn_memory.cli.command import Call, command, failed
+from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean_lines, say
 from djinn_memory.cli.request_options import Field
 from djinn_memory.memories.sessions.requests import Checkpoint, Handoff, WakeOptions
@@ -14,22 +14,18 @@ if TYPE_CHECKING:
     from djinn_memory.memories.writing.remember import RememberResult
 
 
-@command(
-    "wake",
-    WakeOptions,
-    fields={"task": Field("TEXT")},
-    examples=[
-        "djinn wake",
-        'djinn wake --task "mend the login" --budget 3000',
-        "djinn wake --agent finn --json",
-    ],
-)
+@command("wake", WakeOptions, fields={"task": Field("TEXT")})
 def wake(call: Call, answer: WakeContext) -> None:
     """Print the context to start with, and open a session.
 
     The summary, the profile of the agent, the last handoff and checkpoint, open commitments, active
     projects, preferences, and what the task recalls. A session that did not end with `djinn sleep`
     is reported with its last checkpoint.
+
+    Examples:
+        djinn wake
+        djinn wake --task "mend the login" --budget 3000
+        djinn wake --agent finn --json
     """
     from djinn_memory.memories.sessions.context_markdown import markdown
 
@@ -43,21 +39,19 @@ def wake(call: Call, answer: WakeContext) -> None:
         "text": Field(
             stdin="text", help="Where the work stands, in Markdown; - reads it from stdin."
         ),
-        "focus": Field("TEXT"),
-        "decisions": Field("TEXT", name="--decision", help="What was decided; repeatable."),
+        "decisions": Field(name="--decision", help="What was decided; repeatable."),
     },
-    failed=failed,
-    examples=[
-        'djinn checkpoint "working on the parser"',
-        'djinn checkpoint "half of the tests pass" --focus "error messages" '
-        '--decision "keep the old format"',
-    ],
 )
 def checkpoint(call: Call, answer: RememberResult) -> None:
     """Write a note that says where the work stands.
 
     Each checkpoint is a note of its own. If the session breaks off, the next `djinn wake` begins
     with the last one.
+
+    Examples:
+        djinn checkpoint "working on the parser"
+        djinn checkpoint "half of the tests pass" --focus "error messages" --decision "keep the old
+            format"
     """
     say(f"{answer.id}  {answer.vault}/{answer.path}")
 
@@ -69,15 +63,15 @@ def checkpoint(call: Call, answer: RememberResult) -> None:
         "summary": Field(
             "TEXT", stdin="text", help="What was done, in Markdown; - reads it from stdin."
         ),
-        "next": Field("TEXT", help="What to do next; repeatable."),
-        "blocked": Field("TEXT", help="What waits for something, and for what; repeatable."),
+        "next": Field(help="What to do next; repeatable."),
+        "blocked": Field(help="What waits for something, and for what; repeatable."),
     },
-    failed=failed,
-    examples=[
-        'djinn sleep --summary "The parser is done." --next "write its manual" '
-        '--blocked "the licence is not decided"'
-    ],
 )
 def sleep(call: Call, answer: RememberResult) -> None:
-    """End the session with a handoff for the next `djinn wake`."""
+    """End the session with a handoff for the next `djinn wake`.
+
+    Examples:
+        djinn sleep --summary "The parser is done." --next "write its manual" --blocked "the
+            licence is not decided"
+    """
     say(f"{answer.id}  {answer.vault}/{answer.path}")

@@ -48,21 +48,16 @@ def _trust(call: Call) -> TrustedEndpoints:
     return TrustedEndpoints(home.root, home.trusted, waiting)
 
 
-@command(
-    "",
-    TrustHome,
-    fields={"listing": Field(name="--list")},
-    view=Confirm,
-    run=_trust,
-    warns=False,
-    schemas={"trust": TrustedEndpoints},
-    examples=["djinn trust", "djinn trust --list"],
-)
+@command(request=TrustHome, fields={"listing": Field(name="--list")}, view=Confirm, run=_trust)
 def trust(call: Call, answer: TrustedEndpoints) -> None:
     """Let this home use the servers and models in its settings.
 
     Until then they are ignored, so that a home that you cloned cannot send your notes anywhere. A
     setting that changes later needs your trust again.
+
+    Examples:
+        djinn trust
+        djinn trust --list
     """
     for endpoint in answer.trusted:
         say(f"trusted  {clean(str(endpoint))}")

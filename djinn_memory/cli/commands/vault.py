@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict, astuple
 
 from djinn_memory.cli import candidates, output
-from djinn_memory.cli.command import Call, NoRequest, command
+from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.models import Dialect, Problem
+from djinn_memory.models import Certainty, Dialect, Problem
 from djinn_memory.upkeep.requests import VaultEntry
 
 
@@ -50,6 +51,8 @@ class AddedVault(Struct, frozen=True):
     """The vault in the settings now."""
     guessed: str | None
     """What its dialect was guessed from; null when it was given."""
+    certainty: Certainty | None
+    """How sure the guess is: certain, likely or unsure; null when the dialect was given."""
     problems: Sequence[Problem] = ()
 
 
@@ -82,53 +85,48 @@ def _add(call: Call) -> AddedVault:
     from djinn_memory.system.files import expand
 
     request, home = call.request, call.djinn.home
-    dialect, guessed = request.dialect, None
+    dialect, certainty, guessed = request.dialect, None, None
     if dialect is None:
-        dialect, guessed = guess(expand(request.path))
-    vault = setup.add_vault(
-        home,
-        request.name,
-        request.path,
-        read_only=request.read_only,
-        agent=request.agent,
-        dialect=dialect,
-    )
+        dialect, certainty, guessed = astuple(guess(expand(request.path)))
+    vault = setup.add_vault(home, **{**asdict(request), "dialect": dialect})
     outer = setup.outer_vault(home, vault)
     problems = []
     if outer:
         why = f"lies in vault {outer.name}; only {request.agent} sees that folder from now on"
         problems.append(Problem(request.name, why))
-    return AddedVault(VaultEntry.of(vault), guessed, problems)
+    return AddedVault(VaultEntry.of(vault, home.vaults), guessed, certainty, problems)
 
 
 @command(
-    "",
-    AddVault,
+    request=AddVault,
     arguments=["name", "path"],
     fields={"agent": Field("AGENT", candidates.agents, name="--for")},
     run=_add,
-    warns=False,
-    schemas={"vault.add": AddedVault},
-    examples=["djinn vault add notes ~/Documents/notes --read-only"],
 )
 def add(call: Call, answer: AddedVault) -> None:
-    """Add a folder of notes; it stays where it is and is searched by default."""
+    """Add a folder of notes; it stays where it is and is searched by default.
+
+    Examples:
+        djinn vault add notes ~/Documents/notes --read-only
+    """
     vault = answer.vault
-    guessed = f" ({answer.guessed})" if answer.guessed else ""
+    guessed = f" ({answer.certainty}: {answer.guessed})" if answer.guessed else ""
     say(f"{vault.name}: {clean(str(vault.root))}, dialect {vault.dialect}{guessed}")
     talk("Next: `djinn index`.")
 
 
-@command(
-    "",
-    NoRequest,
-    run=lambda call: VaultEntries([VaultEntry.of(vault) for vault in call.djinn.home.vaults]),
-    warns=False,
-    schemas={"vault.list": VaultEntries},
-    examples=["djinn vault list"],
-)
-def list_vaults(call: Call, answer: VaultEntries) -> None:
-    """List the vaults and whom they are for."""
+def _list(call: Call) -> VaultEntries:
+    vaults = call.djinn.home.vaults
+    return VaultEntries([VaultEntry.of(vault, vaults) for vault in vaults])
+
+
+@command(run=_list)
+def list_(call: Call, answer: VaultEntries) -> None:
+    """List the vaults and whom they are for.
+
+    Examples:
+        djinn vault list
+    """
     output.columns(
         [
             [
@@ -153,23 +151,20 @@ def _describe(call: Call) -> FolderDescription:
 
 
 @command(
-    "",
-    DescribeVault,
+    request=DescribeVault,
     arguments=["place", "text"],
     fields={"place": Field("PATH", candidates.folders)},
     run=_describe,
-    warns=False,
-    schemas={"vault.describe": FolderDescription},
-    examples=[
-        'djinn vault describe notes "Everything I know of the harbour"',
-        'djinn vault describe notes/minutes "Minutes of the council, one a month"',
-    ],
 )
 def describe(call: Call, answer: FolderDescription) -> None:
     """Describe a folder in a sentence that hits from it carry.
 
     A hit carries the sentence of the innermost described folder. Without a text, the command shows
     the sentence.
+
+    Examples:
+        djinn vault describe notes "Everything I know of the harbour"
+        djinn vault describe notes/minutes "Minutes of the council, one a month"
     """
     say(clean(f"{answer.path}: {answer.context or 'not described'}"))
 
@@ -177,19 +172,21 @@ def describe(call: Call, answer: FolderDescription) -> None:
 def _remove(call: Call) -> RemovedVault:
     from djinn_memory.home import setup
 
-    return RemovedVault(VaultEntry.of(setup.remove_vault(call.djinn.home, call.request.name)))
+    home = call.djinn.home
+    removed = setup.remove_vault(home, call.request.name)
+    return RemovedVault(VaultEntry.of(removed, home.vaults))
 
 
 @command(
-    "",
-    RemoveVault,
+    request=RemoveVault,
     arguments=["name"],
     fields={"name": Field(complete=candidates.added_vaults)},
     run=_remove,
-    warns=False,
-    schemas={"vault.remove": RemovedVault},
-    examples=["djinn vault remove notes"],
 )
 def remove(call: Call, answer: RemovedVault) -> None:
-    """Remove a vault from the settings; its files stay."""
+    """Remove a vault from the settings; its files stay.
+
+    Examples:
+        djinn vault remove notes
+    """
     say(f"removed {answer.vault.name}; its files stay in {clean(str(answer.vault.root))}")

@@ -80,16 +80,13 @@ def _watch(call: Call) -> InstalledService | None:
 
 
 @command(
-    "",
-    WatchOptions,
+    request=WatchOptions,
     prints=WatchPrintOptions,
     run=_watch,
-    warns=False,
     schemas={
         "watch": WatchNotice,
         "watch.service": "djinn_memory.watch.service:InstalledService",
     },
-    examples=["djinn watch", "djinn watch --vault notes --log", "djinn watch --install-service"],
 )
 def watch(call: Call, answer: InstalledService) -> None:
     """Keep the index up to date while files change.
@@ -97,6 +94,11 @@ def watch(call: Call, answer: InstalledService) -> None:
     It follows all vaults until you stop it, and turns files that are dropped into the folder of the
     setting `inbox` into documents. Where the system does not report changes, as on a network drive,
     it looks again every few seconds. When you stop it, it ends with exit code 0.
+
+    Examples:
+        djinn watch
+        djinn watch --vault notes --log
+        djinn watch --install-service
     """
     say(f"wrote {clean(str(answer.path))}")
     say(f"start it: {clean(answer.start)}")

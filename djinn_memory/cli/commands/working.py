@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -11,29 +11,8 @@ from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, shortened, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import UsageError
-from djinn_memory.memories.working.requests import (
-    ClearValues,
-    GetValue,
-    ListWorkingValues,
-    ResumeTask,
-    SetStep,
-    SetValue,
-    ShareValue,
-    StepStatus,
-)
+from djinn_memory.memories.working import requests
 from djinn_memory.system.plural import count
-
-if TYPE_CHECKING:
-    from djinn_memory.memories.working.requests import (
-        ClearedValues,
-        Task,
-        TaskEntries,
-        TaskStep,
-        WorkingChange,
-        WorkingLookup,
-        WorkingValue,
-        WorkingValues,
-    )
 
 WIDEST = 60
 """Characters of a value in a list."""
@@ -46,7 +25,7 @@ class SetOptions(Struct, frozen=True):
     """Options of `djinn working set` beside those of a value."""
 
     status: Annotated[
-        StepStatus | None, Meta(description="Add a step to the task, or say how it goes.")
+        requests.StepStatus | None, Meta(description="Add a step to the task, or say how it goes.")
     ] = None
     after: Annotated[
         tuple[str, ...], Meta(description="A step that must be completed before it; repeatable.")
@@ -54,7 +33,7 @@ class SetOptions(Struct, frozen=True):
     json_value: Annotated[bool, Meta(description="The value is JSON, not text.")] = False
 
 
-def _set(call: Call) -> WorkingChange | TaskStep:
+def _set(call: Call) -> requests.WorkingChange | requests.TaskStep:
     from djinn_memory.memories.working.values import from_json
 
     given = call.values
@@ -68,12 +47,12 @@ def _set(call: Call) -> WorkingChange | TaskStep:
     if not (given["task"] and call.view.status) or any(given[name] for name in unfit):
         raise UsageError("a step takes --task and --status, and of the rest --after and --ttl")
     call.schema = "working.step"
-    return call.djinn.working.step(call.convert(SetStep, result=given["value"]))
+    return call.djinn.working.step(call.convert(requests.SetStep, result=given["value"]))
 
 
 @command(
     "working.set",
-    SetValue,
+    requests.SetValue,
     fields={
         "key": KEY._replace(help="A name on one line; with --status that of a step."),
         "value": Field(
@@ -86,20 +65,20 @@ def _set(call: Call) -> WorkingChange | TaskStep:
     view=SetOptions,
     run=_set,
     schemas={"working.set": "working.set", "working.step": "working.step"},
-    examples=[
-        "djinn working set cursor 1204 --ttl 60",
-        "djinn working set plan - < plan",
-        'djinn working set finding "The mole\'s lamp is dark." --short --type observation',
-        'djinn working set chat "user: hello" --append',
-        "djinn working set build --task deploy --status completed",
-    ],
 )
-def set_value(call: Call, answer: Any) -> None:
+def set_(call: Call, answer: Any) -> None:
     """Keep a value under a key for a while, or set a step of a task.
 
     A value is kept for 300 seconds, with --task until nothing of the task changed for 7 days. It
     replaces the value that was under the key, which is printed. It is no note, and no search finds
     it.
+
+    Examples:
+        djinn working set cursor 1204 --ttl 60
+        djinn working set plan - < plan
+        djinn working set finding "The mole's lamp is dark." --short --type observation
+        djinn working set chat "user: hello" --append
+        djinn working set build --task deploy --status completed
     """
     if call.schema:
         say(f"{clean(answer.title)}  {answer.status}, a step of task {clean(call.values['task'])}")
@@ -109,31 +88,31 @@ def set_value(call: Call, answer: Any) -> None:
         talk(f"replaced: {_preview(answer.replaced.value)}")
 
 
-def _get(call: Call) -> WorkingLookup | Task:
+def _get(call: Call) -> requests.WorkingLookup | requests.Task:
     if call.values["key"] is not None:
         return call.djinn.working.get(call.request)
     if call.values["task"] is None or call.values["session"] or call.values["giver"]:
         raise UsageError("nothing names what to print; give a key, or --task alone")
     call.schema = "working.task"
-    return call.djinn.working.resume(call.convert(ResumeTask))
+    return call.djinn.working.resume(call.convert(requests.ResumeTask))
 
 
 @command(
     "working.get",
-    GetValue,
+    requests.GetValue,
     fields={"key": KEY._replace(optional=True), "giver": GIVER},
     run=_get,
     schemas={"working.get": "working.get", "working.task": "working.resume"},
-    examples=[
-        "djinn working get cursor",
-        "djinn working get --task deploy",
-        "djinn working get plan --from grace --json",
-    ],
 )
 def get(call: Call, answer: Any) -> None:
     """Print a value, or with --task alone a whole task.
 
     Printing a value counts as a use of it.
+
+    Examples:
+        djinn working get cursor
+        djinn working get --task deploy
+        djinn working get plan --from grace --json
     """
     if call.schema:
         _print_task(answer)
@@ -152,7 +131,7 @@ class ListOptions(Struct, frozen=True):
     tasks: Annotated[bool, Meta(description="List the tasks, not the values.")] = False
 
 
-def _list(call: Call) -> WorkingValues | TaskEntries:
+def _list(call: Call) -> requests.WorkingValues | requests.TaskEntries:
     if not call.view.tasks:
         return call.djinn.working.list(call.request)
     call.schema = "working.tasks"
@@ -161,38 +140,39 @@ def _list(call: Call) -> WorkingValues | TaskEntries:
 
 @command(
     "working.list",
-    ListWorkingValues,
+    requests.ListWorkingValues,
     view=ListOptions,
     run=_list,
     schemas={"working.list": "working.list", "working.tasks": "working.tasks"},
-    examples=["djinn working list", "djinn working list --tasks --json"],
 )
-def list_values(call: Call, answer: Any) -> None:
-    """List what a session or a task holds, and what other agents handed over."""
+def list_(call: Call, answer: Any) -> None:
+    """List what a session or a task holds, and what other agents handed over.
+
+    Examples:
+        djinn working list
+        djinn working list --tasks --json
+    """
     if call.schema:
-        if not answer.tasks:
-            talk("there is no task")
         output.columns(
             [
                 [task.task, task.status, f"{task.completed} of {task.total}", task.updated]
                 for task in answer.tasks
             ],
-            head=("task", "status", "steps", "updated"),
+            head="task status steps updated",
+            empty="there is no task",
         )
         return
-    if not answer.values:
-        talk("nothing is held there")
     output.columns(
         [
             [value.key, _place(value), value.expires, _preview(value.value)]
             for value in answer.values
         ],
-        head=("key", "of", "expires", "value"),
+        head="key of expires value",
+        empty="nothing is held there",
     )
 
 
-def _clear(call: Call) -> ClearedValues:
-    from djinn_memory.memories.working.requests import ClearedValues
+def _clear(call: Call) -> requests.ClearedValues:
 
     request = call.request
     scopes = {"session": request.session, "task": request.task, "from": request.giver}
@@ -203,42 +183,46 @@ def _clear(call: Call) -> ClearedValues:
     if not (request.task or request.giver):
         about += ", what was set outside of any, and what was handed over"
     if request.key is None and not call.confirmed("Forget all of it?", about, "forget it"):
-        return ClearedValues([])
+        return requests.ClearedValues([])
     return call.djinn.working.clear(request)
 
 
 @command(
     "working.clear",
-    ClearValues,
+    requests.ClearValues,
     fields={"key": KEY, "giver": GIVER},
     view=Confirm,
     run=_clear,
-    examples=["djinn working clear cursor", "djinn working clear --task deploy --yes"],
 )
-def clear(call: Call, answer: ClearedValues) -> None:
-    """Forget the value under a key, or all that `djinn working list` shows."""
+def clear(call: Call, answer: requests.ClearedValues) -> None:
+    """Forget the value under a key, or all that `djinn working list` shows.
+
+    Examples:
+        djinn working clear cursor
+        djinn working clear --task deploy --yes
+    """
     say(f"forgot {count(len(answer.cleared), 'value')}")
 
 
 @command(
     "working.share",
-    ShareValue,
+    requests.ShareValue,
     fields={"key": KEY, "to": Field("AGENT", candidates.agents)},
-    examples=[
-        "djinn working share plan --to grace",
-        "djinn working share branch --task deploy --to grace --ttl 3600",
-    ],
 )
-def share(call: Call, answer: WorkingChange) -> None:
+def share(call: Call, answer: requests.WorkingChange) -> None:
     """Give another agent a copy of a value.
 
     The other agent sees whose value it was.
+
+    Examples:
+        djinn working share plan --to grace
+        djinn working share branch --task deploy --to grace --ttl 3600
     """
     request = call.request
     say(f"{clean(request.key)}  for {clean(request.to)}, until {answer.value.expires}")
 
 
-def _print_task(task: Task) -> None:
+def _print_task(task: requests.Task) -> None:
     completed = f"{task.completed} of {count(task.total, 'step')} completed"
     say(f"{clean(task.task)}: {task.status}, {completed}")
     for value in task.state:
@@ -251,7 +235,7 @@ def _print_task(task: Task) -> None:
         say(f"next: {', '.join(map(clean, task.next))}")
 
 
-def _place(value: WorkingValue) -> str:
+def _place(value: requests.WorkingValue) -> str:
     """What a value belongs to."""
     if value.task is not None:
         place = f"task {clean(value.task)}"

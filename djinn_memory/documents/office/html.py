@@ -54,10 +54,10 @@ def html_text(data: bytes) -> tuple[str, str | None]:
     return text, remark
 
 
-def html_facts(text: str) -> dict[str, str]:
+def html_facts(text: str) -> dict[str, Any]:
     """Title, author and subject in the metadata of a page."""
     soup: Any = BeautifulSoup(text, "lxml")
-    facts: dict[str, str] = {}
+    facts: dict[str, Any] = {}
     if soup.title and soup.title.get_text().strip():
         facts["title"] = soup.title.get_text()
     for meta in soup.find_all("meta"):
@@ -120,10 +120,8 @@ class _Shown(MarkdownConverter):
         return f"\n\n{fenced(text.strip(chr(10)))}\n\n"
 
     def convert_td(self, el: Any, text: str, parent_tags: Any) -> str:
-        span = el.get("colspan")
-        width = min(_WIDEST, int(span)) if span and str(span).isdecimal() else 1
         shown = " ".join(text.split()).replace("|", "\\|")
-        return f" {shown} |" + "  |" * (width - 1)
+        return f" {shown} |" + "  |" * (_span(el, "colspan") - 1)
 
     convert_th = convert_td
 

@@ -13,16 +13,17 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory.documents.document import Document, ReadRequest, ReportPages, Unreadable
 from djinn_memory.documents.markdown import table
 from djinn_memory.documents.plaintext import decoded_file
+from djinn_memory.errors import install_extra
 from djinn_memory.notes.vault.walk import MAX_BYTES
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 
-_EXTRA = ("mammoth", "markdownify", "markitdown", "pptx")
+EXTRA = ("mammoth", "markdownify", "markitdown", "pptx")
 """Modules of the extra: any of them may be installed for another reason."""
 
 _FACTS = {"title": "title", "creator": "author", "subject": "subject", "description": "subject"}
@@ -39,49 +40,19 @@ CELLS = 1_000_000
 """A table of more cells is data, not a document."""
 
 
-class Converted(Struct):
-    """The content of an Office file, before it is tidied."""
-
-    pages: list[str]
-    facts: dict[str, str]
-    """Title, author and subject from the metadata."""
-    remark: str | None = None
-
-
 def _read_office(
-    request: ReadRequest,
-    report: ReportPages,
-    *,
-    name: str,
-    convert: Callable[[bytes], Converted],
-    paged: bool = False,
+    request: ReadRequest, report: ReportPages, *, name: str, convert: Callable[[bytes], Document]
 ) -> Document:
     """The text of a file as Markdown."""
-    content = _convert(request, name, convert)
-    pages = [_tidy(page) for page in content.pages]
-    if not any(pages):
-        raise Unreadable("has no text")
-    report(len(pages), len(pages))
-    return Document(
-        pages=tuple(pages),
-        paged=paged,
-        title=content.facts.get("title"),
-        author=content.facts.get("author"),
-        subject=content.facts.get("subject"),
-        warnings=(content.remark,) if content.remark else (),
-    )
-
-
-def _convert(request: ReadRequest, name: str, convert: Callable[[bytes], Converted]) -> Converted:
     try:
-        missing = [module for module in _EXTRA if find_spec(module) is None]
+        missing = [module for module in EXTRA if find_spec(module) is None]
     except ImportError:
         missing = ["?"]
     if missing:
-        raise Unreadable(f"is {name}, which needs an extra: pip install 'djinn-memory[documents]'")
+        raise Unreadable(f"is {name}, which needs an extra: {install_extra('documents')}")
     data = request.path.read_bytes()
     try:
-        return convert(data)
+        document = convert(data)
     except (MemoryError, Unreadable):
         raise
     except RecursionError:
@@ -89,19 +60,23 @@ def _convert(request: ReadRequest, name: str, convert: Callable[[bytes], Convert
     except Exception as error:  # the libraries raise errors of every kind for a damaged file
         why = " ".join(str(error).split())[:200]
         raise Unreadable(f"is damaged and cannot be read ({type(error).__name__}: {why})") from None
+    pages = tuple(map(_tidy, document.pages))
+    if not any(pages):
+        raise Unreadable("has no text")
+    report(len(pages), len(pages))
+    return replace(document, pages=pages)
 
 
-def _docx(data: bytes) -> Converted:
+def _docx(data: bytes) -> Document:
     import mammoth  # type: ignore[import-untyped,unused-ignore]
     from markitdown.converter_utils.docx.pre_process import pre_process_docx
 
     from djinn_memory.documents.office.html import html_markdown
 
-    facts = _zip_facts(data)
     # Formulas become LaTeX. Pictures are left out: mammoth would embed their bytes as text.
     file = pre_process_docx(io.BytesIO(data))
     html = mammoth.convert_to_html(file, style_map=_STYLES, convert_image=_alt_text).value
-    return Converted([html_markdown(html)], facts)
+    return Document((html_markdown(html),), **_zip_facts(data))
 
 
 def _alt_text(image: Any) -> list[Any]:
@@ -110,39 +85,40 @@ def _alt_text(image: Any) -> list[Any]:
     return [html.text(image.alt_text)] if image.alt_text else []
 
 
-def _pptx(data: bytes) -> Converted:
+def _pptx(data: bytes) -> Document:
     from djinn_memory.documents.office.slides import slides
 
-    return Converted(slides(data), _zip_facts(data))
+    return Document(tuple(slides(data)), paged=True, **_zip_facts(data))
 
 
-def _epub(data: bytes) -> Converted:
+def _epub(data: bytes) -> Document:
     from djinn_memory.documents.office.epub import chapters
     from djinn_memory.documents.office.html import html_markdown, html_text
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         texts = [html_markdown(html_text(chapter)[0]) for chapter in chapters(archive)]
-    return Converted(["\n\n".join(filter(None, texts))], _zip_facts(data))
+    return Document(("\n\n".join(filter(None, texts)),), **_zip_facts(data))
 
 
-def _html(data: bytes) -> Converted:
+def _html(data: bytes) -> Document:
     from djinn_memory.documents.office.html import html_facts, html_markdown, html_text
 
     text, remark = html_text(data)
-    return Converted([html_markdown(text)], html_facts(text), remark)
+    warnings = (remark,) if remark else ()
+    return Document((html_markdown(text),), warnings=warnings, **html_facts(text))
 
 
 read_docx = partial(_read_office, name="DOCX", convert=_docx)
-read_pptx = partial(_read_office, name="PPTX", convert=_pptx, paged=True)
+read_pptx = partial(_read_office, name="PPTX", convert=_pptx)
 read_epub = partial(_read_office, name="EPUB", convert=_epub)
 read_html = partial(_read_office, name="HTML", convert=_html)
 
 
-def _zip_facts(data: bytes) -> dict[str, str]:
+def _zip_facts(data: bytes) -> dict[str, Any]:
     """Title, author and subject in the metadata part of an Office or EPUB file."""
     from defusedxml import DefusedXmlException, ElementTree
 
-    facts: dict[str, str] = {}
+    facts: dict[str, Any] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = [n for n in archive.namelist() if n == "docProps/core.xml" or n[-4:] == ".opf"]

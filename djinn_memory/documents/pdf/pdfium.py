@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import cache
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
 from djinn_memory.documents.document import Locked, Unreadable
+from djinn_memory.errors import Remedy
 
 MOST_ANNOTATIONS = 1000
 """Annotations of a page that are examined."""
 
+FORM_DEPTH = 5
+"""Levels of nested drawings in which text is looked for."""
+
+NO_WIDTH = 0.01
+"""Points: pdfium's own limit."""
+
+SAMPLE = 100
+"""Characters of a page that are examined."""
+
+END = 1024
+"""Bytes at the end of a file in which its last mark stands."""
+
+BROTLI = "is compressed with Brotli, which djinn cannot unpack; save it as an earlier PDF"
 DAMAGED = "is damaged or cut short, so no page can be read; fetch it again"
 
 
@@ -23,25 +41,41 @@ def open_pdf(path: Path, password: str | None = None) -> Iterator[Any]:
     # For some kinds of damage pdfium reports the error of the last file. This call resets it.
     pdfium.raw.FPDF_LoadMemDocument(b"none", 4, None)
     try:
-        file = pdfium.PdfDocument(path)
+        file = pdfium.PdfDocument(path, password=password)
     except pdfium.PdfiumError as error:
         code = getattr(error, "err_code", None)
         if code == pdfium.raw.FPDF_ERR_SECURITY:
             raise Unreadable("is encrypted in a way that cannot be opened here") from None
         if code != pdfium.raw.FPDF_ERR_PASSWORD:
-            raise Unreadable(DAMAGED) from None
-        if not password:
-            raise Locked("is encrypted; give its --password") from None
-        try:
-            file = pdfium.PdfDocument(path, password=password)
-        except pdfium.PdfiumError:
+            raise Unreadable(_reason(path)) from None
+        if password:
             raise Locked("is encrypted, and this password does not open it") from None
-    try:
-        if not len(file):
-            raise Unreadable("has no pages")
+        raise Locked("is encrypted", Remedy(arguments={"password": None})) from None
+    with closing(file):
         yield file
-    finally:
-        file.close()
+
+
+def _reason(path: Path) -> str:
+    """Why pdfium opens no page of a file."""
+    if uses_brotli(path):
+        return BROTLI
+    import pdfplumber
+
+    with suppress(Exception), pdfplumber.open(path) as file, path.open("rb") as end:
+        # Without its end a file may have lost its pages.
+        end.seek(-min(END, path.stat().st_size), os.SEEK_END)
+        if b"%%EOF" in end.read() and not file.pages:
+            return "has no pages"
+    return DAMAGED
+
+
+@cache
+def uses_brotli(path: Path) -> bool:
+    """Whether parts of a file are compressed with Brotli, an extension that pdfium lacks."""
+    if not path.stat().st_size:
+        return False
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        return data.find(b"/BrotliDecode") >= 0
 
 
 def load_page(file: Any, number: int, form: bool) -> Any:
@@ -83,3 +117,42 @@ def init_forms(file: Any) -> bool:
     except pdfium.PdfiumError:
         return False
     return True
+
+
+def lost_objects(page: Any) -> int:
+    """The number of pieces of text on a page that pdfium leaves out of its text.
+
+    It leaves out a piece without width, such as a letter that is drawn by itself in a font that is
+    neither embedded nor installed. Spaces drawn by themselves count as well.
+    """
+    import pypdfium2.raw as pdfium
+
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    box = [ctypes.byref(edge) for edge in (left, bottom, right, top)]
+
+    def lost(parent: Any, count: Any, get: Any, depth: int) -> int:
+        pieces = 0
+        for at in range(count(parent)):
+            part = get(parent, at)
+            kind = pdfium.FPDFPageObj_GetType(part)
+            if kind == pdfium.FPDF_PAGEOBJ_FORM and depth < FORM_DEPTH:
+                inner = pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject
+                pieces += lost(part, *inner, depth + 1)
+            elif kind == pdfium.FPDF_PAGEOBJ_TEXT:
+                pdfium.FPDFPageObj_GetBounds(part, *box)
+                if right.value - left.value < NO_WIDTH:
+                    font = pdfium.FPDFTextObj_GetFont(part)
+                    pieces += not pdfium.FPDFFont_GetIsEmbedded(font)
+        return pieces
+
+    return lost(page, pdfium.FPDFPage_CountObjects, pdfium.FPDFPage_GetObject, 0)
+
+
+def unmapped_share(text_page: Any) -> float:
+    """The share of characters, 0 to 1, for which pdfium gives the code for want of the letter."""
+    import pypdfium2.raw as pdfium
+
+    count = text_page.count_chars()
+    sample = range(0, count, max(1, count // SAMPLE))
+    errors = sum(pdfium.FPDFText_HasUnicodeMapError(text_page, at) == 1 for at in sample)
+    return errors / len(sample) if sample else 0.0

@@ -14,10 +14,26 @@ from msgspec import Struct
 
 from djinn_memory.documents.document import Document, ReadRequest, ReportPages, Unreadable
 from djinn_memory.documents.ocr import hint, recognized_copy
+from djinn_memory.documents.pdf.fallback import VERTICAL, FallbackReader
 from djinn_memory.documents.pdf.layout import Layout, Table, heading_key, join_broken_words
 from djinn_memory.documents.pdf.lines import TextLine, Turn, page_lines
-from djinn_memory.documents.pdf.pdfium import DAMAGED, init_forms, load_page, open_pdf
-from djinn_memory.documents.pdf.quality import GARBLED, garbled_share
+from djinn_memory.documents.pdf.pdfium import (
+    BROTLI,
+    DAMAGED,
+    init_forms,
+    load_page,
+    lost_objects,
+    open_pdf,
+    unmapped_share,
+    uses_brotli,
+)
+from djinn_memory.documents.pdf.quality import (
+    FEWEST,
+    GARBLED,
+    garbled_share,
+    is_no_language,
+    letters_drawn,
+)
 from djinn_memory.documents.pdf.running_lines import RunningLines
 
 BLOCK = 50
@@ -35,12 +51,15 @@ WORDS_A_PAGE = 10
 MOST_BOOKMARKS = 20_000
 """A file with more bookmarks has no usable table of contents."""
 
-VERTICAL = 0.5
-"""Share of vertical lines from which a page is written in columns from the right."""
+THIN = 0.6
+"""Share of the letters drawn below which a page, or a file, is named as read in part."""
 
-_FROM_THE_RIGHT = {
-    "line_dir": "rtl", "char_dir": "ttb", "line_dir_render": "ttb", "char_dir_render": "ltr",
-}  # fmt: skip
+SOUND = 0.8
+"""Share of the letters drawn from which pdfium's text is taken without another look."""
+
+FEWER = 0.98
+"""Share of pdfminer's letters below which pdfium's text is the worse one. Above, its layout is
+worth more."""
 
 # The log messages of the libraries are discarded; the warnings hold what matters.
 for library in ("pypdfium2", "pdfminer", "pdfplumber"):
@@ -55,24 +74,42 @@ class PdfPage(Struct):
     turn: Turn = 0
     """The direction of most of its text."""
     flaw: UnreadablePage | None = None
+    drawn: int = 0
+    """The letters and digits on the page, as far as they can be counted."""
 
 
 class UnreadablePage(Enum):
-    """Why a page gives no text."""
+    """Why a page gives no text, or only a part of it."""
 
     PICTURE = "a picture without text"
     GARBLED = "left out: fonts do not say which letters they show"
+    THIN = "read in part: fonts do not say which letters they show"
+    PACKED = "left out: compressed with Brotli"
     BROKEN = "left out: damaged"
+
+
+NOT_SHOWN = (UnreadablePage.PACKED, UnreadablePage.BROKEN)
+"""Flaws that OCR does not remedy."""
 
 
 class PdfText(Struct):
     """The content of a PDF. Pages are counted from 1."""
 
     pages: list[str]
-    facts: dict[str, str]
+    facts: dict[str, Any]
+    """Title, author and subject."""
     xfa: bool
     flaws: dict[UnreadablePage, list[int]]
     """The pages with each flaw."""
+    drawn: int = 0
+    """The letters and digits that the pages show, as far as they can be counted."""
+    wordless: bool = False
+    """Whether the letters form no words of a language."""
+
+    @property
+    def share(self) -> float:
+        """The share of those letters and digits, 0 to 1, that the text has."""
+        return _alphanumeric("".join(self.pages)) / self.drawn if self.drawn else 1.0
 
     def flawed(self, flaw: UnreadablePage) -> list[int]:
         """The pages with a flaw."""
@@ -82,12 +119,14 @@ class PdfText(Struct):
 def read_pdf(request: ReadRequest, report: ReportPages) -> Document:
     """The pages of a PDF. Raises `Unreadable`, or `Locked` when a password is missing."""
     text = _read(request.path, request.password, report)
-    unread = sorted(text.flawed(UnreadablePage.GARBLED) + text.flawed(UnreadablePage.PICTURE))
+    unread = {page for flaw, pages in text.flaws.items() if flaw not in NOT_SHOWN for page in pages}
+    if text.wordless:
+        unread |= set(range(1, len(text.pages) + 1))
     if not (request.ocr and unread):
         return _document(text, hint())
     if request.password:
-        raise Unreadable("is encrypted; for --ocr save it without its password")
-    with recognized_copy(request.path, request.ocr, unread) as path:
+        raise Unreadable("is encrypted, so ocrmypdf cannot read it; save it without its password")
+    with recognized_copy(request.path, request.ocr, sorted(unread)) as path:
         return _document(_read(path, None, report), "ocrmypdf found none either")
 
 
@@ -105,6 +144,7 @@ def _read(path: Path, password: str | None, report: ReportPages) -> PdfText:
         while block := list(islice(coming, BLOCK)):
             first = len(text.pages) + len(waiting) + 1
             for number, page in enumerate(block, first):
+                text.drawn += page.drawn
                 if page.flaw:
                     text.flaws.setdefault(page.flaw, []).append(number)
             for page, lines in zip(block, running.remove([p.lines for p in block]), strict=True):
@@ -118,30 +158,24 @@ def _read(path: Path, password: str | None, report: ReportPages) -> PdfText:
                 text.pages.append(layout.markdown(page.lines, page.tables, marks))
                 report(len(text.pages), len(file))
             del waiting[: len(complete)]
+    text.wordless = is_no_language("\n".join(text.pages))
     return text
 
 
-def _facts(file: Any) -> dict[str, str]:
+def _facts(file: Any) -> dict[str, Any]:
     """Title, author and subject in the metadata of the file."""
     facts = {}
-    for key in ("Title", "Author", "Subject"):
+    for key in ("title", "author", "subject"):
         # Metadata with halves of surrogate pairs is not text.
         with suppress(UnicodeDecodeError):
-            facts[key] = file.get_metadata_value(key)
+            facts[key] = file.get_metadata_value(key.title())
     return facts
 
 
 def _document(text: PdfText, hint: str) -> Document:
     _check(text, hint)
-    facts = text.facts
-    return Document(
-        pages=tuple(text.pages),
-        paged=True,
-        title=facts.get("Title"),
-        author=facts.get("Author"),
-        subject=facts.get("Subject"),
-        warnings=tuple(_warnings(text, hint)),
-    )
+    warnings = tuple(_warnings(text, hint))
+    return Document(tuple(text.pages), paged=True, warnings=warnings, **text.facts)
 
 
 def raw_pages(path: Path, password: str | None = None) -> Iterator[str]:
@@ -157,43 +191,68 @@ def _pages(
     import pypdfium2 as pdfium
 
     form = init_forms(file)
-    for number in range(len(file)):
-        try:
-            with closing(load_page(file, number, form)) as page:
-                content = _page(page, path, password, number, tables)
-                # Only on an upright page does pdfium separate words and lines.
-                if content.lines and page.get_rotation() != 90 * content.turn:
-                    page.set_rotation(90 * content.turn)
-                    content = _page(page, path, password, number, tables)
-                yield content
-        except pdfium.PdfiumError:
-            yield PdfPage([], [], flaw=UnreadablePage.BROKEN)
+    with closing(FallbackReader(path, password)) as fallback:
+        for number in range(len(file)):
+            try:
+                with closing(load_page(file, number, form)) as page:
+                    content = _page(page, fallback, number, tables)
+                    # Only on an upright page does pdfium separate words and lines.
+                    if content.lines and page.get_rotation() != 90 * content.turn:
+                        page.set_rotation(90 * content.turn)
+                        content = _page(page, fallback, number, tables)
+                    if not content.lines and not content.flaw and uses_brotli(path):
+                        content.flaw = UnreadablePage.PACKED
+                    yield content
+            except pdfium.PdfiumError:
+                yield PdfPage([], [], flaw=UnreadablePage.BROKEN)
 
 
-def _page(page: Any, path: Path, password: str | None, number: int, tables: bool) -> PdfPage:
+def _page(page: Any, fallback: FallbackReader, number: int, tables: bool) -> PdfPage:
     with closing(page.get_textpage()) as text_page:
         lines, turn = page_lines(text_page)
         text = "\n".join(line.text for line in lines)
-        garbled = garbled_share(text)
-        if garbled >= GARBLED or _vertical(lines):
-            other = _by_pdfplumber(path, password, number, vertical=_vertical(lines))
-            if _letters(other) >= _letters(text) or garbled_share(other) < garbled:
-                lines = [TextLine(line.strip()) for line in other.splitlines() if line.strip()]
-                garbled = garbled_share(other)
-                tables = False
-        if garbled >= GARBLED:
-            return PdfPage([], [], flaw=UnreadablePage.GARBLED)
-        if sum(map(str.isalnum, text)) < FEW_LETTERS and _has_picture(page):
-            return PdfPage(lines, [], turn, UnreadablePage.PICTURE)
+        unmapped = unmapped_share(text_page)
+        readable = _readable(text, unmapped)
+        # Some letters that cannot be told become hyphens in a line.
+        drawn = letters_drawn(text) or letters_drawn(text_page.get_text_range(errors="replace"))
+        vertical = _vertical(lines)
+        lost = lost_objects(page)
+        if vertical or readable < SOUND * drawn or fallback.worthwhile(lost, drawn):
+            other, glyphs = fallback.read(number)
+            drawn = max(drawn, glyphs or drawn + lost)
+            other_text = "\n".join(line.text for line in other)
+            better = _readable(other_text, unmapped)
+            # Of a garbled page pdfminer may read no more than the figures.
+            least = readable * (FEWER if vertical else 1 / FEWER) if readable else THIN * drawn
+            if better and better >= least:
+                lines, text, readable, tables = other, other_text, better, False
+            else:
+                fallback.futile += 1
+        if drawn >= FEWEST and not readable:
+            return PdfPage([], [], flaw=UnreadablePage.GARBLED, drawn=drawn)
+        flaw = None
+        if _alphanumeric(text) < FEW_LETTERS and _has_picture(page):
+            flaw = UnreadablePage.PICTURE
+        elif drawn >= FEWEST and readable < THIN * drawn:
+            flaw = UnreadablePage.THIN
         if not tables or not lines:
-            return PdfPage(lines, [], turn)
+            return PdfPage(lines, [], turn, flaw, drawn)
         from djinn_memory.documents.pdf.tables import page_tables
 
-        return PdfPage(lines, page_tables(page, text_page, lines, turn), turn)
+        return PdfPage(lines, page_tables(page, text_page, lines, turn), turn, flaw, drawn)
 
 
-def _letters(text: str) -> int:
-    return sum(map(str.isalpha, text))
+def _readable(text: str, unmapped: float = 0.0) -> int:
+    """The letters and digits of a text; 0 for a text that is garbled.
+
+    `unmapped` is the share of characters that are only codes of a font.
+    """
+    garbled = garbled_share(text) >= GARBLED or (unmapped >= GARBLED and is_no_language(text))
+    return 0 if garbled else _alphanumeric(text)
+
+
+def _alphanumeric(text: str) -> int:
+    return sum(map(str.isalnum, text))
 
 
 def _vertical(lines: Sequence[TextLine]) -> bool:
@@ -208,18 +267,6 @@ def _vertical(lines: Sequence[TextLine]) -> bool:
         and line.right - line.left < 2.5 * line.size
     ]
     return len(lines) > 2 and len(down) > VERTICAL * len(lines)
-
-
-def _by_pdfplumber(path: Path, password: str | None, number: int, *, vertical: bool) -> str:
-    """A page's text by pdfplumber, which is slow and sometimes reads more than pdfium."""
-    import pdfplumber
-
-    # pdfminer raises errors of every kind for a file that it cannot parse.
-    try:
-        with pdfplumber.open(path, password=password or "", pages=[number + 1]) as file:
-            return file.pages[0].extract_text(**(_FROM_THE_RIGHT if vertical else {})) or ""
-    except Exception:
-        return ""
 
 
 def _has_picture(page: Any) -> bool:
@@ -261,8 +308,15 @@ def _check(text: PdfText, hint: str) -> None:
         raise Unreadable(
             f"has fonts that do not say which letters they show, so its text is garbled; {hint}"
         )
+    if text.flawed(UnreadablePage.THIN) and text.share < THIN and little:
+        raise Unreadable(
+            f"has fonts that do not say which letters they show: {text.share:.0%} of its text can "
+            f"be read; {hint}"
+        )
     if len(text.flawed(UnreadablePage.PICTURE)) >= SCANNED * len(pages) and little:
         raise Unreadable(f"is a scan without text; {hint}")
+    if not words and text.flawed(UnreadablePage.PACKED):
+        raise Unreadable(BROTLI)
     if not words and text.flawed(UnreadablePage.BROKEN):
         raise Unreadable(DAMAGED)
     if not words:
@@ -273,8 +327,13 @@ def _warnings(text: PdfText, hint: str) -> Iterator[str]:
     for flaw in UnreadablePage:
         pages = text.flawed(flaw)
         if pages:
-            remedy = "" if flaw is UnreadablePage.BROKEN else f"; {hint}"
+            remedy = "" if flaw in NOT_SHOWN else f"; {hint}"
             yield f"{_count(pages)} {flaw.value}{remedy}"
+    if text.share < THIN:
+        rest = "" if text.flaws else "; the others stand in lines that repeat from page to page"
+        yield f"the text has only {text.share:.0%} of the letters that the pages show{rest}"
+    if text.wordless:
+        yield f"its letters form no words of a language, as those of a damaged font; {hint}"
 
 
 def _count(pages: Sequence[int]) -> str:

@@ -20,6 +20,7 @@ from djinn_memory.documents.document import (
     ReportPages,
     Unreadable,
 )
+from djinn_memory.errors import wording
 from djinn_memory.system.worker_process import (
     TaskEnded,
     WorkerBroken,
@@ -63,12 +64,16 @@ class ReadRefused(TaskEnded, frozen=True, tag="refused"):
 Message = WorkerReady | WorkerBroken | PageDone | ReadDone | ReadRefused
 
 
-def main(reader: str, seconds: str, megabytes: str) -> None:
-    """Read a request from each line of stdin, and answer each with `Message`s on stdout."""
+def main(reader: str, seconds: str, megabytes: str, words: str) -> None:
+    """Read a request from each line of stdin, and answer each with `Message`s on stdout.
+
+    `words` is the class of the wording that remedies have, as `reader` is the reader.
+    """
     memory = int(megabytes)
     lines, messages = worker_pipes()
     try:
         read: Reader = resolve_name(reader)
+        wording.set(resolve_name(words)())
     except Exception as error:
         _send(messages, WorkerBroken(_describe(error)))
         raise

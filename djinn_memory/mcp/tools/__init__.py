@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools import (
     fact,
     gap,
@@ -15,14 +14,20 @@ from djinn_memory.mcp.tools import (
     working,
 )
 
-TOOLS: tuple[Tool, ...] = (
-    *sessions.TOOLS,
-    recall.TOOL,
-    *judging.TOOLS,
-    gap.TOOL,
-    *lookup.TOOLS,
-    remember.TOOL,
-    fact.TOOL,
-    summary.TOOL,
-    working.TOOL,
+TOOLS = (
+    sessions.wake,
+    sessions.checkpoint,
+    sessions.sleep,
+    recall.recall,
+    judging.rate,
+    judging.score,
+    gap.gap,
+    lookup.search,
+    lookup.read,
+    lookup.neighbours,
+    lookup.list_,
+    remember.remember,
+    fact.fact,
+    summary.summary,
+    working.working,
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from djinn_memory.mcp.answers import Answer
 from djinn_memory.mcp.arguments import number, optional_text
-from djinn_memory.mcp.tool import Tool
+from djinn_memory.mcp.tool import tool
 from djinn_memory.memories.facts.queries import Fact
 
 
@@ -39,11 +39,6 @@ def _present(result: Any, arguments: Any) -> FactAnswer:
     return FactAnswer([result.fact], "noted that it holds", problems=problems)
 
 
-def _text(answer: FactAnswer) -> list[str]:
-    lines = [f"({answer.done})"] if answer.done else []
-    return lines + (list(map(_line, answer.facts)) or ["No such fact."])
-
-
 def _line(fact: Fact) -> str:
     about = [fact.source or "unknown"]
     if fact.confidence is not None:
@@ -60,37 +55,16 @@ def _prepare(fields: dict[str, Any]) -> None:
         fields.setdefault("source", "conversation")
 
 
-TOOL = Tool(
-    name="fact",
-    title="Facts",
-    operations={
-        "set": "facts.set",
-        "get": "facts.get",
-        "list": "facts.list",
-        "search": "facts.search",
-        "forget": "facts.forget",
-        "verify": "facts.verify",
-    },
-    guidance="""\
-Keep and look up single values: one value for a category and a key, with its history.
-
-Use it for what is asked for by name and changes by being replaced: a person's birthday, the \
-version in production, a preferred language. Not for what needs a reason or a sentence of its own: \
-`remember` that.
-{actions}
-A value that you understood from what was said has the `source` conversation, which is the \
-default. Use user_explicit for what the user asked you to keep in these words.
-Example: {"action": "set", "category": "grace", "key": "birthday", "value": "9 December",
-"source": "user_explicit"}""",
-    answer=FactAnswer,
+@tool(
+    "Facts",
+    "facts",
+    actions=("set", "get", "list", "search", "forget", "verify"),
     present=_present,
-    text=_text,
     prepare=_prepare,
     without=frozenset({"order"}),
     names={"search": "contains"},
     arguments={
         "limit": number(1, 200, "How many facts at most.", 50),
-        "page": number(1, 100_000, "Which page, from 1.", 1),
         "source": optional_text(
             500,
             "Where the value comes from: tool_call, auto_discovery, user_explicit, conversation, "
@@ -98,3 +72,17 @@ Example: {"action": "set", "category": "grace", "key": "birthday", "value": "9 D
         ),
     },
 )
+def fact(answer: FactAnswer) -> list[str]:
+    """Keep and look up single values: one value for a category and a key, with its history.
+
+    Use it for what is asked for by name and changes by being replaced: a person's birthday, the
+    version in production, a preferred language. Not for what needs a reason or a sentence of its
+    own: `remember` that.
+    {actions}
+    A value that you understood from what was said has the `source` conversation, which is the
+    default. Use user_explicit for what the user asked you to keep in these words.
+    Example: {"action": "set", "category": "grace", "key": "birthday", "value": "9 December",
+    "source": "user_explicit"}
+    """
+    lines = [f"({answer.done})"] if answer.done else []
+    return lines + (list(map(_line, answer.facts)) or ["No such fact."])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from djinn_memory.mcp.answers import Answer
-from djinn_memory.mcp.tool import Tool
+from djinn_memory.mcp.answers import Answer, project
+from djinn_memory.mcp.tool import tool
 from djinn_memory.memories.recall.gaps import GapGroup, GapSuggestion
 from djinn_memory.store.ledger.reading import Gap
 
@@ -22,18 +22,26 @@ class GapAnswer(Answer, kw_only=True):
     suggestions: Sequence[GapSuggestion] = ()
 
 
-def _present(result: Any, arguments: Any) -> GapAnswer:
-    match arguments.action:
-        case "report":
-            return GapAnswer(reported=result.gap_id)
-        case "list":
-            return GapAnswer(groups=result.groups)
-        case "close":
-            return GapAnswer(closed=result.gap)
-    return GapAnswer(suggestions=result.suggestions)
+def _present(result: Any, _: object) -> GapAnswer:
+    reported, closed = getattr(result, "gap_id", None), getattr(result, "gap", None)
+    return project(result, GapAnswer, reported=reported, closed=closed)
 
 
-def _text(answer: GapAnswer) -> list[str]:
+@tool(
+    "What was missing",
+    "gaps",
+    actions=("report", "list", "close", "suggest"),
+    present=_present,
+    without=frozenset({"closed", "close"}),
+)
+def gap(answer: GapAnswer) -> list[str]:
+    """Keep account of what you looked for in vain, until a note answers it.
+
+    Use it when the memory should have known something and did not. When you learn the answer,
+    `remember` it and close the gap. Not for things to do: `remember` a commitment.
+    {actions}
+    Example: {"action": "report", "description": "who runs the staging server"}
+    """
     lines = [f"Reported as {answer.reported}."] if answer.reported else []
     lines += [f"Closed: {answer.closed.description}"] if answer.closed else []
     lines += [
@@ -47,26 +55,3 @@ def _text(answer: GapAnswer) -> list[str]:
         for suggestion in answer.suggestions
     ]
     return lines or ["Nothing found."]
-
-
-TOOL = Tool(
-    name="gap",
-    title="What was missing",
-    operations={
-        "report": "gaps.report",
-        "list": "gaps.list",
-        "close": "gaps.close",
-        "suggest": "gaps.suggest",
-    },
-    guidance="""\
-Keep account of what you looked for in vain, until a note answers it.
-
-Use it when the memory should have known something and did not. When you learn the answer, \
-`remember` it and close the gap. Not for things to do: `remember` a commitment.
-{actions}
-Example: {"action": "report", "description": "who runs the staging server"}""",
-    answer=GapAnswer,
-    present=_present,
-    text=_text,
-    without=frozenset({"closed", "close"}),
-)

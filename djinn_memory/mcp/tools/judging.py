@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from djinn_memory.mcp.answers import Answer
 from djinn_memory.mcp.arguments import Argument, number
-from djinn_memory.mcp.tool import Tool
+from djinn_memory.mcp.tool import tool
 from djinn_memory.memories.recall.rating import RatingResult
 from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
 
@@ -24,7 +24,30 @@ class ScoreAnswer(Answer):
     """Memories beyond the limit."""
 
 
-def _rate_text(result: RatingResult) -> list[str]:
+def _present_scores(result: MemoryScores, arguments: Any) -> ScoreAnswer:
+    shown = result.scores[: arguments.limit]
+    return ScoreAnswer(shown, len(result.scores) - len(shown))
+
+
+def _memories(description: str) -> Argument:
+    return Argument(Annotated[Sequence[_Memory], Meta(max_length=100, description=description)], ())
+
+
+@tool(
+    "Rate what was recalled",
+    "rate",
+    names={"target": "request"},
+    arguments={
+        "useful": _memories("Ranks or ids of the memories that helped."),
+        "not_useful": _memories("Ranks or ids of the memories that did not help."),
+    },
+)
+def rate(result: RatingResult) -> list[str]:
+    """Use it after you worked with what `recall` gave: by rank, useful and not useful; name only
+    what you can judge. With `gap` say what you looked for in vain. Leave out `request` to rate
+    memories by id. Not for correcting a memory: `remember` with existing=revise.
+    Example: {"request": "last", "useful": [1, 3], "not_useful": [2], "gap": "why we left MySQL"}
+    """
     lines = [
         f"- {'useful' if memory.useful else 'not useful'}: {memory.title} [{memory.memory}]"
         for memory in result.judged
@@ -33,12 +56,18 @@ def _rate_text(result: RatingResult) -> list[str]:
     return ["Thank you.", *lines]
 
 
-def _present_scores(result: MemoryScores, arguments: Any) -> ScoreAnswer:
-    shown = result.scores[: arguments.limit]
-    return ScoreAnswer(shown, len(result.scores) - len(shown))
-
-
-def _score_text(answer: ScoreAnswer) -> list[str]:
+@tool(
+    "Why a memory ranks as it does",
+    "scores.show",
+    present=_present_scores,
+    arguments={"limit": number(1, 200, "How many at most.", 20)},
+)
+def score(answer: ScoreAnswer) -> list[str]:
+    """Use it when a recall put something first or last that surprises you, or to see which memories
+    help most. Not for finding something: use `recall` or `search`. Looking changes nothing; to
+    change a score, `rate`.
+    Example: {"name": "Project: MyApp"}
+    """
     lines = [
         f"- {memory.title} [{memory.vault}:{memory.path}]: {memory.score.adaptive:.3f}, x"
         f"{memory.score.multiplier:.3f} at recall; used {memory.record.uses} times, rated "
@@ -47,41 +76,3 @@ def _score_text(answer: ScoreAnswer) -> list[str]:
     ]
     lines = lines or ["Nothing was used or rated yet."]
     return lines + ([f"{answer.more} more."] if answer.more else [])
-
-
-def _memories(description: str) -> Argument:
-    return Argument(Annotated[Sequence[_Memory], Meta(max_length=100, description=description)], ())
-
-
-TOOLS = (
-    Tool(
-        name="rate",
-        title="Rate what was recalled",
-        operations="rate",
-        guidance="""\
-Use it after you worked with what `recall` gave: by rank, useful and not useful; name only what \
-you can judge. With `gap` say what you looked for in vain. Leave out `request` to rate memories by \
-id. Not for correcting a memory: `remember` with existing=revise.
-Example: {"request": "last", "useful": [1, 3], "not_useful": [2], "gap": "why we left MySQL"}""",
-        text=_rate_text,
-        names={"target": "request"},
-        arguments={
-            "useful": _memories("Ranks or ids of the memories that helped."),
-            "not_useful": _memories("Ranks or ids of the memories that did not help."),
-        },
-    ),
-    Tool(
-        name="score",
-        title="Why a memory ranks as it does",
-        operations="scores.show",
-        guidance="""\
-Use it when a recall put something first or last that surprises you, or to see which memories \
-help most. Not for finding something: use `recall` or `search`. Looking changes nothing; to \
-change a score, `rate`.
-Example: {"name": "Project: MyApp"}""",
-        answer=ScoreAnswer,
-        present=_present_scores,
-        text=_score_text,
-        arguments={"limit": number(1, 200, "How many at most.", 20)},
-    ),
-)

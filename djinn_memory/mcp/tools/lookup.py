@@ -9,10 +9,10 @@ from msgspec import Meta, Struct
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project, uri
 from djinn_memory.mcp.arguments import Argument, number, required_text
-from djinn_memory.mcp.tool import OTHER_NARROWING, Tool
+from djinn_memory.mcp.tool import OTHER_NARROWING, tool
 from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
-from djinn_memory.memories.verbs import MemoryLinks, MemoryPage
-from djinn_memory.models import Hit, Mode, Problem, SearchResult
+from djinn_memory.memories.verbs import MemoryLinks
+from djinn_memory.models import Mode, Problem, SearchResult
 
 PAGE = 20_000
 """Characters of a note that are read at once by default: about 5,000 tokens."""
@@ -39,15 +39,45 @@ class SearchAnswer(Answer):
 
 
 def _present_passages(result: SearchResult, _: object) -> SearchAnswer:
-    return project(result, SearchAnswer, passages=list(map(_passage, result.hits)))
+    passages = [
+        project(
+            hit,
+            Passage,
+            score=round(hit.score, 3),
+            page=hit.page_number,
+            text=hit.excerpt or hit.snippet,
+        )
+        for hit in result.hits
+    ]
+    return project(result, SearchAnswer, passages=passages)
 
 
-def _passage(hit: Hit) -> Passage:
-    score, text = round(hit.score, 3), hit.excerpt or hit.snippet
-    return project(hit, Passage, score=score, page=hit.page_number, text=text)
-
-
-def _passages_text(answer: SearchAnswer) -> list[str]:
+@tool(
+    "Search the memory",
+    "search",
+    present=_present_passages,
+    separator="\n\n",
+    without=OTHER_NARROWING | {"rerank", "expand", "expired"},
+    arguments={
+        "query": required_text(
+            2000,
+            'A question or words. "a b" asks for the phrase, -word leaves out, '
+            "tag:x type:x path:x filter.",
+        ),
+        "limit": number(1, 50, "How many passages at most.", 10),
+        "mode": Argument(
+            Annotated[Mode, Meta(description="Search by words and by meaning, or by one of them.")],
+            "hybrid",
+        ),
+    },
+)
+def search(answer: SearchAnswer) -> list[str]:
+    """Use it to look something up: where a note says this, what a document says, whether something
+    was written down. It shows short passages with their place; `read` then gives a whole note.
+    Not for getting ready for a piece of work: `recall` weighs what proved useful, and gives whole
+    memories. Searching does not change how memories rank.
+    Example: {"query": "why did we choose PostgreSQL", "types": ["decision"]}
+    """
     parts = []
     if not answer.passages:
         parts.append("Nothing found.")
@@ -96,7 +126,22 @@ def _present_note(note: MemoryDetail, arguments: Any) -> ReadAnswer:
     )
 
 
-def _note_text(note: ReadAnswer) -> list[str]:
+@tool(
+    "Read a note",
+    "memories.show",
+    present=_present_note,
+    separator="\n\n",
+    arguments={
+        "from_line": number(1, 10_000_000, "Begin at this line.", 1),
+        "max_characters": number(200, 200_000, "About how much at most.", PAGE),
+    },
+)
+def read(note: ReadAnswer) -> list[str]:
+    """Use it when `search`, `recall`, `list` or `neighbours` named a note and its full text
+    matters. A long note comes in parts: go on with `from_line`. Not for finding something: use
+    `search`.
+    Example: {"name": "Project: MyApp"}
+    """
     head = f"{headline(note)}\n{note.vault}/{note.path}"
     rest = []
     if note.first_line > 1 or note.last_line < note.total_lines:
@@ -138,7 +183,12 @@ def _neighbour(link: LinkEnd) -> Neighbour:
     return project(link, Neighbour, title=link.title or link.target)
 
 
-def _links_text(answer: NeighboursAnswer) -> list[str]:
+@tool("Links of a note", "memories.links", present=_present_links, separator="\n\n")
+def neighbours(answer: NeighboursAnswer) -> list[str]:
+    """Use it to follow a thread from a note that matters: the project a decision belongs to, what
+    builds on it. Not for finding notes about a subject: use `search`.
+    Example: {"name": "Project: MyApp"}
+    """
     parts = [headline(answer.note)]
     for label, ends in (("Links to", answer.links), ("Linked from", answer.backlinks)):
         lines = [
@@ -155,87 +205,15 @@ class ListAnswer(Answer):
     memories: list[MemoryPlace]
 
 
-def _present_list(result: MemoryPage, _: object) -> ListAnswer:
-    return ListAnswer([project(memory, MemoryPlace) for memory in result.memories])
-
-
-def _list_text(answer: ListAnswer) -> list[str]:
-    return [f"- {headline(memory)}" for memory in answer.memories] or ["Nothing found."]
-
-
-TOOLS = (
-    Tool(
-        name="search",
-        title="Search the memory",
-        operations="search",
-        guidance="""\
-Use it to look something up: where a note says this, what a document says, whether something was \
-written down. It shows short passages with their place; `read` then gives a whole note. Not for \
-getting ready for a piece of work: `recall` weighs what proved useful, and gives whole memories. \
-Searching does not change how memories rank.
-Example: {"query": "why did we choose PostgreSQL", "types": ["decision"]}""",
-        answer=SearchAnswer,
-        present=_present_passages,
-        text=_passages_text,
-        separator="\n\n",
-        without=OTHER_NARROWING | {"rerank", "expand", "expired"},
-        arguments={
-            "query": required_text(
-                2000,
-                'A question or words. "a b" asks for the phrase, -word leaves out, '
-                "tag:x type:x path:x filter.",
-            ),
-            "limit": number(1, 50, "How many passages at most.", 10),
-            "mode": Argument(
-                Annotated[
-                    Mode, Meta(description="Search by words and by meaning, or by one of them.")
-                ],
-                "hybrid",
-            ),
-        },
-    ),
-    Tool(
-        name="read",
-        title="Read a note",
-        operations="memories.show",
-        guidance="""\
-Use it when `search`, `recall`, `list` or `neighbours` named a note and its full text matters. A \
-long note comes in parts: go on with `from_line`. Not for finding something: use `search`.
-Example: {"name": "Project: MyApp"}""",
-        answer=ReadAnswer,
-        present=_present_note,
-        text=_note_text,
-        separator="\n\n",
-        arguments={
-            "from_line": number(1, 10_000_000, "Begin at this line.", 1),
-            "max_characters": number(200, 200_000, "About how much at most.", PAGE),
-        },
-    ),
-    Tool(
-        name="neighbours",
-        title="Links of a note",
-        operations="memories.links",
-        guidance="""\
-Use it to follow a thread from a note that matters: the project a decision belongs to, what \
-builds on it. Not for finding notes about a subject: use `search`.
-Example: {"name": "Project: MyApp"}""",
-        answer=NeighboursAnswer,
-        present=_present_links,
-        text=_links_text,
-        separator="\n\n",
-    ),
-    Tool(
-        name="list",
-        title="List memories",
-        operations="memories.list",
-        guidance="""\
-Use it to see what there is lately, of a type, or under a tag; it needs no question. Not for \
-finding something by its content: use `search`.
-Example: {"types": ["commitment"], "since": "30d"}""",
-        answer=ListAnswer,
-        present=_present_list,
-        text=_list_text,
-        without=OTHER_NARROWING | {"skip", "expired"},
-        arguments={"limit": number(1, 200, "How many at most.", 50)},
-    ),
+@tool(
+    "List memories",
+    "memories.list",
+    without=OTHER_NARROWING | {"skip", "expired"},
+    arguments={"limit": number(1, 200, "How many at most.", 50)},
 )
+def list_(answer: ListAnswer) -> list[str]:
+    """Use it to see what there is lately, of a type, or under a tag; it needs no question. Not for
+    finding something by its content: use `search`.
+    Example: {"types": ["commitment"], "since": "30d"}
+    """
+    return [f"- {headline(memory)}" for memory in answer.memories] or ["Nothing found."]

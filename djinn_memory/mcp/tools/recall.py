@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project
 from djinn_memory.mcp.arguments import number, required_text
-from djinn_memory.mcp.tool import OTHER_NARROWING, Tool
+from djinn_memory.mcp.tool import OTHER_NARROWING, tool
 from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult
 from djinn_memory.system.plural import count
 
@@ -53,7 +53,27 @@ def _why(memory: RecalledMemory) -> str:
     return ", ".join(reasons)
 
 
-def _text(answer: RecallAnswer) -> list[str]:
+@tool(
+    "Recall memories",
+    "recall",
+    present=_present,
+    separator="\n\n",
+    without=OTHER_NARROWING,
+    arguments={
+        "query": required_text(2000, "What you are about to do or want to know."),
+        "limit": number(1, 50, "How many memories at most."),
+        "budget": number(50, 50_000, "Tokens of text at most."),
+    },
+)
+def recall(answer: RecallAnswer) -> list[str]:
+    """Use it before you begin a piece of work, decide something or answer from memory. Useful
+    memories come earlier next time, so `rate` afterwards which ones helped. Profiles change the
+    order: planning (decisions, plans, commitments, projects), incident (lessons, errors, recent
+    changes), handoff (handoffs, checkpoints, the last days). Narrow it by type, tag, vault or day
+    only when you are sure: what is left out cannot help. Not for looking up a passage: use
+    `search`.
+    Example: {"query": "database of MyApp", "profile": "planning"}
+    """
     parts = []
     if not answer.memories:
         parts.append("Nothing is known about that.")
@@ -72,27 +92,3 @@ def _text(answer: RecallAnswer) -> list[str]:
             f"Rate it: rate(request={answer.request_id!r}, useful=[ranks], not_useful=[ranks])"
         )
     return parts
-
-
-TOOL = Tool(
-    name="recall",
-    title="Recall memories",
-    operations="recall",
-    guidance="""\
-Use it before you begin a piece of work, decide something or answer from memory. Useful memories \
-come earlier next time, so `rate` afterwards which ones helped. Profiles change the order: \
-planning (decisions, plans, commitments, projects), incident (lessons, errors, recent changes), \
-handoff (handoffs, checkpoints, the last days). Narrow it by type, tag, vault or day only when \
-you are sure: what is left out cannot help. Not for looking up a passage: use `search`.
-Example: {"query": "database of MyApp", "profile": "planning"}""",
-    answer=RecallAnswer,
-    present=_present,
-    text=_text,
-    separator="\n\n",
-    without=OTHER_NARROWING,
-    arguments={
-        "query": required_text(2000, "What you are about to do or want to know."),
-        "limit": number(1, 50, "How many memories at most."),
-        "budget": number(50, 50_000, "Tokens of text at most."),
-    },
-)

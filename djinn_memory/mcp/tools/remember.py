@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from djinn_memory.mcp.arguments import optional_text, required_text
-from djinn_memory.mcp.tool import Tool
+from djinn_memory.mcp.tool import tool
 from djinn_memory.memories.writing.remember import RememberResult
 
 
-def remember_text(result: RememberResult) -> list[str]:
+def saved_lines(result: RememberResult) -> list[str]:
     """What was written, and where it is."""
     lines = [f"{result.action.capitalize()} {result.type} {result.title!r} [{result.id}]"]
     lines.append(f"{result.vault}/{result.path}")
@@ -18,20 +18,9 @@ def remember_text(result: RememberResult) -> list[str]:
     return lines
 
 
-TOOL = Tool(
-    name="remember",
-    title="Remember something",
-    operations="remember",
-    guidance="""\
-Use it at once when something is settled that will matter in another session: a decision and \
-why, a lesson, a preference, a commitment, what a person or project is like. Write one memory for \
-one thing, in words that make sense without this conversation. Not for what matters only today \
-(`working`), for a value under a name (`fact`), nor for handing over (`checkpoint`, `sleep`). \
-`recall` or `search` first. If the title is refused because a note has it, or because another \
-note says the same, call again with `existing` or `force`.
-Example: {"type": "decision", "title": "MyApp: use PostgreSQL", "text": "We need row locks and
-JSON. Considered SQLite (rejected: one writer).", "tags": ["project:myapp"]}""",
-    text=remember_text,
+@tool(
+    "Remember something",
+    "remember",
     without=frozenset({"fields"}),
     arguments={
         "type": required_text(
@@ -45,3 +34,14 @@ JSON. Considered SQLite (rejected: one writer).", "tags": ["project:myapp"]}""",
         "text": optional_text(200_000, "What there is to say, in Markdown."),
     },
 )
+def remember(answer: RememberResult) -> list[str]:
+    """Use it at once when something is settled that will matter in another session: a decision and
+    why, a lesson, a preference, a commitment, what a person or project is like. Write one memory
+    for one thing, in words that make sense without this conversation. Not for what matters only
+    today (`working`), for a value under a name (`fact`), nor for handing over (`checkpoint`,
+    `sleep`). `recall` or `search` first. If the title is refused because a note has it, or because
+    another note says the same, call again with `existing` or `force`.
+    Example: {"type": "decision", "title": "MyApp: use PostgreSQL", "text": "We need row locks and
+    JSON. Considered SQLite (rejected: one writer).", "tags": ["project:myapp"]}
+    """
+    return saved_lines(answer)

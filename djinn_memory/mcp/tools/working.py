@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from djinn_memory.mcp.answers import Answer
-from djinn_memory.mcp.tool import Tool
+from djinn_memory.mcp.tool import tool
 from djinn_memory.memories.working.requests import Task, TaskEntry, TaskStep, WorkingValue
 from djinn_memory.system.plural import count
 
@@ -44,21 +44,6 @@ def _present(result: Any, arguments: Any) -> WorkingAnswer:
     return WorkingAnswer(task=result)
 
 
-def _text(answer: WorkingAnswer) -> list[str]:
-    lines = [answer.done] if answer.done else []
-    lines += map(_value, answer.values)
-    task = answer.task
-    lines += [
-        f"- task {entry.task}: {entry.status}, {entry.completed} of {count(entry.total, 'step')}"
-        for entry in (*answer.tasks, *([task] if task else []))
-    ]
-    if task:
-        lines += map(_value, task.state)
-        lines += [f"- step {step.title}: {step.status} {_json(step.result)}" for step in task.steps]
-        lines.append(f"Next: {', '.join(task.next) or 'nothing'}")
-    return lines or ["Nothing is held."]
-
-
 def _value(value: WorkingValue) -> str:
     giver = f", from {value.given_by}" if value.given_by else ""
     return f"- {value.key} = {_json(value.value)} (until {value.expires}{giver})"
@@ -76,31 +61,33 @@ def _prepare(fields: dict[str, Any]) -> None:
         fields.pop("session", None)
 
 
-TOOL = Tool(
-    name="working",
-    title="Working memory",
-    operations={
-        "set": "working.set",
-        "get": "working.get",
-        "list": "working.list",
-        "clear": "working.clear",
-        "share": "working.share",
-        "tasks": "working.tasks",
-        "step": "working.step",
-        "resume": "working.resume",
-    },
-    guidance="""\
-Keep a value for minutes, for this session or for a task; it is not a memory.
-
-Use it for what is needed again soon and then never: an intermediate result, where you are in a \
-long piece of work. A task's values and steps outlive the session, so that another session can \
-resume it. Set `short` when you are not sure whether a value will matter: one that is used three \
-times within the hour becomes a note. Not for what surely matters in weeks: `remember` that.
-{actions}
-Example: {"action": "set", "key": "branch", "value": "fix-login", "ttl": 3600}""",
-    answer=WorkingAnswer,
+@tool(
+    "Working memory",
+    "working",
+    actions=("set", "get", "list", "clear", "share", "tasks", "step", "resume"),
     present=_present,
-    text=_text,
     prepare=_prepare,
     names={"result": "value"},
 )
+def working(answer: WorkingAnswer) -> list[str]:
+    """Keep a value for minutes, for this session or for a task; it is not a memory.
+
+    Use it for what is needed again soon and then never: an intermediate result, where you are in a
+    long piece of work. A task's values and steps outlive the session, so that another session can
+    resume it. Set `short` when you are not sure whether a value will matter: one that is used three
+    times within the hour becomes a note. Not for what surely matters in weeks: `remember` that.
+    {actions}
+    Example: {"action": "set", "key": "branch", "value": "fix-login", "ttl": 3600}
+    """
+    lines = [answer.done] if answer.done else []
+    lines += map(_value, answer.values)
+    task = answer.task
+    lines += [
+        f"- task {entry.task}: {entry.status}, {entry.completed} of {count(entry.total, 'step')}"
+        for entry in (*answer.tasks, *([task] if task else []))
+    ]
+    if task:
+        lines += map(_value, task.state)
+        lines += [f"- step {step.title}: {step.status} {_json(step.result)}" for step in task.steps]
+        lines.append(f"Next: {', '.join(task.next) or 'nothing'}")
+    return lines or ["Nothing is held."]

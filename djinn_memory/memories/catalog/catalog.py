@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct
 
 from djinn_memory.errors import NotFound, Refused, Remedy, UsageError
 from djinn_memory.memories.catalog.requests import CatalogField
-from djinn_memory.models import Filters, Memory, MemoryRef, Problem, Vault
+from djinn_memory.models import Filters, Memory, MemoryRef, Problem, Vault, extended
 from djinn_memory.notes import journal
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.markdown import body
@@ -20,8 +19,6 @@ from djinn_memory.search.hits import on_disk
 from djinn_memory.store.index.memories import shares_file
 from djinn_memory.store.index.records import IndexedMemory, Selection, TitledRef
 from djinn_memory.store.state import State
-
-M = TypeVar("M", bound=Memory)
 
 
 class LinkEnd(Struct, frozen=True):
@@ -68,42 +65,9 @@ class MemoryDetail(Memory, frozen=True, kw_only=True):
     """What is wrong with its note."""
 
 
-class CatalogStats(Struct, frozen=True):
-    """How much there is."""
-
-    notes: int
-    """Notes: one for each file."""
-    chunks: int
-    """Chunks: the parts of notes that hits return."""
-    windows: int
-    """Windows: the parts of chunks that are embedded."""
-    pending: int
-    """Windows that have no vector yet."""
-    links: int
-    """Links in notes, including embeds and links in front matter."""
-    unresolved: int
-    """Links that lead nowhere."""
-    broken: int
-    """Notes with a problem, such as front matter that is not YAML."""
-    types: dict[str, int]
-    """Notes of each type, the most frequent first; the fields below are sorted likewise."""
-    planes: dict[str, int]
-    """Notes of each plane."""
-    tags: dict[str, int]
-    """Notes with each tag."""
-    vaults: dict[str, int]
-    """Notes in each vault."""
-
-
 def as_memory(memory: Memory) -> Memory:
     """A memory without what a more detailed record says of it."""
     return extended(memory, Memory)
-
-
-def extended(memory: Memory, kind: type[M], **more: Any) -> M:
-    """A memory as a record of `kind`, which has the fields `more`."""
-    fields: dict[str, Any] = {name: getattr(memory, name) for name in Memory.__struct_fields__}
-    return kind(**fields, **more)
 
 
 def list_memories(
@@ -165,7 +129,6 @@ def detail(index: Index, memory: IndexedMemory) -> MemoryDetail:
     return extended(
         memory,
         MemoryDetail,
-        aliases=memory.aliases,
         fields=fields,
         links=links,
         backlinks=backlinks,
@@ -185,19 +148,12 @@ def links_of(index: Index, memory: IndexedMemory) -> tuple[Links, Links]:
             if getattr(link, side) != memory.memory_id:
                 continue
             other = memories.get(getattr(link, other_side))
-            end = LinkEnd(
-                link.text,
-                other.title if other else None,
-                other.vault if other else None,
-                other.path if other else None,
-                link.line,
-                link.field,
-                link.embed,
-                link.how,
-                link.ambiguous,
+            title, vault, path = (
+                (other.title, other.vault, other.path) if other else (None, None, None)
             )
-            listed.append((end.path or "", link.line, link.start, end))
-        return tuple(end for *_, end in sorted(listed, key=lambda entry: entry[:3]))
+            end = extended(link, LinkEnd, target=link.text, title=title, vault=vault, path=path)
+            listed.append((path or "", link.line, link.start, vault or "", end))
+        return tuple(end for *_, end in sorted(listed, key=lambda entry: entry[:-1]))
 
     return other_ends("source", "target"), other_ends("target", "source")
 
@@ -210,24 +166,6 @@ def values(index: Index, field: CatalogField) -> list[str]:
         name = "title" if field == "fact" else field
         return index.values(name, Selection(Filters(types=("fact",)), whole_files=True))
     return index.values(field)
-
-
-def stats(index: Index, filters: Filters = Filters()) -> CatalogStats:  # noqa: B008 - frozen
-    """Count the memories that satisfy `filters`."""
-    counts = index.counts(Selection(filters))
-    return CatalogStats(
-        notes=counts.memories,
-        chunks=counts.chunks,
-        windows=counts.windows,
-        pending=counts.waiting,
-        links=counts.links,
-        unresolved=counts.unresolved,
-        broken=counts.problems,
-        types=counts.types,
-        planes=counts.planes,
-        tags=counts.tags,
-        vaults=counts.vaults,
-    )
 
 
 def _is_present(index: Index, memory: Memory) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
 from djinn_memory.models import Vault
 from djinn_memory.search.backend import Index
-from djinn_memory.store.index.memories import count_hash, place_exists
+from djinn_memory.store.index.names import count_hash, place_exists
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import Ledger, reading
 from djinn_memory.store.state import State
@@ -28,8 +28,9 @@ class LedgerName(Struct, frozen=True):
 def ledger_name(memory: IndexedMemory, vault: Vault) -> LedgerName:
     """The name of a memory of this vault in the ledger.
 
-    When several memories share an id, the oldest keeps it. The others are identified by path, and
-    sections of a journal by their block id as well.
+    When several memories share an id, the oldest keeps it; one that everybody sees precedes those
+    of agents. The others are identified by path, and sections of a journal by their block id as
+    well.
     """
     place = f"{vault.id}/{memory.path}"
     if memory.block:
@@ -40,13 +41,13 @@ def ledger_name(memory: IndexedMemory, vault: Vault) -> LedgerName:
 
 
 def former_names(
-    state: State, ledger: Ledger, known: Mapping[int, LedgerName]
+    state: State, ledger: Ledger, known: Mapping[int, LedgerName], vaults: Sequence[Vault]
 ) -> dict[int, list[str]]:
     """By memory: the names that earlier events may have for it, its current name first.
 
     A memory that had no id was known by its path. A memory without an id that was renamed was known
     by another path, where it is gone: it was seen there with a text that this memory has or had,
-    and that no other memory has.
+    and that no other memory in `vaults` has. It was never in a vault that is not one of them.
     """
     names = {key: list(dict.fromkeys((name.memory, name.place))) for key, name in known.items()}
     texts = {name.hash: key for key, name in known.items() if name.hash}
@@ -56,22 +57,28 @@ def former_names(
     places = {known[key].memory: key for key in texts.values()}
     for memory, hashes in reading.hashes(ledger, places).items():
         texts |= dict.fromkeys(hashes - current, places[memory])
+    hidden = {vault.id for vault in state.home.vaults} - {vault.id for vault in vaults}
     for digest, memories in reading.seen_with(ledger, texts).items():
         key = texts[digest]
         former = memories - set(names[key])
-        if former and count_hash(state.index, digest) == (digest in current):
-            names[key] += _gone(state, ledger, former)
+        if former and count_hash(state.index, digest, vaults) == (digest in current):
+            names[key] += _gone(state, ledger, former, hidden)
     return names
 
 
-def _gone(state: State, ledger: Ledger, former: set[str]) -> list[str]:
-    """The names of memories known by path that are gone, and the names they had before."""
+def _gone(state: State, ledger: Ledger, former: set[str], hidden: Collection[str]) -> list[str]:
+    """The names of memories known by path that are gone, and the names they had before.
+
+    Names in the vaults with `hidden` ids are left out, whether or not something is there.
+    """
     names: list[str] = []
     while former:
         gone = [
             name
             for name in sorted(former)
-            if name not in names and not place_exists(state.index, name)
+            if name not in names
+            and name.partition("/")[0] not in hidden
+            and not place_exists(state.index, name)
         ]
         names += gone
         hashes = reading.hashes(ledger, gone).values()

@@ -30,32 +30,28 @@ class ListMemories(Narrowing, frozen=True):
     expired: Annotated[bool, Meta(description="Include memories that have expired.")] = False
 
 
-class ShowMemory(Struct, frozen=True):
+class NamedMemory(Struct, frozen=True):
+    """A request about one memory that the agent sees."""
+
+    name: MemoryName
+    agent: AgentName = None
+
+
+class ShowMemory(NamedMemory, frozen=True):
     """Show a whole note, what it links to and what links to it; this counts as a use of it."""
 
-    name: MemoryName
-    agent: AgentName = None
 
-
-class FindMemory(Struct, frozen=True):
+class FindMemory(NamedMemory, frozen=True):
     """Find the memory that a name means."""
 
-    name: MemoryName
-    agent: AgentName = None
 
-
-class ShowLinks(Struct, frozen=True):
+class ShowLinks(NamedMemory, frozen=True):
     """Show what a memory links to and what links to it; this does not count as a use of it."""
 
-    name: MemoryName
-    agent: AgentName = None
 
-
-class DeleteMemory(Struct, frozen=True):
+class DeleteMemory(NamedMemory, frozen=True):
     """Move a note to the trash of its vault, with its earlier versions."""
 
-    name: MemoryName
-    agent: AgentName = None
     digest: Annotated[
         str | None,
         Meta(description="Only if the note is unchanged since `memories.find` gave this digest."),
@@ -63,15 +59,13 @@ class DeleteMemory(Struct, frozen=True):
     dry_run: Annotated[bool, Meta(description="Say what would be moved, and move nothing.")] = False
 
 
-class PurgeMemory(Struct, frozen=True):
+class PurgeMemory(NamedMemory, frozen=True):
     """Remove a memory for good: the note, its earlier versions and its copies in the trash.
 
     Its words go out of the index, its vectors out of the cache, its title and text out of what
     the ledger quotes. Copies elsewhere, such as in git or in a backup, are not touched.
     """
 
-    name: MemoryName
-    agent: AgentName = None
     files: Annotated[
         Sequence[str] | None,
         Meta(description="Only if these are the files to remove, as a dry run lists them."),

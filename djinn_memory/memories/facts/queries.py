@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.memories.facts.note_format import PastValue, history_of, value_of
-from djinn_memory.models import Filters, MemoryRef, Problem, Vault
+from djinn_memory.models import Filters, MemoryRef, Problem, Vault, extended
 from djinn_memory.notes.dates import iso_date, over
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
@@ -79,6 +79,11 @@ class IndexedFact(Struct, frozen=True):
     status: str | None
 
     @property
+    def name(self) -> tuple[str, str]:
+        """Category and key, as they are compared."""
+        return fold(self.category), fold(self.key)
+
+    @property
     def place(self) -> tuple[str, str]:
         """Vault and path."""
         return self.vault.name, self.path
@@ -102,12 +107,12 @@ def indexed_facts(state: State, vaults: Sequence[Vault], now: datetime) -> list[
                     category,
                     key,
                     memory.updated or "",
-                    share_of(memory.field("confidence") or "") or 0.0,
+                    share_of(memory.field("confidence")) or 0.0,
                     over(memory.field("expires"), now),
                     status,
                 )
             )
-    return sorted(facts, key=lambda fact: (fold(fact.category), fold(fact.key), fact.place))
+    return sorted(facts, key=lambda fact: (fact.name, fact.place))
 
 
 def texts(state: State, facts: Sequence[IndexedFact]) -> dict[int, str]:
@@ -123,20 +128,19 @@ def read_fact(vault: Vault, path: str, now: datetime) -> Fact:
     fields: dict[str, str] = dict(reversed(note.fields))
     category, key = _name(fields, note.title)
     body = note.text[note.body :]
-    return Fact(
-        id=note.id,
+    return extended(
+        note,
+        Fact,
         category=category,
         key=key,
         value=value_of(body),
         source=fields.get("source"),
         source_context=fields.get("source_context"),
-        confidence=share_of(fields.get("confidence", "")),
+        confidence=share_of(fields.get("confidence")),
         expires=iso_date(fields.get("expires")),
         expired=over(fields.get("expires"), now),
         status=fields.get("status"),
         last_verified=fields.get("last_verified"),
-        created=note.created,
-        updated=note.updated,
         vault=vault.name,
         path=path,
         history=tuple(history_of(body)),
@@ -159,14 +163,14 @@ def facts_by_meaning(
     if not question.asks:
         return {}
     with state.reading(vaults) as index:
-        vector = QuestionVector(models, index, question, problems).get()
-        if vector is None or index.space is None:
+        vector = QuestionVector(models, index, question, problems).get(index)
+        if vector is None or index.vectors.space is None:
             return {}
         # Earlier values of a fact stand behind its first chunk.
         facts = replace(_FACTS, first_chunk=True)
         cosines = likeness(index, [vector], facts, NEIGHBOURS)
         settings = state.home.config.thresholds
-        threshold = settings.models.get(index.space.identity, settings).fact
+        threshold = settings.models.get(index.vectors.space.identity, settings).fact
     rounded = {key: round(cosine, 4) for key, cosine in cosines.items()}
     return {key: cosine for key, cosine in rounded.items() if cosine >= threshold}
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 
-from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
+from djinn_memory.errors import Busy, DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.indexing.refresh import remove_notes
 from djinn_memory.memories.facts.queries import (
     Fact,
@@ -38,16 +39,16 @@ from djinn_memory.memories.facts.writer import (
     unmarked_expired,
     verified,
 )
-from djinn_memory.memories.writing.drafts import day
 from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import Problem, Vault
+from djinn_memory.notes.dates import date_field
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.note import MAX_TITLE
-from djinn_memory.notes.slugs import fold, slug
-from djinn_memory.notes.type_folders import folder
+from djinn_memory.notes.slugs import fold, folder, slug
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
 from djinn_memory.secrets import guard
+from djinn_memory.store.busy import WRITE_SECONDS, within
 
 
 class FactChange(Struct, frozen=True):
@@ -111,6 +112,7 @@ class Facts(Namespace):
     """The facts of a home."""
 
     @operation(SetFact)
+    @within(WRITE_SECONDS)
     def set(self, request: SetFact) -> FactChange:
         """Set a fact in the vault of an agent, or in the shared one; earlier values are kept.
 
@@ -132,7 +134,7 @@ class Facts(Namespace):
             "source": writable(request.source) if request.source else None,
             "source_context": writable(context) if context else None,
             "confidence": request.confidence,
-            "expires": day("expires", request.expires, now),
+            "expires": date_field("expires", request.expires, now),
         }
         self.runtime.fresh_scope(request.agent)
         with writing(self.runtime, vault) as writer:
@@ -159,7 +161,7 @@ class Facts(Namespace):
     @operation(ListFacts)
     def list(self, request: ListFacts) -> FactPage:
         """List a page of the facts that an agent sees."""
-        facts = self._indexed(request.agent, request.expired)
+        facts = self._facts(self.runtime.fresh_scope(request.agent), request.expired)
         if request.category is not None:
             facts = _of_category(facts, request.category)
         if request.search:
@@ -177,7 +179,7 @@ class Facts(Namespace):
             example = Remedy("facts.search", {"query": "where she lives"}, "is an example")
             raise UsageError("nothing to search for", example)
         vaults = self.runtime.fresh_scope(request.agent)
-        facts = [fact for fact in self._of_vaults(vaults) if not fact.expired]
+        facts = self._facts(vaults, expired=False)
         problems: list[Problem] = []
         cosines = facts_by_meaning(self._state, self._models, request.query, vaults, problems)
         near = [fact for fact in facts if fact.memory_id in cosines]
@@ -223,11 +225,8 @@ class Facts(Namespace):
         vaults = self.runtime.fresh_scope(agent)
         return len(mark_expired(self.runtime, unmarked_expired(self.runtime, vaults)))
 
-    def _of_vaults(self, vaults: Sequence[Vault]) -> Sequence[IndexedFact]:
-        return indexed_facts(self._state, vaults, self.runtime.now())
-
-    def _indexed(self, agent: str | None, expired: bool) -> Sequence[IndexedFact]:
-        facts = self._of_vaults(self.runtime.fresh_scope(agent))
+    def _facts(self, vaults: Sequence[Vault], expired: bool) -> Sequence[IndexedFact]:
+        facts = indexed_facts(self._state, vaults, self.runtime.now())
         return [fact for fact in facts if expired or not fact.expired]
 
     def _read(self, fact: IndexedFact) -> Fact | None:
@@ -252,7 +251,14 @@ class Facts(Namespace):
                 yield entry, fact
 
     def _find(self, category: str | None, key: str, agent: str | None, *, expired: bool) -> Fact:
-        facts = self._indexed(agent, expired)
+        own = self._state.home.agent(agent)
+        vaults = sorted(self.runtime.fresh_scope(agent), key=lambda vault: vault.name != own)
+        facts: Sequence[IndexedFact] = ()
+        failure: DjinnError | None = None
+        try:
+            facts = self._facts(vaults, expired)
+        except Busy as error:
+            failure = error
         matches = [fact for fact in facts if fold(fact.key) == fold(key.strip())]
         if not matches and category is None and "/" in key:
             category, _, key = key.partition("/")
@@ -262,25 +268,38 @@ class Facts(Namespace):
         categories = {fold(fact.category): fact.category for fact in matches}
         if len(categories) > 1:
             raise UsageError(f"{key!r} is in {', '.join(categories.values())}; name the category")
-        own = self._state.home.agent(agent)
         matches.sort(key=lambda fact: fact.vault.name != own)
         if matches and (fact := self._read(matches[0])):
             return fact
+        if category and (fact := self._unindexed(vaults, category, key, expired=expired)):
+            return fact
         name = f"{category}/{key}" if category else key
-        raise NotFound(f"no fact {name!r}", Remedy("facts.list", purpose="shows those there are"))
+        listing = Remedy("facts.list", purpose="shows those there are")
+        raise failure or NotFound(f"no fact {name!r}", listing)
 
     def _path_of(self, writer: VaultWriter, category: str, key: str) -> str | None:
         """The path of a fact in the vault of the writer; None when there is none yet."""
         name = fold(category), fold(key)
-        for entry in self._of_vaults([writer.vault]):
-            if (fold(entry.category), fold(entry.key)) == name:
-                return entry.path
-        # Another process may have written it just now, so that it is not indexed yet.
-        path = f"{folder(FACT)}/{slug(f'{category}/{key}')}.md"
-        with suppress(OSError, DjinnError):
-            fact = read_fact(writer.vault, path, writer.now)
-            if (fold(fact.category), fold(fact.key)) == name:
-                return path
+        with suppress(Busy):
+            for entry in self._facts([writer.vault], expired=True):
+                if entry.name == name:
+                    return entry.path
+        fact = self._unindexed([writer.vault], category, key, expired=True)
+        return fact.path if fact else None
+
+    def _unindexed(
+        self, vaults: Iterable[Vault], category: str, key: str, *, expired: bool
+    ) -> Fact | None:
+        """The fact in a file of the usual name, which may have been written just now."""
+        name = fold(category.strip()), fold(key.strip())
+        path = f"{folder(FACT)}/{slug('/'.join(name))}.md"
+        for vault in vaults:
+            with suppress(OSError, DjinnError):
+                fact = read_fact(vault, path, self.runtime.now())
+                if (fact.expired and not expired) or fold(fact.status or "") == "superseded":
+                    continue
+                if (fold(fact.category), fold(fact.key)) == name:
+                    return fact
         return None
 
 
@@ -292,13 +311,13 @@ def _in_order(
     facts: Sequence[IndexedFact], by: SortKey, order: SortOrder | None
 ) -> Sequence[IndexedFact]:
     """Sort facts that come by category and key; equals stay in that order."""
-
-    def key(fact: IndexedFact) -> str | float:
-        value: str | float = getattr(fact, by)
-        return fold(value) if by in ("category", "key") and isinstance(value, str) else value
-
-    descending = order == "desc" or (order is None and by in ("updated", "confidence"))
-    return sorted(facts, key=key, reverse=descending)
+    by_name = by in ("category", "key")
+    key = attrgetter(by)
+    return sorted(
+        facts,
+        key=(lambda fact: fold(key(fact))) if by_name else key,
+        reverse=order == "desc" or (order is None and not by_name),
+    )
 
 
 def _flat(text: str) -> str:

@@ -9,16 +9,14 @@ from typing import Literal, TypeAlias
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.access import is_own
-from djinn_memory.memories.facts.note_format import PastValue, value_of, with_value, written
+from djinn_memory.memories.facts.note_format import PastValue, with_value, written
 from djinn_memory.memories.facts.queries import Fact, IndexedFact, indexed_facts, read_fact
 from djinn_memory.memories.facts.requests import CONFIDENCES, DEFAULT_SOURCE
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import Vault
-from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment
-from djinn_memory.notes.note import parse
-from djinn_memory.notes.vault import files as disk
+from djinn_memory.notes.frontmatter import edit_fields
 from djinn_memory.runtime import Runtime
 
 FACT = "fact"
@@ -44,11 +42,9 @@ def draft_of_fact(category: str, key: str, value: str, given: Fields, now: datet
 
 def change(writer: VaultWriter, path: str, value: str, given: Fields) -> tuple[Action, str | None]:
     """Give a fact a new value, or note that it has that value; returns the value before."""
-    data = disk.read(writer.vault, path)
-    note = parse(path, data, writer.vault.dialect)
     fact = read_fact(writer.vault, path, writer.now)
     now = moment(writer.now)
-    if value_of(note.text[note.body :]) == value:
+    if fact.value == value:
         stronger = {key: new for key, new in _stronger(given, fact).items() if new is not None}
         writer.rewrite(path, lambda data: verified(data, writer.now, stronger, revive=fact.expired))
         return "verified", None
@@ -59,7 +55,7 @@ def change(writer: VaultWriter, path: str, value: str, given: Fields) -> tuple[A
         "status": None if fact.status == "expired" else fact.status,
     }
     past = PastValue(now, fact.source, fact.confidence, fact.value)
-    writer.rewrite(path, lambda data: _edited(with_value(data, value, past), fields))
+    writer.rewrite(path, lambda data: edit_fields(with_value(data, value, past), fields))
     return "changed", fact.value
 
 
@@ -83,8 +79,8 @@ def _stronger(given: Fields, fact: Fact) -> Fields:
 def verified(data: bytes, now: datetime, fields: Fields, *, revive: bool) -> bytes:
     """The bytes of a fact that was confirmed; with `revive` it no longer expires."""
     if revive:
-        data = _edited(data, {"expires": None, "status": None})
-    return _edited(data, {**fields, "last_verified": moment(now)})
+        data = edit_fields(data, {"expires": None, "status": None})
+    return edit_fields(data, {**fields, "last_verified": moment(now)})
 
 
 def unmarked_expired(runtime: Runtime, vaults: Sequence[Vault]) -> list[IndexedFact]:
@@ -101,15 +97,6 @@ def mark_expired(runtime: Runtime, facts: Sequence[IndexedFact]) -> list[Indexed
         with suppress(DjinnError, OSError), writing(runtime, vault) as writer:
             for fact in facts:
                 if fact.vault == vault:
-                    writer.rewrite(fact.path, lambda data: _edited(data, {"status": "expired"}))
+                    writer.rewrite(fact.path, lambda data: edit_fields(data, {"status": "expired"}))
                     marked.append(fact)
     return marked
-
-
-def _edited(data: bytes, fields: Fields) -> bytes:
-    for key, value in fields.items():
-        if value is None:
-            data = frontmatter.remove(data, (key,))
-        else:
-            data = frontmatter.edit(data, (key,), value)
-    return data

@@ -16,7 +16,7 @@ from djinn_memory.documents.sources import Source, fingerprint
 from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.memories.library.files import HEAD
 from djinn_memory.memories.library.requests import DocumentEntry, DocumentStatus
-from djinn_memory.models import Filters, Vault
+from djinn_memory.models import Filters, Vault, extended
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.vault import files as disk
@@ -29,6 +29,11 @@ from djinn_memory.system.locks import is_locked
 
 _RUN = re.compile(r"[0-9a-f-]{36}")
 """The id of a run, which names a file: an id in a foreign ledger must not name another one."""
+
+
+_TEXTS = ("content_type", "document_type", "chunk_strategy", "uploaded_at", "processed_at")
+_NUMBERS = ("total_pages", "chunk_size", "file_size_bytes")
+"""Front matter of a document that a list shows."""
 
 
 class StoredDocument(Struct, frozen=True):
@@ -76,14 +81,12 @@ def stored_documents(state: State, vaults: Sequence[Vault]) -> list[StoredDocume
         memories = list(index.memories(documents, order="title"))
         sizes = index.sizes([memory.memory_id for memory in memories])
     return [
-        StoredDocument(
-            memory.memory_id,
-            memory.id,
-            memory.title,
-            by_name[memory.vault],
-            memory.path,
-            dict(reversed(memory.fields)),
-            sizes.get(memory.memory_id, MemorySize(0, 0)),
+        extended(
+            memory,
+            StoredDocument,
+            vault=by_name[memory.vault],
+            fields=dict(reversed(memory.fields)),
+            size=sizes.get(memory.memory_id, MemorySize(0, 0)),
         )
         for memory in memories
         if on_disk(by_name[memory.vault], memory.path)
@@ -93,25 +96,16 @@ def stored_documents(state: State, vaults: Sequence[Vault]) -> list[StoredDocume
 def document_entry(document: StoredDocument, *, embeds: bool) -> DocumentEntry:
     """A document for a list; `embeds` says whether a model will embed what has no vector."""
     fields = document.fields
-    return DocumentEntry(
+    return extended(
+        document,
+        DocumentEntry,
         status="pending" if embeds and document.size.waiting else "indexed",
         reason=None,
         document_id=document.id,
-        filename=document.filename,
-        title=document.title,
         vault=document.vault.name,
-        path=document.path,
-        content_type=fields.get("content_type"),
-        document_type=fields.get("document_type"),
-        total_pages=_number(fields.get("total_pages")),
         total_chunks=document.size.chunks,
-        chunk_strategy=fields.get("chunk_strategy"),
-        chunk_size=_number(fields.get("chunk_size")),
-        file_size_bytes=_number(fields.get("file_size_bytes")),
-        sha256=document.sha256,
-        version=document.version,
-        uploaded_at=fields.get("uploaded_at"),
-        processed_at=fields.get("processed_at"),
+        **{key: fields.get(key) for key in _TEXTS},
+        **{key: _number(fields.get(key)) for key in _NUMBERS},
     )
 
 

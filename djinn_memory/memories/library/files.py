@@ -16,13 +16,16 @@ from msgspec import Struct
 
 from djinn_memory.documents.note import FOLDER, HISTORY
 from djinn_memory.errors import Refused, Remedy
+from djinn_memory.home.access import is_private
 from djinn_memory.models import Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.slugs import fold, slug, unique
 from djinn_memory.system.files import (
     create,
+    create_private,
     inside,
+    make_folder,
     move_to_free_name,
     remove_leftovers,
     replace,
@@ -108,23 +111,27 @@ def put(
         another = Remedy("", {"vault": None}, "chooses another")
         raise Refused(f"vault {vault.name} is read-only", another)
     target = inside(vault.root, place.note)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    private = is_private(vault)
+    make_folder(target.parent, private=private)
     # Not `inside`: an original that is a link is replaced, not followed.
     original = target.parent / PurePosixPath(place.original).name if place.original else None
-    with _original(source, original, keep, new=replaced is None) if original else nullcontext():
+    kept = _original(source, original, keep, private, new=replaced is None) if original else None
+    with kept or nullcontext():
         if replaced is None:
-            create(target, note)
+            create(target, note, private=private)
         else:
             replace(target, note, replaced)
 
 
 @contextmanager
-def _original(source: Path, original: Path, keep: Keep, *, new: bool) -> Iterator[None]:
+def _original(
+    source: Path, original: Path, keep: Keep, private: bool, *, new: bool
+) -> Iterator[None]:
     """Keep a file beside its note; if the note cannot be written, restore what was there."""
     if new and _kept(original, source, keep):
         yield
         return
-    with _staged(source, original, keep) as staged:
+    with _staged(source, original, keep, private) as staged:
         before = None
         if new:
             move_to_free_name(staged, original)
@@ -177,7 +184,8 @@ def retired(
     `data` are the bytes of its note. The copy is removed again if the new version fails.
     """
     folder = inside(vault.root, HISTORY)
-    folder.mkdir(parents=True, exist_ok=True)
+    private = is_private(vault)
+    make_folder(folder, private=private)
     stem = PurePosixPath(note).stem
 
     def taken(name: str) -> bool:
@@ -194,11 +202,12 @@ def retired(
             own = before.name.startswith(stem)
             kept = folder / f"{name}{before.name.removeprefix(stem) if own else before.suffix}"
             if os.path.lexists(before) and not os.path.lexists(kept):
-                with _staged(before, kept, "link" if before.is_symlink() else "copy") as staged:
+                how: Keep = "link" if before.is_symlink() else "copy"
+                with _staged(before, kept, how, private) as staged:
                     move_to_free_name(staged, kept)
                 copies.append(kept)
         if not os.path.lexists(folder / f"{name}.md"):
-            create(folder / f"{name}.md", data)
+            create(folder / f"{name}.md", data, private=private)
             copies.append(folder / f"{name}.md")
         sync_folder(folder)
         yield f"{HISTORY}/{name}.md"
@@ -209,7 +218,7 @@ def retired(
 
 
 @contextmanager
-def _staged(source: Path, target: Path, keep: Keep) -> Iterator[Path]:
+def _staged(source: Path, target: Path, keep: Keep, private: bool) -> Iterator[Path]:
     """A copy of `source`, or a link to it, beside `target`; removed unless it is moved away."""
     if target.is_dir() and not target.is_symlink():
         raise IsADirectoryError(errno.EISDIR, f"{target.name} is a folder", str(target))
@@ -219,6 +228,8 @@ def _staged(source: Path, target: Path, keep: Keep) -> Iterator[Path]:
         if keep == "link":
             temporary.symlink_to(source.resolve())
         else:
+            if private:
+                create_private(temporary)
             shutil.copyfile(source, temporary)
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())

@@ -45,7 +45,7 @@ from djinn_memory.memories.library.requests import (
     no_password,
 )
 from djinn_memory.memories.library.versions import IngestFile, current, predecessors, unchanged
-from djinn_memory.memories.library.writer import DocumentWriter, plan_fields
+from djinn_memory.memories.library.writer import plan_fields, write_document
 from djinn_memory.models import Problem, ProgressCallback, Vault
 from djinn_memory.notes.slugs import slug
 from djinn_memory.secrets import guard
@@ -147,8 +147,9 @@ def index_documents(
     """
     try:
         report = index(
-            state, models, [vault], whole=False, rebuild=False, progress=progress, waits=False
-        )
+            state, models, [vault], whole=False, rebuild=False, progress=progress, waits=False,
+            scoped=True,
+        )  # fmt: skip
     except Unavailable as error:
         # The documents are written, and found by words.
         return 0, [Problem("embedding", str(error))]
@@ -184,6 +185,9 @@ def _jobs(run: IngestRun, sources: Sequence[Source]) -> list[FileJob]:
             job.duplicates.append(source)
             # The ledger records it when the job is done.
             run.conclude(source, "skipped", f"has the same bytes as {job.source.name}")
+        elif failure := run.failed_before(file):
+            again = Remedy("", {"retry": True}, "reads it again")
+            run.conclude(source, "failed", f"{failure} (the file has not changed since); {again}")
         else:
             # What is piped without a title has a name that says nothing.
             named = source.lasting or run.options.title
@@ -240,7 +244,9 @@ def _read(run: IngestRun, jobs: Sequence[FileJob]) -> None:
                 elif isinstance(event, FileFailed):
                     password = run.ask(job.source.name, event.why) if event.locked else None
                     if password is None:
-                        run.fail(job.source, event.why)
+                        # A locked file fails at once, and its next password may open it.
+                        attempt = "" if event.locked else run.attempt(job.file)
+                        run.fail(job.source, event.why, attempt)
                     else:
                         locked[request(job.source, password)] = job
         requests = locked
@@ -250,11 +256,9 @@ def _finish(run: IngestRun, job: FileJob, document: Document) -> None:
     """Write a document that was read."""
     text = body(document)
     if why := _secret(run, job, document, text):
-        run.fail(job.source, why)
+        run.fail(job.source, why, run.attempt(job.file))
         return
-    keep = run.state.home.config.documents.keep_originals
-    writer = DocumentWriter(run.vault, run.options, run.plan, keep, run.models.name)
-    chunk_fields = plan_fields(run.plan, text, writer.model)
+    chunk_fields = plan_fields(run.plan, text, run.models.name)
     before = job.replaces
     try:
         while True:
@@ -266,7 +270,7 @@ def _finish(run: IngestRun, job: FileJob, document: Document) -> None:
                     run.skip(job.source, f"already ingested as {path}", document_id)
                     return
                 if before is None or unchanged(before):
-                    outcome = writer.write(job.file, before, document, text, chunk_fields)
+                    outcome = write_document(run, job.file, before, document, text, chunk_fields)
                     break
             # Not under the lock: others need not wait while this waits for the index.
             before = _reread(run, before)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
 from typing import Literal
 
 from msgspec import Struct, field
 
 from djinn_memory.chunking.strategies import Plan
+from djinn_memory.documents.ocr import find_ocrmypdf
+from djinn_memory.documents.office.reader import EXTRA
+from djinn_memory.documents.read import VERSION
 from djinn_memory.documents.sources import Source
 from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.memories.library.catalog import StoredDocument, source_of, subject, text_of
@@ -40,7 +46,7 @@ class FileJob(Struct, frozen=True):
         return self.file.source
 
 
-class IngestRun(Struct):
+class IngestRun(Struct, dict=True):
     """One run of ingest."""
 
     state: State
@@ -57,6 +63,8 @@ class IngestRun(Struct):
     """By the ledger's name for a file: the id of the document that it last was."""
     settled: set[str] = field(default_factory=set)
     """The ledger's names for the files that it knows to be documents."""
+    failures: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By the ledger's name for a file: the `attempt` that failed last, and why."""
 
     def __post_init__(self) -> None:
         for event in self.state.ledger.latest("document"):
@@ -66,6 +74,27 @@ class IngestRun(Struct):
                 self.last_ids[event.subject] = document
             if event.kind == "document.done":
                 self.settled.add(event.subject)
+            if event.kind == "document.failed":
+                self.failures[event.subject] = text_of(event, "attempt"), text_of(event, "why")
+
+    def attempt(self, file: IngestFile) -> str:
+        """Names the bytes of a file and whatever else decides whether it can be read."""
+        return hashlib.sha256(f"{file.sha256} {self._conditions}".encode()).hexdigest()[:16]
+
+    @cached_property
+    def _conditions(self) -> str:
+        """Whatever decides, beside the bytes of a file, whether it can be read."""
+        config, options = self.state.home.config, self.options
+        missing = [find_spec(module) is None for module in EXTRA]
+        conditions = (VERSION, options.ocr, options.allow_secret, options.title, config.documents)
+        return repr((*conditions, config.secrets, find_ocrmypdf(), missing))
+
+    def failed_before(self, file: IngestFile) -> str | None:
+        """Why a file failed when it was read as it would be now; None if it is to be read."""
+        attempt, why = self.failures.get(subject(self.vault, source_of(file.source)), ("", ""))
+        if not attempt or self.options.retry or self.options.password:
+            return None
+        return why if attempt == self.attempt(file) else None
 
     @property
     def written(self) -> set[str | None]:
@@ -82,9 +111,9 @@ class IngestRun(Struct):
         self.done(source, document)
         self.conclude(source, "skipped", why)
 
-    def fail(self, source: Source, why: str) -> None:
-        """Report a file that failed."""
-        self.record("failed", [source], why=why)
+    def fail(self, source: Source, why: str, attempt: str = "") -> None:
+        """Report a file that failed; it is not read again for the same `attempt`."""
+        self.record("failed", [source], why=why, attempt=attempt)
         self.conclude(source, "failed", why)
 
     def conclude(self, source: Source, status: Literal["skipped", "failed"], why: str) -> None:

@@ -59,6 +59,9 @@ class IngestOptions(ChunkOptions, frozen=True):
     ] = None
     password: Annotated[str | None, Meta(description="Opens encrypted files.")] = None
     ocr: Annotated[bool, Meta(description="Let ocrmypdf read pages that are pictures.")] = False
+    retry: Annotated[
+        bool, Meta(description="Read files again that failed and have not changed since.")
+    ] = False
 
 
 class ListDocuments(Struct, frozen=True):
@@ -87,11 +90,9 @@ class FindDocument(Struct, frozen=True):
     agent: AgentName = None
 
 
-class RemoveDocument(Struct, frozen=True):
+class RemoveDocument(FindDocument, frozen=True):
     """Move a document, the kept file and its earlier versions to the trash of the vault."""
 
-    name: DocumentName
-    agent: AgentName = None
     document_id: Annotated[
         str | None, Meta(description="Only if the document has this id.")
     ] = None  # fmt: skip

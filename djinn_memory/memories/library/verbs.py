@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import get_args
 
+from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
 from djinn_memory.documents.sources import Source, sources
-from djinn_memory.errors import NotFound, Refused, Unavailable, UsageError
+from djinn_memory.errors import Busy, NotFound, Refused, Unavailable, UsageError
 from djinn_memory.memories.library import catalog
 from djinn_memory.memories.library.catalog import StoredDocument, stored_documents
 from djinn_memory.memories.library.requests import (
@@ -30,7 +30,7 @@ from djinn_memory.memories.library.requests import (
     ignore_event,
     no_password,
 )
-from djinn_memory.models import Filters, Strategy, Vault
+from djinn_memory.models import Filters, Problem, Strategy, Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.note import parse
@@ -45,7 +45,7 @@ from djinn_memory.store.recovery import recovers
 class Documents(Namespace):
     """The documents of a home."""
 
-    @operation(IngestOptions, recover=False)
+    @operation(IngestOptions, recover=False, patient=True)
     def ingest(self, request: IngestOptions) -> IngestReport:
         """Make documents of files, and of the files in folders."""
         return self.ingest_files(request)
@@ -74,10 +74,11 @@ class Documents(Namespace):
         if missing and not files and not piped:
             path, error = missing[0]
             raise type(error)(f"{path}: {error}")
-        return ingest(
-            self._state, self._models, request, [*files, *piped],
-            missing=missing, tell=tell, ask=ask, progress=self.runtime.progress,
-        )  # fmt: skip
+        with self.runtime.busy(patient=True):
+            return ingest(
+                self._state, self._models, request, [*files, *piped],
+                missing=missing, tell=tell, ask=ask, progress=self.runtime.progress,
+            )  # fmt: skip
 
     @operation(ListDocuments)
     def list(self, request: ListDocuments) -> DocumentList:
@@ -142,7 +143,7 @@ class Documents(Namespace):
             read(self._state, [document.vault], timeout=1)
         return RemovedDocument(entry, tuple(moved_to))
 
-    @operation(ReprocessDocument)
+    @operation(ReprocessDocument, patient=True)
     def reprocess(self, request: ReprocessDocument) -> ReprocessedDocument:
         """Cut a document anew and index it; its text stays as it is in the note.
 
@@ -156,10 +157,9 @@ class Documents(Namespace):
         if vault.read_only:
             raise Refused(f"vault {vault.name} is read-only; its notes are not changed")
         if request.strategy is None:
-            last = document.fields.get("chunk_strategy")
-            strategies: tuple[Strategy, ...] = get_args(Strategy)
-            kept = next((strategy for strategy in strategies if strategy == last), None)
-            request = replace(request, strategy=kept)
+            with suppress(ValidationError):
+                last = convert(document.fields.get("chunk_strategy"), Strategy)
+                request = replace(request, strategy=last)
         plan = plan_of(self._state.home, request)
         place = f"{vault.name}/{path}"
 
@@ -211,6 +211,11 @@ class Documents(Namespace):
         return document
 
     def _unfinished(self, vaults: Sequence[Vault]) -> Sequence[DocumentEntry]:
-        ledger = self._state.ledger_if_any
         locks = self._state.home.state / "locks"
-        return catalog.unfinished(ledger, locks, vaults) if ledger else []
+        try:
+            ledger = self._state.ledger_if_any
+            return catalog.unfinished(ledger, locks, vaults) if ledger else []
+        except Busy as error:
+            why = f"{error}; files that failed are not listed"
+            self.runtime.problems.append(Problem("ledger", why))
+            return []

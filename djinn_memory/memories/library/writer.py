@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any, get_args
+from typing import Any
 
-from msgspec import Struct
+from msgspec import ValidationError, convert
 
 from djinn_memory.chunking.plans import count
 from djinn_memory.chunking.strategies import Plan
@@ -20,9 +20,10 @@ from djinn_memory.errors import Changed, Refused
 from djinn_memory.memories.library import files
 from djinn_memory.memories.library.catalog import StoredDocument, original_path, read_fields
 from djinn_memory.memories.library.files import DocumentPlace, Keep
+from djinn_memory.memories.library.ingest_run import IngestRun
 from djinn_memory.memories.library.requests import FileOutcome, IngestOptions
 from djinn_memory.memories.library.versions import IngestFile
-from djinn_memory.models import DocumentType, Vault
+from djinn_memory.models import DocumentType
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode
@@ -47,118 +48,105 @@ TRIES = 5
 """A note that is saved again and again just as it is written is reported at last."""
 
 
-class DocumentWriter(Struct, frozen=True):
-    """Where documents go, and how they are written."""
+def write_document(
+    run: IngestRun,
+    file: IngestFile,
+    before: StoredDocument | None,
+    document: Document,
+    text: str,
+    chunk_fields: Mapping[str, Any],
+) -> FileOutcome:
+    """Write a document of a run, which supersedes `before`. The caller holds the lock of the vault.
 
-    vault: Vault
-    options: IngestOptions
-    plan: Plan
-    keep: Keep
-    model: str | None
-    """The display name of the model that embeds."""
-
-    def write(
-        self,
-        file: IngestFile,
-        before: StoredDocument | None,
-        document: Document,
-        text: str,
-        chunk_fields: Mapping[str, Any],
-    ) -> FileOutcome:
-        """Write a document, which supersedes `before`. The caller holds the lock of the vault.
-
-        `text` is its `body` and `chunk_fields` are its `plan_fields`; both take time that is not
-        spent under the lock. A note that somebody else saves meanwhile is written again on top of
-        that. After `Refused` and `OSError` everything is as it was before.
-        """
-        for _ in range(TRIES - 1):
-            with suppress(Changed, FileExistsError):
-                return self._write(file, before, document, text, chunk_fields)
-        return self._write(file, before, document, text, chunk_fields)
-
-    def _write(
-        self,
-        file: IngestFile,
-        before: StoredDocument | None,
-        document: Document,
-        text: str,
-        chunk_fields: Mapping[str, Any],
-    ) -> FileOutcome:
-        source = file.source
-        keep = "copy" if self.keep == "link" and not source.lasting else self.keep
-        suffix = extension(source.name, document.content_type)
+    `text` is its `body` and `chunk_fields` are its `plan_fields`; both take time that is not
+    spent under the lock. A note that somebody else saves meanwhile is written again on top of
+    that. After `Refused` and `OSError` everything is as it was before.
+    """
+    source = file.source
+    keep = run.state.home.config.documents.keep_originals
+    keep = "copy" if keep == "link" and not source.lasting else keep
+    suffix = extension(source.name, document.content_type)
+    for attempts_left in reversed(range(TRIES)):
         data = disk.read(before.vault, before.path) if before else None
         if before:
             target = _same_place(before, suffix, keep)
         else:
-            target = files.place(self.vault, file.label, suffix, keep, source.path)
+            target = files.place(run.vault, file.label, suffix, keep, source.path)
         carried = _carried(data) if data is not None else {}
-        fields = {**self._fields(file, before, document, target, carried), **chunk_fields}
+        fields = {**_fields(run.options, file, before, document, target, carried), **chunk_fields}
         note = frontmatter.compose(fields, text).encode("utf-8", "replace")
         if len(note) > MAX_BYTES:
-            raise Refused(f"has {len(note):,} bytes of text, too much for a note; split the file")
-        # Ctrl-C waits until the note is beside its original.
-        with deferred():
-            if before and data is not None:
-                _supersede(before, data, target, note, source.path, keep)
-            else:
-                files.put(self.vault, target, note, source.path, keep)
-        return FileOutcome(
-            file=str(source.path),
-            filename=source.name,
-            status="ingested",
-            document_id=fields["id"],
-            title=fields["title"],
-            vault=self.vault.name,
-            path=target.note,
-            content_type=document.content_type,
-            total_pages=fields["total_pages"],
-            chunks_created=fields["total_chunks"],
-            chunk_strategy=self.plan.strategy,
-            chunk_size_tokens=None if self.plan.strategy == "words" else self.plan.size,
-            document_type=fields["document_type"],
-            version=fields["version"] or 1,
-            warnings=document.warnings,
-            metadata={key: value for key, value in fields.items() if value is not None},
-        )
+            size = f"{len(note):,} bytes of text"
+            raise Refused(f"has {size}, too much for a note; split the file")
+        try:
+            # Ctrl-C waits until the note is beside its original.
+            with deferred():
+                if before and data is not None:
+                    _supersede(before, data, target, note, source.path, keep)
+                else:
+                    files.put(run.vault, target, note, source.path, keep)
+            break
+        except (Changed, FileExistsError):
+            if not attempts_left:
+                raise
+    return FileOutcome(
+        file=str(source.path),
+        filename=source.name,
+        status="ingested",
+        document_id=fields["id"],
+        title=fields["title"],
+        vault=run.vault.name,
+        path=target.note,
+        content_type=document.content_type,
+        total_pages=fields["total_pages"],
+        chunks_created=fields["total_chunks"],
+        chunk_strategy=run.plan.strategy,
+        chunk_size_tokens=None if run.plan.strategy == "words" else run.plan.size,
+        document_type=fields["document_type"],
+        version=fields["version"] or 1,
+        warnings=document.warnings,
+        metadata={key: value for key, value in fields.items() if value is not None},
+    )
 
-    def _fields(
-        self,
-        file: IngestFile,
-        before: StoredDocument | None,
-        document: Document,
-        target: DocumentPlace,
-        carried: Mapping[str, Any],
-    ) -> dict[str, Any]:
-        """The front matter, except for how the text is cut."""
-        name = file.source.name
-        now = moment(datetime.now(UTC))
-        return {
-            "id": new_id(),
-            "title": clean(self.options.title) or title_of(document, name),
-            "type": "document",
-            **carried,
-            "document_type": self._document_type(before),
-            "author": clean(document.author) or None,
-            "subject": clean(document.subject) or None,
-            "filename": clean(name),
-            "content_type": document.content_type,
-            "file_size_bytes": file.size,
-            "sha256": file.sha256,
-            "total_pages": len(document.pages) if document.paged else None,
-            "uploaded_at": now,
-            "processed_at": now,
-            "original": f"[[{PurePosixPath(target.original).name}]]" if target.original else None,
-            "version": before.version + 1 if before else None,
-            "supersedes": before.id if before else None,
-        }
 
-    def _document_type(self, before: StoredDocument | None) -> DocumentType:
-        """As the options say, else as in the earlier version."""
-        last = before.fields.get("document_type") if before else None
-        kinds: tuple[DocumentType, ...] = get_args(DocumentType)
-        kept: DocumentType = next((kind for kind in kinds if kind == last), "general")
-        return self.options.document_type or kept
+def _fields(
+    options: IngestOptions,
+    file: IngestFile,
+    before: StoredDocument | None,
+    document: Document,
+    target: DocumentPlace,
+    carried: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The front matter, except for how the text is cut."""
+    name = file.source.name
+    now = moment(datetime.now(UTC))
+    return {
+        "id": new_id(),
+        "title": clean(options.title) or title_of(document, name),
+        "type": "document",
+        **carried,
+        "document_type": _document_type(options, before),
+        "author": clean(document.author) or None,
+        "subject": clean(document.subject) or None,
+        "filename": clean(name),
+        "content_type": document.content_type,
+        "file_size_bytes": file.size,
+        "sha256": file.sha256,
+        "total_pages": len(document.pages) if document.paged else None,
+        "uploaded_at": now,
+        "processed_at": now,
+        "original": f"[[{PurePosixPath(target.original).name}]]" if target.original else None,
+        "version": before.version + 1 if before else None,
+        "supersedes": before.id if before else None,
+    }
+
+
+def _document_type(options: IngestOptions, before: StoredDocument | None) -> DocumentType:
+    """As the options say, else as in the earlier version."""
+    last: DocumentType = "general"
+    with suppress(ValidationError):
+        last = convert(before.fields.get("document_type") if before else None, DocumentType)
+    return options.document_type or last
 
 
 def plan_fields(plan: Plan, text: str, model: str | None) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from djinn_memory.store.ledger.reading import Gap
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
-    from djinn_memory.store.index.vectors import VectorSpace
 
 LOOKED_AT = 5
 """Hits of a gap's search that may answer it."""
@@ -162,8 +161,9 @@ class Gaps(Namespace):
     @operation(ListGaps, recover=False)
     def list(self, request: ListGaps) -> GapGroups:
         """List the open gaps of an agent, or with `closed` all of them, grouped by meaning."""
-        gaps = self._gaps(request.agent, None if request.closed else "open")
-        return GapGroups(tuple(GapGroup(tuple(group)) for group in self._grouped(gaps)))
+        agent = self.runtime.home.agent(request.agent)
+        gaps = self._gaps(agent, None if request.closed else "open")
+        return GapGroups(tuple(GapGroup(tuple(group)) for group in self._grouped(gaps, agent)))
 
     @operation(CloseGap)
     def close(self, request: CloseGap) -> ClosedGap:
@@ -184,17 +184,18 @@ class Gaps(Namespace):
         The comparison is by meaning, so without a model there are no suggestions.
         """
         agent = self.runtime.home.agent(request.agent)
+        threshold, _ = self._thresholds(agent)
         suggestions = [
             suggestion
             for gap in self._gaps(agent, "open")
-            if (suggestion := self._answer(gap, agent, request.close))
+            if (suggestion := self._answer(gap, agent, threshold, request.close))
         ]
         if request.close:
             events = [Event("gap.closed", each.gap.id, {"by": each.memory}) for each in suggestions]
             self._state.ledger.append(events)
         return GapSuggestions(tuple(suggestions))
 
-    def _answer(self, gap: Gap, agent: str, close: bool) -> GapSuggestion | None:
+    def _answer(self, gap: Gap, agent: str, threshold: float, close: bool) -> GapSuggestion | None:
         text = gap.description if not gap.query else f"{gap.description}\n{gap.query}"
         options = SearchOptions(plain(text), mode="meaning", limit=LOOKED_AT, agent=agent)
         for hit in search(self.runtime, options).hits:
@@ -202,7 +203,7 @@ class Gaps(Namespace):
             written = hit.created or hit.updated or ""
             # A note that only has a day may have been written before the gap, or after it.
             since = gap.created if "T" in written else gap.created[:10]
-            if meaning is None or meaning.part < self._threshold or written < since:
+            if meaning is None or meaning.part < threshold or written < since:
                 continue
             memory = self._memory(hit.address, agent)
             likeness = round(meaning.part, 4)
@@ -220,10 +221,10 @@ class Gaps(Namespace):
         memory = find_memory(self._state, name, home.scope(home.agent(agent)))
         return ledger_name(memory, home.named((memory.vault,))[0]).memory
 
-    def _grouped(self, gaps: Sequence[Gap]) -> Sequence[Sequence[Gap]]:
+    def _grouped(self, gaps: Sequence[Gap], agent: str) -> Sequence[Sequence[Gap]]:
         """Each gap in the group of the first gap that is like it, else in a group of its own."""
         vectors = self._vectors(gaps)
-        limit = self._raw_threshold if vectors is not None else 0.0
+        limit = self._thresholds(agent)[1] if vectors is not None else 0.0
         groups: dict[int, list[Gap]] = {}
         for at, gap in enumerate(gaps):
             for first, group in groups.items():
@@ -247,19 +248,13 @@ class Gaps(Namespace):
             self._state.problems.append(Problem("embedding", why))
             return None
 
-    @property
-    def _space(self) -> VectorSpace | None:
-        with self.runtime.index(()) as index:
-            return index.space
-
-    @property
-    def _threshold(self) -> float:
-        settings = self._state.home.config.thresholds
-        return settings.models.get(self._space.identity if self._space else "", settings).gap
-
-    @property
-    def _raw_threshold(self) -> float:
-        """The threshold on the model's own scale."""
-        scale = self._space.calibration if self._space else Calibration()
+    def _thresholds(self, agent: str) -> tuple[float, float]:
+        """From which cosine on two texts are about one thing, and that on the model's own scale."""
+        home = self._state.home
+        with self.runtime.index(home.scope(agent)) as index:
+            space = index.vectors.space
+        line = space.calibration if space else Calibration()
+        settings = home.config.thresholds
+        threshold = settings.models.get(space.identity if space else "", settings).gap
         # A model whose cosines mean nothing groups nothing.
-        return (self._threshold - scale.shift) / scale.scale if scale.scale else 2.0
+        return threshold, (threshold - line.shift) / line.scale if line.scale else 2.0

@@ -70,13 +70,16 @@ def rate(state: State, vaults: Sequence[Vault], request: RatingRequest) -> Ratin
         ranks = {"target": LAST, "useful": [1, 3], "not_useful": [2]}
         raise UsageError(
             "the rating names no memory and no gap",
-            Remedy("rate", ranks, "rates three memories"),
+            Remedy("rate", ranks, "rates the first three hits of the last recall"),
             Remedy("rate", {"gap": "what was missing"}, "reports a gap"),
         )
     session = request.session or session_log.current(state, agent)
     ranked = any(isinstance(name, int) for name, _ in ratings)
     target = request.target or (LAST if ranked or not ratings else None)
-    recall_id, shown = _recall(state, target, agent, session) if target else (None, [])
+    recall_id: str | None = None
+    shown: list[ShownMemory] = []
+    if target:
+        recall_id, shown = _recall(state, target, agent, session, rated=bool(ratings))
     judged: list[RatedMemory] = []
     events: list[Event] = []
     for name, useful in ratings:
@@ -92,8 +95,10 @@ def rate(state: State, vaults: Sequence[Vault], request: RatingRequest) -> Ratin
     gap = None
     if request.gap:
         query = request.gap_query
-        if not query and recall_id:
-            query = reading.query(state.ledger, recall_id)
+        if not query and target:
+            # Without an id, the gap is that of the last question, whatever was rated.
+            asked, _ = _recall(state, target, agent, session, rated=False)
+            query = reading.query(state.ledger, asked, agent)
         gap = gaps.reported(state.home.config.secrets, agent, session, request.gap, query)
         events.append(gap)
     state.ledger.append(events)
@@ -112,24 +117,30 @@ def log_use(state: State, memory: IndexedMemory, agent: str) -> list[Problem]:
         name = ledger_name(memory, vault)
         session = session_log.current(state, agent)
         data = {"agent": agent, "session": session, "title": memory.title, "hash": name.hash}
-        state.ledger.append([Event("memory.opened", name.memory, data)])
+        event = Event("memory.opened", name.memory, data)
+        state.ledger.append([event])
     except (DjinnError, OSError) as error:
         return [Problem("ledger", f"{error}; this use of the memory does not count")]
     return []
 
 
-def _recall(state: State, target: str, agent: str, session: str) -> tuple[str, list[ShownMemory]]:
-    """The id of a recall, and the memories that it showed."""
+def _recall(
+    state: State, target: str, agent: str, session: str, *, rated: bool
+) -> tuple[str, list[ShownMemory]]:
+    """The id of a recall, and the memories that it showed.
+
+    When memories are `rated`, the last recall is the last that showed any.
+    """
     ledger = state.ledger_if_any
     if ledger is None:
         raise NotFound("nothing was recalled yet", _RECALL)
     if target != LAST:
-        shown = reading.shown(ledger, target, agent)
-        if not shown:
+        if reading.query(ledger, target, agent) is None:
             remedy = Remedy("recall", {"query": None}, "gives the id of a new one")
             raise NotFound(f"no recall {target!r} of {agent}; `last` names the last one", remedy)
-        return target, shown
-    last = reading.last_request(ledger, agent, session) or reading.last_request(ledger, agent)
+        return target, reading.shown(ledger, target, agent)
+    last = reading.last_request(ledger, agent, session, shown=rated)
+    last = last or reading.last_request(ledger, agent, shown=rated)
     if last is None:
         raise NotFound(f"{agent} recalled nothing yet", _RECALL)
     return last, reading.shown(ledger, last, agent)
@@ -148,7 +159,7 @@ def _rated(
         for memory in shown:
             if memory.rank == name:
                 return RatedMemory(memory.memory, memory.title, memory.rank, useful), None
-        raise UsageError(f"no rank {name} in {recall_id}; there were: {_listed(shown)}")
+        raise UsageError(f"no rank {name} in {recall_id}; {_listed(shown)}")
     named = find_memory(state, name, vaults)
     known = ledger_name(named, state.home.named((named.vault,))[0])
     if recall_id is None:
@@ -156,8 +167,9 @@ def _rated(
     for memory in shown:
         if memory.memory in (known.memory, known.place):
             return RatedMemory(memory.memory, memory.title, memory.rank, useful), known.hash
-    raise UsageError(f"{name} was not in {recall_id}; there were: {_listed(shown)}")
+    raise UsageError(f"{name} was not in {recall_id}; {_listed(shown)}")
 
 
 def _listed(shown: Sequence[ShownMemory]) -> str:
-    return ", ".join(f"{memory.rank} {' '.join(memory.title.split())[:40]}" for memory in shown)
+    listed = (f"{memory.rank} {' '.join(memory.title.split())[:40]}" for memory in shown)
+    return f"there were: {', '.join(listed)}" if shown else "it showed nothing"

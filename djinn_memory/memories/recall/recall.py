@@ -5,18 +5,30 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Sequence
-from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from djinn_memory.errors import DjinnError, Unavailable, UsageError
+from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.memories.catalog.catalog import body_of
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.requests import RecallOptions
-from djinn_memory.memories.recall.rescoring import Judgement, Rescorer, ScoreBreakdown
-from djinn_memory.models import Hit, LegScore, MemoryRef, Mode, Problem, SearchStep
+from djinn_memory.memories.recall.rescoring import (
+    Judgement,
+    Rescorer,
+    ScoreBreakdown,
+    days_since,
+)
+from djinn_memory.models import (
+    Hit,
+    LegScore,
+    MemoryRef,
+    Mode,
+    Problem,
+    SearchStep,
+    extended,
+)
 from djinn_memory.notes.ids import crockford
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import Score
@@ -24,8 +36,7 @@ from djinn_memory.search.narrowing import Narrowing
 from djinn_memory.search.options import SearchOptions
 from djinn_memory.search.search import search
 from djinn_memory.secrets import mask
-from djinn_memory.store.ledger import Event, Ledger
-from djinn_memory.store.state import State
+from djinn_memory.store.ledger import Event
 
 if TYPE_CHECKING:
     from djinn_memory.home.settings import RecallConfig
@@ -92,15 +103,11 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     """Why it came up, and what moved it."""
 
 
-_OF_A_HIT = (set(RecalledMemory.__struct_fields__) & set(Hit.__struct_fields__)) - {"score"}
-"""What a recall takes over from the hit of the search."""
-
-
 class RecallResult(Struct, frozen=True):
     """The answer to one recall."""
 
     request_id: str | None
-    """What `djinn rate` takes; null if the recall could not be logged."""
+    """What `djinn rate` takes; null if nothing was recalled, or it could not be logged."""
     query: str
     """The query as it was given."""
     agent: str
@@ -135,38 +142,42 @@ def recall(runtime: Runtime, request: RecallOptions, *, source: str = "recall") 
     agent = runtime.home.agent(request.agent)
     profile = profile_for(request.profile or settings.profile, request.query, settings)
     budget = settings.budget if request.budget is None else request.budget
-    problems: list[Problem] = []
-    ledger = _ledger(state, problems)
-    rescorer = Rescorer(runtime, settings.profiles[profile], agent, ledger, request.query)
+    rescorer = Rescorer(runtime, settings.profiles[profile], agent, request.query)
     fields = {name: getattr(request, name) for name in Narrowing.__struct_fields__}
     options = SearchOptions(request.query, limit=request.limit or settings.limit, **fields)
     result = search(runtime, options, rescorer=rescorer, excerpt=_ALL)
     judged = [(hit, rescorer.judgements[hit.address]) for hit in result.hits]
     memories = _within(runtime, judged, budget)
-    request_id = f"rec_{crockford(50)}"
-    logged = False
-    if memories:
+    named = request.session or session_log.given(state, None)
+    request_id: str | None = None
+    failure, losses = rescorer.failure, ["ratings do not count"] if rescorer.failure else []
+    try:
         data = {
-            "agent": agent, "session": request.session or _session(state, agent), "run": None,
+            "agent": agent, "session": named or session_log.current(state, agent), "run": None,
             "query": mask(request.query), "profile": profile, "source": source,
             "memories": [_shown(*pair) for pair in zip(memories, judged, strict=False)],
         }  # fmt: skip
-        logged = _log(state, Event("memory.retrieved", request_id, data), problems)
-    return RecallResult(
-        request_id=request_id if logged else None,
-        query=request.query,
+        recalled = Event("memory.retrieved", f"rec_{crockford(50)}", data)
+        # Answering matters more than keeping this event if the power fails at this moment.
+        state.ledger.append([recalled], durable=False)
+        request_id = recalled.subject if memories else None
+    except DjinnError as error:
+        if memories:
+            failure = failure or error
+            losses.append("this recall cannot be rated")
+    why = f"{failure}; {', and '.join(losses)}"
+    problems = [Problem("ledger", why)] if failure else []
+    return extended(
+        result,
+        RecallResult,
+        request_id=request_id,
         agent=agent,
         profile=profile,
-        mode=result.mode,
-        confident=result.confident,
         memories=memories,
         more=len(result.hits) - len(memories),
         tokens=sum(memory.tokens for memory in memories),
         budget=budget,
-        suggestions=result.suggestions,
-        milliseconds=result.milliseconds,
         problems=(*result.problems, *problems),
-        steps=result.steps,
     )
 
 
@@ -185,14 +196,6 @@ def profile_for(name: str, query: str, settings: RecallConfig) -> str:
 
     best = max(settings.profiles, key=hits)
     return best if hits(best) else "default"
-
-
-def _ledger(state: State, problems: list[Problem]) -> Ledger | None:
-    try:
-        return state.ledger_if_any
-    except DjinnError as error:
-        problems.append(Problem("ledger", f"{error}; ratings do not count here"))
-        return None
 
 
 def _within(
@@ -223,9 +226,10 @@ def _within(
         words = {hit.snippet[start:end].casefold(): None for start, end in hit.marks}
         weight = judgement.weight
         memories.append(
-            RecalledMemory(
-                **{name: getattr(hit, name) for name in _OF_A_HIT},
-                age=_days(hit.date, runtime.now()),
+            extended(
+                hit,
+                RecalledMemory,
+                age=days_since(hit.date, runtime.now()) or 0,
                 score=round(weight.score, 4),
                 text=text,
                 tokens=tokens,
@@ -247,20 +251,6 @@ def _text(home: Home, hit: Hit) -> str:
     return hit.excerpt
 
 
-def _session(state: State, agent: str) -> str | None:
-    # A ledger that cannot be read is reported where it is written.
-    with contextlib.suppress(Unavailable):
-        return session_log.current(state, agent)
-    return None
-
-
-def _days(day: str, now: datetime) -> int:
-    try:
-        return (now.date() - date.fromisoformat(day[:10])).days
-    except ValueError:
-        return 0
-
-
 def _shown(memory: RecalledMemory, judged: tuple[Hit, Judgement]) -> dict[str, object]:
     """A memory of a recall, as the ledger keeps it."""
     name, weight = judged[1].name, judged[1].weight
@@ -268,14 +258,3 @@ def _shown(memory: RecalledMemory, judged: tuple[Hit, Judgement]) -> dict[str, o
         "memory": name.memory, "title": memory.title, "hash": name.hash, "rank": memory.rank,
         "raw": weight.raw, "score": weight.score,
     }  # fmt: skip
-
-
-def _log(state: State, event: Event, problems: list[Problem]) -> bool:
-    """Write an event to the ledger; returns whether that was possible."""
-    try:
-        # Answering matters more than keeping this event if the power fails at this moment.
-        state.ledger.append([event], durable=False)
-    except DjinnError as error:
-        problems.append(Problem("ledger", f"{error}; this recall cannot be rated"))
-        return False
-    return True

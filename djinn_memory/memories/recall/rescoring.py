@@ -6,13 +6,14 @@ candidate and the profile wants nothing special, each is multiplied by exactly 1
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import date, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory import scoring
+from djinn_memory.errors import DjinnError
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import ProfileConfig
@@ -34,6 +35,8 @@ from djinn_memory.search.fusion import NOISE
 from djinn_memory.search.legs.words import content
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import Ledger, reading
+from djinn_memory.store.ledger.reading import QuestionRating
+from djinn_memory.store.state import State
 
 SOURCES = 5
 """The best memories, whose links are followed: as many as a person would open."""
@@ -94,17 +97,16 @@ class Rescorer:
         runtime: Runtime,
         profile: ProfileConfig,
         agent: str,
-        ledger: Ledger | None,
         question: str,
     ) -> None:
         self._state = runtime.state
         self._profile = profile
         self._scoring = runtime.home.config.scoring
         self._agent = agent
-        self._pool = pool_of(runtime.home)
         self._question = question
         self._content: dict[str, frozenset[str]] = {}
-        self._ledger = ledger
+        self.failure: DjinnError | None = None
+        """What kept the ledger from being read; then uses and ratings do not count."""
         self._now = runtime.now()
         self.judgements: dict[str, Judgement] = {}
         """By the address of the memory."""
@@ -112,8 +114,7 @@ class Rescorer:
     def rescore(self, search: Search) -> list[Candidate]:
         """One candidate of each memory, the best first."""
         candidates = _once([*search.candidates, *self._pulled(search)])
-        loaded = search.index.lookup([each.memory_id for each in candidates], fields=_FIELDS)
-        memories = dict(loaded)
+        memories = dict(search.lookup(each.memory_id for each in candidates))
         for memory in self._newest(search):
             if memory.first_chunk is not None:
                 memories[memory.memory_id] = memory
@@ -149,33 +150,49 @@ class Rescorer:
         memories: Mapping[int, IndexedMemory],
     ) -> list[Judged]:
         """What each candidate is worth, without those that the profile leaves out."""
-        vaults = {vault.name: vault for vault in search.index.vaults}
-        keys = [candidate.memory_id for candidate in candidates]
-        names = {key: ledger_name(memories[key], vaults[memories[key].vault]) for key in keys}
-        pooled_keys = {key for key in keys if vaults[memories[key].vault].id == self._pool}
-        scores = self._scores(search, names, pooled_keys)
+        known, ratings = self._known([memories[each.memory_id] for each in candidates])
         judged = []
         for candidate in candidates:
-            key = candidate.memory_id
-            record, multiplier = scores.get(key, (None, 1.0))
-            weight = self._weight(candidate.score, memories[key], multiplier)
+            entry = known[candidate.memory_id]
+            current, multiplier = None, 1.0
+            if entry.records:
+                record, at = entry.pooled, self._now.isoformat()
+                current = score(record, self._scoring, at)
+                alike = [
+                    Rating(rating.useful, self._alike(search, rating.question))
+                    for name, agent in entry.records
+                    for rating in ratings.get(name, {}).get(agent, ())
+                ]
+                multiplier = scoring.at_question(record, alike, self._scoring, at)
+            weight = self._weight(candidate.score, memories[candidate.memory_id], multiplier)
             if weight:
-                judged.append((candidate, Judgement(names[key], record, weight)))
+                judged.append((candidate, Judgement(entry.name, current, weight)))
         return judged
+
+    def _known(
+        self, memories: Sequence[IndexedMemory]
+    ) -> tuple[dict[int, LedgerRecords], dict[str, dict[str, list[QuestionRating]]]]:
+        """What the ledger says of memories, and their ratings by name and agent."""
+        if not self.failure:  # A ledger that failed once is not asked again.
+            try:
+                ledger = self._state.ledger_if_any
+                known = records_of(self._state, ledger, memories, self._agent)
+                rated = [name for entry in known.values() for name, _ in entry.records]
+                return known, reading.ratings(ledger, rated) if ledger and rated else {}
+            except DjinnError as error:
+                self.failure = error
+        return records_of(self._state, None, memories, self._agent), {}
 
     def _weight(
         self, raw: float, memory: IndexedMemory, multiplier: float
     ) -> ScoreBreakdown | None:
         profile = self._profile
-        fields = {key: fold(value) for key, value in reversed(memory.fields)}
         kind = profile.types.get(memory.type or "", profile.others)
-        status = profile.status.get(fields.get("status", ""), 1.0)
+        status = profile.status.get(fold(memory.field("status") or ""), 1.0)
         if not kind or not status or self._too_old(memory):
             return None
-        importance, confidence = (
-            share_of(fields.get(key, "")) for key in ("importance", "confidence")
-        )
-        own = own_word(importance, confidence, self._scoring)
+        importance, confidence = memory.field("importance"), memory.field("confidence")
+        own = own_word(share_of(importance), share_of(confidence), self._scoring)
         recency = self._recency(memory)
         score = blended(raw, multiplier * own * kind * status * recency)
         return ScoreBreakdown(raw, multiplier, own, kind, status, recency, 0, None, score)
@@ -189,50 +206,17 @@ class Rescorer:
     def _recency(self, memory: IndexedMemory) -> float:
         if not self._profile.recency_weight:
             return 1.0
-        try:
-            age = max(0, (self._now.date() - date.fromisoformat(memory.date[:10])).days)
-        except ValueError:
+        age = days_since(memory.date, self._now)
+        if age is None:
             return 1.0
-        return float(
-            1 + self._profile.recency_weight * 2 ** -(age / self._profile.recency_half_life_days)
-        )
-
-    def _scores(
-        self, search: Search, names: Mapping[int, LedgerName], shared: Collection[int]
-    ) -> dict[int, tuple[Score, float]]:
-        """The score of each memory that has one, and its multiplier for this question.
-
-        In `shared` memories the ratings of all agents count.
-        """
-        if self._ledger is None:
-            return {}
-        former = former_names(self._state, self._ledger, names)
-        records = reading.records(self._ledger, [name for each in former.values() for name in each])
-        if not records:
-            return {}
-        ratings = reading.ratings(self._ledger, list(records))
-        at = self._now.isoformat()
-        scores = {}
-        for key, own_names in former.items():
-            mine = counted(records, own_names, self._agent, everybody=key in shared)
-            if mine:
-                record = pooled(list(mine.values()))
-                rated = [
-                    Rating(rating.useful, self._alike(search, rating.question))
-                    for name, agent in mine
-                    for rating in ratings.get(name, {}).get(agent, ())
-                ]
-                scores[key] = (
-                    score(record, self._scoring, at),
-                    scoring.at_question(record, rated, self._scoring, at),
-                )
-        return scores
+        halvings = max(0, age) / self._profile.recency_half_life_days
+        return float(1 + self._profile.recency_weight * 2**-halvings)
 
     def _alike(self, search: Search, question: str) -> float:
         """How like another question is to this one."""
         for text in (self._question, question):
             if text not in self._content:
-                self._content[text] = content(search.index.vocabulary, text)
+                self._content[text] = content(search.index.words, text)
         return scoring.alike(self._content[self._question], self._content[question])
 
     def _linked(
@@ -270,6 +254,14 @@ class Rescorer:
         return list(best.values())
 
 
+def days_since(day: str, now: datetime) -> int | None:
+    """The days from an ISO date or time to `now`, negative for a later date; None if it is none."""
+    try:
+        return (now.date() - date.fromisoformat(day[:10])).days
+    except ValueError:
+        return None
+
+
 def _by_score(judged: Judged) -> float:
     return -judged[1].weight.score
 
@@ -282,19 +274,45 @@ def _once(candidates: Iterable[Candidate]) -> list[Candidate]:
     return list(best.values())
 
 
-def counted(
-    records: Mapping[str, Mapping[str, Record]],
-    names: Iterable[str],
-    agent: str,
-    *,
-    everybody: bool,
-) -> dict[tuple[str, str], Record]:
-    """By name and agent: the records of a memory with these names that count for `agent`."""
+class LedgerRecords(Struct, frozen=True):
+    """What the ledger says of one memory to an agent."""
+
+    name: LedgerName
+    """The name of the memory in the ledger."""
+    records: dict[tuple[str, str], Record]
+    """By name and agent: the records that count, also under the names that it had before."""
+
+    @property
+    def pooled(self) -> Record:
+        """All records as one."""
+        return pooled(list(self.records.values()))
+
+
+def records_of(
+    state: State, ledger: Ledger | None, memories: Sequence[IndexedMemory], agent: str
+) -> dict[int, LedgerRecords]:
+    """What the ledger says of memories to an agent, by memory.
+
+    In the vault of `pool_of` the records of all agents count.
+    """
+    home = state.home
+    vaults = {name: home.named((name,))[0] for name in {memory.vault for memory in memories}}
+    names = {memory.memory_id: ledger_name(memory, vaults[memory.vault]) for memory in memories}
+    former = former_names(state, ledger, names, home.scope(agent)) if ledger else {}
+    every = [name for several in former.values() for name in several]
+    records = reading.records(ledger, every) if ledger else {}
+    pool = pool_of(home)
     return {
-        (name, who): record
-        for name in names
-        for who, record in records.get(name, {}).items()
-        if everybody or who == agent
+        memory.memory_id: LedgerRecords(
+            names[memory.memory_id],
+            {
+                (name, who): record
+                for name in former.get(memory.memory_id, ())
+                for who, record in records.get(name, {}).items()
+                if who == agent or vaults[memory.vault].id == pool
+            },
+        )
+        for memory in memories
     }
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from djinn_memory.memories.catalog.catalog import find
-from djinn_memory.memories.catalog.identity import former_names, ledger_name, located
+from djinn_memory.memories.catalog.identity import located
 from djinn_memory.memories.recall.requests import ShowScores
-from djinn_memory.memories.recall.rescoring import counted, pool_of
+from djinn_memory.memories.recall.rescoring import records_of
 from djinn_memory.runtime import Namespace, operation
-from djinn_memory.scoring import Record, Score, own_word, pooled, score, share_of
+from djinn_memory.scoring import Record, Score, own_word, score, share_of
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.ledger import reading
@@ -66,30 +66,20 @@ class Scores(Namespace):
 
     def _scores(self, memories: Sequence[IndexedMemory], agent: str) -> Iterator[MemoryScore]:
         """The scores of these memories for an agent, as of now."""
-        state, home = self._state, self._state.home
-        vaults = {memory.vault: home.named((memory.vault,))[0] for memory in memories}
-        names = {memory.memory_id: ledger_name(memory, vaults[memory.vault]) for memory in memories}
-        ledger = state.ledger_if_any
-        former = former_names(state, ledger, names) if ledger else {}
-        every = [name for several in former.values() for name in several]
-        records = reading.records(ledger, every) if ledger else {}
-        pool = pool_of(home)
-        config, now = home.config.scoring, self.runtime.now().isoformat()
+        known = records_of(self._state, self._state.ledger_if_any, memories, agent)
+        config, now = self._state.home.config.scoring, self.runtime.now().isoformat()
         for memory in memories:
-            key = memory.memory_id
-            everybody = vaults[memory.vault].id == pool
-            mine = counted(records, former.get(key, ()), agent, everybody=everybody)
-            record = pooled(list(mine.values()))
-            importance = share_of(memory.field("importance") or "")
-            confidence = share_of(memory.field("confidence") or "")
+            entry = known[memory.memory_id]
+            importance = share_of(memory.field("importance"))
+            confidence = share_of(memory.field("confidence"))
             yield MemoryScore(
-                memory=names[key].memory,
+                memory=entry.name.memory,
                 title=memory.title,
                 vault=memory.vault,
                 path=memory.path,
-                agents=tuple(sorted({who for _, who in mine} | {agent})),
-                record=record,
-                score=score(record, config, now),
+                agents=tuple(sorted({who for _, who in entry.records} | {agent})),
+                record=entry.pooled,
+                score=score(entry.pooled, config, now),
                 importance=importance,
                 confidence=confidence,
                 own=own_word(importance, confidence, config),

@@ -69,7 +69,7 @@ def current(state: State, agent: str) -> str:
 
 def given(state: State, session: str | None) -> str | None:
     """The session that a call or DJINN_SESSION names; `UsageError` for an invalid name."""
-    text = session or config.session_from_environment()
+    text = session or config.variable("DJINN_SESSION")
     return name(state, text) if text else None
 
 

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import token_counts
 from djinn_memory.memories.sessions.requests import MemoryExcerpt, WakeContext
 
-SINGLE = ("checkpoint", "handoff", "profile", "summary")
-LISTED = ("documents", "entities", "patterns", "episodes", "preferences", "projects", "commitments")
-"""The parts of a context with one memory and with many; the most dispensable part first."""
+PARTS = {
+    "summary": "Summary",
+    "profile": "Who I am",
+    "handoff": "Last handoff",
+    "checkpoint": "Last checkpoint",
+    "commitments": "Open commitments",
+    "projects": "Active projects",
+    "preferences": "Preferences and rules",
+    "episodes": "What happened{task}",
+    "patterns": "What was learned and decided{task}",
+    "entities": "Who and what is known{task}",
+    "documents": "Documents{task}",
+}
+"""The parts of a context with their headings; the most dispensable part last."""
+
+
+def excerpts(context: WakeContext, part: str) -> tuple[MemoryExcerpt, ...]:
+    """The memories of a part, whether it holds one or many."""
+    value = getattr(context, part)
+    if isinstance(value, MemoryExcerpt):
+        return (value,)
+    return value or ()
 
 
 def fit_to_budget(context: WakeContext, budget: int) -> WakeContext:
@@ -32,12 +51,10 @@ def _shortened(context: WakeContext) -> WakeContext | None:
     if context.suggestions:
         return replace(context, suggestions=context.suggestions[:-1])
     left_out = context.left_out + 1
-    for name in LISTED:
-        if excerpts := getattr(context, name):
-            return replace(context, left_out=left_out, **{name: excerpts[:-1]})
-    for name in SINGLE:
-        if getattr(context, name):
-            return replace(context, left_out=left_out, **{name: None})
+    for part in reversed(PARTS):
+        if memories := excerpts(context, part):
+            less = memories[:-1] if isinstance(getattr(context, part), tuple) else None
+            return replace(context, left_out=left_out, **{part: less})
     if context.unfinished and context.unfinished.checkpoint:
         unfinished = replace(context.unfinished, checkpoint=None)
         return replace(context, left_out=left_out, unfinished=unfinished)
@@ -56,33 +73,14 @@ def _parts(context: WakeContext) -> Iterator[str]:
     if last and last.checkpoint:
         yield f"## Unfinished session {last.session} (last heard of {last.since[:16]}Z)"
         yield _excerpt(last.checkpoint)
-    for heading, excerpt in (
-        ("Summary", context.summary),
-        ("Who I am", context.profile),
-        ("Last handoff", context.handoff),
-        ("Last checkpoint", context.checkpoint),
-    ):
-        yield from _section(heading, [excerpt] if excerpt else [])
     task = f" for {' '.join(context.query_used.split())!r}" if context.query_used else ""
-    for heading, excerpts in (
-        ("Open commitments", context.commitments),
-        ("Active projects", context.projects),
-        ("Preferences and rules", context.preferences),
-        (f"What happened{task}", context.episodes),
-        (f"What was learned and decided{task}", context.patterns),
-        (f"Who and what is known{task}", context.entities),
-        (f"Documents{task}", context.documents),
-    ):
-        yield from _section(heading, excerpts)
+    for part, heading in PARTS.items():
+        if memories := excerpts(context, part):
+            yield f"## {heading.format(task=task)}"
+            yield from map(_excerpt, memories)
     if context.suggestions:
         yield "## Suggestions"
         yield "\n".join(f"- {suggestion}" for suggestion in context.suggestions)
-
-
-def _section(heading: str, excerpts: Sequence[MemoryExcerpt]) -> Iterator[str]:
-    if excerpts:
-        yield f"## {heading}"
-        yield from map(_excerpt, excerpts)
 
 
 def _excerpt(excerpt: MemoryExcerpt) -> str:

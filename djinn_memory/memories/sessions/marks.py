@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeVar
 
 from msgspec.structs import replace
 
-from djinn_memory.errors import Unavailable, UsageError
+from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.session_log import OUTSIDE, Step
 from djinn_memory.memories.sessions.requests import Checkpoint, Handoff
@@ -17,7 +17,8 @@ from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.ledger import Event
-from djinn_memory.store.state import State
+
+T = TypeVar("T")
 
 SHOWN = 60
 """Characters of the text that go into a title."""
@@ -52,7 +53,8 @@ def _mark(
     problems: list[Problem] = []
     agent = state.home.agent(request.agent)
     named = session_log.given(state, request.session)
-    session = named or _current(state, agent, problems)
+    current = named or or_problem(lambda: session_log.current(state, agent), problems)
+    session = current or OUTSIDE
     step: Step = "ended" if kind == "handoff" else "checkpointed"
     if session == OUTSIDE and step == "checkpointed":
         # Work outside of any session is a session too: the next wake is to report it.
@@ -73,21 +75,22 @@ def _mark(
         agent=agent,
     )
     written = remember(runtime, note)
-    try:
-        data = {"agent": agent, "note": written.id, "named": bool(named)}
-        state.ledger.append([Event(f"session.{step}", session, data)])
-    except Unavailable as error:
-        # The note is written, and says by itself what it is.
-        problems = [Problem("ledger", str(error))]
+    event = Event(
+        f"session.{step}", session, {"agent": agent, "note": written.id, "named": bool(named)}
+    )
+    # Without the event the note still says by itself what it is.
+    or_problem(lambda: state.ledger.append([event]), problems)
     return replace(written, problems=[*written.problems, *problems])
 
 
-def _current(state: State, agent: str, problems: list[Problem]) -> str:
+def or_problem(call: Callable[[], T], problems: list[Problem]) -> T | None:
+    """The result of a call; None and a problem if the ledger cannot be used."""
     try:
-        return session_log.current(state, agent)
-    except Unavailable as error:
-        problems.append(Problem("ledger", str(error)))
-        return OUTSIDE
+        return call()
+    except DjinnError as error:
+        if (problem := Problem("ledger", str(error))) not in problems:
+            problems.append(problem)
+        return None
 
 
 def _section(heading: str, points: Sequence[str]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import islice
+from itertools import count, islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,8 +18,8 @@ from djinn_memory.home import access
 from djinn_memory.memories.catalog.catalog import body_of
 from djinn_memory.memories.recall.recall import RecalledMemory
 from djinn_memory.memories.sessions.requests import MemoryExcerpt
-from djinn_memory.models import Filters, Vault, plane_of
-from djinn_memory.notes.dates import iso_date
+from djinn_memory.models import Filters, Vault, extended, plane_of
+from djinn_memory.notes.dates import iso_date, moment
 from djinn_memory.notes.slugs import fold
 from djinn_memory.store.index.records import IndexedMemory, Order, Selection
 from djinn_memory.store.state import State
@@ -108,6 +108,7 @@ class StandingMemories:
         self._agent = agent
         self._now = now
         self._today = now.astimezone().date().isoformat()
+        self._tomorrow = moment(now + timedelta(days=1))
         self.ranks: dict[tuple[str, str], int] = {}
         """By vault and path: the ranks of what the task recalled."""
 
@@ -128,22 +129,24 @@ class StandingMemories:
     def profile(self) -> MemoryExcerpt | None:
         """The note that says who the agent is."""
         name = self._agent.casefold()
+        profiles = Selection(Filters(types=("profile",)))
+        files = Selection(places=tuple((vault, "profile.md") for vault in self._own))
+        people = Selection(Filters(types=("person",)))
         candidates = [
-            *self._memories(self._own, Selection(Filters(types=("profile",))), "written"),
-            *self._memories(
-                self._own,
-                Selection(places=tuple((vault, "profile.md") for vault in self._own)),
-                "written",
-            ),
-            *self._memories(
-                self._own,
-                Selection(Filters(types=("person",))),
-                "written",
-                lambda memory: memory.title.casefold() == name,
-            ),
+            memory
+            for selection in (profiles, files, people)
+            for memory in self._memories(self._own, selection, "written")
+            if selection is not people or memory.title.casefold() == name
         ]
-        candidates.sort(key=lambda memory: (_written(memory), memory.memory_id), reverse=True)
-        return self._first(self._own, candidates)
+        candidates.sort(key=lambda memory: self.credible(_written(memory)), reverse=True)
+        return self._first(candidates)
+
+    def credible(self, written: str) -> str:
+        """A time of writing; empty, the earliest, if it lies in the future.
+
+        The memory would stay the last one until then.
+        """
+        return "" if written > self._tomorrow else written
 
     def last(self, kind: str) -> MemoryExcerpt | None:
         """The newest memory of a type in the agent's own vaults."""
@@ -151,61 +154,39 @@ class StandingMemories:
 
     def by_id(self, identity: str) -> MemoryExcerpt | None:
         """The memory with an id, in the agent's own vaults."""
-        return self._first(
-            self._own, self._memories(self._own, Selection(ids=(identity,)), "written")
-        )
+        return self._latest(Selection(ids=(identity,)))
 
     def commitments(self) -> Iterator[MemoryExcerpt]:
         """Open commitments, the first due first."""
-        commitments = sorted(self._open("commitment"), key=_written_alone, reverse=True)
+        commitments = self._open("commitment")
+        commitments.sort(key=lambda memory: memory.created or "", reverse=True)
         commitments.sort(key=lambda memory: (not _field(memory, "due"), _field(memory, "due")))
-        return self._excerpts(self._scope, commitments[:MANY])
+        return self._excerpts(commitments[:MANY])
 
     def projects(self) -> Iterator[MemoryExcerpt]:
         """Active projects, the most recently changed first."""
         projects = self._open("project", tag="project-anchor")
         projects.sort(key=lambda memory: memory.updated or memory.date, reverse=True)
-        return self._excerpts(self._scope, projects[:MANY])
+        return self._excerpts(projects[:MANY])
 
     def preferences(self) -> Iterator[MemoryExcerpt]:
         """Standing preferences and rules, the most important first."""
         preferences = self._open("preference", "rule", tag="rule")
         preferences.sort(key=lambda memory: (_importance(memory), memory.date), reverse=True)
-        return self._excerpts(self._scope, preferences[:MANY])
+        return self._excerpts(preferences[:MANY])
 
-    def newest(self) -> list[MemoryExcerpt]:
+    def newest(self) -> Iterator[MemoryExcerpt]:
         """The newest of what happened, of what was learned and of what is known; a few of each."""
-        return [
-            excerpt
-            for plane in ("episodic", "semantic", "knowledge")
-            for excerpt in self._excerpts(
-                self._scope,
-                islice(
-                    self._memories(
-                        self._scope,
-                        Selection(Filters(planes=(plane,))),
-                        "newest",
-                        lambda memory: memory.type not in _APART and _is_open(memory),
-                    ),
-                    FEW,
-                ),
-            )
-        ]
+        for plane in ("episodic", "semantic", "knowledge"):
+            selection = Selection(Filters(planes=(plane,)))
+            memories = self._memories(self._scope, selection, "newest", _is_open)
+            others = (memory for memory in memories if memory.type not in _APART)
+            yield from self._excerpts(islice(others, FEW))
 
     def recalled(self, memory: RecalledMemory) -> MemoryExcerpt:
         """A memory of a recall."""
-        return MemoryExcerpt(
-            id=memory.id,
-            type=memory.type,
-            plane=plane_of(memory.type),
-            title=memory.title,
-            vault=memory.vault,
-            path=memory.path,
-            written=memory.created or memory.date,
-            text=memory.text,
-            cut=memory.cut,
-            rank=memory.rank,
-        )
+        written = memory.created or memory.date
+        return extended(memory, MemoryExcerpt, plane=plane_of(memory.type), written=written)
 
     def _open(self, *types: str, tag: str | None = None) -> list[IndexedMemory]:
         """The open memories of some types, or with a tag."""
@@ -222,13 +203,21 @@ class StandingMemories:
 
     def _latest(self, selection: Selection, keep: Keep = lambda _: True) -> MemoryExcerpt | None:
         """The newest memory of a selection in the agent's own vaults that was not superseded."""
-        return self._first(self._own, self._memories(self._own, selection, "written", keep))
+        return self._first(self._memories(self._own, selection, "written", keep))
 
-    def _first(
-        self, vaults: dict[str, Vault], memories: Iterable[IndexedMemory]
-    ) -> MemoryExcerpt | None:
-        current = (memory for memory in memories if _field(memory, "status") != "superseded")
-        return next(self._excerpts(vaults, islice(current, MANY)), None)
+    def _first(self, memories: Iterable[IndexedMemory]) -> MemoryExcerpt | None:
+        return next(self._excerpts(islice(self._current(memories), MANY)), None)
+
+    def _current(self, memories: Iterable[IndexedMemory]) -> Iterator[IndexedMemory]:
+        """The memories that were not superseded, those of the future last."""
+        future = []
+        for memory in memories:
+            if _field(memory, "status") != "superseded":
+                if self.credible(_written(memory)):
+                    yield memory
+                else:
+                    future.append(memory)
+        yield from future
 
     def _memories(
         self,
@@ -239,35 +228,28 @@ class StandingMemories:
     ) -> Iterator[IndexedMemory]:
         """The memories of a selection that have not expired and that `keep` accepts."""
         selection = replace(selection, now=self._now)
-        skip = 0
-        while True:
+        for skip in count(0, PAGE):
             with self._state.reading(tuple(vaults.values())) as index:
-                page = list(
-                    index.memories(selection, order=order, limit=PAGE, skip=skip, fields=_FIELDS)
+                memories = index.memories(
+                    selection, order=order, limit=PAGE, skip=skip, fields=_FIELDS
                 )
+                page = list(memories)
             yield from filter(keep, page)
-            skip += PAGE
             if len(page) < PAGE:
                 return
 
-    def _excerpts(
-        self, vaults: dict[str, Vault], memories: Iterable[IndexedMemory]
-    ) -> Iterator[MemoryExcerpt]:
+    def _excerpts(self, memories: Iterable[IndexedMemory]) -> Iterator[MemoryExcerpt]:
         """The memories with their texts; without those whose file cannot be read."""
         for memory in memories:
-            vault, due = vaults[memory.vault], _field(memory, "due") or None
+            due = _field(memory, "due") or None
             with suppress(OSError, DjinnError):
-                yield MemoryExcerpt(
-                    id=memory.id,
-                    type=memory.type,
-                    plane=memory.plane,
-                    title=memory.title,
-                    vault=memory.vault,
-                    path=memory.path,
+                yield extended(
+                    memory,
+                    MemoryExcerpt,
                     written=_written(memory),
                     due=due,
                     overdue=(iso_date(due) or self._today)[:10] < self._today,
-                    text=body_of(vault, memory).strip(),
+                    text=body_of(self._scope[memory.vault], memory).strip(),
                     rank=self.ranks.get((memory.vault, memory.path)),
                 )
 
@@ -292,7 +274,3 @@ def _importance(memory: IndexedMemory) -> float:
 
 def _written(memory: IndexedMemory) -> str:
     return memory.created or memory.date
-
-
-def _written_alone(memory: IndexedMemory) -> str:
-    return memory.created or ""

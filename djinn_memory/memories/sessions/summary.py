@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Literal
 
 from msgspec.structs import replace
 
-from djinn_memory.errors import DjinnError, NotFound, Refused, Remedy, UsageError
+from djinn_memory.errors import Busy, DjinnError, NotFound, Refused, Remedy, UsageError
 from djinn_memory.memories.facts.queries import indexed_facts
 from djinn_memory.memories.sessions.requests import (
     BuildSummary,
@@ -22,7 +23,7 @@ from djinn_memory.memories.sessions.standing import StandingMemories
 from djinn_memory.memories.sessions.summarize import render_summary, summarize_by_model
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
-from djinn_memory.models import Filters, Problem
+from djinn_memory.models import Filters, Problem, extended
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
@@ -93,29 +94,27 @@ class Summaries(Namespace):
         self, agent: str, text: str, fields: Mapping[str, str], allow_secret: bool = False
     ) -> SummaryChange:
         vault = self._state.home.personal(agent)
-        before = self._current(agent)
         text = text.replace("\r\n", "\n").strip()
-        if before and before.text == text:
-            return SummaryChange("unchanged", before)
-        with self._state.reading([vault]) as index:
-            others = index.titles(Selection(Filters(excluded=(("type", TYPE),)), whole_files=True))
-        for memory in others:
-            if memory.title == TITLE:
-                raise Refused(
-                    f"{vault.name}/{memory.path} is called {TITLE!r} and is no summary; "
-                    "rename it first"
-                )
+        # Without the index only a summary of the usual name is known.
+        with suppress(Busy):
+            before = self._current(agent)
+            if before and before.text == text:
+                return SummaryChange("unchanged", before)
+            selection = Selection(Filters(excluded=(("type", TYPE),)), whole_files=True)
+            with self._state.reading([vault]) as index:
+                others = index.titles(selection)
+            for memory in others:
+                if memory.title == TITLE:
+                    raise Refused(
+                        f"{vault.name}/{memory.path} is called {TITLE!r} and is no summary; "
+                        "rename it first"
+                    )
         note = NewMemory(
             TYPE, TITLE, text,
             fields=fields, existing="revise", force=True, allow_secret=allow_secret, agent=agent,
         )  # fmt: skip
         written = remember(self.runtime, note)
-        after = self._current(agent)
-        if after is None or after.path != written.path:
-            after = NarrativeSummary(
-                id=written.id, vault=written.vault, path=written.path, text=text,
-                by=_author(text, fields),
-            )  # fmt: skip
+        after = extended(written, NarrativeSummary, text=text, by=_author(text, fields))
         action: Literal["created", "revised"] = "revised" if written.previous else "created"
         return SummaryChange(action, after, written.previous, list(written.problems))
 
@@ -127,10 +126,7 @@ class Summaries(Namespace):
         [vault] = self._state.home.named((excerpt.vault,))
         note = parse(excerpt.path, disk.read(vault, excerpt.path), vault.dialect)
         text = note.text[note.body :].strip()
-        return NarrativeSummary(
-            id=note.id, vault=vault.name, path=excerpt.path, text=text,
-            by=_author(text, dict(note.fields)),
-        )  # fmt: skip
+        return extended(excerpt, NarrativeSummary, text=text, by=_author(text, dict(note.fields)))
 
 
 def _author(text: str, fields: Mapping[str, str]) -> SummaryAuthor:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from djinn_memory.errors import DjinnError, Remedy, wording
+from djinn_memory.errors import Remedy, wording
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.recall import recall
 from djinn_memory.memories.recall.requests import RecallOptions
 from djinn_memory.memories.recall.session_log import Session
-from djinn_memory.memories.sessions.context_markdown import fit_to_budget
+from djinn_memory.memories.sessions.context_markdown import PARTS, excerpts, fit_to_budget
+from djinn_memory.memories.sessions.marks import or_problem
 from djinn_memory.memories.sessions.requests import (
     MIN_BUDGET,
     MemoryExcerpt,
@@ -27,11 +27,6 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.search.query import plain
 from djinn_memory.store.state import State
 from djinn_memory.system.plural import count
-
-if TYPE_CHECKING:
-    pass
-
-T = TypeVar("T")
 
 RECALLED = 0.4
 """The part of the budget that the recall of the task may take."""
@@ -51,35 +46,38 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
     query = plain(task)
     problems: list[Problem] = []
     named = session_log.given(state, options.session)
-    before = _or_problem(lambda: _unfinished(state, agent, named), problems)
-    session = _or_problem(lambda: session_log.start(state, agent, named, now), problems)
+    before = or_problem(lambda: _unfinished(state, agent, named), problems)
+    session = or_problem(lambda: session_log.start(state, agent, named, now), problems)
     standing = StandingMemories(state, agent, now)
     room = TokenBudget(budget - min(AROUND, budget // 3))
     request_id = None
-    excerpts: list[MemoryExcerpt] = []
+    memories: list[MemoryExcerpt] = []
     if query:
         # First, because it also reads the notes that changed.
         most = max(int(budget * RECALLED) - FRAMES, MIN_BUDGET // 2)
         recalling = RecallOptions(query, "auto", budget=most, session=session, agent=agent)
         result = recall(runtime, recalling, source="wake")
+        if any(problem.what == "ledger" for problem in result.problems):
+            # The recall says what is lost with it.
+            problems.clear()
         problems += result.problems
         request_id = result.request_id
         standing.ranks = {(memory.vault, memory.path): memory.rank for memory in result.memories}
-        excerpts = list(room.take_each(map(standing.recalled, result.memories), share=1 / 4))
+        memories = list(room.take_each(map(standing.recalled, result.memories), share=1 / 4))
         room.left_out += result.more
     context = _standing_context(standing, room, before)
     if not query:
-        excerpts = list(room.take_each(standing.newest(), share=1 / 4))
-    shown = {excerpt.place for excerpt in _excerpts(context)}
-    excerpts = [excerpt for excerpt in excerpts if excerpt.place not in shown]
+        memories = list(room.take_each(standing.newest(), share=1 / 4))
+    shown = {excerpt.place for excerpt in _shown(context)}
+    memories = [memory for memory in memories if memory.place not in shown]
     context = replace(
         context,
         agent=agent,
         session=session,
-        episodes=tuple(excerpt for excerpt in excerpts if excerpt.plane == "episodic"),
-        patterns=tuple(excerpt for excerpt in excerpts if excerpt.plane in ("semantic", None)),
-        entities=tuple(excerpt for excerpt in excerpts if excerpt.plane == "knowledge"),
-        documents=tuple(excerpt for excerpt in excerpts if excerpt.plane == "documents"),
+        episodes=tuple(memory for memory in memories if memory.plane == "episodic"),
+        patterns=tuple(memory for memory in memories if memory.plane in ("semantic", None)),
+        entities=tuple(memory for memory in memories if memory.plane == "knowledge"),
+        documents=tuple(memory for memory in memories if memory.plane == "documents"),
         built_at=moment(now),
         query_used=task if query else None,
         request_id=request_id,
@@ -88,15 +86,6 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
     )
     context = replace(context, suggestions=tuple(_suggestions(context)))
     return fit_to_budget(context, budget)
-
-
-def _or_problem(call: Callable[[], T], problems: list[Problem]) -> T | None:
-    """The result of a call; None and a problem if the ledger cannot be used."""
-    try:
-        return call()
-    except DjinnError as error:
-        problems.append(Problem("ledger", str(error)))
-        return None
 
 
 def _unfinished(state: State, agent: str, named: str | None) -> Session | None:
@@ -118,7 +107,8 @@ def _standing_context(
         unfinished = UnfinishedSession(before.id, before.at, room.take(last))
         if last and checkpoint and last.path == checkpoint.path:
             checkpoint = None
-    if checkpoint and handoff and checkpoint.written <= handoff.written:
+    ended = standing.credible(handoff.written) if handoff else None
+    if checkpoint and ended is not None and standing.credible(checkpoint.written) <= ended:
         checkpoint = None
     return WakeContext(
         summary=summary,
@@ -132,12 +122,11 @@ def _standing_context(
     )
 
 
-def _excerpts(context: WakeContext) -> Iterator[MemoryExcerpt]:
-    last = context.unfinished.checkpoint if context.unfinished else None
-    single = (context.summary, context.profile, last, context.handoff, context.checkpoint)
-    yield from (excerpt for excerpt in single if excerpt)
-    yield from (*context.commitments, *context.projects, *context.preferences)
-    yield from (*context.episodes, *context.patterns, *context.entities, *context.documents)
+def _shown(context: WakeContext) -> Iterator[MemoryExcerpt]:
+    if context.unfinished and context.unfinished.checkpoint:
+        yield context.unfinished.checkpoint
+    for part in PARTS:
+        yield from excerpts(context, part)
 
 
 def _suggestions(context: WakeContext) -> Iterator[str]:
@@ -153,7 +142,7 @@ def _suggestions(context: WakeContext) -> Iterator[str]:
     if late:
         others = f", with {len(late) - 1} more overdue" if late[1:] else ""
         yield f"{late[0].title!r} was due on {late[0].due}{others}."
-    if context.query_used and not any(excerpt.rank for excerpt in _excerpts(context)):
+    if context.query_used and not any(excerpt.rank for excerpt in _shown(context)):
         remember = words.call(Remedy("remember"))
         yield f"Nothing is remembered of this task; note what you find out with {remember}."
     if context.request_id:

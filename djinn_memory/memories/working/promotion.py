@@ -56,15 +56,14 @@ class Promotion(Struct, frozen=True):
     """Whether the note of another entry says the same, and tells of both now."""
 
 
-def earned(state: State) -> list[WorkingEntry]:
-    """The entries of all agents that are to become notes, the oldest first."""
-    entries = [entry for agent in state.home.config.agents
-               for entry in state.working.entries(agent)[0]]  # fmt: skip
+def earned(state: State, agents: Sequence[str]) -> list[WorkingEntry]:
+    """The entries of these agents that are to become notes, the oldest first."""
+    entries = [entry for agent in agents for entry in state.working.entries(agent)[0]]
     return sorted((entry for entry in entries if entry.earned), key=lambda entry: entry.created)
 
 
-def promote(runtime: Runtime) -> tuple[list[Promotion], list[Problem]]:
-    """Make notes of the entries that earned it, in the personal vaults of their agents.
+def promote(runtime: Runtime, agents: Sequence[str]) -> tuple[list[Promotion], list[Problem]]:
+    """Make notes of the entries that earned it, in the personal vaults of these agents.
 
     A note names its entry and is written before the entry is removed. So after an interruption the
     next run finds what was done. An entry that cannot be written stays, and is a problem.
@@ -73,7 +72,7 @@ def promote(runtime: Runtime) -> tuple[list[Promotion], list[Problem]]:
     problems: list[Problem] = []
     state = runtime.state
     with lock(state.home.state / "promote.lock", timeout=30):
-        entries = earned(state)
+        entries = earned(state, agents)
         vaults = {entry.agent: state.home.personal(entry.agent) for entry in entries}
         read(state, list(vaults.values()))
         for entry in entries:
@@ -112,16 +111,16 @@ def _promote(runtime: Runtime, vault: Vault, entry: WorkingEntry) -> Promotion:
     if paths := _paths(runtime, vault, Selection(filters)):
         return Promotion(value, vault.name, paths[0], False)
     note = _note(value, entry)
-    finder = DuplicateFinder(runtime, draft_of(note, runtime.now()))
-    duplicate = finder.find(runtime.home.scope(entry.agent))
-    if duplicate and duplicate.vault == vault.name:
-        place = Selection(places=((vault.name, duplicate.path),), whole_files=True)
-        if _paths(runtime, vault, place):
-            _join(runtime, vault, duplicate.path, value, entry)
-            return Promotion(value, vault.name, duplicate.path, True)
+    draft = draft_of(note, runtime.now(), runtime.home.config.secrets)
+    duplicate = DuplicateFinder(runtime, draft, runtime.home.scope(entry.agent)).find()
     if duplicate:
+        path = duplicate.memory.path
+        place = Selection(places=((vault.name, path),), whole_files=True)
+        if duplicate.memory.vault == vault.name and _paths(runtime, vault, place):
+            _join(runtime, vault, path, value, entry)
+            return Promotion(value, vault.name, path, True)
         # Nobody asked for a change of a note that a person, or another verb, has written.
-        note = replace(note, links=(duplicate.title,))
+        note = replace(note, links=(duplicate.memory.title,))
     written = remember(runtime, note)
     return Promotion(value, written.vault, written.path, False)
 

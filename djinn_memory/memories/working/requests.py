@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from djinn_memory.home.settings import LONGEST_TTL
+from djinn_memory.search.narrowing import AgentName
 from djinn_memory.store.expiring import Tier
 
 ValueType = Literal["task_context", "conversation", "tool_result", "reflection", "observation"]
@@ -28,9 +29,6 @@ Ttl = Annotated[
     Meta(description="Seconds after which the value expires."),
 ]
 AllowSecret = Annotated[bool, Meta(description="Keep text that looks like a key or a password.")]
-AgentName = Annotated[
-    str | None, Meta(description="Whose working memory; the default agent if not given.")
-]
 
 
 class OfAgent(Struct, frozen=True, kw_only=True):
@@ -182,7 +180,8 @@ class WorkingChange(Struct, frozen=True):
     value: WorkingValue
     """The value as it is now."""
     replaced: WorkingValue | None
-    """The value that was under the key before; null if there was none, or after an append."""
+    """The value that was under the key before; null if there was none, after an append, and for
+    a value that was handed over."""
 
 
 class WorkingValues(Struct, frozen=True):

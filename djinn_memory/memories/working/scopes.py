@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound, Remedy, UsageError
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.working.values import check_name
+from djinn_memory.models import extended
 from djinn_memory.store.expiring import WorkingEntry, WorkingSlot, forget
+from djinn_memory.store.ledger import uuid7
 from djinn_memory.store.state import State
 
 LAG = 0.01
 """The part of its time that a task's value may lag behind the last write before it is renewed."""
-
-
-class _Waiting(Exception):
-    """The slot holds an expired entry that is still to become a note."""
-
-    def __init__(self, entry: WorkingEntry) -> None:
-        self.entry = entry
 
 
 class WorkingScopes:
@@ -117,24 +113,21 @@ class WorkingScopes:
         An expired entry that is still to become a note moves to a slot of its own.
         """
 
-        def change(before: WorkingEntry | None, now: float) -> WorkingEntry:
+        def change(before: WorkingEntry | None, now: float) -> WorkingEntry | None:
             current = live(before, now)
-            if before and before.earned and not current:
-                raise _Waiting(before)
-            return decide(current, now)
+            waits = before and before.earned and not current
+            return before if waits else decide(current, now)
 
         store = self._state.working
         while True:
-            try:
-                before, after = store.change(slot, change)
-            except _Waiting as waiting:
-                aside = replace(waiting.entry, space="kept", name=waiting.entry.id)
-                # A kill in between leaves two entries with one id, which make one note.
-                store.change(aside.slot, lambda *_, aside=aside: aside)
-                store.change(slot, forget(waiting.entry))
-            else:
+            before, after = store.change(slot, change)
+            if before is None or after is not before:
                 assert after
                 return live(before, after.updated), after
+            aside = replace(before, space="kept", name=before.id)
+            # A kill in between leaves two entries with one id, which make one note.
+            store.change(aside.slot, lambda *_, aside=aside: aside)
+            store.change(slot, forget(before))
 
     def renew(self, slot: WorkingSlot, ttl: int) -> None:
         """Keep all entries of a task as long as its last one, except those with another ttl."""
@@ -158,7 +151,13 @@ class WorkingScopes:
         )
 
 
-def extended(entry: WorkingEntry, now: float, ttl: int | None) -> WorkingEntry:
+def new_entry(slot: WorkingSlot, now: float, ttl: int, **fields: Any) -> WorkingEntry:
+    """An entry that is set now and kept for `ttl` seconds."""
+    times = {"created": now, "updated": now, "ttl": ttl, "expires": now + ttl}
+    return extended(slot, WorkingEntry, id=uuid7(), **times, **fields)
+
+
+def kept_for(entry: WorkingEntry, now: float, ttl: int | None) -> WorkingEntry:
     """An entry that is kept from now on, for its own time or for `ttl` seconds."""
     seconds = entry.ttl if ttl is None else ttl
     return replace(entry, ttl=seconds, expires=now + seconds)

@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
 
-from djinn_memory.memories.working.requests import StepStatus, Task, TaskEntry, TaskStep
+from djinn_memory.memories.working.requests import StepStatus, Task, TaskStep
 from djinn_memory.memories.working.values import iso, value_of
 from djinn_memory.store.expiring import WorkingEntry
 
@@ -25,29 +24,21 @@ class StepValue(Struct):
     after: Sequence[str] = []
 
 
-def task_entry(name: str, entries: Sequence[WorkingEntry]) -> TaskEntry:
-    """A task in a list, from all its entries."""
-    steps = _steps(entries)
-    return TaskEntry(
-        task=name,
-        status=_status({step.status for step in steps}),
-        total=len(steps),
-        completed=sum(step.status == "completed" for step in steps),
-        updated=iso(max(entry.updated for entry in entries)),
-        expires=iso(max(entry.expires for entry in entries)),
-    )
-
-
-def whole_task(name: str, entries: Sequence[WorkingEntry]) -> Task:
+def task_of(name: str, entries: Sequence[WorkingEntry]) -> Task:
     """A task with its values and steps, from all its entries."""
-    steps = _steps(entries)
+    steps = [step_of(entry) for entry in entries if entry.type == STEP]
     completed = {step.title for step in steps if step.status == "completed"}
     running = [step.title for step in steps if step.status == "running"]
     ready = [
         step.title for step in steps if step.status == "pending" and completed >= {*step.after}
     ]
     return Task(
-        **asdict(task_entry(name, entries)),
+        task=name,
+        status=_status({step.status for step in steps}),
+        total=len(steps),
+        completed=len(completed),
+        updated=iso(max(entry.updated for entry in entries)),
+        expires=iso(max(entry.expires for entry in entries)),
         state=[value_of(entry) for entry in entries if entry.type != STEP],
         steps=steps,
         next=[*running, *ready],
@@ -61,10 +52,6 @@ def step_of(entry: WorkingEntry) -> TaskStep:
     except (msgspec.DecodeError, RecursionError):
         step = StepValue()
     return TaskStep(entry.key, step.status, step.result, tuple(step.after), iso(entry.updated))
-
-
-def _steps(entries: Sequence[WorkingEntry]) -> list[TaskStep]:
-    return [step_of(entry) for entry in entries if entry.type == STEP]
 
 
 def _status(steps: set[StepStatus]) -> StepStatus:

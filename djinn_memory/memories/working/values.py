@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Remedy, UsageError
 from djinn_memory.memories.working.requests import MOST_CHARACTERS, WorkingValue
+from djinn_memory.models import extended
 from djinn_memory.notes.dates import moment
 from djinn_memory.store.expiring import WorkingEntry
 
@@ -24,20 +25,16 @@ def value_of(entry: WorkingEntry) -> WorkingValue:
         value = msgspec.json.decode(entry.value)
     except (msgspec.DecodeError, RecursionError):
         value = entry.value
-    return WorkingValue(
-        key=entry.key,
+    return extended(
+        entry,
+        WorkingValue,
         value=value,
-        type=entry.type,
-        tier=entry.tier,
-        agent=entry.agent,
         session=scope.get("session"),
         task=scope.get("task"),
         given_by=scope.get("from"),
         created=iso(entry.created),
         updated=iso(entry.updated),
         expires=iso(entry.expires),
-        ttl=entry.ttl,
-        uses=entry.uses,
         last_used=None if entry.used is None else iso(entry.used),
     )
 

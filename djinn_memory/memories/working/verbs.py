@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, get_args
-
 from msgspec.structs import asdict, replace
 
 from djinn_memory.errors import NotFound, Remedy, UsageError
@@ -18,19 +15,18 @@ from djinn_memory.memories.working.requests import (
     SetStep,
     SetValue,
     ShareValue,
-    StepStatus,
     Task,
     TaskEntries,
+    TaskEntry,
     TaskStep,
-    ValueType,
     WorkingChange,
     WorkingLookup,
     WorkingValues,
 )
-from djinn_memory.memories.working.scopes import WorkingScopes, extended, live
-from djinn_memory.memories.working.tasks import STEP, StepValue, step_of, task_entry, whole_task
+from djinn_memory.memories.working.scopes import WorkingScopes, kept_for, live, new_entry
+from djinn_memory.memories.working.tasks import STEP, StepValue, step_of, task_of
 from djinn_memory.memories.working.values import appended, as_json, value_of
-from djinn_memory.models import Problem
+from djinn_memory.models import Problem, extended
 from djinn_memory.runtime import Namespace, operation
 from djinn_memory.secrets import guard
 from djinn_memory.store.expiring import StoreUnwritable, WorkingEntry, WorkingSlot
@@ -54,7 +50,6 @@ class WorkingMemory(Namespace):
         With `append` it becomes the last element of the list under the key.
         """
         kind = request.type or ("observation" if request.short else None)
-        _one_of("type", kind, ValueType)
         slot = self._scopes.slot(request.key, request.agent, request.session, request.task)
         text = self._checked(slot, request.value, request.allow_secret)
         settings = self._state.home.config.working
@@ -66,14 +61,11 @@ class WorkingMemory(Namespace):
                 place = {"task": slot.name, "key": slot.key, "status": None}
                 step = Remedy("working.step", place, "updates it")
                 raise UsageError(f"{slot.key!r} is a step of the task", step)
-            entry = WorkingEntry(
-                **asdict(slot), id=uuid7(), value=text, type=kind,
-                tier="short" if request.short else "working",
-                created=now, updated=now, ttl=usual, expires=now,
-            )  # fmt: skip
+            tier = "short" if request.short else "working"
+            entry = new_entry(slot, now, usual, value=text, type=kind, tier=tier)
             if request.append:
                 entry = appended(before, entry, settings.history)
-            return extended(entry, now, request.ttl)
+            return kept_for(entry, now, request.ttl)
 
         before, after = self._scopes.put(slot, decide)
         self._scopes.renew(slot, usual)
@@ -102,7 +94,7 @@ class WorkingMemory(Namespace):
             after = None
         # It may have expired just now.
         value = value_of(after or self._scopes.lookup(slot)[0])
-        return WorkingLookup(**asdict(value), also_from=others)
+        return extended(value, WorkingLookup, also_from=others)
 
     @operation(ListWorkingValues, recover=False)
     def list(self, request: ListWorkingValues) -> WorkingValues:
@@ -129,9 +121,13 @@ class WorkingMemory(Namespace):
         """Hand a copy of a value to another agent, kept for its own time or for `ttl` seconds."""
         slot = self._scopes.slot(request.key, request.agent, request.session, request.task)
         entry = self._scopes.lookup(slot)[0]
-        if self._state.home.agent(request.to) == entry.agent:
+        if request.to == entry.agent:
             why = f"{request.to}: the value is this agent's own; name another agent"
             raise UsageError(why, argument="to")
+        if request.to not in self._state.home.config.agents:
+            # A client must not learn the names of all agents by a guess at one.
+            remedy = Remedy("agents.list", purpose="shows the agents")
+            raise NotFound(f"{request.to}: no such agent", remedy, argument="to")
         target = WorkingSlot(request.to, "from", entry.agent, entry.key)
 
         def decide(_: WorkingEntry | None, now: float) -> WorkingEntry:
@@ -139,15 +135,15 @@ class WorkingMemory(Namespace):
                 entry, **asdict(target), id=uuid7(), created=now, updated=now, uses=0, used=None,
                 claim=None, claimed=None,
             )  # fmt: skip
-            return copy if request.ttl is None else extended(copy, now, request.ttl)
+            return copy if request.ttl is None else kept_for(copy, now, request.ttl)
 
-        before, after = self._scopes.put(target, decide)
-        return _change(after, before)
+        _, after = self._scopes.put(target, decide)
+        # Whether the other agent still has an earlier copy is not for this one to know.
+        return _change(after, None)
 
     @operation(SetStep, recover=False)
     def step(self, request: SetStep) -> TaskStep:
         """Add a step to a task, or update one; a field that is not given stays as it was."""
-        _one_of("status", request.status, StepStatus)
         title = request.key
         slot = self._scopes.slot(title, request.agent, task=request.task)
         entries = self._scopes.same_scope(slot)
@@ -170,12 +166,9 @@ class WorkingMemory(Namespace):
                 last = step_of(before)
                 step.result = last.result if step.result is None else step.result
                 step.after = step.after or last.after
-            entry = before or WorkingEntry(
-                **asdict(slot), id=uuid7(), value="", type=STEP, created=now, updated=now,
-                ttl=usual, expires=now,
-            )  # fmt: skip
+            entry = before or new_entry(slot, now, usual, value="", type=STEP)
             entry = replace(entry, value=as_json(step, title), updated=now)
-            return extended(entry, now, request.ttl)
+            return kept_for(entry, now, request.ttl)
 
         _, after = self._scopes.put(slot, decide)
         self._scopes.renew(slot, usual)
@@ -188,7 +181,7 @@ class WorkingMemory(Namespace):
         for entry in self._scopes.entries(self._state.home.agent(request.agent)):
             if entry.space == "task":
                 by_task.setdefault(entry.name, []).append(entry)
-        tasks = [task_entry(name, entries) for name, entries in by_task.items()]
+        tasks = [extended(task_of(*task), TaskEntry) for task in by_task.items()]
         return TaskEntries(sorted(tasks, key=lambda task: task.updated, reverse=True))
 
     @operation(ResumeTask, recover=False)
@@ -201,7 +194,7 @@ class WorkingMemory(Namespace):
                 f"no task {request.task!r}, or it has expired",
                 Remedy("working.tasks", purpose="shows the tasks there are"),
             )
-        return whole_task(request.task, entries)
+        return task_of(request.task, entries)
 
     def _checked(self, slot: WorkingSlot, value: object, allow_secret: bool) -> str:
         """A value as JSON; `Refused` if it looks like a secret."""
@@ -215,9 +208,3 @@ class WorkingMemory(Namespace):
 
 def _change(after: WorkingEntry, before: WorkingEntry | None) -> WorkingChange:
     return WorkingChange(value_of(after), value_of(before) if before else None)
-
-
-def _one_of(field: str, word: str | None, kind: Any) -> None:
-    allowed: Sequence[str] = get_args(kind)
-    if word is not None and word not in allowed:
-        raise UsageError(f"{word!r}: allowed: {', '.join(allowed)}", argument=field)

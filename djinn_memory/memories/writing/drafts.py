@@ -11,14 +11,15 @@ from msgspec import Struct
 
 from djinn_memory.errors import Remedy, UsageError
 from djinn_memory.memories.writing.requests import NewMemory
+from djinn_memory.models import Memory
 from djinn_memory.notes import frontmatter
-from djinn_memory.notes.dates import coming_date, moment
+from djinn_memory.notes.dates import date_field, moment
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.note import DOCUMENT, MAX_TITLE
 from djinn_memory.notes.slugs import fold
-from djinn_memory.secrets import guard
+from djinn_memory.secrets import guard_parts
 
 if TYPE_CHECKING:
     from djinn_memory.home.settings import SecretsConfig
@@ -57,14 +58,17 @@ class Draft(Struct, frozen=True):
             # The title says what a single word is: `WiFi password`, and `hunter2`.
             text = f"{self.title}: {text}"
         parts = {"the type": self.type, "the title": self.title, "the text": text, **self.fields}
-        for what, value in parts.items():
-            for part in value if isinstance(value, (list, tuple)) else (value,):
-                if isinstance(part, str):
-                    guard(part, what=what, settings=settings, allow=allow)
+        guard_parts(parts, settings=settings, allow=allow)
 
 
-def draft_of(request: NewMemory, now: datetime) -> Draft:
-    """The draft of a request; `UsageError` names the field that cannot be written."""
+def draft_of(
+    request: NewMemory, now: datetime, settings: SecretsConfig, supersedes: Memory | None = None
+) -> Draft:
+    """The draft of a request, which names the note that it `supersedes`.
+
+    Raises `UsageError` for a field that cannot be written, and `Refused` for what looks like a
+    secret, unless the request allows it.
+    """
     kind, title = fold(request.type).strip(), " ".join(writable(request.title).split())
     if not kind or len(kind) > MAX_TYPE or not kind.isprintable():
         raise UsageError("a memory needs a type such as decision, lesson or preference")
@@ -82,8 +86,8 @@ def draft_of(request: NewMemory, now: datetime) -> Draft:
         "importance": request.importance,
         "confidence": request.confidence,
         "source": writable(request.source) if request.source else None,
-        "expires": day("expires", request.expires, now),
-        "due": day("due", request.due, now, past=True),
+        "expires": date_field("expires", request.expires, now),
+        "due": date_field("due", request.due, now, past=True),
     }
     for key in request.fields:
         if key in (*fields, "id", "type", "title", "supersedes"):
@@ -91,31 +95,16 @@ def draft_of(request: NewMemory, now: datetime) -> Draft:
             raise UsageError(why, argument="fields")
     fields |= request.fields
     fields |= {"status": request.status} if request.status else {}
-    return Draft(
+    fields["supersedes"] = link_to(supersedes.title, supersedes.path) if supersedes else None
+    draft = Draft(
         type=kind,
         title=title,
         text="\n\n".join(filter(None, (text, links and f"See also {links}."))),
         fields={key: value for key, value in fields.items() if value is not None},
     )
-
-
-def day(field: str, text: str | None, now: datetime, *, past: bool = False) -> str | None:
-    """The day or time that a text means, such as `2026-12-31`, or `30d`, which is from `now` on.
-
-    Raises `UsageError` for a text that means none, and for a day that is over unless `past` is set.
-    """
-    if not text:
-        return None
-    when = coming_date(text, now.astimezone())
-    if not when:
-        raise UsageError(
-            f"{text}: no date; write 2026-12-31, tomorrow, or how long from now: "
-            "90min, 12h, 30d, 2w, 6months, 1y",
-            argument=field,
-        )
-    if not past and when < moment(now)[: len(when)]:
-        raise UsageError(f"{text}: that is past; give a day to come", argument=field)
-    return when
+    # Before anything is made of the draft, such as a vector that is kept.
+    draft.guard(settings, allow=request.allow_secret)
+    return draft
 
 
 def _tag(text: str) -> str:
@@ -123,6 +112,11 @@ def _tag(text: str) -> str:
     if not tag or re.search(r"[\s,]", tag):
         raise UsageError(f"{text!r}: a tag is a word such as project:myapp", argument="tags")
     return tag
+
+
+def link_to(title: str, path: str) -> str:
+    """A link to a note: by its title, or by its path if the title cannot stand in a link."""
+    return f"[[{path.removesuffix('.md') if re.search(r'[][|#^]', title) else title}]]"
 
 
 def _target(text: str) -> str:

@@ -15,7 +15,7 @@ from djinn_memory.embedding.background import Background
 from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.catalog import body_of
-from djinn_memory.models import Filters, MemoryRef, Vault
+from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
@@ -56,14 +56,17 @@ _COUNTED = Filters(excluded=(("plane", "documents"), ("status", "superseded")))
 """The memories that count."""
 
 
-class Duplicate(MemoryRef, frozen=True, kw_only=True):
-    """A memory that says the same."""
+class Duplicate(Struct, frozen=True):
+    """A memory that says nearly the same."""
 
-    title: str
     likeness: float
     """By meaning a cosine, on the scale of the packaged model; by words a share in common."""
     how: str
     """`meaning` or `words`."""
+    memory: IndexedMemory
+    """The memory."""
+    text: str
+    """How its text begins."""
 
 
 class DuplicateFinder:
@@ -74,43 +77,34 @@ class DuplicateFinder:
     is the same.
     """
 
-    def __init__(self, runtime: Runtime, draft: Draft) -> None:
+    def __init__(self, runtime: Runtime, draft: Draft, vaults: Sequence[Vault]) -> None:
         self._state = runtime.state
         self._draft = draft
+        self._vaults = vaults
         self._day = runtime.now().astimezone(UTC).date().isoformat()
         self._embedder: Embedder | None = None
         self._mine: Background[dict[bytes, Vectors]] | None = None
         embedder = runtime.models.embedder
         if embedder and embedder.local and embedder.ready:
-            with self._state.reading(()) as index:
-                embedded = index.space is not None
+            with self._state.reading(vaults) as index:
+                embedded = index.vectors.space is not None
             if embedded:
                 self._embedder = embedder
                 self._mine = Background(lambda: self._vectors(embedder, self._day))
 
-    def find(self, vaults: Sequence[Vault]) -> Duplicate | None:
-        """The memory in `vaults` that says most nearly the same, if one is near enough."""
+    def find(self) -> Duplicate | None:
+        """The memory in the vaults that says most nearly the same, if one is near enough."""
         mine = numbers(f"{self._draft.title} {self._draft.text}")
-        by_name = {vault.name: vault for vault in vaults}
-        with self._state.reading(vaults) as index:
+        by_name = {vault.name: vault for vault in self._vaults}
+        with self._state.reading(self._vaults) as index:
             alike = [
                 each
                 for each in (*self._by_words(index), *self._by_meaning(index))
                 if mine <= numbers(f"{each.memory.title} {each.text}")
                 or self._is_verbatim(by_name[each.memory.vault], each.memory)
             ]
-        if not alike:
-            return None
-        best = max(alike, key=lambda each: each.likeness)
-        memory = best.memory
-        return Duplicate(
-            id=memory.id,
-            vault=memory.vault,
-            path=memory.path,
-            title=memory.title,
-            likeness=round(best.likeness, 3),
-            how=best.how,
-        )
+        best = sorted(alike, key=lambda each: (-each.likeness, each.memory.address))
+        return next(iter(best), None)
 
     def _is_verbatim(self, vault: Vault, memory: IndexedMemory) -> bool:
         """Whether a memory has the text of the draft, apart from case and white space."""
@@ -120,22 +114,22 @@ class DuplicateFinder:
             return len(mine) >= FEWEST_WORDS and mine == fold(theirs).split()
         return False
 
-    def _by_words(self, index: Index) -> Iterator[_Alike]:
+    def _by_words(self, index: Index) -> Iterator[Duplicate]:
         draft = self._draft
         text = draft.text if len(_WORD.findall(draft.text)) >= FEWEST_WORDS else ""
         whole = f"{draft.title} {draft.text}"
         terms = " ".join(_WORD.findall(text or whole)[:TERMS])
-        query = words_leg.compose(index.vocabulary, [terms])
+        query = words_leg.compose(index.words, [terms])
         if query is None:
             return
-        near = index.words(query.any, Selection(_COUNTED), NEIGHBOURS)
+        near = index.words.search(query.any, Selection(_COUNTED), NEIGHBOURS)
         for memory, theirs in _read(index, [ref.memory_id for ref in near]):
             same = likeness(text or whole, theirs if text else f"{memory.title} {theirs}")
             if same >= SAME_WORDS:
-                yield _Alike(same, "words", memory, theirs)
+                yield Duplicate(same, "words", memory, theirs)
 
-    def _by_meaning(self, index: Index) -> Iterator[_Alike]:
-        embedder, space = self._embedder, index.space
+    def _by_meaning(self, index: Index) -> Iterator[Duplicate]:
+        embedder, space = self._embedder, index.vectors.space
         if not (embedder and space and self._mine):
             return
         try:
@@ -156,7 +150,7 @@ class DuplicateFinder:
                 then = self._vectors(embedder, day)
                 cosine = _near(index, then).get(memory.memory_id, 0.0)
             if cosine >= threshold:
-                yield _Alike(cosine, "meaning", memory, text)
+                yield Duplicate(cosine, "meaning", memory, text)
 
     def _vectors(self, embedder: Embedder, day: str | None) -> dict[bytes, Vectors]:
         """By text hash: the vectors of the first windows that the note has, were it of that day."""
@@ -169,15 +163,6 @@ class DuplicateFinder:
         with suppress(DjinnError):
             kept = {key: row.astype("<f4").tobytes() for key, row in mine.items()}
             self._state.cache.put(identity, kept)
-
-
-class _Alike(Struct, frozen=True):
-    """A memory that is near enough."""
-
-    likeness: float
-    how: str
-    memory: IndexedMemory
-    text: str
 
 
 def _near(index: Index, vectors: Mapping[bytes, Vectors]) -> dict[int, float]:

@@ -10,15 +10,16 @@ from datetime import datetime
 from msgspec import Struct, field
 
 from djinn_memory.errors import Changed, DjinnError, Refused, Unavailable
+from djinn_memory.home.access import is_private
 from djinn_memory.home.home import Home
+from djinn_memory.indexing.refresh import Searchable
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.slugs import slug, unique
-from djinn_memory.notes.type_folders import folder
+from djinn_memory.notes.slugs import folder, slug, unique
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.walk import MAX_BYTES
 from djinn_memory.runtime import Runtime
-from djinn_memory.system.files import create, inside
+from djinn_memory.system.files import create, inside, make_folder
 from djinn_memory.system.interrupts import deferred
 
 
@@ -31,8 +32,8 @@ class VaultWriter(Struct):
     """Paths of the notes that were written, each once."""
     problems: list[Problem] = field(default_factory=list)
     """Once the vault was released: what keeps the notes from being found at once."""
-    embedded: bool = False
-    """Once the vault was released: whether the notes are found by meaning too."""
+    searchable: Searchable = "later"
+    """Once the vault was released: by what the notes are found."""
 
     def create(self, draft: Draft) -> tuple[str, str]:
         """Write a new note under a free name; returns its id and its path.
@@ -47,12 +48,13 @@ class VaultWriter(Struct):
         """Write a new note into a folder of the vault, as `name` or the first free `name-2` ..."""
         _check_size(data)
         root = inside(self.vault.root, place)
-        root.mkdir(parents=True, exist_ok=True)
+        private = is_private(self.vault)
+        make_folder(root, private=private)
         # Ctrl-C waits until the note is whole.
         with deferred():
             free = unique(name, lambda name: os.path.lexists(root / f"{name}.md"))
             try:
-                create(root / f"{free}.md", data)
+                create(root / f"{free}.md", data, private=private)
             except FileExistsError:
                 raise Changed(root / f"{free}.md") from None
         path = f"{place}/{free}.md" if place else f"{free}.md"
@@ -91,7 +93,7 @@ def writing(runtime: Runtime, vault: Vault) -> Iterator[VaultWriter]:
         if writer.written:
             try:
                 state, models = runtime.state, runtime.models
-                writer.embedded = index_notes(state, models, vault, list(writer.written))
+                writer.searchable = index_notes(state, models, vault, list(writer.written))
             except DjinnError as error:
                 # The note is whole: the next search reads it.
                 writer.problems.append(Problem("index", str(error)))
@@ -102,7 +104,8 @@ def _make_root(home: Home, vault: Vault) -> None:
     if not vault.root.is_dir():
         if home.root not in (vault.root.resolve(), *vault.root.resolve().parents):
             raise Unavailable(f"{vault.root} of vault {vault.name} is not there; mount it")
-        vault.root.mkdir(parents=True, exist_ok=True)
+        make_folder(vault.root.parent)
+        make_folder(vault.root, private=is_private(vault))
 
 
 def _check_size(data: bytes) -> None:

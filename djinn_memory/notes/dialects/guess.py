@@ -4,82 +4,138 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from djinn_memory.models import Dialect
+from msgspec import Struct
+
+from djinn_memory.models import Certainty, Dialect
 from djinn_memory.notes.dialects.rules import definitions
 from djinn_memory.notes.links import UUID
-from djinn_memory.system.plural import count
+from djinn_memory.notes.slugs import fold
 
 _FILES_LOOKED_AT = 200
 _ENTRIES_LOOKED_AT = 5_000
 _BYTES_LOOKED_AT = 20_000
 
-_WIKILINK = re.compile(r"\[\[[^\[\]\n]+\]\]")
+_ENOUGH = 1 / 2
+"""The share of notes that must bear a sign of another dialect than Obsidian's, the default."""
+
+_DOUBT = 1 / 5
+"""The share of notes that casts doubt on the default."""
+
+_SETTINGS: tuple[tuple[Dialect, tuple[str, ...]], ...] = (
+    ("logseq", ("logseq/config.edn",)),
+    ("dendron", ("dendron.yml", "dendron.code-workspace", "root.schema.yml")),
+    ("foam", (".foam/",)),
+    ("obsidian", (".obsidian/",)),
+)
+"""Files and folders that only the program of a dialect makes, the most distinct one first."""
+
+_FOAM_EXTENSIONS = (".vscode/extensions.json", ".vscode/settings.json")
+
+_FENCE = re.compile(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)")
+_WIKILINK = re.compile(r"\[\[(?![\s\-\"'])([^\[\]\n]+)\]\]")
 _NOTE_LINK = re.compile(r"\]\((?![a-z][a-z0-9+.-]*:)[^()\s]+\.md(?:#[^()\s]*)?\)", re.IGNORECASE)
-_DOTTED_TARGET = re.compile(r"\[\[[^\[\]|\n]+\|[\w-]+(?:\.[\w-]+)+(?:#[^\[\]|\n]*)?\]\]")
-_DENDRON_FIELD = re.compile(r"(?m)^(?:created|updated): '?[0-9]{12,14}'?[ \t]*$")
+_MILLISECONDS = re.compile(r"(?m)^(?:created|updated): ['\"]?[0-9]{12,14}['\"]?[ \t]*$")
 _LOGSEQ_LINE = re.compile(rf"(?m)^[ \t]+(?:id:: {UUID}|collapsed:: true)[ \t]*$")
+_LOGSEQ_PATH = re.compile(r"(?:^|/)(?:journals/\d{4}_\d{2}_\d{2}|pages/[^/]+)\Z")
+_DOTTED = re.compile(r"[^\W\d][\w-]*(?:\.[\w-]+)+")
 
 
-def guess(root: Path) -> tuple[Dialect, str]:
-    """The likely dialect of a folder of notes, and the evidence for it.
+class DialectGuess(Struct, frozen=True):
+    """A dialect, and what speaks for it."""
 
-    Reads file names, and the beginning and end of about 200 notes. Never raises.
+    dialect: Dialect
+    certainty: Certainty
+    why: str
+
+
+def guess(root: Path) -> DialectGuess:
+    """The likely dialect of a folder of notes.
+
+    Reads file names, and the beginning and end of about 200 notes. Obsidian is the default, also
+    where it is close. Never raises.
     """
-    return _marked(root) or _written(root) or ("obsidian", "nothing points to another dialect")
+    marks = dict(_marks(root))
+    if len(marks) == 1:
+        [(dialect, mark)] = marks.items()
+        return DialectGuess(dialect, "certain", mark)
+    written = _written(root)
+    if marks and written.dialect not in marks:
+        dialect = "obsidian" if "obsidian" in marks else next(iter(marks))
+        return DialectGuess(dialect, "unsure", " and ".join(marks.values()))
+    return written
 
 
-def _marked(root: Path) -> tuple[Dialect, str] | None:
-    """The dialect of a program whose settings lie in the folder, the most distinct one first."""
-
-    def there(*names: str) -> str | None:
-        return next((name for name in names if os.path.lexists(root / name)), None)
-
-    if sign := there("logseq/config.edn"):
-        return "logseq", sign
-    if sign := there("dendron.yml", "dendron.code-workspace", "root.schema.yml"):
-        return "dendron", sign
-    if sign := there(".foam"):
-        return "foam", f"{sign}/"
-    if sign := there(".obsidian"):
-        return "obsidian", f"{sign}/"
-    for sign in (".vscode/extensions.json", ".vscode/settings.json"):
-        if "foam" in _glance(root / sign).lower():
-            return "foam", f"{sign} names Foam"
-    return None
+def _marks(root: Path) -> Iterator[tuple[Dialect, str]]:
+    """The dialects of programs whose settings lie in the folder, each with its settings."""
+    for dialect, names in _SETTINGS:
+        if mark := next((name for name in names if os.path.lexists(root / name)), None):
+            yield dialect, mark
+    for name in _FOAM_EXTENSIONS:
+        if "foam" in _glance(root / name).lower():
+            yield "foam", f"{name} names Foam"
 
 
-def _written(root: Path) -> tuple[Dialect, str] | None:
+def _written(root: Path) -> DialectGuess:
     """The dialect that the notes themselves are written in."""
     paths = _some_notes(root)
-    names = [path.stem for path in paths]
-    outlines = {path.parent.name for path in paths} >= {"journals", "pages"}
-    if outlines:
-        return "logseq", "journals/ and pages/"
-    texts = [_glance(path) for path in paths[:_FILES_LOOKED_AT]]
+    names = {fold(path.stem) for path in paths}
+    texts = {path: _FENCE.sub("", _glance(path)) for path in paths[:_FILES_LOOKED_AT]}
 
     def having(pattern: re.Pattern[str]) -> int:
-        return sum(bool(pattern.search(text)) for text in texts)
+        return sum(bool(pattern.search(text)) for text in texts.values())
 
-    signs: list[tuple[int, Dialect, str]] = [
-        (having(_LOGSEQ_LINE), "logseq", "with id:: or collapsed:: lines"),
-        (sum("___" in name.strip("_") for name in names), "logseq", "with ___ in the name"),
-        (having(_DENDRON_FIELD), "dendron", "with created: in milliseconds"),
-        (having(_DOTTED_TARGET), "dendron", "with links like [[shown|a.b.c]]"),
-        (sum(_ends_in_definitions(text) for text in texts), "foam", "with Foam's link definitions"),
-    ]
-    for number, dialect, sign in signs:
-        # A single stray file, pasted from elsewhere, is no evidence.
-        if number > 1 or (number and number * 4 >= len(texts)):
-            return dialect, f"{count(number, 'note')} {sign}"
-    dotted = sum(name.count(".") > 0 and " " not in name for name in names)
-    if "root" in names and dotted * 2 >= len(names) - 1 and dotted:
-        return "dendron", "root.md and names like a.b.c"
     wiki, markdown = having(_WIKILINK), having(_NOTE_LINK)
-    if markdown and not wiki:
-        return "markdown", "links like [x](y.md) and no [[x]]"
-    return ("obsidian", "links like [[x]]") if wiki else None
+    linked, first, last = _directions(names, texts.values())
+    outlines = sum(_by_logseq(path.relative_to(root), text) for path, text in texts.items())
+    hierarchy = sum(bool(_DOTTED.fullmatch(name)) for name in names) if "root" in names else 0
+    defined = sum(map(_ends_in_definitions, texts.values()))
+    signs: list[tuple[int, int, Dialect, str]] = [
+        (outlines, len(texts), "logseq", "notes are journals, pages or blocks of Logseq"),
+        (having(_MILLISECONDS), len(texts), "dendron", "notes have created: in milliseconds"),
+        (hierarchy, len(names) - 1, "dendron", "notes below root.md have names like a.b.c"),
+        (last, first + last, "dendron", "links are like [[shown|a.b.c]]"),
+        (defined, wiki, "foam", "notes with links have Foam's link definitions"),
+    ]
+    signs = sorted((sign for sign in signs if sign[0]), key=lambda sign: -sign[0] / sign[1])
+    # Dendron has the target last, and Logseq has no [[a|b]]: a few read the wrong way hurt most.
+    most = {"dendron": last, "logseq": outlines // 10, "foam": first}
+    for number, whole, dialect, sign in signs:
+        if number >= _ENOUGH * whole and first <= most[dialect]:
+            return DialectGuess(dialect, "likely", f"{number} of {whole} {sign}")
+    if markdown > 10 * wiki and not linked:
+        return DialectGuess("markdown", "likely", "links are like [x](y.md), not [[x]]")
+    for number, whole, _, sign in signs:
+        if number >= _DOUBT * whole or not wiki:
+            return DialectGuess("obsidian", "unsure", f"only {number} of {whole} {sign}")
+    if wiki:
+        return DialectGuess("obsidian", "likely", "links like [[x]]")
+    return DialectGuess("obsidian", "unsure", "nothing points to another dialect")
+
+
+def _directions(names: Collection[str], texts: Iterable[str]) -> tuple[int, int, int]:
+    """How many wikilinks name a note; of `[[a|b]]`, where only `a` does, and only a dotted `b`."""
+    linked = first = last = 0
+    for text in texts:
+        for link in _WIKILINK.finditer(text):
+            ends = [fold(end.partition("#")[0].strip()) for end in link[1].split("|")]
+            known = [end.rpartition("/")[2] in names for end in ends]
+            linked += any(known)
+            if len(ends) == 2 and known[0] != known[1]:
+                first += known[0]
+                last += known[1] and "." in ends[1]
+    return linked, first, last
+
+
+def _by_logseq(path: Path, text: str) -> bool:
+    """Whether a note is a page that Logseq wrote."""
+    if _LOGSEQ_LINE.search(text) or "___" in path.stem.strip("_"):
+        return True
+    lines = [line for line in text.splitlines() if line.strip()]
+    outline = sum(line[0] in "-\t " or "::" in line for line in lines) >= 0.9 * len(lines)
+    return outline and bool(_LOGSEQ_PATH.search(path.with_suffix("").as_posix()))
 
 
 def _ends_in_definitions(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ _PROPERTY = re.compile(
 _BULLET = re.compile(r"[-*+][ \t]+")
 _NEXT_BULLET = re.compile(r"(?:[ \t]*+\n)*+(?:[-*+](?:[ \t\n]|\Z)|\Z)")
 _VALUES = re.compile(r"(?:\[\[[^\[\]\n]*\]\]|[^,])++")
+_BETWEEN_PAGES = re.compile(r"(?<=\]\])[ \t]+(?=#?\[\[)")
 _REFERENCE = re.compile(r"#?\[\[[^\[\]\n]+\]\]|#[^\s#,]+")
 _NAMES = frozenset({"alias", "aliases", "tag", "tags"})
 _MACHINE = (
@@ -51,6 +52,13 @@ BLOCK_REFERENCE = re.compile(
 )
 _PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2})+")
 _JOURNAL = re.compile(r"(\d{4})[_-](\d{2})[_-](\d{2})")
+_TITLE_FORMAT = re.compile(r'^[^;"\n]*:journal/page-title-format\s+"([^"\n]{1,100})"', re.MULTILINE)
+_FORMATS = (
+    "MMM do, yyyy", "MMMM do, yyyy", "do MMM yyyy", "do MMMM yyyy", "yyyy_MM_dd", "yyyy/MM/dd",
+    "yyyyMMdd", "yyyy-MM-dd EEEE", "yyyy年MM月dd日",
+)  # fmt: skip
+"""Those of Logseq's formats for journals that mean one day only."""
+_FORMAT_PART = re.compile(r"'([^']*)'|yyyy|yy|M{1,4}|do|dd?|E{1,4}")
 
 
 def page_properties(text: str, front: FrontMatter) -> FrontMatter:
@@ -76,11 +84,12 @@ def page_properties(text: str, front: FrontMatter) -> FrontMatter:
 
 def _value(key: str, written: str) -> object:
     """The value of a property; a list when Logseq sees several pages in it."""
-    values = [value.strip() for value in _VALUES.findall(written)]
+    values = [
+        value.strip() for part in _VALUES.findall(written) for value in _BETWEEN_PAGES.split(part)
+    ]
     if key in _NAMES:
         bare = (value.removeprefix("#") for value in values)
-        # A page's own name is no link; a tag in brackets is a link.
-        return [v.strip("[]") if key.startswith("alias") else v for v in bare if v]
+        return [value for value in bare if value]
     if len(values) > 1 and all(_REFERENCE.fullmatch(value) for value in values):
         return values
     return written.strip()
@@ -111,23 +120,37 @@ def page_name(name: str) -> str:
     return day_of(name) or "/".join(filter(None, decoded.split("/"))) or name
 
 
-def names(path: str) -> Iterator[str]:
+def title_format(root: Path) -> str:
+    """The format of the titles of journals that a graph's settings name; empty for none."""
+    try:
+        settings = (root / "logseq" / "config.edn").read_text("utf-8", errors="replace")
+    except OSError:
+        return ""
+    match = _TITLE_FORMAT.search(settings)
+    return match[1] if match else ""
+
+
+def names(path: str, title_format: str = "") -> Iterator[str]:
+    """The names of a page; those of a journal in its `title_format` and in all clear ones."""
     name = PurePosixPath(path).stem
     yield page_name(name)
     if day := day_of(name):
-        yield from _spelled(date.fromisoformat(day))
+        for form in filter(None, (title_format, *_FORMATS)):
+            yield _formatted(date.fromisoformat(day), form)
 
 
-def _spelled(day: date) -> Iterator[str]:
-    """A journal's name in each of Logseq's date formats that is unambiguous."""
-    month, short = _MONTHS[day.month - 1], _MONTHS[day.month - 1][:3]
+def _formatted(day: date, form: str) -> str:
+    """A day in a format of Logseq's, such as `EEE, do MMM yyyy`."""
+    month, weekday = _MONTHS[day.month - 1], _WEEKDAYS[day.weekday()]
     tens = "th" if day.day in (11, 12, 13) else "thstndrdthththththth"[day.day % 10 * 2 :][:2]
-    for name in (short, month):
-        yield f"{name} {day.day}{tens}, {day.year}"
-        yield f"{day.day}{tens} {name} {day.year}"
-    yield from (day.strftime(form) for form in ("%Y_%m_%d", "%Y/%m/%d", "%Y%m%d"))
-    yield f"{day} {_WEEKDAYS[day.weekday()]}"
-    yield f"{day.year}年{day.month:02}月{day.day:02}日"
+    parts = {
+        "yyyy": f"{day.year:04}", "yy": f"{day.year % 100:02}", "MMMM": month, "MMM": month[:3],
+        "MM": f"{day.month:02}", "M": str(day.month), "do": f"{day.day}{tens}",
+        "dd": f"{day.day:02}", "d": str(day.day), "EEEE": weekday,
+    }  # fmt: skip
+    return _FORMAT_PART.sub(
+        lambda part: part[1] if part[1] is not None else parts.get(part[0], weekday[:3]), form
+    )
 
 
 # Not `strftime`, which speaks the user's language.

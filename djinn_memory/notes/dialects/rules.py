@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
-from djinn_memory.models import Dialect
+from djinn_memory.models import Dialect, Vault
 from djinn_memory.notes import links
 from djinn_memory.notes.dates import iso_date, moment
 from djinn_memory.notes.dialects import logseq
@@ -30,10 +30,6 @@ def _day(name: str) -> str | None:
     return iso_date(match[1]) if match else None
 
 
-def _none(_: str) -> tuple[()]:
-    return ()
-
-
 @dataclass(frozen=True)
 class DialectRules:
     """The rules for reading the notes of a dialect; the defaults are Obsidian's.
@@ -46,7 +42,7 @@ class DialectRules:
     """Matches a tag; its only group is the name."""
     front: Callable[[str, FrontMatter], FrontMatter] = lambda text, front: front
     """Adds the fields that the text gives below the front matter."""
-    hidden: Callable[[str], Iterable[Span]] = _none
+    hidden: Callable[[str], Iterable[Span]] = lambda prose: ()
     """Spans of `prose` for programs only: they have no links, and are not embedded or searched."""
     unread: re.Pattern[str] | None = None
     """Matches parts of `prose` that may belong to a link but say nothing to a reader."""
@@ -62,9 +58,11 @@ class DialectRules:
     """Reads a date of the front matter."""
     created: tuple[str, ...] = ("created", "uploaded_at")
     updated: tuple[str, ...] = ("updated", "modified", "processed_at")
-    names: Callable[[str], Iterable[str]] = _none
+    names: Callable[[str, str], Iterable[str]] = lambda path, title_format: ()
     """The names of the note at a path that precede all other ways to find it."""
-    parts: Callable[[str], Iterable[str]] = _none
+    title_format: str = ""
+    """The format of the titles of journals, which a vault's settings may name."""
+    parts: Callable[[str], Iterable[str]] = lambda path: ()
     """The names of the note that count only when nothing else matches."""
     address: Callable[[str], tuple[str | None, str]] = lambda target: (None, target)
     """Splits a link's target into the vault that it names and the rest."""
@@ -145,10 +143,6 @@ _LOGSEQ_TAG = re.compile(
 )
 
 
-def _logseq_day(name: str) -> str | None:
-    return logseq.day_of(name) or _day(name)
-
-
 # --- all of them ---
 
 RULES: dict[Dialect, DialectRules] = {
@@ -174,7 +168,7 @@ RULES: dict[Dialect, DialectRules] = {
         unread=logseq.BLOCK_REFERENCE,
         blocks=logseq.block_ids,
         title=logseq.page_name,
-        day=_logseq_day,
+        day=lambda name: logseq.day_of(name) or _day(name),
         moment=_epoch_date,
         created=("created", "created-at"),
         updated=("updated", "modified", "updated-at", "last-modified-at"),
@@ -187,3 +181,11 @@ RULES: dict[Dialect, DialectRules] = {
     ),
     "markdown": DialectRules(syntax=links.MARKDOWN),
 }
+
+
+def of_vault(vault: Vault) -> DialectRules:
+    """The rules of a vault: those of its dialect, and what the settings of its program say."""
+    rules = RULES[vault.dialect]
+    if vault.dialect == "logseq" and (title_format := logseq.title_format(vault.root)):
+        return replace(rules, title_format=title_format)
+    return rules

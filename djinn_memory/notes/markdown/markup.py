@@ -74,13 +74,14 @@ _TICKS = re.compile(r"`+")
 _SHOWN = re.compile(r"[^\r\n]")
 
 
-def mask(text: str) -> str:
+def mask(text: str, *, outline: bool = False) -> str:
     """Return `text` with a space for every character that is not prose; newlines stay.
 
     Offsets and line numbers are those of `text`. A wikilink and the address of a Markdown link
-    stay whole, so a `$` in a note's name opens nothing.
+    stay whole, so a `$` in a note's name opens nothing. In an `outline`, as Logseq writes it,
+    indentation means no code, and a fence ends at its closing line alone.
     """
-    return blank(text, _dead_spans(text))
+    return blank(text, _dead_spans(text, outline))
 
 
 def blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -94,20 +95,20 @@ def blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return "".join(parts)
 
 
-def code_blocks(text: str) -> list[tuple[int, int]]:
-    """Return the (start, end) offsets of fenced code blocks, in order.
+def code_blocks(text: str, *, outline: bool = False) -> list[tuple[int, int]]:
+    """Return the (start, end) offsets of fenced code blocks, in order; see `mask` for `outline`.
 
     A block runs from its first backtick or tilde to the end of its closing line, newline excluded.
     """
-    return [(start, end) for kind, start, end in _blocks(text) if kind == "fence"]
+    return [(start, end) for kind, start, end in _blocks(text, outline) if kind == "fence"]
 
 
 def _blank_out(text: str) -> str:
     return _SHOWN.sub(" ", text) if "\n" in text or "\r" in text else " " * len(text)
 
 
-def _dead_spans(text: str) -> Iterator[tuple[int, int]]:
-    for kind, start, end in _blocks(text):
+def _dead_spans(text: str, outline: bool) -> Iterator[tuple[int, int]]:
+    for kind, start, end in _blocks(text, outline):
         if kind == "prose":
             yield from _inline(text, start, end)
         else:
@@ -132,9 +133,11 @@ class _Line(NamedTuple):
         return self.at == self.end
 
 
-def _blocks(text: str) -> Iterator[tuple[Kind, int, int]]:
+def _blocks(text: str, outline: bool) -> Iterator[tuple[Kind, int, int]]:
     """Yield, in order, blocks that are no prose and runs of prose that inline markup can span."""
     nest: list[int] = []  # open containers: a list item's indent, or 0 for a block quote
+    # An outliner's code may stand further left than its item. Holds fences that nothing closes.
+    unclosed: set[str] | None = set() if outline else None
     prose = pos = 0  # text[prose:pos] is prose not yet yielded
     while pos < len(text):
         if not nest and (plain := _PLAIN_LINES.match(text, pos)):
@@ -145,8 +148,10 @@ def _blocks(text: str) -> Iterator[tuple[Kind, int, int]]:
                 yield "prose", prose, pos
             pos = prose = quiet.end()
             continue
-        line = _continue(text, pos, nest)
+        line = before = _continue(text, pos, nest)
         line, fresh = (line, False) if line.blank else _open_containers(text, line, nest)
+        # A line of code cannot follow a line of a paragraph: it continues the paragraph.
+        paragraph = prose < pos and line.depth <= before.depth
         if prose < pos and (fresh or line.blank):
             yield "prose", prose, pos
             prose = pos
@@ -155,11 +160,16 @@ def _blocks(text: str) -> Iterator[tuple[Kind, int, int]]:
         elif block := _opened(text, line, interrupts=prose < pos):
             if prose < line.at:
                 yield "prose", prose, line.at
-            end = _block_end(text, line, nest, block)
+            end = _block_end(text, line, nest, block, unclosed)
             yield "fence" if block.lastgroup == "fence" else "aside", line.at, end
             prose, pos = end, _next_line(text, end)
             if not text[prose:pos].strip():
                 prose = pos
+        elif line.indent >= _CODE_INDENT and not (paragraph or outline):
+            if prose < line.at:
+                yield "prose", prose, line.at
+            yield "aside", line.at, line.end
+            pos = prose = _next_line(text, line.end)
         elif _ALONE.match(text, line.at, line.end):
             if prose < pos:
                 yield "prose", prose, pos
@@ -251,7 +261,9 @@ def _opened(text: str, line: _Line, *, interrupts: bool) -> re.Match[str] | None
     return opener
 
 
-def _block_end(text: str, line: _Line, nest: list[int], opener: re.Match[str]) -> int:
+def _block_end(
+    text: str, line: _Line, nest: list[int], opener: re.Match[str], unclosed: set[str] | None
+) -> int:
     """Return where the block closes: at its closer, with its container, or with the text."""
     kind = opener.lastgroup or ""
     fence = kind == "fence"
@@ -262,6 +274,10 @@ def _block_end(text: str, line: _Line, nest: list[int], opener: re.Match[str]) -
     while not closing and end + 1 < len(text):
         line = _continue(text, end + 1, nest)
         if line.depth < len(nest):
+            if fence and unclosed is not None and mark not in unclosed:
+                closer = re.compile(rf"(?m)^[ \t]*{closer.pattern}")
+                closing = closer.search(text, end)
+                unclosed |= set() if closing else {mark}
             break
         end = line.end
         if not fence or line.indent < _CODE_INDENT:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import re
 
 _REDUCE = (
-    (re.compile(r"!?\[\[(?:[^\[\]|\n]*\\?\|)?([^\[\]|\n]+)\]\]"), r"\1"),
-    (re.compile(r"!\[([^\[\]\n]*)\]\([^()\n]*\)"), r"\1"),
-    (re.compile(r"\[([^\[\]\n]+)\]\((?:<[^<>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*+)"
+    (("[[",), re.compile(r"!?\[\[(?:[^\[\]|\n]*\\?\|)?([^\[\]|\n]+)\]\]"), r"\1"),
+    (("![",), re.compile(r"!\[([^\[\]\n]*)\]\([^()\n]*\)"), r"\1"),
+    (("](",), re.compile(r"\[([^\[\]\n]+)\]\((?:<[^<>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*+)"
                 r"(?: +\"[^\"\n]*\")?\)"), r"\1"),
-    (re.compile(r"<!--(?:(?!<!--|-->).)*+-->|%%.*?%%", re.DOTALL), " "),
-    (re.compile(r"</?[a-zA-Z][^<>\n]*>"), " "),
-    (re.compile(r"(?m)^ {0,3}(?:#{1,6}[ \t]+|\[[^\[\]\n]+\]:[ \t][^\n]*$)"), ""),
-    (re.compile(r"(?m)^[ \t]*(?:```|~~~)[^\n]*$"), ""),
-    (re.compile(r"(?m)^[ \t]*(?:>[ \t]?)++(?:\[![\w-]+\][+-]?)?"), ""),
-    (re.compile(r"(?m)(?<![ \t])[ \t]++\^[\w-]+[ \t]*$"), ""),
-    (re.compile(r"\*\*|__|~~|==|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|`"), ""),
-    (re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]+"), ""),
-    (re.compile(r"(?m)^(?=[^\n]*--)[ \t:|-]+$"), ""),
+    (("<!--", "%%"), re.compile(r"<!--(?:(?!<!--|-->).)*+-->|%%.*?%%", re.DOTALL), " "),
+    (("<",), re.compile(r"</?[a-zA-Z][^<>\n]*>"), " "),
+    (("#", "]:"), re.compile(r"(?m)^ {0,3}(?:#{1,6}[ \t]+|\[[^\[\]\n]+\]:[ \t][^\n]*$)"), ""),
+    (("```", "~~~"), re.compile(r"(?m)^[ \t]*(?:```|~~~)[^\n]*$"), ""),
+    ((">",), re.compile(r"(?m)^[ \t]*(?:>[ \t]?)++(?:\[![\w-]+\][+-]?)?"), ""),
+    (("^",), re.compile(r"(?m)(?<![ \t])[ \t]++\^[\w-]+[ \t]*$"), ""),
+    (("*", "_", "~~", "==", "`"),
+     re.compile(r"\*\*|__|~~|==|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|`"), ""),
+    (("base64,",), re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]+"), ""),
+    (("--",), re.compile(r"(?m)^(?=[^\n]*--)[ \t:|-]+$"), ""),
 )  # fmt: skip
-
+"""What to replace, and by what; a text without any of the signs has nothing to replace."""
 
 _MARKS = "#`~=-%<$^*_[]"
 _ESCAPED = re.compile(rf"\\([{re.escape(_MARKS)}])")
@@ -36,8 +37,9 @@ def plain(text: str) -> str:
     escaped = "\\" in text
     if escaped:
         text = _ESCAPED.sub(lambda match: _ASIDE[match[1]], text)
-    for pattern, replacement in _REDUCE:
-        text = pattern.sub(replacement, text)
+    for signs, pattern, replacement in _REDUCE:
+        if any(sign in text for sign in signs):
+            text = pattern.sub(replacement, text)
     # Until here a bar in a table's link kept its backslash.
     return text.translate(_BACK).replace("\\|", "|") if escaped else text
 

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from djinn_memory.errors import NotFound, Refused, Remedy
+from djinn_memory.home.access import is_private
 from djinn_memory.models import Vault
 from djinn_memory.notes.vault.walk import MAX_BYTES
-from djinn_memory.system.files import inside, revise
+from djinn_memory.system.files import inside, make_folder, revise
 
 TRASH = ".trash"
 
@@ -44,7 +45,7 @@ def trash(vault: Vault, path: str) -> Path:
     if not source.is_symlink() and not source.is_file():
         raise NotFound(f"{vault.name}/{path} is gone already", Remedy("index", {}, "notices that"))
     folder = inside(vault.root, Path(TRASH, path).parent)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder, private=is_private(vault))
     name = PurePosixPath(path)
     target, number = folder / name.name, 2
     while target.exists() or target.is_symlink():

@@ -133,9 +133,9 @@ class _Walk(Struct):
                 return
         if parts:
             folder = "".join(f"{part}/" for part in parts[:-1])
-            self.visit(_Entry(parts[-1], self.vault.root / path), folder)
+            self.visit(self.vault.root / path, folder)
 
-    def visit(self, entry: os.DirEntry[str] | _Entry, folder: str) -> None:
+    def visit(self, entry: os.DirEntry[str] | Path, folder: str) -> None:
         """Add an entry of a folder to the listing or to the folders."""
         path = f"{folder}{entry.name}"
         if hidden(entry.name):
@@ -143,7 +143,7 @@ class _Walk(Struct):
         if entry.is_symlink():
             if (why := _link_problem(self.vault, path)) and not self._ignores(path):
                 self._report(path, why)
-        elif entry.is_dir(follow_symlinks=False):
+        elif entry.is_dir():
             if not self._excludes(path):
                 self.folders.append(path + "/")
         elif path[-3:].lower() == ".md" and not self._ignores(path):
@@ -154,7 +154,7 @@ class _Walk(Struct):
         self._report(path, f"cannot be read: {error.strerror or error}")
         self.listing.unseen.append(path)
 
-    def _add_file(self, entry: os.DirEntry[str] | _Entry, path: str) -> None:
+    def _add_file(self, entry: os.DirEntry[str] | Path, path: str) -> None:
         try:
             info = entry.stat(follow_symlinks=False)
         except FileNotFoundError:
@@ -186,22 +186,6 @@ class _Walk(Struct):
     def _excludes(self, folder: str) -> bool:
         """Whether the content of a folder does not belong to the vault."""
         return folder in _foreign_folders(self.vault) or self._ignores(folder + "/")
-
-
-class _Entry(Struct, frozen=True):
-    """A path with the interface of an entry of its folder."""
-
-    name: str
-    path: Path
-
-    def is_symlink(self) -> bool:
-        return self.path.is_symlink()
-
-    def is_dir(self, *, follow_symlinks: bool) -> bool:
-        return self.path.is_dir() and (follow_symlinks or not self.path.is_symlink())
-
-    def stat(self, *, follow_symlinks: bool) -> os.stat_result:
-        return self.path.stat(follow_symlinks=follow_symlinks)
 
 
 def hidden(name: str) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.embedding.background import Background, embed_in_background
 from djinn_memory.embedding.embedder import Embedder
-from djinn_memory.errors import DjinnError
+from djinn_memory.errors import DjinnError, Remedy
 from djinn_memory.models import Problem
 from djinn_memory.search import fusion
 from djinn_memory.search.backend import Index
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.models import Vectors
 
-_REMEDY = "; run `djinn index`, until then only words are searched"
 _NO_MODEL = Problem("embedding", "embedding.provider is none, so only words were searched")
 _OVERTAKEN = Problem(
     "embedding", "another model took over just now, so only words were searched; search again"
@@ -44,35 +43,39 @@ class QuestionVector:
         A `resident` process has its model loaded, so that it embeds at once.
         """
         self._problems = problems
-        self._space = space = index.space
+        self._space = space = index.vectors.space
         self._vector: Background[Vectors] | None = None
+        self._waits = False
         self.embedder: Embedder | None = None
         if models.embedder is None:
             return
         try:
             made_by = (space.recipe, space.identity) if space else (None, None)
             self.embedder = embedder = models.answering(*made_by)
+            if embedder is None:
+                return
+            if not embedder.ready:
+                self._report_unindexed("the model is not prepared yet")
+            elif space is None:
+                self._waits = True
+            elif space.identity != embedder.identity:
+                self._report_unindexed(
+                    f"the index was embedded with {space.identity}, the model at hand is "
+                    f"{embedder.identity}"
+                )
+            else:
+                at_once = resident and embedder.local
+                self._vector = embed_in_background(embedder, *query.for_meaning, at_once=at_once)
         except DjinnError as error:
             self._report(f"{error}; only words were searched")
-            return
-        if embedder is None:
-            return
-        if not embedder.ready:
-            self._report(f"the model is not prepared yet{_REMEDY}")
-        elif space is None:
-            if index.waiting():
-                self._report(f"nothing is embedded yet{_REMEDY}")
-        elif space.identity != embedder.identity:
-            self._report(
-                f"the index was embedded with {space.identity}, the model at hand is "
-                f"{embedder.identity}{_REMEDY}"
-            )
-        else:
-            at_once = resident and embedder.local
-            self._vector = embed_in_background(embedder, *query.for_meaning, at_once=at_once)
 
-    def get(self) -> Vectors | None:
-        """The vector, waited for; None where there is none."""
+    def get(self, index: Index) -> Vectors | None:
+        """The vector, waited for; None where there is none. `index` is what it is to search."""
+        if self._waits and index.vectors.waiting():
+            self._report_unindexed("nothing is embedded yet")
+        return self._get()
+
+    def _get(self) -> Vectors | None:
         if self._vector is None or self._space is None:
             return None
         try:
@@ -81,19 +84,23 @@ class QuestionVector:
             self._report(f"{error}; only words were searched")
             return None
         if len(vector) != (dimensions := self._space.dimensions):
-            why = f"the model gives {len(vector)} dimensions, the index has {dimensions}"
-            self._report(f"{why}{_REMEDY}")
+            self._report_unindexed(
+                f"the model gives {len(vector)} dimensions, the index has {dimensions}"
+            )
             return None
         return vector
 
     def spare(self) -> Embedder | None:
         """What can embed a few windows more at once; None when nothing can."""
         local = self._vector and self.embedder and self.embedder.local
-        return self.embedder if local and self.get() is not None else None
+        return self.embedder if local and self._get() is not None else None
 
     def outdated(self, space: VectorSpace | None) -> bool:
         """Whether the vectors that answer are of another model than the question's."""
         return space is None or self._space is None or space.identity != self._space.identity
+
+    def _report_unindexed(self, why: str) -> None:
+        self._report(f"{why}; {Remedy('index')}, until then only words are searched")
 
     def _report(self, why: str) -> None:
         problem = Problem("embedding", why)
@@ -125,31 +132,31 @@ class MeaningLeg(Leg):
         """Whether the question has a vector of the model that answers now."""
         if search.mode == "meaning" and not search.runtime.models.embedder:
             search.problems.append(_NO_MODEL)
-        self._vector = self.question.get()
-        if self._vector is not None and self.question.outdated(search.index.space):
+        self._vector = self.question.get(search.index)
+        if self._vector is not None and self.question.outdated(search.index.vectors.space):
             search.problems.append(_OVERTAKEN)
             self._vector = None
         return self._vector is not None
 
     def waiting(self, search: Search) -> int:
         """Windows without a vector; none are missed where no model is to answer."""
-        return search.index.waiting() if self.question.embedder else 0
+        return search.index.vectors.waiting() if self.question.embedder else 0
 
     def propose(self, search: Search, selection: Selection) -> list[ChunkRef]:
         """The chunks of the nearest windows of each vault."""
         assert self._vector is not None
-        return search.index.nearest(self._vector, selection, search.depth, search.wanted)
+        return search.index.vectors.nearest(self._vector, selection, search.depth, search.wanted)
 
     def score(
         self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
     ) -> dict[int, Scored]:
         """The cosine of each chunk's best window, calibrated."""
-        space = search.index.space
+        space = search.index.vectors.space
         assert self._vector is not None
         assert space is not None
         line = space.calibration
         self._scale = line.scale
-        measured = search.index.measure(self._vector, chunk_ids)
+        measured = search.index.vectors.measure(self._vector, chunk_ids)
         values = {
             chunk: line.scale * measured[chunk].cosine + line.shift
             for chunk in chunk_ids
@@ -176,7 +183,10 @@ class MeaningLeg(Leg):
         if not examples:
             return scores
         mean = np.mean(examples, axis=0)
-        likeness = {chunk: self._scale * float(vector @ mean) for chunk, vector in vectors.items()}
+        cosines = np.vecdot(np.stack(list(vectors.values())), mean).tolist()
+        likeness = {
+            chunk: self._scale * cosine for chunk, cosine in zip(vectors, cosines, strict=True)
+        }
         return fusion.with_feedback(scores, likeness, best)
 
 
@@ -188,16 +198,18 @@ def likeness(
     That is the calibrated cosine of that vector which is least like any window of the memory;
     `neighbours` windows of each vault are looked at for each vector.
     """
-    space = index.space
+    space = index.vectors.space
     if space is None:
         return {}
-    memory_of = dict(
-        ref for vector in vectors for ref in index.nearest(vector, selection, neighbours)
-    )
+    memory_of = {
+        ref.chunk_id: ref.memory_id
+        for vector in vectors
+        for ref in index.vectors.nearest(vector, selection, neighbours)
+    }
     least: dict[int, float] = {}
     for vector in vectors:
         best: dict[int, float] = {}
-        for chunk, measured in index.measure(vector, sorted(memory_of)).items():
+        for chunk, measured in index.vectors.measure(vector, memory_of).items():
             memory = memory_of[chunk]
             best[memory] = max(measured.cosine, best.get(memory, measured.cosine))
         least = {key: min(cosine, least.get(key, cosine)) for key, cosine in best.items()}

@@ -17,14 +17,14 @@ from djinn_memory.search.candidates import Candidate, Leg, Scored, Search
 from djinn_memory.search.stages import prf
 from djinn_memory.search.stop_words import stop_words
 from djinn_memory.store.index.records import ChunkRef, Forms, Selection, WordMatch
-from djinn_memory.store.index.words import forms
+from djinn_memory.store.index.words import forms, idf
 from djinn_memory.system.plural import count
 
 MAX_TERMS = 100
 """Words of a query that are looked for, and of a phrase; a pasted page is cut here."""
 
 MAX_TIMES = 3
-"""A word that is repeated more often counts no more: FTS5 takes the square of that time over it."""
+"""A word that is repeated more often counts no more."""
 
 LOOKUP_TERMS = 4
 """So few words, all in one chunk, are what was asked for, whatever the scores."""
@@ -89,10 +89,13 @@ class WordsLeg(Leg):
 
     def prepare(self, search: Search) -> None:
         """Compose what the index is asked for."""
-        query, vocabulary = search.query, search.index.vocabulary
+        query, vocabulary = search.query, search.index.words
         # Parts for the meaning leg alone are looked for by words where there is no other leg.
         texts = query.for_words or (() if "meaning" in search.weights else query.meanings)
         self._question = compose(vocabulary, texts, query.more_words)
+        if self._question and not query.only_phrases:
+            terms = self._question.terms + search.selection.phrases
+            self._question = replace(self._question, terms=terms)
         self._wider = self._question
         search.stems = self._question.marked if self._question else frozenset()
         if search.expand == "prf" and not search.weights[self.name]:
@@ -113,7 +116,7 @@ class WordsLeg(Leg):
             return {}
         scores = score(search.index, query, chunk_ids)
         if len(search.weights) == 1:
-            own = sorted(chunk_ids, key=lambda chunk: (-scores[chunk], chunk))
+            own = sorted(chunk_ids, key=lambda chunk: -scores[chunk])
         ranks = {chunk: rank for rank, chunk in enumerate(own, 1)}
         return {
             chunk: Scored(raw, query.share(raw), ranks.get(chunk))
@@ -137,7 +140,7 @@ class WordsLeg(Leg):
             best = prf.best_of_memories(candidates)
             terms = prf.terms(search.index, query.stems, best)
             # Each is a text by itself: neighbours in the list are no neighbours in a text.
-            added = compose(search.index.vocabulary, terms) if terms else None
+            added = compose(search.index.words, terms) if terms else None
             self._wider = replace(query, added=added) if added else query
             shown = ", ".join(terms) if added else "nothing"
             what = f"added {shown} from the best {count(len(best), 'note')}"
@@ -149,13 +152,15 @@ class WordsLeg(Leg):
         if not (self._question and self._question.looked_up):
             return frozenset()
         match = WordMatch(self._question.looked_up, every=True)
-        refs = search.index.words(match, search.selection, search.wanted)
+        refs = search.index.words.search(match, search.selection, search.wanted)
         return frozenset(ref.chunk_id for ref in refs)
 
     def _search(self, search: Search, selection: Selection) -> list[ChunkRef]:
         if self._wider is None:
             return []
-        return search.index.words(self._wider.any, selection, search.depth, search.per_memory)
+        return search.index.words.search(
+            self._wider.any, selection, search.depth, search.per_memory
+        )
 
 
 def compose(
@@ -184,7 +189,7 @@ def compose(
     looked_up = tuple(known[word].forms for word in terms[0] if word in known)
     total = vocabulary.total or 1
     distinct = {term.stems: term.holding for term in known.values() if term.stems}
-    rarity = sum(_idf(total, holding) for holding in distinct.values())
+    rarity = sum(idf(total, holding) for holding in distinct.values())
     return WordsQuery(
         tuple(known[word].forms for word in every),
         tuple(_pairs(split, held)),
@@ -207,10 +212,10 @@ class _Term(Struct):
 def _known(vocabulary: Vocabulary, terms: Sequence[str], language: str | None) -> dict[str, _Term]:
     known: dict[str, _Term] = {}
     for word in dict.fromkeys(terms):
+        spellings = tuple(dict.fromkeys(forms(word, vocabulary.languages)))
+        holding = max(map(vocabulary.holding, spellings))
         stems = tuple(vocabulary.stems(word))
-        holding = max((vocabulary.frequency(stem) for stem in stems), default=0)
-        spellings = tuple((form,) for form in dict.fromkeys(forms(word, vocabulary.languages)))
-        known[word] = _Term(spellings, stems, holding)
+        known[word] = _Term(tuple((form,) for form in spellings), stems, holding)
     any_seen = any(term.holding for term in known.values())
     for word, term in known.items():
         others = [] if term.holding else _others(vocabulary, word, language, any_seen)
@@ -277,9 +282,9 @@ def score(index: Index, query: WordsQuery, chunk_ids: Collection[int]) -> dict[i
     With words that widen it it is the mean of theirs and its own, each against its own `full`, in
     units of its own.
     """
-    result = index.score_words(WordMatch(query.terms), chunk_ids)
+    result = index.words.score(WordMatch(query.terms), chunk_ids)
     if query.pairs:
-        for chunk_id, bonus in index.score_words(WordMatch(query.pairs), chunk_ids).items():
+        for chunk_id, bonus in index.words.score(WordMatch(query.pairs), chunk_ids).items():
             result[chunk_id] = result.get(chunk_id, 0.0) + PAIR_WEIGHT * bonus
     if query.added:
         theirs = score(index, query.added, chunk_ids)
@@ -321,10 +326,6 @@ def _prepared(text: str) -> str:
     from djinn_memory.languages import scripts
 
     return scripts.question(scripts.fold(text))
-
-
-def _idf(total: int, holding: int) -> float:
-    return max(1e-6, math.log((total - holding + 0.5) / (holding + 0.5)))
 
 
 def _tail_of_run(words: Sequence[str], at: int) -> bool:

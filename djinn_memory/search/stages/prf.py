@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from djinn_memory.search.backend import Index, Vocabulary
 from djinn_memory.search.candidates import Candidate
 from djinn_memory.search.stop_words import stop_words
+from djinn_memory.store.index.words import idf
 
 NOTES = 10
 """Notes that are taken for answers; with 8 the gain of hybrid on CACM is gone."""
@@ -44,7 +44,7 @@ def terms(index: Index, known: frozenset[str], feedback: Sequence[Candidate]) ->
     RM3 (Abdul-Jaleel et al. 2004) mixes the best with the question, here by
     `legs.words.ADDED_SHARE`. A term is given in the form that the chunks use most.
     """
-    vocabulary = index.vocabulary
+    vocabulary = index.words
     total = vocabulary.total or 1
     texts = _texts(index, feedback)
     weights: defaultdict[str, float] = defaultdict(float)
@@ -62,7 +62,7 @@ def terms(index: Index, known: frozenset[str], feedback: Sequence[Candidate]) ->
         if holding[stem] >= AGREEING and stem not in known:
             frequency = vocabulary.frequency(stem)
             if 0 < frequency <= COMMON * total:
-                worth[stem] = weight * math.log((total - frequency + 0.5) / (frequency + 0.5))
+                worth[stem] = weight * idf(total, frequency)
     best = sorted(worth, key=lambda stem: (-worth[stem], stem))[:TERMS]
     return [forms[stem].most_common(1)[0][0] for stem in best]
 

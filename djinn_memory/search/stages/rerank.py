@@ -117,16 +117,12 @@ def _blend(candidates: Sequence[Candidate], odds: Sequence[float]) -> list[Candi
     for at, candidate in enumerate(candidates):
         read = at < len(odds)
         verdict = SHARE * (verdicts[at] if read else lowest)
-        legs = {
-            name: replace(leg, part=(1 - SHARE) * leg.part) for name, leg in candidate.legs.items()
-        }
-        if read:
-            legs["rerank"] = LegScore(_sigmoid(odds[at]), places[at], verdict)
         result.append(
             replace(
                 candidate,
                 score=(1 - SHARE) * candidate.score + verdict,
-                legs=legs,
+                share=1 - SHARE,
+                verdict=LegScore(_sigmoid(odds[at]), places[at], verdict) if read else None,
                 feedback=(1 - SHARE) * candidate.feedback,
                 before=at + 1,
             )

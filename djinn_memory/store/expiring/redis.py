@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import asdict
 
-from djinn_memory.errors import Busy, ConfigError, Remedy, Unavailable
+from djinn_memory.errors import Busy, ConfigError, Remedy, Unavailable, install_extra
 from djinn_memory.home.access import own_name
-from djinn_memory.home.config import secret
+from djinn_memory.home.config import variable
 from djinn_memory.home.settings import LONGEST_TTL
 from djinn_memory.store.expiring import (
     WAITS,
@@ -49,8 +49,9 @@ class RedisWorkingStore:
             import redis
         except ImportError:
             raise Unavailable(
-                "working_memory: the package redis is missing; "
-                "run pip install 'djinn-memory[redis]', or remove working_memory"
+                "working_memory: the package redis is missing",
+                install_extra("redis"),
+                Remedy(purpose="remove working_memory"),
             ) from None
         from redis.backoff import NoBackoff
         from redis.exceptions import OutOfMemoryError, ReadOnlyError
@@ -66,7 +67,7 @@ class RedisWorkingStore:
         try:
             self._client: Any = redis.Redis.from_url(
                 url,
-                password=secret(self._key),
+                password=variable(self._key),
                 decode_responses=True,
                 encoding_errors="replace",
                 socket_connect_timeout=CONNECT_SECONDS,
@@ -102,7 +103,7 @@ class RedisWorkingStore:
                         pipe.delete(name)
                         pipe.zrem(self._set_name(slot.agent), name)
                     elif after != before:
-                        self._put(pipe, name, before, after, now)
+                        self._put(pipe, name, after, now)
                     pipe.execute()
                     return before, after
                 except self._conflict:
@@ -128,22 +129,15 @@ class RedisWorkingStore:
         """Hang up."""
         self._client.close()
 
-    def _put(
-        self, pipe: Any, name: str, before: WorkingEntry | None, after: WorkingEntry, now: float
-    ) -> None:
-        fields, old_fields = _fields(after), _fields(before) if before else {}
-        changed = {key: value for key, value in fields.items() if old_fields.get(key) != value}
-        if before is None:
-            # Another program may have stored something else there, even another type.
-            pipe.delete(name)
-        elif removed := old_fields.keys() - fields.keys():
-            pipe.hdel(name, *removed)
-        if changed:
-            pipe.hset(name, mapping=changed)
-        pipe.pexpireat(name, _milliseconds(after.kept))
-        entries = self._set_name(after.agent)
+    def _put(self, pipe: Any, name: str, entry: WorkingEntry, now: float) -> None:
+        # Another program may have stored something else there, even another type.
+        pipe.delete(name)
+        fields = {key: value for key, value in asdict(entry).items() if value is not None}
+        pipe.hset(name, mapping=fields)
+        pipe.pexpireat(name, _milliseconds(entry.kept))
+        entries = self._set_name(entry.agent)
         pipe.zremrangebyscore(entries, "-inf", now)
-        pipe.zadd(entries, {name: after.kept})
+        pipe.zadd(entries, {name: entry.kept})
         pipe.pexpire(entries, _milliseconds(LONGEST_TTL + WAITS))
 
     def _entry_name(self, slot: WorkingSlot) -> str:
@@ -200,14 +194,6 @@ class RedisWorkingStore:
 _REMEDY = Remedy(
     purpose="start it, or remove working_memory from the settings to use a file of this home"
 )
-
-
-def _fields(stored: WorkingEntry) -> dict[str, str]:
-    return {
-        key: value if isinstance(value, str) else repr(value)
-        for key, value in asdict(stored).items()
-        if value is not None
-    }
 
 
 def _seconds(clock: tuple[int, int]) -> float:

@@ -21,6 +21,7 @@ from djinn_memory.store.sqlite import (
     connect,
     connect_or_read,
     explained,
+    read_only,
     rows,
     transaction,
 )
@@ -56,7 +57,7 @@ class SqliteWorkingStore:
     ) -> tuple[WorkingEntry | None, WorkingEntry | None]:
         """See `WorkingStore`."""
         connection = self._connection()
-        if connection.readonly("main"):
+        if read_only(connection):
             raise StoreUnwritable(f"{self._path} cannot be written; check its permissions")
         address = (slot.agent, slot.space, slot.name, slot.key)
         with _explained(self._path), transaction(connection):

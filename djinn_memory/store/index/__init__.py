@@ -8,16 +8,24 @@ from pathlib import Path
 
 import apsw
 
-from djinn_memory.store import sqlite
-from djinn_memory.store.index import vectors
+from djinn_memory.store import faults, sqlite
+from djinn_memory.store.index import memories, vectors, words
 from djinn_memory.store.sqlite import Schema, connect, load_vectors
 from djinn_memory.system.plural import count
+
+
+def _mend(connection: apsw.Connection) -> None:
+    """Finish a migration: make what no script can make."""
+    vectors.mend(connection)
+    memories.index_words(connection)
+
 
 SCHEMA = Schema(
     Path(__file__).parent / "schema",
     application=0x646A6E49,
     marked=5,
     tables=frozenset({"meta", "vault", "note", "memory", "chunk", "window", "link"}),
+    finish=_mend,
 )
 
 
@@ -29,9 +37,9 @@ def open_index(path: Path, *, write: bool = True) -> apsw.Connection:
 def fault(path: Path) -> str | None:
     """What makes a file useless as an index; None if nothing does.
 
-    Checks what `store.sqlite.fault` checks, then whether the tables fit together.
+    Checks what `store.faults.fault` checks, then whether the tables fit together.
     """
-    damage = sqlite.fault(path, SCHEMA)
+    damage = faults.fault(path, SCHEMA)
     if damage or not path.is_file():
         return damage
     try:
@@ -41,7 +49,7 @@ def fault(path: Path) -> str | None:
             load_vectors(connection)
             with sqlite.snapshot(connection):
                 disorder = next(_disorder(connection), None)
-    except apsw.SQLError as error:
+    except (apsw.SQLError, apsw.CorruptError, UnicodeDecodeError) as error:
         disorder = str(error)
     except apsw.Error:
         return None
@@ -51,10 +59,16 @@ def fault(path: Path) -> str | None:
 def _disorder(connection: apsw.Connection) -> Iterator[str]:
     if connection.execute("pragma foreign_key_check").get:
         yield "some of its rows belong to nothing"
-    counts = "select (select count(*) from chunk), (select count(*) from words_docsize)"
-    [(chunks, indexed)] = sqlite.rows(connection, counts)
-    if chunks != indexed:
-        yield f"it holds the words of {count(indexed, 'chunk')} and the texts of {chunks:,}"
+    for table in ("vault", "note", "memory", "tag", "alias", "field", "chunk", "link"):
+        for _ in connection.execute(f"select * from {table}"):
+            pass  # Text that is not UTF-8 shows when it is read.
+    for vault, chunks in sqlite.rows(
+        connection,
+        "select cast(ifnull(in_vault, 0) as integer), count(*) from chunk group by 1",
+    ):
+        indexed = words.chunk_count(connection, vault)
+        if chunks != indexed:
+            yield f"it holds the words of {count(indexed, 'chunk')} and the texts of {chunks:,}"
     for space in vectors.spaces(connection):
         mark, table = ("embedded" if space.serving else "coming"), f"vectors_{space.number}"
         marked = connection.execute(f"select count(*) from window where {mark}").get

@@ -74,10 +74,9 @@ def settled(connection: apsw.Connection) -> str | None:
 
 
 def targets(connection: apsw.Connection, vaults: Sequence[Vault]) -> list[LinkTarget]:
-    """Every note of `vaults` with all its names. The key is the id of the note."""
+    """Every note of `vaults`, in their order, with all its names; the key is the id of the note."""
     from djinn_memory.notes.link_resolution import LinkTarget
 
-    names = {vault.id: vault.name for vault in vaults}
     aliases: defaultdict[int, list[str]] = defaultdict(list)
     for note_id, alias in connection.execute(
         "select note_id, alias from alias join memory on memory.id = memory_id where block is null"
@@ -88,17 +87,19 @@ def targets(connection: apsw.Connection, vaults: Sequence[Vault]) -> list[LinkTa
         "select note_id, uuid from block join memory on memory.id = memory_id"
     ):
         blocks[note_id].append(uuid)
-    return [
-        LinkTarget(
-            note_id, names[uuid], path, uid, title or PurePosixPath(path).stem,
-            tuple(aliases.get(note_id, ())), tuple(blocks.get(note_id, ())),
-        )
-        for note_id, uuid, path, uid, title in connection.execute(
-            "select note.id, vault.uuid, path, uid, title from note join vault on "
-            "vault.id = vault_id left join memory on memory.note_id = note.id and block is null"
-        )
-        if uuid in names
-    ]  # fmt: skip
+    listed: dict[str, list[LinkTarget]] = {vault.id: [] for vault in vaults}
+    names = {vault.id: vault.name for vault in vaults}
+    for note_id, uuid, path, uid, title in connection.execute(
+        "select note.id, vault.uuid, path, uid, title from note join vault on "
+        "vault.id = vault_id left join memory on memory.note_id = note.id and block is null"
+    ):
+        if uuid in listed:
+            target = LinkTarget(
+                note_id, names[uuid], path, uid, title or PurePosixPath(path).stem,
+                tuple(aliases.get(note_id, ())), tuple(blocks.get(note_id, ())),
+            )  # fmt: skip
+            listed[uuid].append(target)
+    return [target for targets in listed.values() for target in targets]
 
 
 def resolve(
@@ -112,6 +113,7 @@ def resolve(
     `attachments` are (vault, path) of files that are not notes. A link to one is resolved without a
     note. `mark` stands for the attachments in `settled`.
     """
+    from djinn_memory.notes.dialects.rules import of_vault
     from djinn_memory.notes.link_resolution import LinkTarget, Resolver
 
     # If no name changed, only new links are resolved.
@@ -125,7 +127,7 @@ def resolve(
     resolver = Resolver(
         known,
         reserved=access.reserved_for(vaults),
-        dialects={vault.name: vault.dialect for vault in vaults},
+        rules={vault.name: of_vault(vault) for vault in vaults},
     )
     places = {target.key: (target.vault, target.path) for target in known}
     changes = []

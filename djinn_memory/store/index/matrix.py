@@ -1,17 +1,20 @@
-"""Vectors in memory, for a process that answers many questions: a matrix, not a look at each row.
+"""The vectors of a vault as arrays, read where `vec0` keeps them: its own search takes longer.
 
-`vec0` takes 6 ms for 5,000 windows, a matrix 0.2.
+A process that answers many questions holds them in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import apsw
-from msgspec import Struct
+from msgspec import Struct, field
 
+from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.sqlite import rows
 
 if TYPE_CHECKING:
@@ -20,105 +23,143 @@ if TYPE_CHECKING:
 
     from djinn_memory.models import Vectors
 
+    Block = tuple[NDArray[np.int64], Vectors]
+    """Windows, and their vectors of shape (windows, dimensions)."""
+
 MAX_BYTES = 64_000_000
-"""Of all vectors together; more are left on the disk, where `vec0` looks for them."""
+"""Of all vectors that are held; more are read from the disk for each question."""
 
 
-class VectorMatrix(Struct):
-    """The vectors of one table, as they were at one state of the database."""
+class HeldVectors(Struct):
+    """Vectors of one space, as they are at one state of the database."""
 
-    table: str
+    space: VectorSpace
     state: int
     """What SQLite calls the state of the file, which every commit of any process changes."""
-    vaults: dict[int, tuple[NDArray[np.int64], Vectors]]
-    """By vault: windows, and their vectors of shape (windows, dimensions)."""
-    rows: dict[int, Vectors]
+    vaults: dict[int, list[Block]] = field(default_factory=dict)
+    rows: dict[int, Vectors] = field(default_factory=dict)
     """By window: its vector."""
 
 
-_HELD: WeakKeyDictionary[apsw.Connection, VectorMatrix | None] = WeakKeyDictionary()
+_HELD: WeakKeyDictionary[apsw.Connection, HeldVectors | None] = WeakKeyDictionary()
 
 
 def hold(connection: apsw.Connection) -> None:
-    """Let `nearest` answer for this connection from now on, for as long as it is open."""
+    """Hold vectors that are read over this connection, for as long as it is open."""
     _HELD[connection] = None
 
 
-def nearest(
-    connection: apsw.Connection, table: str, dimensions: int, query: bytes, vault: int, limit: int
-) -> list[int] | None:
-    """The windows of a vault nearest to `query`, best first; None where none are held.
-
-    `table` is a `vec0` table with a partition for each vault.
-    """
-    held = _held(connection, table, dimensions)
-    if held is None:
-        return None
-    if vault not in held.vaults:
-        return []
+def products(vectors: Vectors, query: Vectors) -> Vectors:
+    """The product of each row with `query`, to the bit the same whatever the other rows are."""
     import numpy as np
 
-    windows, vectors = held.vaults[vault]
-    cosines = vectors @ np.frombuffer(query, "<f4")
-    if limit < len(cosines):
-        best = np.argpartition(-cosines, limit)[:limit]
-    else:
-        best = np.arange(len(cosines))
-    order = best[np.lexsort((windows[best], -cosines[best]))]
-    nearest_windows: list[int] = windows[order].tolist()
-    return nearest_windows
+    # BLAS adds up the last rows of a matrix in another order.
+    result: Vectors = np.einsum("ij,j->i", vectors, query)
+    return result
+
+
+def cosines(
+    connection: apsw.Connection, space: VectorSpace, vault: int, query: Vectors
+) -> tuple[NDArray[np.int64], Vectors]:
+    """All windows of a vault that have a vector, and its cosine with that of a query."""
+    import numpy as np
+
+    windows, results = [np.empty(0, "<i8")], [np.empty(0, "<f4")]
+    for numbers, vectors in _blocks(connection, space, vault):
+        windows.append(numbers)
+        results.append(products(vectors, query))
+    return np.concatenate(windows), np.concatenate(results)
 
 
 def of_windows(
-    connection: apsw.Connection, table: str, dimensions: int, windows: Sequence[int]
-) -> dict[int, bytes] | None:
-    """The vectors of windows, float32 bytes, of those that have one; None where none are held."""
-    held = _held(connection, table, dimensions)
-    if held is None:
-        return None
-    return {window: held.rows[window].tobytes() for window in windows if window in held.rows}
+    connection: apsw.Connection, space: VectorSpace, windows: Sequence[int]
+) -> dict[int, Vectors]:
+    """The vectors of windows, of those that have one."""
+    import numpy as np
+
+    held = _held(connection, space)
+    known = held.rows if held else {}
+    vectors = {window: known[window] for window in windows if window in known}
+    missing = [window for window in windows if window not in vectors]
+    places = rows(
+        connection,
+        f"select rowid, chunk_id, chunk_offset from {space.table}_rowids "
+        "where rowid in (select value from json_each(?)) order by chunk_id, chunk_offset",
+        (json.dumps(missing),),
+    )
+    with closing(_VectorFile(connection, space)) as file:
+        for window, chunk, offset in places:
+            vectors[window] = np.frombuffer(file.read(chunk, offset, 1), "<f4")
+    return vectors
 
 
-def _held(connection: apsw.Connection, table: str, dimensions: int) -> VectorMatrix | None:
+def _held(connection: apsw.Connection, space: VectorSpace) -> HeldVectors | None:
+    """What is held of a space; None for a connection that holds nothing."""
     if connection not in _HELD:
         return None
     # Only who reads learns of another state; inside a transaction it is what that sees.
     connection.execute("select exists (select 1 from sqlite_schema)").fetchall()
     state = connection.data_version("main")
     held = _HELD.get(connection)
-    if held is None or (held.table, held.state) != (table, state):
-        held = _read(connection, table, dimensions, state)
-        _HELD[connection] = held
+    if held is None or (held.space.number, held.state) != (space.number, state):
+        held = _HELD[connection] = HeldVectors(space, state)
     return held
 
 
+def _blocks(connection: apsw.Connection, space: VectorSpace, vault: int) -> Iterator[Block]:
+    held = _held(connection, space)
+    if held and vault in held.vaults:
+        return iter(held.vaults[vault])
+    chunks = rows(
+        connection,
+        f"select chunk_id, validity, rowids from {space.table}_chunks where partition00 = ?",
+        (vault,),
+    )
+    blocks = _read(connection, space, chunks)
+    count = sum(len(numbers) // 8 for *_, numbers in chunks)
+    if held is None or (len(held.rows) + count) * space.dimensions * 4 > MAX_BYTES:
+        return blocks
+    held.vaults[vault] = list(blocks)
+    for windows, vectors in held.vaults[vault]:
+        held.rows.update(zip(windows.tolist(), vectors, strict=True))
+    return iter(held.vaults[vault])
+
+
 def _read(
-    connection: apsw.Connection, table: str, dimensions: int, state: int
-) -> VectorMatrix | None:
-    """All vectors of a table, read where `vec0` keeps them: a query gives them one by one."""
+    connection: apsw.Connection, space: VectorSpace, chunks: Sequence[tuple[int, bytes, bytes]]
+) -> Iterator[Block]:
     import numpy as np
 
-    chunks = rows(connection, f"select chunk_id, partition00, validity, rowids from {table}_chunks")
-    if sum(len(rowids) // 8 for *_, rowids in chunks) * dimensions * 4 > MAX_BYTES:
-        return None
-    parts: dict[int, list[tuple[NDArray[np.int64], Vectors]]] = {}
-    for chunk, vault, validity, rowids in chunks:
-        windows = np.frombuffer(rowids, "<i8")
-        valid = np.unpackbits(np.frombuffer(validity, "u1"), bitorder="little")[: len(windows)]
-        with connection.blob_open("main", f"{table}_vector_chunks00", "vectors", chunk, False) as b:
-            vectors = np.frombuffer(b.read(), "<f4").reshape(-1, dimensions)
-        kept = valid.astype(bool)
-        parts.setdefault(vault, []).append((windows[kept], vectors[kept]))
-    vaults = {
-        vault: (
-            np.concatenate([windows for windows, _ in chunks_of_vault]),
-            np.concatenate([vectors for _, vectors in chunks_of_vault]),
-        )
-        for vault, chunks_of_vault in parts.items()
-    }
-    known = {
-        window: vector
-        for windows, vectors in vaults.values()
-        for window, vector in zip(windows.tolist(), vectors, strict=True)
-    }
-    return VectorMatrix(table, state, vaults, known)
+    with closing(_VectorFile(connection, space)) as file:
+        for chunk, validity, numbers in chunks:
+            windows = np.frombuffer(numbers, "<i8")
+            valid = np.unpackbits(np.frombuffer(validity, "u1"), bitorder="little")
+            kept = valid[: len(windows)].astype(bool)
+            vectors = np.frombuffer(file.read(chunk, 0, len(windows)), "<f4")
+            yield windows[kept], vectors.reshape(len(windows), -1)[kept]
+
+
+class _VectorFile:
+    """Reads the values in which `vec0` keeps vectors, many in each."""
+
+    def __init__(self, connection: apsw.Connection, space: VectorSpace) -> None:
+        self._connection = connection
+        self._table = f"{space.table}_vector_chunks00"
+        self._size = 4 * space.dimensions
+        self._blob: apsw.Blob | None = None
+        self._chunk = 0
+
+    def read(self, chunk: int, offset: int, count: int) -> bytes:
+        """So many vectors of a chunk."""
+        if self._blob is None:
+            self._blob = self._connection.blob_open("main", self._table, "vectors", chunk, False)
+        elif chunk != self._chunk:
+            self._blob.reopen(chunk)
+        self._chunk = chunk
+        self._blob.seek(offset * self._size)
+        return self._blob.read(count * self._size)
+
+    def close(self) -> None:
+        """Release the value that is open."""
+        if self._blob:
+            self._blob.close()

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import apsw
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict, astuple
 
 from djinn_memory.models import Chunk, Vault, plane_of
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault.walk import FileStat
 from djinn_memory.store.index import links, vectors, words
-from djinn_memory.store.sqlite import rows
+from djinn_memory.store.sqlite import rows, write_row
 
 if TYPE_CHECKING:
     from djinn_memory.notes.note import Note
-    from djinn_memory.notes.note_file import NoteMemory
+    from djinn_memory.notes.note_file import NoteFile, NoteMemory
 
+
+NAME_BREAK = " \n"
+"""Stands between names, so that no phrase reaches from one to the next."""
 
 MAX_NAMES = 2_000
 """Characters of the tags, and of the aliases, that every chunk of a note is searched by. The rest
-belongs to its first chunk alone."""
+belongs to its first chunk alone: 100,000 tags in every chunk of a long note would fill the disk."""
 
 
 class IndexedFile(Struct, frozen=True):
@@ -58,49 +62,62 @@ class Window(Struct, frozen=True):
 class ParsedMemory(Struct, frozen=True):
     """A memory to be written, with its chunks."""
 
-    source: NoteMemory
     note: Note
     chunks: Sequence[tuple[Chunk, Sequence[Window]]]
 
 
-class NoteChanges(Struct, frozen=True):
-    """The changes to a note; memories that are not among them stay as they are."""
+def vault_row(connection: apsw.Connection, vault: Vault) -> tuple[int, str | None]:
+    """The number of a vault in the index, and the dialect in which all its notes were read.
 
-    written: Sequence[ParsedMemory]
-    """New memories, and those with another text than before."""
-    shifted: Sequence[tuple[KnownMemory, NoteMemory]]
-    """Memories of the same text at another place in their file."""
-    removed: Sequence[int]
-    """Ids of memories that are gone."""
-    problem: str | None
-
-
-class SearchNames(Struct, frozen=True):
-    """The names of a note beside its title, by which each of its chunks is searched."""
-
-    aliases: str
-    tags: str
-
-    def shortened(self) -> SearchNames:
-        """The first of them: 100,000 tags in every chunk of a long note would fill the disk."""
-        return SearchNames(*(text[:MAX_NAMES] for text in (self.aliases, self.tags)))
-
-
-def vault_id(connection: apsw.Connection, vault: Vault) -> int:
-    """The number of a vault in the index, assigned at its first reading; a rename keeps it."""
+    The number is assigned at the first reading, and a rename keeps it. Before the first reading
+    there is no dialect.
+    """
     connection.execute(
         "insert into vault (uuid, name) values (?, ?) "
         "on conflict (uuid) do update set name = excluded.name where name <> excluded.name",
         (vault.id, vault.name),
     )
-    number: int = connection.execute("select id from vault where uuid = ?", (vault.id,)).get
-    return number
+    [(number, dialect, has_words)] = rows(
+        connection,
+        "select id, dialect, exists (select 1 from sqlite_schema where name = 'words_' || id) "
+        "from vault where uuid = ?",
+        (vault.id,),
+    )
+    if not has_words:
+        words.create(connection, number)
+    return number, dialect
 
 
-def dialect(connection: apsw.Connection, vault: int) -> str | None:
-    """The dialect in which all notes of a vault were read; None before the first reading."""
-    name: str | None = connection.execute("select dialect from vault where id = ?", (vault,)).get
-    return name
+def index_words(connection: apsw.Connection) -> None:
+    """Make the words of an index anew from what it holds, as an upgrade needs it."""
+    from djinn_memory.languages.detection import ENGLISH, detect, detect_part
+
+    for (vault,) in rows(connection, "select id from vault"):
+        words.create(connection, vault)
+        listed = rows(
+            connection,
+            "select memory.id, title, path, "
+            "(select group_concat(alias, ?1) from alias where memory_id = memory.id), "
+            "(select group_concat(tag, ' ') from tag where memory_id = memory.id) "
+            "from memory join note on note.id = note_id where vault_id = ?2",
+            (NAME_BREAK, vault),
+        )
+        for memory_id, title, path, aliases, tags in listed:
+            chunks = rows(
+                connection,
+                "select id, headings, text from chunk where memory_id = ? order by ordinal",
+                (memory_id,),
+            )
+            language = detect("\n\n".join(text for _, _, text in chunks))
+            names = aliases or "", tags or ""
+            for chunk, headings, text in chunks:
+                columns = words.Columns(
+                    title, names[0], NAME_BREAK.join(json.loads(headings)), names[1],
+                    path.removesuffix(".md"), text,
+                )  # fmt: skip
+                own = detect_part(text, language)
+                words.add(connection, vault, chunk, columns, None if own == ENGLISH else own)
+                names = names[0][:MAX_NAMES], names[1][:MAX_NAMES]
 
 
 def set_dialect(connection: apsw.Connection, vault: int, name: str) -> None:
@@ -109,13 +126,9 @@ def set_dialect(connection: apsw.Connection, vault: int, name: str) -> None:
 
 
 def vault_ids(connection: apsw.Connection, vaults: Sequence[Vault]) -> dict[int, Vault]:
-    """The vaults that the index knows, by its numbers."""
-    by_uuid = {vault.id: vault for vault in vaults}
-    return {
-        key: by_uuid[uuid]
-        for key, uuid in connection.execute("select id, uuid from vault")
-        if uuid in by_uuid
-    }
+    """The vaults that the index knows, by its numbers, in the order given."""
+    numbers = dict(connection.execute("select uuid, id from vault"))
+    return {numbers[vault.id]: vault for vault in vaults if vault.id in numbers}
 
 
 def known(
@@ -144,7 +157,7 @@ def known(
     }
 
 
-def of_note(connection: apsw.Connection, note_id: int) -> dict[str | None, KnownMemory]:
+def of_note(connection: apsw.Connection, note_id: int | None) -> dict[str | None, KnownMemory]:
     """The memories of a note by block id; None stands for a whole note."""
     return {
         block: KnownMemory(*row)
@@ -171,56 +184,43 @@ def put(
     file: FileStat,
     seen_ns: int,
     digest: bytes,
-    changes: NoteChanges,
+    content: NoteFile,
+    parsed: Mapping[str | None, ParsedMemory],
 ) -> None:
-    """Write a note and its changed memories.
+    """Write a note and its new or changed memories, which are `parsed`, by block id.
 
     Notes and memories keep their numbers, so that links to them stay. Words are searchable at once.
     Windows wait for their vectors.
     """
-    stat = (file.size, file.mtime_ns, file.ctime_ns, file.inode, seen_ns, digest, changes.problem)
     note_id: int | None = connection.execute(
-        "update note set size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, seen_ns = ?, "
-        "hash = ?, problem = ? where vault_id = ? and path = ? returning id",
-        (*stat, vault, file.path),
+        "select id from note where vault_id = ? and path = ?", (vault, file.path)
     ).get
-    names_changed = note_id is None
-    if note_id is None:
-        note_id = connection.execute(
-            "insert into note (vault_id, path, folded, size, mtime_ns, ctime_ns, inode, seen_ns, "
-            "hash, problem) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
-            (vault, file.path, fold(file.path), *stat),
-        ).get
-    assert note_id is not None
-    known = {memory.memory_id: block for block, memory in of_note(connection, note_id).items()}
-    for memory_id in changes.removed:
-        names_changed = names_changed or known[memory_id] is None
-        _clear(connection, memory_id)
-        connection.execute("delete from memory where id = ?", (memory_id,))
-    for before, source in changes.shifted:
-        _shift(connection, before, source)
-    for memory in changes.written:
-        names_changed = names_changed or memory.source.block is None
-        _put_memory(connection, note_id, file, memory)
-    links.unsettle(connection, names=names_changed)
+    known = of_note(connection, note_id)
+    gone = known.keys() - {source.block for source in content.memories}
+    links.unsettle(connection, names=note_id is None or None in parsed or None in gone)
+    values = {"vault_id": vault, "hash": digest, "problem": content.problem}
+    note_id = write_row(connection, "note", {**_stat(file, seen_ns), **values}, note_id)
+    for block in gone:
+        connection.execute("delete from memory where id = ?", (known[block].memory_id,))
+    for source in content.memories:
+        before = known.get(source.block)
+        if source.block in parsed:
+            memory_id = before.memory_id if before else None
+            with vectors.kept(connection, memory_id):
+                _put_memory(
+                    connection, vault, note_id, memory_id, file, source, parsed[source.block]
+                )
+        elif before:
+            _shift(connection, before, source)
 
 
 def touch(connection: apsw.Connection, note_id: int, file: FileStat, seen_ns: int) -> None:
     """Store the new times or the new path of a file with unchanged bytes."""
-    connection.execute(
-        "update note set path = ?, folded = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, "
-        "seen_ns = ? where id = ?",
-        (
-            file.path,
-            fold(file.path),
-            file.size,
-            file.mtime_ns,
-            file.ctime_ns,
-            file.inode,
-            seen_ns,
-            note_id,
-        ),
-    )
+    write_row(connection, "note", _stat(file, seen_ns), note_id)
+
+
+def _stat(file: FileStat, seen_ns: int) -> dict[str, object]:
+    return {**asdict(file), "folded": fold(file.path), "seen_ns": seen_ns}
 
 
 def redate(connection: apsw.Connection, note_id: int, file: FileStat, note: Note) -> None:
@@ -234,59 +234,35 @@ def redate(connection: apsw.Connection, note_id: int, file: FileStat, note: Note
 
 def remove(connection: apsw.Connection, note_id: int) -> None:
     """Remove a note with its memories."""
-    for memory in of_note(connection, note_id).values():
-        _clear(connection, memory.memory_id)
     connection.execute("delete from note where id = ?", (note_id,))
     links.unsettle(connection)
 
 
-def forget(connection: apsw.Connection, vault: Vault, path: str) -> None:
-    """Remove the note at a path of a vault, if the index has it."""
-    listed = rows(
-        connection,
-        "select note.id from note join vault on vault.id = vault_id where uuid = ? and path = ?",
-        (vault.id, path),
+def forget(connection: apsw.Connection, vault: Vault, paths: Sequence[str]) -> None:
+    """Remove the notes at these paths of a vault, as far as the index has them."""
+    connection.execute(
+        "delete from note where vault_id = (select id from vault where uuid = ?) "
+        "and path in (select value from json_each(?))",
+        (vault.id, json.dumps(list(paths))),
     )
-    for (note_id,) in listed:
-        remove(connection, note_id)
+    if connection.changes():
+        links.unsettle(connection)
 
 
-def keep_vaults(connection: apsw.Connection, uuids: Collection[str]) -> int:
-    """Remove all vaults but these, with their notes; returns how many were removed."""
-    stale = [
-        number
-        for number, uuid in rows(connection, "select id, uuid from vault")
-        if uuid not in uuids
-    ]
-    for number in stale:
-        for (note_id,) in rows(connection, "select id from note where vault_id = ?", (number,)):
-            remove(connection, note_id)
+def keep_vaults(connection: apsw.Connection, uuids: Collection[str]) -> None:
+    """Remove all vaults but these, with their notes and words."""
+    listed = rows(connection, "select id, uuid from vault")
+    for number in [number for number, uuid in listed if uuid not in uuids]:
         connection.execute("delete from vault where id = ?", (number,))
-    return len(stale)
-
-
-def _clear(connection: apsw.Connection, memory_id: int) -> None:
-    """Remove the chunks, words, vectors, fields and links of a memory."""
-    chunk_ids = [
-        chunk_id
-        for (chunk_id,) in rows(
-            connection, "select id from chunk where memory_id = ?", (memory_id,)
-        )
-    ]
-    windows = rows(
-        connection,
-        "select id from window where embedded and chunk_id in (select value from json_each(?))",
-        (json.dumps(chunk_ids),),
-    )
-    vectors.remove(connection, [window_id for (window_id,) in windows])
-    words.remove(connection, chunk_ids)
-    for table in ("chunk", "tag", "alias", "field", "link", "block"):
-        connection.execute(f"delete from {table} where memory_id = ?", (memory_id,))
+        words.drop(connection, number)
+        links.unsettle(connection)
 
 
 def _shift(connection: apsw.Connection, before: KnownMemory, source: NoteMemory) -> None:
-    """Move an unchanged memory, its chunks and its links to another place in their file."""
+    """Move an unchanged memory, its chunks and its links to their place in the file."""
     lines, characters = source.line - before.line, source.offset - before.offset
+    if not (lines or characters):
+        return
     connection.execute(
         "update memory set lines_above = ?, characters_above = ? where id = ?",
         (source.line, source.offset, before.memory_id),
@@ -304,49 +280,21 @@ def _shift(connection: apsw.Connection, before: KnownMemory, source: NoteMemory)
 
 
 def _put_memory(
-    connection: apsw.Connection, note_id: int, file: FileStat, memory: ParsedMemory
+    connection: apsw.Connection,
+    vault: int,
+    note_id: int,
+    memory_id: int | None,
+    file: FileStat,
+    source: NoteMemory,
+    memory: ParsedMemory,
 ) -> None:
-    """Write a memory over its earlier version."""
+    """Write a memory over its earlier version, if it has a `memory_id`."""
     from djinn_memory.languages.detection import ENGLISH, detect, detect_part
 
-    source, note = memory.source, memory.note
-    memory_id = _put_row(connection, note_id, file, source, note)
-    connection.executemany(
-        "insert or ignore into tag values (?, ?, ?)",
-        [(memory_id, tag, fold(tag)) for tag in note.tags],
-    )
-    connection.executemany(
-        "insert or ignore into alias values (?, ?)",
-        [(memory_id, alias) for alias in note.aliases],
-    )
-    connection.executemany(
-        "insert into field values (?, ?, ?, ?)",
-        [(memory_id, fold(key), value, fold(value)) for key, value in note.fields],
-    )
-    language = detect(note.text[note.body :])
-    names = SearchNames(" \n".join(note.aliases), " ".join(note.tags))
-    for ordinal, (chunk, windows) in enumerate(memory.chunks):
-        own = detect_part(note.text[chunk.start : chunk.end], language)
-        text = note.searched[chunk.start : chunk.end]
-        words.add(
-            connection,
-            _put_chunk(connection, memory_id, ordinal, source.line, text, chunk, windows),
-            title=note.title,
-            aliases=names.aliases,
-            headings=" \n".join(chunk.headings),
-            tags=names.tags,
-            path=file.path.removesuffix(".md"),
-            body=text,
-            language=None if own == ENGLISH else own,
-        )
-        names = names.shortened()
-    links.put(connection, note_id, memory_id, source, note)
-
-
-def _put_row(
-    connection: apsw.Connection, note_id: int, file: FileStat, source: NoteMemory, note: Note
-) -> int:
-    """Write the row of a memory, and clear what belonged to its earlier version; returns its id."""
+    note = memory.note
+    # Words and vectors go with the chunks.
+    for table in ("chunk", "tag", "alias", "field", "link", "block"):
+        connection.execute(f"delete from {table} where memory_id = ?", (memory_id,))
     # A journal's file changes with every record, its records do not.
     modified = _modified(file) if source.block is None else note.created or note.date
     values = {
@@ -364,21 +312,47 @@ def _put_row(
         "lines_above": source.line,
         "characters_above": source.offset,
     }
-    memory_id: int | None = connection.execute(
-        "select id from memory where note_id = ? and block is ?", (note_id, source.block)
-    ).get
-    if memory_id is None:
-        names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
-        inserted: int = connection.execute(
-            f"insert into memory ({names}) values ({marks}) returning id", values
-        ).get
-        return inserted
-    _clear(connection, memory_id)
-    assignments = ", ".join(f"{name} = :{name}" for name in values)
-    connection.execute(
-        f"update memory set {assignments} where id = :id", {**values, "id": memory_id}
+    memory_id = write_row(connection, "memory", values, memory_id)
+    connection.executemany(
+        "insert or ignore into tag values (?, ?, ?)",
+        [(memory_id, tag, fold(tag)) for tag in note.tags],
     )
-    return memory_id
+    connection.executemany(
+        "insert or ignore into alias values (?, ?)",
+        [(memory_id, alias) for alias in note.aliases],
+    )
+    connection.executemany(
+        "insert into field values (?, ?, ?, ?)",
+        [(memory_id, fold(key), value, fold(value)) for key, value in note.fields],
+    )
+    language = detect(note.text[note.body :])
+    aliases, tags = NAME_BREAK.join(note.aliases), " ".join(note.tags)
+    for ordinal, (chunk, windows) in enumerate(memory.chunks):
+        text = note.searched[chunk.start : chunk.end]
+        values = {
+            "memory_id": memory_id,
+            "in_vault": vault,
+            "ordinal": ordinal,
+            "headings": json.dumps(chunk.headings, ensure_ascii=False),
+            "first_line": chunk.first_line + source.line,
+            "last_line": chunk.last_line + source.line,
+            "page": chunk.page,
+            "parts": json.dumps(msgspec.to_builtins(chunk.parts)) if chunk.parts else None,
+            "text": text,
+        }
+        chunk_id = write_row(connection, "chunk", values)
+        connection.executemany(
+            "insert into window (chunk_id, start, stop, hash, length) values (?, ?, ?, ?, ?)",
+            [(chunk_id, *astuple(window)) for window in windows],
+        )
+        headings = NAME_BREAK.join(chunk.headings)
+        columns = words.Columns(
+            note.title, aliases, headings, tags, file.path.removesuffix(".md"), text
+        )
+        own = detect_part(note.text[chunk.start : chunk.end], language)
+        words.add(connection, vault, chunk_id, columns, None if own == ENGLISH else own)
+        aliases, tags = aliases[:MAX_NAMES], tags[:MAX_NAMES]
+    links.put(connection, note_id, memory_id, source, note)
 
 
 def _modified(file: FileStat) -> str:
@@ -389,67 +363,13 @@ def _modified(file: FileStat) -> str:
     return moment(datetime.fromtimestamp(file.mtime_ns / 1e9, UTC))
 
 
-def _put_chunk(
-    connection: apsw.Connection,
-    memory_id: int,
-    ordinal: int,
-    above: int,
-    text: str,
-    chunk: Chunk,
-    windows: Sequence[Window],
-) -> int:
-    """Write a chunk with its windows; `above` lines of the file stand above the memory's text."""
-    chunk_id: int = connection.execute(
-        "insert into chunk "
-        "(memory_id, ordinal, headings, first_line, last_line, page, parts, text) "
-        "values (?, ?, ?, ?, ?, ?, ?, ?) returning id",
-        (
-            memory_id,
-            ordinal,
-            json.dumps(chunk.headings, ensure_ascii=False),
-            chunk.first_line + above,
-            chunk.last_line + above,
-            chunk.page,
-            json.dumps(msgspec.to_builtins(chunk.parts)) if chunk.parts else None,
-            text,
-        ),
-    ).get
-    connection.executemany(
-        "insert into window (chunk_id, start, stop, hash, length) values (?, ?, ?, ?, ?)",
-        [(chunk_id, window.start, window.end, window.hash, window.length) for window in windows],
-    )
-    return chunk_id
-
-
-def count_hash(connection: apsw.Connection, digest: str) -> int:
-    """How many notes and sections have a text, given as its hash in hexadecimal."""
-    count: int = connection.execute(
-        "select (select count(*) from note where hash = ?1) "
-        "+ (select count(*) from memory where digest = ?1 and block is not null)",
-        (bytes.fromhex(digest),),
-    ).get
-    return count
-
-
-def place_exists(connection: apsw.Connection, place: str) -> bool:
-    """Whether `<vault uuid>/<path>` is a note, or `<vault uuid>/<path>#^<block>` a section.
-
-    An id, which names a note for good, always is one.
-    """
-    if "/" not in place:
-        return True
-    uuid, _, path = place.partition("/")
-    note, _, block = path.rpartition("#^")
-    exists: int = connection.execute(
-        "select exists (select 1 from vault join note on vault_id = vault.id "
-        "where uuid = ?1 and path = ?2) or exists (select 1 from vault join note "
-        "on vault_id = vault.id join memory on note_id = note.id "
-        "where uuid = ?1 and path = ?3 and block = ?4)",
-        (uuid, path, note, block),
-    ).get
-    return bool(exists)
-
-
-def window_hashes(connection: apsw.Connection) -> set[bytes]:
-    """The hashes of all windows, under which their vectors are cached."""
-    return {key for (key,) in rows(connection, "select distinct hash from window")}
+def window_hashes(connection: apsw.Connection, vaults: Sequence[Vault] | None = None) -> set[bytes]:
+    """The hashes of the windows of `vaults`, or of all, under which their vectors are cached."""
+    sql, values = "select distinct window.hash from window", []
+    if vaults is not None:
+        sql += (
+            " join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
+            "join note on note.id = note_id where vault_id in (select value from json_each(?))"
+        )
+        values = [json.dumps(list(vault_ids(connection, vaults)))]
+    return {key for (key,) in rows(connection, sql, values)}

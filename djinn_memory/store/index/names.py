@@ -1,4 +1,4 @@
-"""Finds the memories that a name could mean, as a person gives it."""
+"""Finds the memories that a name could mean, and whether a place or a text is that of a memory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import apsw
 
 from djinn_memory.models import Vault
+from djinn_memory.notes.dialects.rules import of_vault
 from djinn_memory.notes.link_resolution import LinkTarget, Resolver
-from djinn_memory.store.index import links
+from djinn_memory.store.index import links, memories
 from djinn_memory.store.sqlite import rows
 
 
@@ -62,8 +63,39 @@ def _as_link(name: str, targets: Sequence[LinkTarget], vaults: Sequence[Vault]) 
     keys: dict[int, None] = {}
     for vault in vaults:
         own = [target for target in targets if target.vault == vault.name]
-        resolver = Resolver(own, dialects={vault.name: vault.dialect})
+        resolver = Resolver(own, rules={vault.name: of_vault(vault)})
         result = resolver.resolve(written, source_vault=vault.name, source_path="")
         if result.key is not None:
             keys.update(dict.fromkeys(result.ambiguous or (result.key,)))
     return list(keys)
+
+
+def count_hash(connection: apsw.Connection, digest: str, vaults: Sequence[Vault]) -> int:
+    """How many notes and sections of `vaults` have a text, given as its hash in hexadecimal."""
+    count: int = connection.execute(
+        "with at as (select value from json_each(?2)) "
+        "select (select count(*) from note where hash = ?1 and vault_id in at) "
+        "+ (select count(*) from memory join note on note.id = note_id "
+        "where digest = ?1 and block is not null and vault_id in at)",
+        (bytes.fromhex(digest), json.dumps(list(memories.vault_ids(connection, vaults)))),
+    ).get
+    return count
+
+
+def place_exists(connection: apsw.Connection, place: str) -> bool:
+    """Whether `<vault uuid>/<path>` is a note, or `<vault uuid>/<path>#^<block>` a section.
+
+    An id, which names a note for good, always is one.
+    """
+    if "/" not in place:
+        return True
+    uuid, _, path = place.partition("/")
+    note, _, block = path.rpartition("#^")
+    exists: int = connection.execute(
+        "select exists (select 1 from vault join note on vault_id = vault.id "
+        "where uuid = ?1 and path = ?2) or exists (select 1 from vault join note "
+        "on vault_id = vault.id join memory on note_id = note.id "
+        "where uuid = ?1 and path = ?3 and block = ?4)",
+        (uuid, path, note, block),
+    ).get
+    return bool(exists)

@@ -59,6 +59,8 @@ class ChunkRef(NamedTuple):
 
     chunk_id: int
     memory_id: int
+    place: tuple[str, str, int, int]
+    """Vault, path, line and place in the memory: what is equal otherwise is in this order."""
 
 
 class Measurement(NamedTuple):
@@ -94,7 +96,10 @@ class IndexedMemory(Memory, frozen=True, kw_only=True):
 
     def field(self, key: str) -> str | None:
         """The first value of a front matter field."""
-        return next((value for name, value in self.fields if name == key), None)
+        for name, value in self.fields:
+            if name == key:
+                return value
+        return None
 
 
 class TitledRef(MemoryRef, frozen=True, kw_only=True):
@@ -148,21 +153,28 @@ class MemorySize(NamedTuple):
     """Windows that have no vector yet."""
 
 
-class IndexCounts(Struct, frozen=True):
-    """How much an index holds."""
+class CatalogStats(Struct, frozen=True):
+    """How much there is."""
 
-    memories: int
+    notes: int
+    """Notes: one for each file."""
     chunks: int
+    """Chunks: the parts of notes that hits return."""
     windows: int
-    waiting: int
+    """Windows: the parts of chunks that are embedded."""
+    pending: int
     """Windows that have no vector yet."""
     links: int
+    """Links in notes, including embeds and links in front matter."""
     unresolved: int
     """Links that lead nowhere."""
-    problems: int
-    """Memories that were not understood in full."""
+    broken: int
+    """Notes with a problem, such as front matter that is not YAML."""
     types: dict[str, int]
-    """Memories by type, the most frequent first; likewise below."""
+    """Notes of each type, the most frequent first; the fields below are sorted likewise."""
     planes: dict[str, int]
+    """Notes of each plane."""
     tags: dict[str, int]
+    """Notes with each tag."""
     vaults: dict[str, int]
+    """Notes in each vault."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Literal
 
+import apsw
 from msgspec import Struct, field
 
-from djinn_memory.models import Filters
+from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.slugs import fold
-from djinn_memory.store.index import words
-from djinn_memory.store.index.records import Forms, Selection, WordMatch
+from djinn_memory.store.index.records import ChunkRef, Forms, Phrase, Selection
+from djinn_memory.store.sqlite import rows
 
 _IN_PATH = "instr(note.folded, ?) > 0"
 _HAS_FIELD = (
@@ -24,7 +27,7 @@ _EXPIRED = (
     "memory.id not in (select memory_id from field where key = 'expires' "
     "and folded in (select value from json_each(?)))"
 )
-_PHRASE = "chunk.id in (select rowid from words where words match ?)"
+_PHRASE = "chunk.id in (select value from json_each(?))"
 _SOMEWHERE = f"memory.id in (select memory_id from chunk where {_PHRASE})"
 _LINKED = (
     "memory.id in (select target_memory_id from link where memory_id = ? "
@@ -34,6 +37,10 @@ _IN_JOURNAL = (
     "exists (select 1 from memory as section "
     "where section.note_id = note.id and section.block is not null)"
 )
+
+
+PLACE = "(select name from vault where id = note.vault_id), note.path, memory.lines_above"
+"""What is equal otherwise is in this order: it does not depend on when it was indexed."""
 
 
 class Condition(Struct):
@@ -61,45 +68,112 @@ class Condition(Struct):
         self.add(f"{column} in ({', '.join('?' * len(values))})", *values)
 
 
-def condition(
-    selection: Selection,
-    vaults: Mapping[str, int],
-    expired: Collection[str],
-    *,
-    chunks: bool,
-) -> Condition:
-    """The selection among `vaults`, given as names with the index's numbers.
+_ANY = Condition()
 
-    `expired` are the folded values of `expires` that are left out. With `chunks` the phrases must
-    stand in the chunk of each row, else anywhere in the memory.
-    """
-    where = Condition()
-    names = selection.filters.vaults or vaults
-    where.among("note.vault_id", [vaults[name] for name in names if name in vaults])
-    _filter(where, selection.filters)
-    if expired:
-        where.add(_EXPIRED, json.dumps(list(expired)))
-    for phrase in dict.fromkeys(selection.phrases):
-        where.add(_PHRASE if chunks else _SOMEWHERE, _expression(phrase))
-    for phrase in dict.fromkeys(selection.without):
-        where.add(f"not {_SOMEWHERE}", _expression(phrase))
-    if chunks and selection.first_chunk:
-        where.add("chunk.ordinal = 0")
-    if selection.ids is not None:
-        where.among("memory.uid", selection.ids)
-    if selection.hashes is not None:
-        where.among("note.hash", [bytes.fromhex(key) for key in selection.hashes])
-    if selection.places is not None:
-        places = [(vaults[name], path) for name, path in selection.places if name in vaults]
-        where.add(
-            "(note.vault_id, note.path) in (select value ->> 0, value ->> 1 from json_each(?))",
-            json.dumps(places),
+
+class Selections:
+    """Selections of memories in some vaults, as conditions in SQL."""
+
+    def __init__(self, connection: apsw.Connection, vaults: Mapping[int, Vault]) -> None:
+        """`vaults` are given by the numbers that the index has for them."""
+        self._connection = connection
+        self._names = {number: vault.name for number, vault in vaults.items()}
+        self._numbers = {name: number for number, name in self._names.items()}
+        self._expired: dict[datetime, tuple[str, ...]] = {}
+
+    @property
+    def vaults(self) -> list[int]:
+        """The numbers of the vaults."""
+        return list(self._numbers.values())
+
+    def vaults_of(self, selection: Selection) -> list[int]:
+        """The numbers of the vaults that a selection is about."""
+        names = selection.filters.vaults or self._numbers
+        return [self._numbers[name] for name in names if name in self._numbers]
+
+    def takes_all(self, selection: Selection) -> bool:
+        """Whether all memories of its vaults are in a selection."""
+        plain = Selection(Filters(vaults=selection.filters.vaults), now=selection.now)
+        return selection == plain and not self._expired_by(selection.now)
+
+    def where(self, selection: Selection, *, chunks: bool = False) -> Condition:
+        """The memories of a selection; with `chunks` the phrases must stand in the chunk itself."""
+        where = Condition()
+        where.among("note.vault_id", self.vaults_of(selection))
+        _filter(where, selection.filters)
+        if expired := self._expired_by(selection.now):
+            where.add(_EXPIRED, json.dumps(expired))
+        for phrase in dict.fromkeys(selection.phrases):
+            where.add(_PHRASE if chunks else _SOMEWHERE, json.dumps(self.chunks_with(phrase)))
+        for phrase in dict.fromkeys(selection.without):
+            where.add(f"not {_SOMEWHERE}", json.dumps(self.chunks_with(phrase)))
+        if chunks and selection.first_chunk:
+            where.add("chunk.ordinal = 0")
+        if selection.ids is not None:
+            where.among("memory.uid", selection.ids)
+        if selection.hashes is not None:
+            where.among("note.hash", [bytes.fromhex(key) for key in selection.hashes])
+        if selection.places is not None:
+            numbers = self._numbers
+            places = [(numbers[name], path) for name, path in selection.places if name in numbers]
+            where.add(
+                "(note.vault_id, note.path) in (select value ->> 0, value ->> 1 from json_each(?))",
+                json.dumps(places),
+            )
+        if selection.linked is not None:
+            where.add(_LINKED, selection.linked, selection.linked)
+        if selection.whole_files:
+            where.add(f"not {_IN_JOURNAL}")
+        return where
+
+    def refs(
+        self, table: Literal["chunk", "window"], ids: Collection[int], where: Condition = _ANY
+    ) -> dict[int, ChunkRef]:
+        """The chunk of each row of a table, as far as it meets a condition."""
+        chunk = "join chunk on chunk.id = chunk_id " if table == "window" else ""
+        among = f"{table}.id in (select value from json_each(?))"
+        listed = rows(
+            self._connection,
+            f"select {table}.id, chunk.id, memory.id, vault_id, path, first_line, ordinal "
+            f"from {table} {chunk}join memory on memory.id = memory_id "
+            f"join note on note.id = note_id where {' and '.join([among, *where.parts])}",
+            (json.dumps(list(ids)), *where.values),
         )
-    if selection.linked is not None:
-        where.add(_LINKED, selection.linked, selection.linked)
-    if selection.whole_files:
-        where.add(f"not {_IN_JOURNAL}")
-    return where
+        return {
+            key: ChunkRef(chunk_id, memory_id, (self._names[vault], path, line, ordinal))
+            for key, chunk_id, memory_id, vault, path, line, ordinal in listed
+        }
+
+    def chunks_with(self, spellings: Forms) -> list[int]:
+        """The chunks that hold a phrase in any of its forms."""
+        wanted = " OR ".join(quoted(words, prefixes=False) for words in spellings)
+        return [
+            chunk
+            for vault in self.vaults
+            for (chunk,) in rows(
+                self._connection,
+                f"select rowid from words_{vault:d} where words_{vault:d} match ?",
+                (wanted,),
+            )
+        ]
+
+    def _expired_by(self, now: datetime | None) -> tuple[str, ...]:
+        """The values of `expires` that are over; a day holds until it ends, in UTC."""
+        if now is None:
+            return ()
+        if now not in self._expired:
+            from djinn_memory.notes.dates import over
+
+            # Comparing in SQL would need rules of its own for what is a date.
+            listed = rows(
+                self._connection,
+                "select distinct field.folded from field join memory on memory.id = memory_id "
+                "join note on note.id = note_id "
+                "where key = 'expires' and vault_id in (select value from json_each(?))",
+                (json.dumps(self.vaults),),
+            )
+            self._expired[now] = tuple(text for (text,) in listed if over(text.upper(), now))
+        return self._expired[now]
 
 
 def _filter(where: Condition, filters: Filters) -> None:
@@ -139,5 +213,15 @@ def _tag(tag: str) -> tuple[str, int, str]:
     return folded, len(folded) + 1, f"{folded}/"
 
 
-def _expression(phrase: Forms) -> str:
-    return words.expression(WordMatch((phrase,)), prefixes=False)
+def quoted(words: Phrase, *, prefixes: bool = True) -> str:
+    """A phrase; with `prefixes` a lone character of a script cut into pairs begins a pair."""
+    lone = prefixes and len(words) == 1 and len(words[0]) == 1 and _unspaced(words[0])
+    return f'"{" ".join(words)}"{"*" if lone else ""}'
+
+
+def _unspaced(word: str) -> bool:
+    if word.isascii():
+        return False
+    from djinn_memory.languages import scripts
+
+    return scripts.unspaced(word)

@@ -5,148 +5,105 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import datetime
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import apsw
+import msgspec
 from msgspec import UNSET
 
-from djinn_memory.models import Filters, Part, Vault
-from djinn_memory.store.index import memories, vectors
+from djinn_memory.models import Part, Vault
+from djinn_memory.store.index import memories
 from djinn_memory.store.index.records import (
-    ChunkRef,
-    IndexCounts,
+    CatalogStats,
     IndexedChunk,
     IndexedLink,
     IndexedMemory,
-    Measurement,
     MemorySize,
     Order,
     Selection,
     TitledRef,
-    WordMatch,
 )
-from djinn_memory.store.index.selection import Condition, condition
-from djinn_memory.store.index.vectors import VectorSpace
-from djinn_memory.store.index.words import SqliteVocabulary, bm25, ranked
-from djinn_memory.store.sqlite import Row, peek, rows
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
-
-ROUNDING = 1e-6
-"""Cosines of float32 vectors that are no further apart are equal."""
+from djinn_memory.store.index.selection import PLACE, Selections
+from djinn_memory.store.index.vector_index import SqliteVectorIndex
+from djinn_memory.store.index.word_index import SqliteWordIndex
+from djinn_memory.store.sqlite import peek, rows
 
 BATCH = 500
 """Memories that are read at once."""
 
 _ALL = Selection()
 
+_TEXTS = msgspec.json.Decoder(tuple[str, ...])
+_FIELDS = msgspec.json.Decoder(tuple[tuple[str, str], ...])
+
 _FROM = "from memory join note on note.id = note_id"
 
 _ORDERS: dict[Order, str] = {
-    "newest": "memory.date desc, note.path",
-    "written": "ifnull(memory.created, memory.date) desc, memory.id desc",
-    "title": "memory.title, note.path",
+    "newest": f"memory.date desc, {PLACE}",
+    "written": f"ifnull(memory.created, memory.date) desc, note.mtime_ns desc, {PLACE}",
+    "title": f"memory.title, {PLACE}",
 }
 
-_MEMORY = f"""
-select memory.id, uid, vault_id, path, block, type, plane, title, created, updated, date, dated,
-    lower(hex(iif(block is null, hash, memory.digest))), problem,
-    (select min(id) from chunk where memory_id = memory.id),
-    uid is not null and not exists (
-        select 1 from memory as other join note as place on place.id = other.note_id
-        where other.uid = memory.uid and other.id <> memory.id
+_COLUMNS = {
+    "id": "uid",
+    "path": "path",
+    "type": "type",
+    "plane": "plane",
+    "title": "title",
+    "created": "created",
+    "updated": "updated",
+    "date": "date",
+    "memory_id": "memory.id",
+    "hash": "lower(hex(iif(block is null, hash, memory.digest)))",
+    "problem": "problem",
+    "first_chunk": "(select min(id) from chunk where memory_id = memory.id)",
+}
+"""The fields of an `IndexedMemory` that one column gives."""
+
+# A memory of a vault for everybody keeps its id whatever vaults of agents hold, so that nobody is
+# shown a trace of what is hidden, and each agent sees one owner.
+_OWNS_ID = """uid is not null and not exists (
+    select 1 from memory as other join note as place on place.id = other.note_id
+    join json_each(?3) as theirs on theirs.key = place.vault_id
+    join json_each(?3) as its on its.key = note.vault_id
+    where other.uid = memory.uid and other.id <> memory.id
+    and (theirs.value is null and its.value is not null or theirs.value is its.value
         and (coalesce(other.created, 'z'), place.mtime_ns, place.path)
-            < (coalesce(memory.created, 'z'), note.mtime_ns, note.path))
-{_FROM} where memory.id in (select value from json_each(?))
+            < (coalesce(memory.created, 'z'), note.mtime_ns, note.path)))"""
+
+_MEMORY = f"""
+select vault_id, block, dated, {_OWNS_ID},
+    (select json_group_array(tag) from
+        (select tag from tag where memory_id = memory.id order by folded)),
+    (select json_group_array(alias) from
+        (select alias from alias where memory_id = memory.id order by alias)),
+    (select json_group_array(json_array(key, value)) from
+        (select key, value from field where memory_id = memory.id
+        and (?2 is null or key in (select value from json_each(?2))) order by rowid)),
+    {", ".join(_COLUMNS.values())}
+{_FROM} where memory.id in (select value from json_each(?1))
 """
 
 
 class SqliteIndex:
     """Reads one state of the index, and of it only `vaults`: open it by `State.reading`."""
 
-    def __init__(self, connection: apsw.Connection, vaults: Sequence[Vault]) -> None:
+    def __init__(
+        self, connection: apsw.Connection, vaults: Sequence[Vault], every: Sequence[Vault] = ()
+    ) -> None:
+        """`every` are the vaults of the home, among which the owner of an id is found."""
         self._connection = connection
         self._numbered = memories.vault_ids(connection, vaults)
-        self._numbers = {vault.name: key for key, vault in self._numbered.items()}
-        self._expired: dict[datetime, tuple[str, ...]] = {}
+        known = memories.vault_ids(connection, every or vaults)
+        self._agents = json.dumps({key: vault.agent for key, vault in known.items()})
+        self._selections = Selections(connection, self._numbered)
+        self.words = SqliteWordIndex(connection, self._selections)
+        self.vectors = SqliteVectorIndex(connection, self._selections)
 
     @property
     def vaults(self) -> tuple[Vault, ...]:
         """The vaults that are read, of those that the index knows."""
         return tuple(self._numbered.values())
-
-    @cached_property
-    def vocabulary(self) -> SqliteVocabulary:
-        """The words of the index."""
-        return SqliteVocabulary(self._connection)
-
-    @cached_property
-    def space(self) -> VectorSpace | None:
-        """The vectors that answer; None while nothing was embedded."""
-        return vectors.serving(self._connection)
-
-    def words(
-        self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
-    ) -> list[ChunkRef]:
-        """Chunks that hold words, best first by BM25, with at most `per_memory` of a memory."""
-        where = self._where(selection, chunks=True)
-        return ranked(self._connection, match, where.sql, where.values, limit, per_memory)
-
-    def score_words(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
-        """BM25 of those of the chunks that hold any of the words."""
-        return bm25(self._connection, match, chunk_ids)
-
-    def nearest(
-        self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
-    ) -> list[ChunkRef]:
-        """The chunks of the `limit` nearest windows of each vault.
-
-        Each vault is asked by itself, so that a large one cannot crowd out a small one. Where a few
-        long memories fill the answer, more is asked for, until there are enough `memories`.
-        """
-        space = self.space
-        if space is None:
-            return []
-        where = None if self._selects_all(selection) else self._where(selection, chunks=True)
-        restrict = (where.sql, where.values) if where else None
-        names = selection.filters.vaults or self._numbers
-        near: list[ChunkRef] = []
-        for vault in [self._numbers[name] for name in names if name in self._numbers]:
-            depth = limit
-            while True:
-                windows = vectors.nearest(
-                    self._connection, space, vector.tobytes(), vault, depth, restrict=restrict
-                )
-                chunks = self._chunks_of_windows(windows)
-                enough = len({chunk.memory_id for chunk in chunks}) >= memories
-                if enough or len(windows) < depth or depth >= vectors.MAX_NEIGHBOURS:
-                    break
-                depth = min(4 * depth, vectors.MAX_NEIGHBOURS)
-            near += chunks
-        return near
-
-    def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
-        """The exact cosine of those of the chunks that have a vector: that of their best window."""
-        import numpy as np
-
-        if self.space is None:
-            return {}
-        windows = vectors.embedded_windows(self._connection, self.space, chunk_ids)
-        if not windows:
-            return {}
-        matrix = np.frombuffer(b"".join(each.vector for each in windows), dtype="<f4")
-        matrix = matrix.reshape(len(windows), -1)
-        best: dict[int, Measurement] = {}
-        # In order, and apart by more than BLAS rounds: of equal windows the first is always chosen.
-        for window, cosine, row in zip(windows, (matrix @ vector).tolist(), matrix, strict=True):
-            known = best.get(window.chunk_id)
-            if known is None or cosine > known.cosine + ROUNDING:
-                best[window.chunk_id] = Measurement(cosine, window.span, row)
-        return best
 
     def chunks(self, chunk_ids: Collection[int]) -> dict[int, IndexedChunk]:
         """Chunks by their numbers."""
@@ -172,7 +129,7 @@ class SqliteIndex:
         fields: Collection[str] | None = None,
     ) -> Iterator[IndexedMemory]:
         """Memories of a selection, read as they are asked for; `fields` are those to load."""
-        where = self._where(selection)
+        where = self._selections.where(selection)
         listed = rows(
             self._connection,
             f"select memory.id {_FROM} where {where.sql} "
@@ -185,67 +142,33 @@ class SqliteIndex:
             known = self.lookup(batch, fields=fields)
             yield from (known[key] for key in batch)
 
-    def newest(self, selection: Selection, limit: int) -> list[ChunkRef]:
-        """The first chunks of the newest memories of a selection."""
-        where = self._where(selection)
-        listed = rows(
-            self._connection,
-            "select chunk.id, memory.id from chunk join memory on memory.id = memory_id "
-            f"join note on note.id = note_id where ordinal = 0 and {where.sql} "
-            f"order by {_ORDERS['newest']} limit ?",
-            (*where.values, limit),
-        )
-        return [ChunkRef(chunk, memory) for chunk, memory in listed]
-
     def lookup(
         self, memory_ids: Collection[int], *, fields: Collection[str] | None = None
     ) -> dict[int, IndexedMemory]:
         """Memories by their numbers; `fields` are the front matter keys to load, None loads all."""
-        ids = json.dumps(list(memory_ids))
-        which = "memory_id in (select value from json_each(?))"
-        tags = self._of_memories(
-            f"select memory_id, tag from tag where {which} order by folded", ids
-        )
-        aliases = self._of_memories(
-            f"select memory_id, alias from alias where {which} order by alias", ids
-        )
-        only = "" if fields is None else f" and key in ({', '.join('?' * len(fields))})"
-        values = self._of_memories(
-            f"select memory_id, key, value from field where {which}{only}", ids, *(fields or ())
-        )
+        wanted = None if fields is None else json.dumps(list(fields))
+        keys = json.dumps(list(memory_ids)), wanted, self._agents
+        listed = rows(self._connection, _MEMORY, keys)
         loaded = {}
-        for row in rows(self._connection, _MEMORY, (ids,)):
-            key, uid, vault, path, block, kind, plane, title, created, updated, date, *rest = row
-            if vault not in self._numbered:
-                continue
-            dated, digest, problem, chunk, owns_id = rest
-            loaded[key] = IndexedMemory(
-                id=uid,
-                vault=self._numbered[vault].name,
-                path=path,
-                block=UNSET if block is None else block,
-                type=kind,
-                plane=plane,
-                title=title,
-                tags=tuple(tag for (tag,) in tags.get(key, ())),
-                created=created,
-                updated=updated,
-                date=date,
-                memory_id=key,
-                dated=bool(dated),
-                hash=digest,
-                owns_id=bool(owns_id),
-                first_chunk=chunk,
-                problem=problem,
-                aliases=tuple(alias for (alias,) in aliases.get(key, ())),
-                fields=tuple((name, value) for name, value in values.get(key, ())),
-            )
+        for vault, block, dated, owns_id, tags, aliases, values, *row in listed:
+            if vault in self._numbered:
+                memory = IndexedMemory(
+                    vault=self._numbered[vault].name,
+                    block=UNSET if block is None else block,
+                    dated=bool(dated),
+                    owns_id=bool(owns_id),
+                    tags=_TEXTS.decode(tags),
+                    aliases=_TEXTS.decode(aliases),
+                    fields=_FIELDS.decode(values),
+                    **dict(zip(_COLUMNS, row, strict=True)),
+                )
+                loaded[memory.memory_id] = memory
         return loaded
 
     def titles(self, selection: Selection = _ALL) -> list[TitledRef]:
         """Where each memory of a selection is, and its title, by path."""
-        where = self._where(selection)
-        sql = f"select uid, vault_id, path, block, title {_FROM} where {where.sql} order by path"
+        where = self._selections.where(selection)
+        sql = f"select uid, vault_id, path, block, title {_FROM} where {where.sql} order by {PLACE}"
         return [
             TitledRef(
                 id=uid,
@@ -267,8 +190,7 @@ class SqliteIndex:
         from djinn_memory.store.index.names import resolve
 
         keys = resolve(self._connection, name, self.vaults)
-        known = self.lookup(keys)
-        return [known[key] for key in keys if key in known]
+        return sorted(self.lookup(keys).values(), key=lambda memory: memory.address)
 
     def links(self, memory_ids: Collection[int]) -> list[IndexedLink]:
         """The links from and to some memories; none that leads into or out of a hidden vault."""
@@ -291,9 +213,9 @@ class SqliteIndex:
             if all(vault is None or vault in self._numbered for vault in vaults)
         ]
 
-    def counts(self, selection: Selection = _ALL) -> IndexCounts:
+    def counts(self, selection: Selection = _ALL) -> CatalogStats:
         """How much a selection holds."""
-        where = self._where(selection)
+        where = self._selections.where(selection)
         base = f"{_FROM} where {where.sql}"
         chunk = f"from chunk where memory_id in (select memory.id {base})"
         window = f"from window where chunk_id in (select id {chunk})"
@@ -307,14 +229,14 @@ class SqliteIndex:
             listed = rows(self._connection, sql, where.values)
             return {key: number for key, number in listed if key is not None}
 
-        return IndexCounts(
-            memories=count(base),
+        return CatalogStats(
+            notes=count(base),
             chunks=count(chunk),
             windows=count(window),
-            waiting=count(f"{window} and not embedded"),
+            pending=count(f"{window} and not embedded"),
             links=count(link),
             unresolved=count(f"{link} and how is null"),
-            problems=count(f"{base} and problem is not null"),
+            broken=count(f"{base} and problem is not null"),
             types=group("type"),
             planes=group("plane"),
             tags=group("tag", f"from tag where memory_id in (select memory.id {base})"),
@@ -336,7 +258,7 @@ class SqliteIndex:
 
     def values(self, name: str, selection: Selection = _ALL) -> list[str]:
         """All values of `tag`, `type`, `title` or a front matter field, in alphabetical order."""
-        where = self._where(selection)
+        where = self._selections.where(selection)
         column, joined = name, ""
         bound: tuple[str, ...] = ()
         if name == "tag":
@@ -349,54 +271,6 @@ class SqliteIndex:
             f"where {where.sql} and {column} is not null order by 1"
         )
         return [value for (value,) in rows(self._connection, sql, (*bound, *where.values))]
-
-    def waiting(self) -> int:
-        """How many windows wait for a vector."""
-        return vectors.pending(self._connection, self._numbered)
-
-    def texts_with(self, stem: str, limit: int) -> list[str]:
-        """Titles and texts of some chunks with a word that the index keeps under a stem."""
-        where = self._where(_ALL)
-        listed = rows(
-            self._connection,
-            "select memory.title || ' ' || text from words join chunk on chunk.id = words.rowid "
-            "join memory on memory.id = memory_id join note on note.id = note_id "
-            f"where words match ? and {where.sql} limit ?",
-            (f'"{stem}"*', *where.values, limit),
-        )
-        return [text for (text,) in listed]
-
-    def _where(self, selection: Selection, *, chunks: bool = False) -> Condition:
-        """The selection of memories, or of `chunks`, in SQL."""
-        expired = self._expired_by(selection.now)
-        return condition(selection, self._numbers, expired, chunks=chunks)
-
-    def _expired_by(self, now: datetime | None) -> tuple[str, ...]:
-        """The values of `expires` that are over; a day holds until it ends, in UTC."""
-        if now is None:
-            return ()
-        if now not in self._expired:
-            from djinn_memory.notes.dates import over
-
-            # Comparing in SQL would need rules of its own for what is a date.
-            listed = rows(
-                self._connection, "select distinct folded from field where key = 'expires'"
-            )
-            self._expired[now] = tuple(text for (text,) in listed if over(text.upper(), now))
-        return self._expired[now]
-
-    def _selects_all(self, selection: Selection) -> bool:
-        plain = Selection(Filters(vaults=selection.filters.vaults), now=selection.now)
-        return selection == plain and not self._expired_by(selection.now)
-
-    def _chunks_of_windows(self, windows: Sequence[int]) -> list[ChunkRef]:
-        listed = rows(
-            self._connection,
-            "select distinct chunk_id, memory_id from window join chunk on chunk.id = chunk_id "
-            "where window.id in (select value from json_each(?))",
-            (json.dumps(windows),),
-        )
-        return [ChunkRef(chunk, memory) for chunk, memory in listed]
 
     def _chunks(self, which: str, ids: Collection[int]) -> Iterator[IndexedChunk]:
         listed = rows(
@@ -411,18 +285,12 @@ class SqliteIndex:
                 key,
                 memory,
                 ordinal,
-                tuple(json.loads(headings)),
+                tuple(msgspec.json.decode(headings)),
                 (first, last),
                 page,
-                tuple(Part(*part) for part in json.loads(parts or "[]")),
+                tuple(Part(*part) for part in msgspec.json.decode(parts or "[]")),
                 text,
             )
-
-    def _of_memories(self, sql: str, *values: object) -> dict[int, list[Row]]:
-        listed: dict[int, list[Row]] = {}
-        for memory, *row in rows(self._connection, sql, values):
-            listed.setdefault(memory, []).append(tuple(row))
-        return listed
 
 
 @contextmanager

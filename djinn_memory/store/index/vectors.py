@@ -7,23 +7,19 @@ they fill a second one beside it, which takes over when it is whole.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import apsw
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from djinn_memory.models import Calibration, Vault
-from djinn_memory.store.index import matrix
-from djinn_memory.store.sqlite import rows
+from djinn_memory.store.sqlite import rows, write_row
 
-MAX_NEIGHBOURS = 4096
-"""The most that vec0 gives for one query."""
-
-_WAITING = (
+_WINDOWS = (
     "from window join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
-    "join note on note.id = note_id where not embedded"
+    "join note on note.id = note_id"
 )
 
 
@@ -39,7 +35,8 @@ class VectorSpace(Struct, frozen=True):
     serving: bool
 
     @property
-    def _table(self) -> str:
+    def table(self) -> str:
+        """Its `vec0` table."""
         return f"vectors_{self.number}"
 
     @property
@@ -51,6 +48,16 @@ class VectorSpace(Struct, frozen=True):
 def serving(connection: apsw.Connection) -> VectorSpace | None:
     """The space that answers; None while nothing was embedded."""
     return next((space for space in spaces(connection) if space.serving), None)
+
+
+def holds(connection: apsw.Connection, space: VectorSpace, vault_ids: Iterable[int]) -> bool:
+    """Whether any window of these vaults has a vector in a space."""
+    exists: int = connection.execute(
+        f"select exists (select 1 from {space.table}_chunks where validity <> "
+        "zeroblob(length(validity)) and partition00 in (select value from json_each(?)))",
+        (json.dumps(list(vault_ids)),),
+    ).get
+    return bool(exists)
 
 
 def coming(connection: apsw.Connection) -> VectorSpace | None:
@@ -84,19 +91,48 @@ def begin(
     serves = serving(connection) is None
     if not serves and (other := coming(connection)):
         drop(connection, other)
-    number = connection.execute(
-        "insert into space (identity, dimensions, recipe, scale, shift, serving) "
-        "values (?, ?, ?, ?, ?, ?) returning id",
-        (identity, dimensions, recipe, calibration.scale, calibration.shift, serves),
-    ).get
+    values = {
+        "identity": identity,
+        "dimensions": dimensions,
+        "recipe": recipe,
+        **asdict(calibration),
+        "serving": serves,
+    }
+    number = write_row(connection, "space", values)
     space = VectorSpace(number, identity, dimensions, recipe, calibration, serves)
     connection.execute(
-        f"create virtual table {space._table} using vec0("
+        f"create virtual table {space.table} using vec0("
         "window_id integer primary key, vault_id integer partition key, "
         f"embedding float[{dimensions}] distance_metric=cosine)"
     )
     connection.execute(f"update window set {space._mark} = 0")
+    _bind(connection, space)
     return space
+
+
+def _bind(connection: apsw.Connection, space: VectorSpace) -> None:
+    """Let the vector of each window go with the window, whoever removes it and for what reason."""
+    connection.execute(
+        f"create trigger if not exists window_{space.table} after delete on window begin "
+        f"delete from {space.table} where window_id = old.id; end"
+    )
+
+
+def mend(connection: apsw.Connection) -> None:
+    """Remove vectors without a window, and let windows without a vector wait for one.
+
+    Earlier versions of djinn left vectors behind when a change of model broke off.
+    """
+    for space in spaces(connection):
+        _bind(connection, space)
+        held, mark = f"(select rowid from {space.table}_rowids)", space._mark
+        orphans = rows(
+            connection,
+            f"select rowid from {space.table}_rowids "
+            f"where rowid not in (select id from window where {mark})",
+        )
+        connection.executemany(f"delete from {space.table} where window_id = ?", orphans)
+        connection.execute(f"update window set {mark} = 0 where {mark} and id not in {held}")
 
 
 def keep_recipe(connection: apsw.Connection, space: VectorSpace, recipe: str) -> VectorSpace:
@@ -109,7 +145,8 @@ def keep_recipe(connection: apsw.Connection, space: VectorSpace, recipe: str) ->
 
 def drop(connection: apsw.Connection, space: VectorSpace) -> None:
     """Remove a space; its vectors stay in the cache."""
-    connection.execute(f"drop table {space._table}")
+    connection.execute(f"drop trigger if exists window_{space.table}")
+    connection.execute(f"drop table {space.table}")
     connection.execute(f"update window set {space._mark} = 0 where {space._mark}")
     connection.execute("delete from space where id = ?", (space.number,))
 
@@ -128,74 +165,83 @@ def add(
 ) -> None:
     """Store the vectors of (window id, float32 bytes); a window that is gone is left out."""
     for window_id, vector in vectors:
-        vault_id = connection.execute(
-            "select note.vault_id from window join chunk on chunk.id = window.chunk_id "
-            "join memory on memory.id = chunk.memory_id join note on note.id = memory.note_id "
-            f"where window.id = ? and not window.{space._mark}",
-            (window_id,),
-        ).get
-        if vault_id is not None:
-            connection.execute(
-                f"insert into {space._table} values (?, ?, ?)", (window_id, vault_id, vector)
-            )
+        connection.execute(
+            f"insert into {space.table} select window.id, note.vault_id, ? from window "
+            "join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
+            f"join note on note.id = note_id where window.id = ? and not {space._mark}",
+            (vector, window_id),
+        )
+        if connection.changes():
             connection.execute(f"update window set {space._mark} = 1 where id = ?", (window_id,))
 
 
-def remove(connection: apsw.Connection, window_ids: Sequence[int]) -> None:
-    """Remove the vectors of windows."""
-    for space in spaces(connection):
-        connection.executemany(
-            f"delete from {space._table} where window_id = ?",
-            [(window_id,) for window_id in window_ids],
+@contextmanager
+def kept(connection: apsw.Connection, memory_id: int | None) -> Iterator[None]:
+    """Inside, a memory is written anew: windows whose text stays the same keep their vectors."""
+    if memory_id is None:
+        yield
+        return
+    sql = "select window.id, hash from window join chunk on chunk.id = chunk_id where memory_id = ?"
+    windows = rows(connection, sql, (memory_id,))
+    held = [
+        (
+            space,
+            {
+                digest: vector
+                for window, digest in windows
+                for (vector,) in connection.execute(
+                    f"select embedding from {space.table} where window_id = ?", (window,)
+                )
+            },
         )
+        for space in spaces(connection)
+    ]
+    yield
+    windows = rows(connection, sql, (memory_id,))
+    for space, known in held:
+        add(connection, space, [(key, known[digest]) for key, digest in windows if digest in known])
 
 
-class WindowSource(Struct, frozen=True):
-    """A window with what stands above its text when it is embedded."""
+def texts(connection: apsw.Connection, window_ids: Sequence[int]) -> dict[int, str]:
+    """The text that is embedded for each window; a window that is gone is left out."""
+    from djinn_memory.chunking.window_text import path_at, prefix, window_text
 
-    window_id: int
-    start: int
-    """Offset of its text in the chunk's."""
-    text: str
-    headings: list[str]
-    """Those at the beginning of its chunk."""
-    parts: list[tuple[int, int | None, list[str]]]
-    """As `Chunk.parts`."""
-    title: str
-    date: str | None
-    """None where the memory's date says nothing of what it is about."""
-
-
-def sources(connection: apsw.Connection, window_ids: Sequence[int]) -> Iterator[WindowSource]:
-    """What is embedded of each window; a window that is gone is left out."""
+    texts = {}
     for window_id, start, stop, text, headings, parts, title, date in connection.execute(
+        # A date says nothing of what a memory is about if it is its file's, or a document's.
         "select window.id, start, stop, text, headings, parts, title, "
         "iif(dated and type is not 'document', date, null) "
         "from window join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
         "where window.id in (select value from json_each(?))",
         (json.dumps(window_ids),),
     ):
-        yield WindowSource(
-            window_id,
-            start,
-            text[start:stop],
-            json.loads(headings),
-            json.loads(parts or "[]"),
-            title,
-            date,
-        )
+        path = path_at(json.loads(headings), json.loads(parts or "[]"), start)
+        texts[window_id] = window_text(prefix(title, path, date), text[start:stop])
+    return texts
 
 
-def count(connection: apsw.Connection) -> int:
-    """How many windows there are."""
-    number: int = connection.execute("select count(*) from window").get
+def count(connection: apsw.Connection, vault_ids: Iterable[int] | None = None) -> int:
+    """How many windows there are, in all vaults or in these."""
+    sql = "select count(*) from window"
+    if vault_ids is not None:
+        sql = f"select count(*) {_WINDOWS} where vault_id in (select value from json_each(?))"
+    values = () if vault_ids is None else (json.dumps(list(vault_ids)),)
+    number: int = connection.execute(sql, values).get
     return number
 
 
-def waiting(connection: apsw.Connection, space: VectorSpace) -> list[tuple[int, bytes, int]]:
-    """The windows that have no vector in a space: id, text hash, tokens."""
-    listed = rows(connection, f"select id, hash, length from window where not {space._mark}")
-    return [(window_id, digest, length) for window_id, digest, length in listed]
+def waiting(
+    connection: apsw.Connection, space: VectorSpace, vault_ids: Iterable[int] | None = None
+) -> list[tuple[int, bytes, int]]:
+    """The windows, of all vaults or of these, that have no vector in a space: id, hash, tokens."""
+    sql = f"select window.id, hash, length from window where not {space._mark}"
+    if vault_ids is None:
+        listed = rows(connection, sql)
+    else:
+        sql = sql.replace("where", "join chunk on chunk.id = chunk_id where")
+        among = "in_vault in (select value from json_each(?))"
+        listed = rows(connection, f"{sql} and {among}", (json.dumps(list(vault_ids)),))
+    return [(window, digest, length) for window, digest, length in listed]
 
 
 def lacking(connection: apsw.Connection) -> bool:
@@ -204,12 +250,16 @@ def lacking(connection: apsw.Connection) -> bool:
     return bool(waits) or coming(connection) is not None
 
 
-def pending(connection: apsw.Connection, vault_ids: Iterable[int]) -> int:
-    """How many windows of these vaults wait for a vector to answer by."""
-    if not connection.execute("select exists (select 1 from window where not embedded)").get:
+def pending(
+    connection: apsw.Connection, vault_ids: Iterable[int], space: VectorSpace | None = None
+) -> int:
+    """How many windows of these vaults wait for a vector in `space`, else for one to answer by."""
+    mark = space._mark if space else "embedded"
+    if not connection.execute(f"select exists (select 1 from window where not {mark})").get:
         return 0
     number: int = connection.execute(
-        f"select count(*) {_WAITING} and vault_id in (select value from json_each(?))",
+        f"select count(*) {_WINDOWS} where not {mark} "
+        "and vault_id in (select value from json_each(?))",
         (json.dumps(list(vault_ids)),),
     ).get
     return number
@@ -218,107 +268,9 @@ def pending(connection: apsw.Connection, vault_ids: Iterable[int]) -> int:
 def pending_in(connection: apsw.Connection, vault: Vault, paths: Sequence[str]) -> bool:
     """Whether a window of the notes at these paths of a vault waits for a vector to answer by."""
     waits: int = connection.execute(
-        f"select exists (select 1 {_WAITING} and path in (select value from json_each(?)) "
+        f"select exists (select 1 {_WINDOWS} where not embedded "
+        "and path in (select value from json_each(?)) "
         "and vault_id = (select id from vault where uuid = ?))",
         (json.dumps(list(paths)), vault.id),
     ).get
     return bool(waits)
-
-
-def nearest(
-    connection: apsw.Connection,
-    space: VectorSpace,
-    query: bytes,
-    vault_id: int,
-    limit: int,
-    *,
-    restrict: tuple[str, Sequence[object]] | None = None,
-) -> list[int]:
-    """The windows of a vault nearest to `query` by cosine, best first, exact.
-
-    `restrict` is a condition over note, memory and chunk, with its values, on the answer.
-    """
-    if restrict is None:
-        known = matrix.nearest(
-            connection, space._table, space.dimensions, query, vault_id, min(limit, MAX_NEIGHBOURS)
-        )
-        if known is not None:
-            return known
-    sql = f"select window_id from {space._table} where embedding match ? and k = ? and vault_id = ?"
-    values: Sequence[object] = ()
-    if restrict:
-        where, values = restrict
-        sql += (
-            " and window_id in (select window.id from window join chunk on chunk.id = chunk_id "
-            "join memory on memory.id = memory_id join note on note.id = note_id "
-            f"where {where})"
-        )
-    near = connection.execute(
-        f"{sql} order by distance", (query, min(limit, MAX_NEIGHBOURS), vault_id, *values)
-    )
-    return [window_id for (window_id,) in near]
-
-
-class EmbeddedWindow(NamedTuple):
-    """A window with its vector in one space."""
-
-    window_id: int
-    chunk_id: int
-    span: tuple[int, int]
-    """In the chunk's text."""
-    vector: bytes
-    """float32."""
-
-
-def embedded_windows(
-    connection: apsw.Connection, space: VectorSpace, chunk_ids: Collection[int]
-) -> list[EmbeddedWindow]:
-    """The windows of some chunks that have a vector in a space, in their order."""
-    listed = rows(
-        connection,
-        f"select id, chunk_id, start, stop from window where {space._mark} "
-        "and chunk_id in (select value from json_each(?)) order by id",
-        (json.dumps(list(chunk_ids)),),
-    )
-    held = of_windows(connection, space, [key for key, *_ in listed])
-    return [
-        EmbeddedWindow(key, chunk, (start, stop), held[key])
-        for key, chunk, start, stop in listed
-        if key in held
-    ]
-
-
-def of_windows(
-    connection: apsw.Connection, space: VectorSpace, window_ids: Sequence[int]
-) -> dict[int, bytes]:
-    """The vectors of windows in a space, float32 bytes, of those that have one.
-
-    They are read where `vec0` keeps them: it looks for several by reading all it has.
-    """
-    known = matrix.of_windows(connection, space._table, space.dimensions, window_ids)
-    if known is not None:
-        return known
-    size = 4 * space.dimensions
-    held: dict[int, bytes] = {}
-    blob: apsw.Blob | None = None
-    at = 0
-    places = rows(
-        connection,
-        f"select rowid, chunk_id, chunk_offset from {space._table}_rowids "
-        "where rowid in (select value from json_each(?)) order by chunk_id, chunk_offset",
-        (json.dumps(list(window_ids)),),
-    )
-    try:
-        for window, chunk, offset in places:
-            if blob is None:
-                table = f"{space._table}_vector_chunks00"
-                blob = connection.blob_open("main", table, "vectors", chunk, False)
-            elif chunk != at:
-                blob.reopen(chunk)
-            at = chunk
-            blob.seek(offset * size)
-            held[window] = blob.read(size)
-    finally:
-        if blob:
-            blob.close()
-    return held

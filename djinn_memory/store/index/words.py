@@ -1,32 +1,27 @@
-"""The words leg: an FTS5 table over chunks, one column for each place where words stand."""
+"""The words of chunks: an FTS5 table of each vault, a column for each place of words."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Sequence
-from functools import cached_property
-from typing import Any
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import astuple
 
-from djinn_memory.store.index import meta
-from djinn_memory.store.index.records import ChunkRef, Phrase, WordMatch
 from djinn_memory.store.sqlite import rows
 
 VERSION = 3
 """Raised when `prepare` gives other words: the index is then made anew."""
 
-_WEIGHTS = "3, 3, 2, 2, 1, 1"
-"""Of title, aliases, headings, tags, path, body: where a word stands says what a note is about."""
+MAX_SEGMENTS = 8
+"""FTS5 looks for a word in each segment. By itself it leaves about 13, up to 24, which double the
+time of a search; to merge those of 5,000 notes takes 50 ms, and about 50 writes make so many."""
 
-COMPOUND_PART = 4
-"""Letters of the shortest stem that is looked for in compounds: `Rad` is in too many words."""
-
-MAX_COMPOUNDS = 12
-"""Compounds that one word may stand for."""
-
-_UNICODE61 = ["remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
-"""The tokenizer's options, the same as in the schema."""
+_TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+"""Texts are folded and cut by `prepare` first, so that scripts without spaces come in pairs and no
+tokenizer of our own is needed to open the file."""
 
 
 def prepare(text: str, language: str | None = None) -> str:
@@ -55,185 +50,87 @@ def _stemmed(text: str, language: str) -> str:
     return stemmed(text, language)
 
 
-def languages(connection: apsw.Connection) -> tuple[str, ...]:
-    """The languages, English aside, whose stemmers made words of this index."""
-    return tuple((meta.get(connection, "languages") or "").split())
+class Columns(Struct, frozen=True):
+    """Where the words of a chunk stand."""
+
+    title: str
+    aliases: str
+    headings: str
+    tags: str
+    path: str
+    body: str
+
+
+def create(connection: apsw.Connection, vault: int) -> None:
+    """Make the tables for the words of a vault. The words of a chunk go with it, as its rows do."""
+    connection.execute(
+        f"create virtual table words_{vault:d} using fts5({', '.join(Columns.__struct_fields__)}, "
+        f"content='', contentless_delete=1, tokenize=\"{_TOKENIZER}\");"
+        f"create virtual table vocabulary_{vault:d} using fts5vocab(words_{vault:d}, row);"
+        f"create trigger chunk_words_{vault:d} after delete on chunk when old.in_vault = {vault:d} "
+        f"begin delete from words_{vault:d} where rowid = old.id; end"
+    )
+
+
+def drop(connection: apsw.Connection, vault: int) -> None:
+    """Remove the tables of a vault."""
+    connection.execute(
+        f"drop trigger if exists chunk_words_{vault:d}; "
+        f"drop table if exists vocabulary_{vault:d}; drop table if exists words_{vault:d}"
+    )
 
 
 def add(
     connection: apsw.Connection,
+    vault: int,
     chunk_id: int,
-    *,
-    title: str,
-    aliases: str,
-    headings: str,
-    tags: str,
-    path: str,
-    body: str,
+    columns: Columns,
     language: str | None = None,
 ) -> None:
     """Make a chunk findable by its words, stemmed as in `language`; None for English."""
-    if language and language not in (known := languages(connection)):
-        meta.put(connection, "languages", " ".join(sorted({*known, language})))
+    if language and language not in (known := languages(connection, [vault])):
+        spoken = " ".join(sorted({*known, language}))
+        connection.execute("update vault set languages = ? where id = ?", (spoken, vault))
+    texts = [prepare(text, language) for text in astuple(columns)]
     connection.execute(
-        "insert into words (rowid, title, aliases, headings, tags, path, body) "
+        f"insert into words_{vault:d} (rowid, {', '.join(columns.__struct_fields__)}) "
         "values (?, ?, ?, ?, ?, ?, ?)",
-        (
-            chunk_id,
-            *(prepare(text, language) for text in (title, aliases, headings, tags, path, body)),
-        ),
+        (chunk_id, *texts),
     )
 
 
-def remove(connection: apsw.Connection, chunk_ids: Sequence[int]) -> None:
-    """Forget the words of chunks."""
-    connection.executemany("delete from words where rowid = ?", [(key,) for key in chunk_ids])
+def languages(connection: apsw.Connection, vaults: Collection[int]) -> tuple[str, ...]:
+    """The languages, English aside, whose stemmers made words of these vaults."""
+    listed = rows(
+        connection,
+        "select languages from vault where id in (select value from json_each(?))",
+        (json.dumps(list(vaults)),),
+    )
+    return tuple(sorted({language for (spoken,) in listed for language in spoken.split()}))
+
+
+def chunk_count(connection: apsw.Connection, vault: int) -> int:
+    """How many chunks of a vault have words."""
+    return int(connection.execute(f"select count(*) from words_{vault:d}_docsize").get or 0)
+
+
+def merge_many(connection: apsw.Connection, vault: int) -> None:
+    """Merge the segments of the words of a vault when there are more than `MAX_SEGMENTS`."""
+    segments: int = connection.execute(f"select count(distinct segid) from words_{vault:d}_idx").get
+    if segments > MAX_SEGMENTS:
+        _merge(connection, vault)
 
 
 def compact(connection: apsw.Connection) -> None:
     """Leave no word of chunks that were removed, which else stay until words come to be merged."""
-    connection.execute("insert into words (words) values ('optimize')")
+    for (vault,) in rows(connection, "select id from vault"):
+        _merge(connection, vault)
 
 
-class SqliteVocabulary:
-    """The words of an index; `search.backend.Vocabulary` says what each method does."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
-
-    @cached_property
-    def languages(self) -> tuple[str, ...]:
-        """The languages, English aside, whose stemmers made words of this index."""
-        return languages(self._connection)
-
-    @cached_property
-    def total(self) -> int:
-        """How many chunks there are."""
-        return int(self._connection.execute("select count(*) from chunk").get or 0)
-
-    def split(self, text: str) -> list[str]:
-        """The words of `text` before FTS5 stems them."""
-        return _tokens(self._connection, "unicode61", _UNICODE61, prepare(text))
-
-    def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
-        """The terms under which the index may keep a word of `split`.
-
-        `spoken` are the languages it may be of; None stands for all languages of the index.
-        """
-        terms: dict[str, None] = {}
-        for form in dict.fromkeys(forms(word, self.languages if spoken is None else spoken)):
-            terms.update(dict.fromkeys(self.stemmed(form)))
-        return list(terms)
-
-    def stemmed(self, text: str) -> list[str]:
-        """The words of `text` as FTS5 stems them, which is as in English."""
-        return _tokens(self._connection, "porter", ["unicode61", *_UNICODE61], text)
-
-    def frequency(self, stem: str) -> int:
-        """In how many chunks a stemmed word stands."""
-        sql = "select doc from vocabulary where term = ?"
-        return int(self._connection.execute(sql, (stem,)).get or 0)
-
-    def compounds(self, stem: str) -> list[str]:
-        """Terms, English aside, that a marked stem begins or ends, or that do so to it.
-
-        `Müll` is in `Mülltonne`, `Torte` in `Kirschtorte`. The vocabulary is read whole.
-        """
-        bare = stem[:-1]
-        if len(bare) < COMPOUND_PART:
-            return []
-        listed = rows(
-            self._connection,
-            "select term from (select term, substr(term, 1, length(term) - 1) as bare "
-            "from vocabulary where substr(term, -1) = ?1 and length(term) > ?2) "
-            "where substr(bare, 1, length(?3)) = ?3 or substr(bare, -length(?3)) = ?3 "
-            "or substr(?3, 1, length(bare)) = bare or substr(?3, -length(bare)) = bare limit ?4",
-            (stem[-1], COMPOUND_PART, bare, MAX_COMPOUNDS),
-        )
-        return [term for (term,) in listed]
-
-    def near(self, stem: str, limit: int) -> list[str]:
-        """Terms with the first letter of a stem and about its length, at most `limit`."""
-        listed = rows(
-            self._connection,
-            "select term from vocabulary where term >= ? and term < ? "
-            "and length(term) between ? and ? limit ?",
-            (stem[0], chr(ord(stem[0]) + 1), len(stem) - 2, len(stem) + 2, limit),
-        )
-        return [term for (term,) in listed]
+def _merge(connection: apsw.Connection, vault: int) -> None:
+    connection.execute(f"insert into words_{vault:d} (words_{vault:d}) values ('optimize')")
 
 
-def _tokens(connection: apsw.Connection, name: str, options: list[str], text: str) -> list[str]:
-    tokenizer = connection.fts5_tokenizer(name, options)
-    tokens: Any = tokenizer(
-        text.encode("utf-8", "replace"),
-        apsw.FTS5_TOKENIZE_DOCUMENT,
-        None,
-        include_offsets=False,
-        include_colocated=False,
-    )
-    # A combining accent by itself is a token of nothing.
-    return [token for token in tokens if token]
-
-
-def expression(match: WordMatch, *, prefixes: bool = True) -> str:
-    """Words to look for as FTS5 reads them.
-
-    With `prefixes` a lone character of a script cut into pairs begins a pair in the index.
-    """
-
-    def quoted(words: Phrase) -> str:
-        lone = prefixes and len(words) == 1 and len(words[0]) == 1 and _unspaced(words[0])
-        return f'"{" ".join(words)}"{"*" if lone else ""}'
-
-    terms = [" OR ".join(map(quoted, forms)) for forms in match.terms]
-    return " AND ".join(f"({term})" for term in terms) if match.every else " OR ".join(terms)
-
-
-def _unspaced(word: str) -> bool:
-    if word.isascii():
-        return False
-    from djinn_memory.languages import scripts
-
-    return scripts.unspaced(word)
-
-
-def ranked(
-    connection: apsw.Connection,
-    match: WordMatch,
-    where: str,
-    values: Sequence[object],
-    limit: int,
-    per_memory: int,
-) -> list[ChunkRef]:
-    """Chunks that match and satisfy `where` (over note, memory, chunk), best first by BM25.
-
-    No more than `per_memory` of one, so that a long memory cannot hide the others.
-    """
-    listed = rows(
-        connection,
-        "with matching as materialized ("
-        f"select words.rowid as id, -bm25(words, {_WEIGHTS}) as score, memory.id as memory_id "
-        "from words join chunk on chunk.id = words.rowid "
-        "join memory on memory.id = chunk.memory_id join note on note.id = memory.note_id "
-        f"where words match ? and {where}), "
-        "placed as (select id, memory_id, score, row_number() over "
-        "(partition by memory_id order by score desc, id) as place from matching) "
-        "select id, memory_id from placed where place <= ? order by score desc, id limit ?",
-        (expression(match), *values, per_memory, limit),
-    )
-    return [ChunkRef(chunk, memory) for chunk, memory in listed]
-
-
-def bm25(
-    connection: apsw.Connection, match: WordMatch, chunk_ids: Collection[int]
-) -> dict[int, float]:
-    """BM25 of those of `chunk_ids` that match."""
-    # The unary plus keeps the rowid out of the plan: else the match is run once for each id.
-    return dict(
-        connection.execute(
-            f"select rowid, -bm25(words, {_WEIGHTS}) from words where words match ? "
-            "and +rowid in (select value from json_each(?))",
-            (expression(match), json.dumps(list(chunk_ids))),
-        )
-    )
+def idf(total: int, holding: int) -> float:
+    """How rare a word is that `holding` of `total` chunks hold, as FTS5's BM25 has it."""
+    return max(1e-6, math.log((total - holding + 0.5) / (holding + 0.5)))

@@ -124,7 +124,8 @@ def _data(stored: StoredEvent) -> Any:
 
 
 def _retrieved(stored: StoredEvent, data: MemoryRetrieved) -> Statements:
-    for memory in data.memories:
+    # A recall that found nothing is a row too: a gap may belong to its question.
+    for memory in data.memories or [_RetrievedMemory("", 0)]:
         yield _RETRIEVED, (
             f"{stored.id}/{memory.rank:04}", stored.event.subject, data.agent, data.session,
             data.run, memory.memory, memory.title, data.query, data.source, memory.rank,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 import apsw
 
 from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.scoring import ScoringConfig
+from djinn_memory.store.busy import Patience, in_use, time_left
 from djinn_memory.store.erasing import erase
 from djinn_memory.store.ledger import projections
 from djinn_memory.store.ledger.changes import StoredEvent
@@ -24,6 +25,8 @@ from djinn_memory.store.sqlite import (
     Row,
     Schema,
     connect,
+    connect_or_read,
+    read_only,
     rows,
     transaction,
 )
@@ -38,19 +41,31 @@ SCHEMA = Schema(
     durable=True,
 )
 
+HELD_SECONDS = 2.0
+"""The longest wait for a process that holds the ledger: an answer can do without it, and a caller
+whose event cannot be written hears of it soon."""
+
 
 class Ledger:
     """Events, which are appended and never changed, and the tables derived from them.
 
     On a read-only disk the ledger can be read. `scoring` determines the table `memory_scores`.
+    Raises `Busy` when another process holds the file or its lock for longer than `HELD_SECONDS`;
+    `patience` outlasts an attempt to open it.
     """
 
-    def __init__(self, path: Path, scoring: ScoringConfig | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        scoring: ScoringConfig | None = None,
+        patience: Patience | None = None,
+    ) -> None:
         self._path = path
         self._scoring = scoring or ScoringConfig()
+        self._patience = patience or Patience()
         if path.is_symlink():
             raise Refused(f"{path} is a link and may lead anywhere; put the file itself there")
-        with self._explained(), _write_lock(path):
+        with self._locked():
             self._connect()
 
     def append(self, events: Iterable[Event], *, durable: bool = True) -> None:
@@ -59,60 +74,60 @@ class Ledger:
         A power cut does not undo `durable` events. It may undo the last others, for which this does
         not wait for the disk; later events never survive without them.
         """
-        with self._explained(), _write_lock(self._path):
-            self._reopen()
-            with (
-                nullcontext() if durable else _without_sync(self._connection),
-                transaction(self._connection),
-            ):
-                projections.renew(self._connection, self._scoring)
-                # A clock that was set back must not sort a new event before an old one.
-                last: str = self._connection.execute("select max(id) from event").get or ""
-                values, stored = [], []
-                for event in events:
-                    last, at = uuid7(after=last), now()
-                    values.append((last, at, event.kind, event.subject, json.dumps(event.data)))
-                    stored.append(StoredEvent(last, at, event))
-                self._connection.executemany(
-                    "insert into event (id, at, kind, subject, data) values (?, ?, ?, ?, ?)", values
-                )
-                projections.project(self._connection, stored, self._scoring)
+        with (
+            self._writing(),
+            nullcontext() if durable else _without_sync(self._connection),
+            transaction(self._connection),
+        ):
+            projections.renew(self._connection, self._scoring)
+            # A clock that was set back must not sort a new event before an old one.
+            last: str = self._connection.execute("select max(id) from event").get or ""
+            values, stored = [], []
+            for event in events:
+                last, at = uuid7(after=last), now()
+                values.append((last, at, event.kind, event.subject, json.dumps(event.data)))
+                stored.append(StoredEvent(last, at, event))
+            self._connection.executemany(
+                "insert into event (id, at, kind, subject, data) values (?, ?, ?, ?, ?)", values
+            )
+            projections.project(self._connection, stored, self._scoring)
 
     def rebuild(self) -> None:
         """Rebuild the tables from the events. The result is the same."""
-        with self._explained(), _write_lock(self._path):
-            self._reopen()
-            with transaction(self._connection):
-                projections.rebuild(self._connection, self._scoring)
+        with self._writing(), transaction(self._connection):
+            projections.rebuild(self._connection, self._scoring)
 
-    def redact(self, texts: Iterable[str]) -> int:
+    def redact(
+        self, texts: Iterable[str], agent: str, may_quote: Callable[[Mapping[str, object]], bool]
+    ) -> int:
         """Blank the data of events that contains one of `texts` or a line of one.
 
-        Returns the number of changed events. The events themselves stay, so the derived tables stay
-        too. `Unavailable` when another process keeps reading the file: call it again then.
+        `may_quote` tells by an event's data whether it may be one of those. Returns the number of
+        changed events of `agent`. The events themselves stay, so the derived tables stay too.
+        `Unavailable` when another process keeps reading the file: call it again then.
         """
         wanted = phrases(texts)
-        with self._explained(), _write_lock(self._path):
-            self._reopen()
-            changed = []
+        with self._writing():
+            changed, own = [], 0
             with transaction(self._connection):
                 for key, text in rows(self._connection, "select id, data from event"):
                     data = parse_data(text)
-                    blank = redacted(data, wanted)
+                    blank = redacted(data, wanted) if may_quote(data) else data
                     if blank != data:
                         changed.append((json.dumps(blank), key))
+                        own += data.get("agent") == agent
                 if changed:
                     self._connection.executemany("update event set data = ? where id = ?", changed)
                     projections.rebuild(self._connection, self._scoring)
             erase(self._connection)
-        return len(changed)
+        return own
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         """The rows of a query, for the functions of `reading`."""
-        with self._explained():
-            if file_id(self._path) != self._file_id:
-                with _write_lock(self._path):
-                    self._reopen()
+        if file_id(self._path) != self._file_id:
+            with self._locked():
+                self._reopen()
+        with self._waiting():
             return rows(self._connection, sql, values)
 
     def latest(self, noun: str) -> list[Event]:
@@ -137,37 +152,68 @@ class Ledger:
     def _connect(self) -> None:
         path = self._path
         before = file_id(path)
-        write = _writable(path)
-        self._connection = connect(path, SCHEMA, write=write)
-        if write and not projections.current(self._connection, self._scoring):
-            with transaction(self._connection):
-                projections.renew(self._connection, self._scoring)
+        if _writable(path):
+            missing = Unavailable(f"{path} cannot be created")
+            self._connection = connect_or_read(self._open, path, missing)
+        else:
+            self._connection = self._open(write=False)
         self._file_id = before or file_id(path)
 
+    def _open(self, write: bool) -> apsw.Connection:
+        connection = connect(self._path, SCHEMA, write=write)
+        if write and not projections.current(connection, self._scoring):
+            with transaction(connection):
+                projections.renew(connection, self._scoring)
+        return connection
+
     @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
+    def _writing(self) -> Iterator[None]:
+        """Inside, no other process writes the ledger, and the file is the one at the path."""
+        with self._locked():
+            self._reopen()
+            if read_only(self._connection) and _writable(self._path):
+                # The disk was full, and may have room again.
+                connection = self._open(write=True)
+                self._connection.close()
+                self._connection = connection
             yield
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Inside, no other process opens or writes the ledger."""
+        with ExitStack() as stack:
+            with self._waiting(forgets=False):
+                stack.enter_context(_write_lock(self._path))
+            # Anew: it may have taken long, and many, until the lock was free.
+            with self._waiting():
+                yield
+
+    @contextmanager
+    def _waiting(self, *, forgets: bool = True) -> Iterator[None]:
+        """Bounds waits for other processes; gives SQLite's errors a remedy."""
+        try:
+            with self._patience.waiting(HELD_SECONDS, forgets=forgets):
+                yield
         except (DamagedDatabase, apsw.NotADBError, apsw.CorruptError, apsw.SQLError):
             # Not `DamagedDatabase`: a ledger cannot be set aside and made anew like an index.
             raise Unavailable(
                 f"{self._path} is damaged, and the notes cannot restore it", REPAIR
             ) from None
         except apsw.BusyError:
-            raise Unavailable(f"another djinn process is writing {self._path}; try again") from None
+            raise in_use(self._path) from None
         except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError):
             raise Unavailable(
                 f"{self._path} cannot be used; check the disk and the file's permissions"
             ) from None
 
 
-def ledger_lock(path: Path) -> AbstractContextManager[None]:
+def ledger_lock(path: Path, timeout: float = 30) -> AbstractContextManager[None]:
     """Exclude other processes from opening and from writing the ledger at `path`."""
-    return lock(path.with_suffix(".lock"), timeout=30)
+    return lock(path.with_suffix(".lock"), timeout=timeout)
 
 
 def _write_lock(path: Path) -> AbstractContextManager[None]:
-    return ledger_lock(path) if _writable(path) else nullcontext()
+    return ledger_lock(path, time_left()) if _writable(path) else nullcontext()
 
 
 def _writable(path: Path) -> bool:

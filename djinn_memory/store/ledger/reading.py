@@ -11,6 +11,7 @@ import apsw
 from msgspec import Struct
 
 from djinn_memory.scoring import Record
+from djinn_memory.store.busy import GLANCE_SECONDS, Patience
 from djinn_memory.store.ledger.events import Event
 from djinn_memory.store.ledger.ledger import Ledger
 from djinn_memory.store.ledger.projections import parse_data
@@ -135,12 +136,15 @@ def _grouped(ledger: Ledger, columns: str, values: Iterable[str]) -> dict[str, s
     return result
 
 
-def last_request(ledger: Ledger, agent: str, session: str | None = None) -> str | None:
-    """An agent's last recall that returned a memory, in `session` if given."""
+def last_request(
+    ledger: Ledger, agent: str, session: str | None = None, *, shown: bool = False
+) -> str | None:
+    """An agent's last recall, in `session` if given; with `shown` the last that gave a memory."""
     requests = ledger.rows(
         "select request_id from memory_retrieval_log where agent_id = ?1 "
-        "and (?2 is null or session_id = ?2) order by id desc limit 1",
-        (agent, session),
+        "and (?2 is null or session_id = ?2) and (memory_id != '' or not ?3) "
+        "order by id desc limit 1",
+        (agent, session, shown),
     )
     return requests[0][0] if requests else None
 
@@ -149,7 +153,8 @@ def shown(ledger: Ledger, request: str, agent: str) -> list[ShownMemory]:
     """The memories that a recall showed to `agent`, by rank; none for another agent's request."""
     memories = ledger.rows(
         "select request_id, memory_id, memory_title, rank, raw_score, blended_score, used, "
-        "created_at from memory_retrieval_log where request_id = ? and agent_id = ? order by rank",
+        "created_at from memory_retrieval_log where request_id = ? and agent_id = ? "
+        "and memory_id != '' order by rank",
         (request, agent),
     )
     return [
@@ -173,7 +178,7 @@ def open_gaps(path: Path, agent: str) -> list[str]:
     """The ids of an agent's open gaps, for completion: creates no file and raises no error."""
     sql = "select id from memory_gaps where agent_id = ? and status = 'open' order by id"
     try:
-        with closing(peek(path)) as connection:
+        with Patience().waiting(GLANCE_SECONDS), closing(peek(path)) as connection:
             return [key for (key,) in rows(connection, sql, (agent,))]
     except apsw.Error:
         return []
@@ -207,9 +212,10 @@ def session_events(
     return [Event(kind, subject, parse_data(data), at) for kind, subject, data, at in events]
 
 
-def query(ledger: Ledger, request: str) -> str | None:
-    """The query of a recall."""
+def query(ledger: Ledger, request: str, agent: str) -> str | None:
+    """The query of a recall; None for another agent's."""
     queries = ledger.rows(
-        "select query from memory_retrieval_log where request_id = ? limit 1", (request,)
+        "select query from memory_retrieval_log where request_id = ? and agent_id = ? limit 1",
+        (request, agent),
     )
     return queries[0][0] if queries else None

@@ -5,16 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 from djinn_memory.memories.facts.writer import mark_expired, unmarked_expired
-from djinn_memory.runtime import Runtime
-from djinn_memory.upkeep.jobs.job import Job, JobReport
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
 from djinn_memory.upkeep.requests import JobAction
 
 
-def _run(runtime: Runtime, dry_run: bool) -> JobReport:
-    facts = unmarked_expired(runtime, runtime.home.vaults)
-    if not dry_run:
-        facts = mark_expired(runtime, facts)
-    verb = "is to be marked" if dry_run else "is marked"
+def _run(context: JobContext) -> JobReport:
+    facts = unmarked_expired(context.runtime, context.vaults)
+    if not context.dry_run:
+        facts = mark_expired(context.runtime, facts)
+    verb = "is to be marked" if context.dry_run else "is marked"
     return JobReport(
         tuple(
             JobAction(

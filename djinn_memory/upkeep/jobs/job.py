@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from msgspec import Struct
 
-from djinn_memory.models import Problem
+from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.upkeep.requests import JobAction
 
@@ -21,6 +21,19 @@ class JobReport(Struct, frozen=True):
     """What could not be done."""
 
 
+class JobContext(Struct, frozen=True):
+    """What a run of a job is about."""
+
+    runtime: Runtime
+    """The opened home."""
+    agents: tuple[str, ...]
+    """The agents that it is run for: all of the home, or one."""
+    vaults: tuple[Vault, ...]
+    """The vaults that it may show and change."""
+    dry_run: bool
+    """Whether to say only what would be done."""
+
+
 class Job(Struct, frozen=True):
     """A job. It is idempotent: after an interruption the next run does what is left."""
 
@@ -30,5 +43,4 @@ class Job(Struct, frozen=True):
     """How long after its last run it is due again."""
     cost: str
     """What a run costs, in one sentence: what it reads and writes, which models it uses."""
-    run: Callable[[Runtime, bool], JobReport]
-    """Takes the opened home, and whether to say only what would be done."""
+    run: Callable[[JobContext], JobReport]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 from djinn_memory.memories.working.promotion import Promotion, earned, promote
-from djinn_memory.runtime import Runtime
-from djinn_memory.upkeep.jobs.job import Job, JobReport
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
 from djinn_memory.upkeep.requests import JobAction
 
 
-def _run(runtime: Runtime, dry_run: bool) -> JobReport:
-    entries = earned(runtime.state)
-    if dry_run:
+def _run(context: JobContext) -> JobReport:
+    entries = earned(context.runtime.state, context.agents)
+    if context.dry_run:
         return JobReport(
             tuple(
                 JobAction("promote", f"{entry.agent}: {entry.key} becomes a note")
@@ -21,7 +20,7 @@ def _run(runtime: Runtime, dry_run: bool) -> JobReport:
         )
     if not entries:
         return JobReport()
-    promotions, problems = promote(runtime)
+    promotions, problems = promote(context.runtime, context.agents)
     return JobReport(tuple(map(_action, promotions)), tuple(problems))
 
 

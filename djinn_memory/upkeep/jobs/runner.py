@@ -11,7 +11,7 @@ from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.state import State
-from djinn_memory.upkeep.jobs.job import Job
+from djinn_memory.upkeep.jobs.job import Job, JobContext
 from djinn_memory.upkeep.jobs.registry import JOBS
 from djinn_memory.upkeep.requests import JobAction, MaintenanceReport
 
@@ -28,17 +28,25 @@ def named_jobs(names: Sequence[str]) -> tuple[Job, ...]:
     return tuple(job for name, job in JOBS.items() if name in names or not names)
 
 
-def run_jobs(jobs: Iterable[Job], runtime: Runtime, *, dry_run: bool) -> MaintenanceReport:
-    """Run jobs one after the other; in a dry run say what they would do."""
+def run_jobs(
+    jobs: Iterable[Job], runtime: Runtime, *, dry_run: bool, agent: str | None = None
+) -> MaintenanceReport:
+    """Run jobs one after the other for all agents or for one; in a dry run say what they would do.
+
+    A run for one agent does not count as the last run.
+    """
+    home = runtime.home
+    agents = tuple(home.config.agents) if agent is None else (home.agent(agent),)
+    context = JobContext(runtime, agents, home.visible(agent), dry_run)
     actions: list[JobAction] = []
     problems: list[Problem] = []
     names: list[str] = []
     for job in jobs:
-        report = job.run(runtime, dry_run)
+        report = job.run(context)
         names.append(job.name)
         actions += report.actions
         problems += report.problems
-        if not dry_run:
+        if not dry_run and agent is None:
             _record(runtime.state, job, len(report.actions), len(report.problems))
     return MaintenanceReport(tuple(names), tuple(actions), (*runtime.state.problems, *problems))
 
@@ -60,4 +68,5 @@ def _record(state: State, job: Job, actions: int, problems: int) -> None:
     # A run whose record is lost is due again, which costs a run that finds nothing to do.
     with suppress(Unavailable, Refused):
         data = {"actions": actions, "problems": problems}
-        state.ledger.append([Event(f"{NOUN}.ended", job.name, data)], durable=False)
+        event = Event(f"{NOUN}.ended", job.name, data)
+        state.ledger.append([event], durable=False)

@@ -13,6 +13,7 @@ from djinn_memory.notes.markdown.markup import code_blocks, mask
 from djinn_memory.notes.markdown.plain_text import plain
 from djinn_memory.notes.note import parse
 from tests.documents.test_markdown import TEXTS, clean
+from tests.examples import examples
 
 TAGS = st.sampled_from(["p", "b", "span", "td", "li", "blockquote", "div"])
 
@@ -27,7 +28,7 @@ def test_marks_behind_escapes_stay_plain(text: str) -> None:
 
 @example([("span", " ===")])
 @example([("span", "  ---")])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.tuples(TAGS, TEXTS.map(clean)), min_size=1, max_size=3))
 def test_no_text_of_a_page_acts_in_a_note(pieces: list[tuple[str, str]]) -> None:
     written = "".join(f"<{tag}>{html.escape(text)}</{tag}>" for tag, text in pieces)

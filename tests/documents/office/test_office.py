@@ -14,6 +14,7 @@ import pytest
 from djinn_memory.documents.document import Document, ReadRequest, Unreadable, no_progress
 from djinn_memory.documents.note import body
 from djinn_memory.documents.read import read
+from djinn_memory.errors import install_extra
 from djinn_memory.notes.frontmatter import compose
 from djinn_memory.notes.note import parse
 from tests.documents.office_files import core, docx, epub, item, packed, paragraph
@@ -404,7 +405,7 @@ def test_without_the_extra_the_message_names_it(tmp_path: Path) -> None:
         [sys.executable, "-c", MISSING, *(tmp_path / name for name in files)],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    needs = "which needs an extra: pip install 'djinn-memory[documents]'"
+    needs = f"which needs an extra: {install_extra('documents')}"
     assert done.stdout.splitlines() == [
         f"is DOCX, {needs}", f"is HTML, {needs}", "('| a | b |\\n| --- | --- |',)", "('t',)",
     ]  # fmt: skip

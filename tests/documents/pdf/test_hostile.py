@@ -79,11 +79,16 @@ def test_files_without_pages(tmp_path: Path) -> None:
     """After a locked one, whose error pdfium would give again."""
     locked = new()
     locked.set_encryption("captain", "mate")
-    assert outcome(saved(locked, tmp_path)) == "is encrypted; give its --password"
-    empty = objects("unseen")
-    empty[2] = "<</Type /Pages /Kids [] /Count 0>>"
-    damaged = "is damaged or cut short, so no page can be read; fetch it again"
-    assert outcome(by_hand_at(tmp_path, empty)) == damaged
+    assert outcome(saved(locked, tmp_path)) == "is encrypted; give `password=...`"
+    for catalogue in ("/Pages 2 0 R", "/Pages 9 0 R", ""):
+        empty: dict[int, str | bytes] = {
+            1: f"<</Type /Catalog {catalogue}>>",
+            2: "<</Type /Pages /Kids [] /Count 0>>",
+        }
+        path = by_hand_at(tmp_path, empty)
+        assert outcome(path) == "has no pages"
+        path.write_bytes(path.read_bytes()[:-9])
+        assert str(outcome(path)).startswith("is damaged or cut short")
 
 
 def test_bookmarks_in_a_loop_and_to_nowhere(

@@ -249,7 +249,10 @@ def test_text_of_any_script_is_sound(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "(cid:12)(cid:7)(cid:31) " * 9,
+        "\ufffd\ufffd\ufffd " * 9,
+        "\ufffd " * 30,
+        "\ue001 \ue002 \ue003 " * 9,
+        "a\ufffdd \ufffdf the \ufffdth" * 9,
         "\x01\x02\x03 \x04\x05\x06\x07 " * 9,
         "\ue001\ue002\ue003 \ue004\ue005 " * 9,
         "&'(#! )*+,% -./:; <=>?@ " * 5,

@@ -117,6 +117,18 @@ def test_a_header_may_name_its_chapter(tmp_path: Path) -> None:
     assert pages(made, tmp_path) == tuple("\n".join(prose(9, n)) for n in range(1, 31))
 
 
+def test_pages_that_are_mostly_headers_are_named(tmp_path: Path) -> None:
+    made = new()
+    for number in range(8):
+        if number:
+            made.add_page()
+        put(made, ["the harbour office of the northern islands, winter edition"], top=40)
+        put(made, [f"lamp {number} burns"], top=300)
+    (warning,) = read(saved(made, tmp_path)).warnings
+    assert warning.startswith("the text has only 17% of the letters")
+    assert warning.endswith("the others stand in lines that repeat from page to page")
+
+
 def test_on_two_pages_nothing_is_a_header(tmp_path: Path) -> None:
     made = new()
     put(made, ["The Harbour Almanac"], 40)
@@ -281,7 +293,7 @@ def test_encrypted_files_want_their_password(tmp_path: Path) -> None:
     put(made, prose(3))
     made.set_encryption(owner_password="captain", user_password="s\u00e9same")
     path = saved(made, tmp_path)
-    with pytest.raises(Locked, match="is encrypted; give its --password"):
+    with pytest.raises(Locked, match="is encrypted; give `password="):
         read(path)
     with pytest.raises(Locked, match="this password does not open it"):
         read(path, "wrong")

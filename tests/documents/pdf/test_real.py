@@ -63,15 +63,39 @@ def test_vertical_japanese_can_be_searched(pdf_dir: Path) -> None:
         assert verse in text
 
 
+def test_what_keeps_little_of_its_text_is_named(pdf_dir: Path) -> None:
+    from pdfminer.high_level import extract_text
+
+    for path in sorted(pdf_dir.glob("*.pdf")):
+        try:
+            document = read(order(path), no_progress)
+        except Unreadable:
+            continue
+        kept = sum(alphanumeric("".join(document.pages)).values())
+        with open_pdf(path) as file:
+            drawn = "".join(page.get_textpage().get_text_range(errors="replace") for page in file)
+        for text in (drawn, extract_text(path)):
+            assert document.warnings or kept >= 0.6 * sum(alphanumeric(text).values()), path.name
+
+
+def test_a_newspaper_in_a_font_of_the_readers(pdf_dir: Path) -> None:
+    document = read(order(pdf_dir / "pdfminer__kampo.pdf"), no_progress)
+    assert document.warnings == ()
+    assert "道路交通法施行令の一部を改正する政令" in document.pages[0]
+
+
 def test_each_class_gets_its_verdict(pdf_dir: Path) -> None:
     for path in listed(pdf_dir, "good"):
         found = read(order(path), no_progress)
         assert (found.paged, found.warnings) == (True, ()), path.name
     for name, why in (
-        ("pdfjs__ThuluthFeatures.pdf", r"has fonts that do not say which letters they show.*--ocr"),
-        ("ocrmypdf__linn.pdf", r"is a scan without text; .*--ocr.*ocrmypdf"),
+        (
+            "pdfjs__ThuluthFeatures.pdf",
+            r"has fonts that do not say which letters they show.*ocr=True",
+        ),
+        ("ocrmypdf__linn.pdf", r"is a scan without text; .*ocr=True"),
         ("ocrmypdf__multipage.pdf", r"is a scan without text"),
-        ("pdfplumber__password-example.pdf", r"is encrypted; give its --password"),
+        ("pdfplumber__password-example.pdf", r"is encrypted; give `password=...`"),
         ("ocrmypdf__invalid.pdf", r"is damaged or cut short"),
         ("pdfplumber__empty.pdf", r"is empty"),
         ("derived__truncated.pdf", r"is damaged or cut short"),

@@ -24,7 +24,8 @@ from djinn_memory.documents.pool.pool import (
     WorkerLimits,
     read_all,
 )
-from djinn_memory.errors import Unavailable
+from djinn_memory.errors import Unavailable, speaking
+from djinn_memory.errors.commands import CommandWording
 
 READER = "tests.documents.readers:read"
 ROOT = Path(__file__).resolve().parents[3]
@@ -167,12 +168,13 @@ def test_what_a_reader_says_is_passed_on(make: Make) -> None:
     (order,) = make("good x")
     missing = ReadRequest(order.path / "no" / "file", "missing")
     orders = make("fail", "fail_silently", "locked", "unreadable", "quit_python", "nothing")
-    ends = outcomes(list(read_all([*orders, missing], LIMITS, READER)))
+    with speaking(CommandWording()):
+        ends = outcomes(list(read_all([*orders, missing], LIMITS, READER)))
     failed = {name: end for name, end in ends.items() if isinstance(end, FileFailed)}
     assert [end.why for _, end in sorted(failed.items())] == [
         "cannot be read (ValueError: no \N{REPLACEMENT CHARACTER}[31mtable)",
         "cannot be read (ValueError)",
-        "wants a password; give it with --password",
+        "wants a password; give --password",
         "is no PDF; convert it first",
         "cannot be read (SystemExit: 3)",
         "cannot be read (TypeError: the reader gave NoneType, no document)",

@@ -56,7 +56,7 @@ def test_an_id_of_several_notes_lists_them(djinn: Djinn, shared: Path) -> None:
 def test_a_vault_or_a_folder_of_that_name(djinn: Djinn, home: Home, shared: Path) -> None:
     write(shared, "foo.md", "1")
     write(home.root / "vaults" / "me", "shared/foo.md", "2")
-    with pytest.raises(UsageError, match=r"shared:foo\.md, me:shared/foo\.md"):
+    with pytest.raises(UsageError, match=r"me:shared/foo\.md, shared:foo\.md"):
         djinn.memories.find("shared/foo.md")
     assert djinn.memories.show("shared:foo.md").text == "1"
     assert (

@@ -13,6 +13,7 @@ from djinn_memory.errors import Changed, OutsideVault, Refused
 from djinn_memory.memories.library import files
 from djinn_memory.models import Vault
 from djinn_memory.notes.slugs import fold
+from tests.examples import examples
 
 
 @pytest.fixture
@@ -62,7 +63,9 @@ HOSTILE = [
 
 
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(50),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=20), max_size=4))
 def test_documents_have_places_of_their_own_in_the_vault(

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from djinn_memory.djinn import Djinn
+from djinn_memory.documents.pool.pool import FileStarted
 from djinn_memory.documents.sources import Source
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
@@ -423,6 +424,40 @@ def test_what_cannot_be_read_costs_only_itself(djinn: Djinn, me: Path, papers: P
         one.filename: one for one in djinn.documents.list().documents if one.status == "failed"
     }
     assert sorted(failed) == ["circle.md", "cut.pdf", "empty.pdf", "pipe.txt"]
+
+
+def test_a_failed_file_is_read_again_only_when_something_changed(home: Home, papers: Path) -> None:
+    papers.mkdir(exist_ok=True)
+    broken = papers / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7 nothing")
+
+    def attempt(**options: object) -> tuple[bool, str]:
+        """Whether the file was read, and why it failed."""
+        read: list[object] = []
+        request = IngestOptions(paths=[papers], **options)  # type: ignore[arg-type]
+        report = Djinn(home).documents.ingest_files(request, tell=read.append)
+        assert (report.failed, report.done) == (1, 0)
+        return any(isinstance(event, FileStarted) for event in read), report.documents[0].why or ""
+
+    assert attempt() == (True, "is damaged or cut short, so no page can be read; fetch it again")
+    was_read, why = attempt()
+    assert not was_read
+    assert why.startswith("is damaged or cut short, so no page can be read; fetch it again (")
+    assert "the file has not changed since" in why
+    assert "retry" in why
+    assert attempt()[0] is False
+    for options in ({"retry": True}, {"password": "mate"}):
+        assert attempt(**options)[0] is True
+    assert attempt()[0] is False
+    home.edit((("documents", "timeout"), 20.0))
+    assert [attempt()[0], attempt()[0]] == [True, False]
+    broken.write_bytes(b"%PDF-1.7 nothing else")
+    assert [attempt()[0], attempt()[0]] == [True, False]
+    (entry,) = Djinn(home).documents.list().documents
+    assert (entry.status, entry.reason) == (
+        "failed",
+        "is damaged or cut short, so no page can be read; fetch it again",
+    )
 
 
 def test_a_bomb_and_a_hang_among_twenty_cost_two(home: Home, papers: Path) -> None:

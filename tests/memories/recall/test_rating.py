@@ -179,6 +179,29 @@ def test_a_gap_is_told_of_with_a_rating_and_its_question(kettles: Djinn) -> None
     assert done.judged == ()
 
 
+def test_a_gap_belongs_to_the_last_question_even_if_it_found_nothing(kettles: Djinn) -> None:
+    first = kettles.recall("kettle")
+    assert kettles.recall("zeppelin", types=["decision"]).memories == ()
+    nothing = kettles.rate("last", gap="who flew it")
+    assert nothing.request_id not in (None, first.request_id)
+    by_id = kettles.rate(nothing.request_id, gap="who built it")
+    # Ranks are those of what was shown last.
+    rated = kettles.rate(useful=[1], gap="who steered it")
+    assert (rated.request_id, len(rated.judged)) == (first.request_id, 1)
+    kettles.rate(first.request_id, gap="what it weighs")
+    queries = {gap.description: gap.query for group in kettles.gaps.list().groups
+               for gap in group.gaps}  # fmt: skip
+    assert queries == {
+        "who flew it": "zeppelin", "who built it": "zeppelin", "who steered it": "zeppelin",
+        "what it weighs": "kettle",
+    }  # fmt: skip
+    assert by_id.judged == ()
+    with pytest.raises(UsageError, match=r"no rank 1 in .*; it showed nothing"):
+        kettles.rate(nothing.request_id, useful=[1])
+    with pytest.raises(NotFound):
+        kettles.rate(nothing.request_id, gap="not his", agent="grace")
+
+
 def test_a_later_note_is_suggested_for_a_gap(kettles: Djinn, shared: Path) -> None:
     note(shared, "old.md", "---\ncreated: 2020-01-01\n---\n# Tea\n\nno word on brewing green tea\n")
     kettles.index()

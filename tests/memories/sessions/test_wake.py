@@ -116,6 +116,26 @@ def test_the_newest_note_counts_though_nobody_indexed_it(full: Djinn, home: Home
     assert {one.title for one in full.wake().projects} == {"anchor"}
 
 
+@pytest.mark.parametrize("kind", ["checkpoint", "handoff"])
+def test_a_mark_of_the_future_does_not_stay_the_last(djinn: Djinn, home: Home, kind: str) -> None:
+    place = home.personal(home.agent(None)).root / f"{kind}s"
+    place.mkdir(parents=True)
+    for name, year in (("ahead", 2099), ("behind", 2019)):
+        text = f"---\ntype: {kind}\ntitle: {name}\ncreated: {year}-01-01\n---\n\n{name}\n"
+        (place / f"{name}.md").write_text(text)
+    mark = getattr(djinn.wake(), kind)
+    assert mark.title == "behind"
+    djinn.checkpoint("half way")
+    unfinished = djinn.wake().unfinished
+    assert unfinished
+    assert unfinished.checkpoint
+    assert unfinished.checkpoint.text == "half way"
+    djinn.sleep("done")
+    context = djinn.wake()
+    assert context.handoff
+    assert (context.handoff.text, context.checkpoint) == ("done", None)
+
+
 def test_a_small_budget_is_kept_and_says_what_it_left_out(full: Djinn, home: Home) -> None:
     for number in range(30):
         (home.root / "vaults" / "me" / f"long-{number}.md").write_text(

@@ -18,6 +18,7 @@ from djinn_memory.memories.writing.requests import Existing
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.note import parse
 from tests.conftest import Run
+from tests.examples import examples
 
 
 @pytest.fixture
@@ -314,7 +315,7 @@ def test_many_of_one_title_at_once_are_one_note_or_many(home: Home) -> None:
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(min_size=1, max_size=80), TEXTS, st.text(min_size=1, max_size=30))
 def test_anything_that_is_written_reads_back(home: Home, title: str, text: str, kind: str) -> None:
     djinn = Djinn(home)

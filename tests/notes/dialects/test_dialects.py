@@ -19,6 +19,7 @@ from djinn_memory.home.setup import add_vault
 from djinn_memory.models import Dialect
 from djinn_memory.notes.dialects.guess import guess
 from djinn_memory.notes.dialects.logseq import page_name
+from djinn_memory.notes.dialects.rules import RULES
 from djinn_memory.notes.link_resolution import LinkTarget, Resolver
 from djinn_memory.notes.note import Note, parse
 from tests.conftest import Run
@@ -166,9 +167,38 @@ def test_page_properties_are_fields(bullet: bool) -> None:
     assert [value for key, value in found.fields if key == "related"] == ["A", "B"]
     assert {(link.target, link.field) for link in found.links} == {
         ("Decision", "type"), ("A", "related"), ("B", "related"), ("y z", "tags"),
+        ("two, three", "alias"),
     }  # fmt: skip
     assert found.blocks == (TWO.lower(),)
     assert found.text[found.body :].strip() == "- First block"
+
+
+@pytest.mark.parametrize("written", ["[[x]], [[y z]]", "#x, #[[y z]]", "[[x]] [[y z]]"])
+def test_pages_as_aliases_are_links_too(written: str) -> None:
+    found = note(f"alias:: {written}\n\n- text\n", "logseq")
+    assert found.aliases == ("x", "y z")
+    bare = {"x"} if written[0] == "#" else set()
+    assert {link.target for link in found.links} == {"x", "y z"} - bare
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- a\n\t- ```\n\tx = [[a]]\n\n\ty = [[b]]\n\t```\n\t- [[c]]\n- [[d]]\n",
+        "- a\n  ```py\nx = [[a]]\n\ny = [[b]]\n  ```\n- [[c]]\n- [[d]]\n",
+        "- a\n  ~~~\n- [[a]]\n\n- [[b]]\n~~~\n- [[c]] [[d]]\n",
+    ],
+)
+def test_a_fence_in_a_list_ends_at_its_closing_line(text: str) -> None:
+    assert targets(note(text, "logseq")) == ["c", "d"]
+
+
+def test_an_outline_has_no_indented_code() -> None:
+    assert targets(note("- a\n\n\t  [[b]]\n\n\t\t\t[[c]] #d\n", "logseq")) == ["b", "c"]
+
+
+def test_an_unclosed_fence_ends_with_its_block() -> None:
+    assert targets(note("- a\n  ```\n  [[a]]\n- [[c]]\n", "logseq")) == ["c"]
 
 
 def test_a_block_with_properties_is_not_the_page() -> None:
@@ -273,7 +303,7 @@ def test_markdown_links_only() -> None:
 def resolver(dialect: Dialect, *paths: str, **others: str) -> Resolver:
     found = [LinkTarget(key, "v", path, None, "-", ()) for key, path in enumerate(paths)]
     found += [LinkTarget(100, vault, path, None, "-", ()) for vault, path in others.items()]
-    return Resolver(found, dialects={"v": dialect})
+    return Resolver(found, rules={"v": RULES[dialect]})
 
 
 @pytest.mark.parametrize(
@@ -294,6 +324,37 @@ def test_logseq_names_resolve(target: str, key: int | None) -> None:
     if "/" in target:
         plain = resolver("obsidian", *pages)
         assert plain.resolve(target, source_vault="v", source_path="x.md").how in (None, "slug")
+
+
+@pytest.mark.parametrize(
+    ("form", "title"),
+    [
+        ("EEEE, dd.MM.yyyy", "Wednesday, 04.03.2026"),
+        ("E, MM/dd/yyyy", "Wed, 03/04/2026"),
+        ("MMM do, yyyy", "Mar 4th, 2026"),
+        ("do MMMM yy", "4th March 26"),
+        ("d.M.yyyy", "4.3.2026"),
+        ("'day' yyyy-MM-dd", "day 2026-03-04"),
+        ("yyyy年MM月dd日", "2026年03月04日"),
+    ],
+)
+def test_the_titles_of_journals(home: Home, tmp_path: Path, form: str, title: str) -> None:
+    files = {
+        "logseq/config.edn": f'{{:a 1\n ;; :journal/page-title-format "yyyy"\n'
+        f' :journal/page-title-format "{form}"}}',
+        "journals/2026_03_04.md": "- Steeped\n",
+        "pages/x.md": f"- See [[{title}]] and [[Mar 4th, 2026]] and [[2026]]\n",
+    }
+    add_vault(home, "graph", write(tmp_path / "graph", files), dialect="logseq")
+    djinn = Djinn(home)
+    djinn.index()
+    assert djinn.memories.show(title).path == "journals/2026_03_04.md"
+    assert djinn.memories.stats().unresolved == 1
+    plain = files["logseq/config.edn"].replace(form, "MM-dd-yyyy")
+    (tmp_path / "graph" / "logseq" / "config.edn").write_text(plain)
+    djinn.index()
+    clear = {"MMM do, yyyy", "yyyy年MM月dd日"}
+    assert djinn.memories.stats().unresolved == 1 + (form not in clear)
 
 
 @pytest.mark.parametrize(
@@ -349,10 +410,10 @@ def test_any_bytes_are_a_note_in_any_dialect(data: bytes, dialect: Dialect, name
      "a:: b\n", "{{embed ", "[[", "((", "- x\n\t", "#[[", "|a", "%41"],
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(dialect: Dialect, unit: str) -> None:
-    data = (unit * (200_000 // len(unit)) + "x").encode()
+    data = (unit * (60_000 // len(unit)) + "x").encode()
     began = time.process_time()
     parse("x.md", data, dialect)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 1
 
 
 # --- Guessing ---
@@ -369,14 +430,14 @@ def write(root: Path, files: dict[str, str]) -> Path:
     ("files", "dialect", "why"),
     [
         ({"logseq/config.edn": "{}"}, "logseq", "logseq/config.edn"),
-        ({"journals/2026_03_04.md": "- x", "pages/x.md": "- y"}, "logseq", "journals/"),
-        ({"a___b.md": "x", "c___d.md": "y"}, "logseq", "___"),
-        ({"a.md": f"- x\n  id:: {ONE}\n"}, "logseq", "id::"),
+        ({"journals/2026_03_04.md": "- x", "pages/x.md": "- y"}, "logseq", "2 of 2 notes"),
+        ({"a___b.md": "x", "c___d.md": "y"}, "logseq", "pages"),
+        ({"a.md": f"- x\n  id:: {ONE}\n"}, "logseq", "blocks of Logseq"),
         ({"dendron.yml": "version: 5"}, "dendron", "dendron.yml"),
         ({"root.schema.yml": "version: 1"}, "dendron", "root.schema.yml"),
         ({"root.md": "x", "a.b.md": "y", "a.c.md": "z"}, "dendron", "root.md"),
         ({"a.md": "---\nid: x\ncreated: 1609459200000\n---\n"}, "dendron", "milliseconds"),
-        ({"a.md": "[[shown|a.b.c]]"}, "dendron", "[[shown|a.b.c]]"),
+        ({"a.md": "[[shown|a.b.c]]", "a.b.c.md": ""}, "dendron", "[[shown|a.b.c]]"),
         ({".foam/templates/x.md": "x"}, "foam", ".foam/"),
         ({".vscode/extensions.json": '["foam.foam-vscode"]'}, "foam", ".vscode"),
         ({"a.md": "[[b]]\n\n[b]: b.md 'B'\n"}, "foam", "definitions"),
@@ -388,12 +449,76 @@ def write(root: Path, files: dict[str, str]) -> Path:
     ],
 )
 def test_guess(tmp_path: Path, files: dict[str, str], dialect: str, why: str) -> None:
-    found, reason = guess(write(tmp_path, files))
-    assert (found, why in reason) == (dialect, True), reason
+    found = guess(write(tmp_path, files))
+    assert (found.dialect, why in found.why) == (dialect, True), found
+
+
+STAMP = "---\ncreated: 1609459200000\n---\n"
+
+
+def notes_of(number: int, text: str, name: str = "note {}.md") -> dict[str, str]:
+    return {name.format(at): text.format(at) for at in range(number)}
+
+
+@pytest.mark.parametrize(
+    ("files", "dialect", "certainty"),
+    [
+        # Two links that look like Dendron's, in a vault of Obsidian's.
+        (
+            {**notes_of(195, "See [[note 1|the first]] and [[note {}]].\n"),
+             "x.md": "[[Node|node.js]] and [[shown|a.b.c]]", "y.md": "[[z|d.e.f]]"},
+            "obsidian", "likely",
+        ),
+        (
+            {**notes_of(60, "[[note 1]]"), "a.md": "---\nid: x\ncreated: 1609459200000\n---\n",
+             "b.md": "---\nid: y\ncreated: 1609459200000\n---\n"},
+            "obsidian", "likely",
+        ),
+        # Dendron's names and dates, but links as Obsidian writes them.
+        (
+            {**notes_of(20, f"{STAMP}[[a.b1|x]]", "a.b{}.md"), "root.md": ""},
+            "obsidian", "unsure",
+        ),
+        (
+            {**notes_of(20, f"{STAMP}[[x|a.b1]]", "a.b{}.md"), "root.md": ""},
+            "dendron", "likely",
+        ),
+        ({**notes_of(20, "[[See this|api.v{}]]", "api.v{}.md"), "api.md": ""}, "dendron", "likely"),
+        (notes_of(20, "[[React.v1|this]]", "React.v{}.md"), "obsidian", "likely"),
+        (notes_of(20, "words", "2026.03.{}.md"), "obsidian", "unsure"),
+        # An Obsidian vault that was once opened in Logseq.
+        (
+            {**notes_of(20, "Text with [[note 1|shown]].\n"), ".obsidian/app.json": "{}",
+             "logseq/config.edn": "{}", "pages/contents.md": "-"},
+            "obsidian", "likely",
+        ),
+        (
+            {**notes_of(20, "- block {}\n\t- child\n", "pages/p{}.md"), ".obsidian/app.json": "{}",
+             "logseq/config.edn": "{}", "journals/2026_03_04.md": "- x\n"},
+            "logseq", "likely",
+        ),
+        (notes_of(20, "# {}\n\nProse.\n", "journals/2026-03-{}.md"), "obsidian", "unsure"),
+        ({**notes_of(20, "key:: v\n\n- x\n", "pages/p{}.md"), "x.md": "words"}, "logseq", "likely"),
+        # A single definition, pasted from elsewhere.
+        ({**notes_of(20, "[[note 1]]"), "a.md": "[[b]]\n\n[b]: b.md 'B'\n"}, "obsidian", "likely"),
+        (
+            {**notes_of(20, "[x](y.md)\n"), "a.md": "`[[x]]` and\n```\n[[1, 2]]\n```\n"},
+            "markdown", "likely",
+        ),
+        ({**notes_of(20, "[x](y.md)\n"), "a.md": "[[note 1]]"}, "obsidian", "likely"),
+        ({"dendron.yml": "x", "a.md": "[[a|b]]"}, "dendron", "certain"),
+        ({".obsidian/x": "", "a.md": STAMP}, "obsidian", "certain"),
+    ],
+)  # fmt: skip
+def test_a_guess_is_by_shares(
+    tmp_path: Path, files: dict[str, str], dialect: str, certainty: str
+) -> None:
+    found = guess(write(tmp_path, files))
+    assert (found.dialect, found.certainty) == (dialect, certainty), found
 
 
 def test_guess_real_vaults(data_dir: Path) -> None:
-    found = {folder.name: guess(folder)[0] for folder in (data_dir / "vaults").iterdir()}
+    found = {folder.name: guess(folder).dialect for folder in (data_dir / "vaults").iterdir()}
     assert found == {"foam-docs": "foam", "jackyzha0": "obsidian", "kepano": "obsidian"}
 
 
@@ -401,7 +526,7 @@ def test_guess_real_vaults(data_dir: Path) -> None:
 def test_guess_never_raises(
     tmp_path_factory: pytest.TempPathFactory, files: dict[str, str]
 ) -> None:
-    assert guess(write(tmp_path_factory.mktemp("g"), files))[0] in DIALECTS
+    assert guess(write(tmp_path_factory.mktemp("g"), files)).dialect in DIALECTS
 
 
 def test_guess_what_is_no_folder(tmp_path: Path) -> None:
@@ -409,13 +534,13 @@ def test_guess_what_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "dead.md").symlink_to(tmp_path / "nowhere")
     for place in ("file", "nowhere", "loop", ".", "a\0b"):
-        assert guess(tmp_path / place)[0] == "obsidian"
+        assert guess(tmp_path / place).dialect == "obsidian"
 
 
 def test_a_huge_folder_is_not_read_whole(tmp_path: Path) -> None:
     write(tmp_path, {f"{number}.md": "[x](y.md)\n" * 2000 for number in range(1000)})
     began = time.process_time()
-    assert guess(tmp_path)[0] == "markdown"
+    assert guess(tmp_path).dialect == "markdown"
     assert time.process_time() - began < 2
 
 
@@ -499,20 +624,25 @@ def test_a_changed_dialect_is_read_anew(home: Home, tmp_path: Path) -> None:
 def test_vault_add_says_what_it_guessed(home: Home, tmp_path: Path, run: Run) -> None:
     root = write(tmp_path / "theirs", {"dendron.yml": "version: 5\n", "root.md": "x"})
     done = run("vault", "add", "notes", root, home=home.root)
-    assert done.stdout == f"notes: {root}, dialect dendron (dendron.yml)\n"
+    assert done.stdout == f"notes: {root}, dialect dendron (certain: dendron.yml)\n"
     assert home.config.vaults.keys() and "dialect: dendron" in home.config_path.read_text()
     listed = run("vault", "list", home=home.root).stdout
     assert "dendron" in listed and "obsidian" not in listed
     run("vault", "remove", "notes", home=home.root)
     given = run("vault", "add", "notes", root, "--dialect", "foam", "--json", home=home.root)
     answer = json.loads(given.stdout)
-    assert (answer["vault"]["dialect"], answer["guessed"]) == ("foam", None)
+    assert (answer["vault"]["dialect"], answer["guessed"], answer["certainty"]) == (
+        "foam",
+        None,
+        None,
+    )
     run("vault", "remove", "notes", home=home.root)
     (root / "dendron.yml").unlink()
     (root / "root.md").unlink()
     guessed = json.loads(run("vault", "add", "notes", root, "--json", home=home.root).stdout)
     assert guessed["vault"]["dialect"] == "obsidian"
     assert guessed["guessed"] == "nothing points to another dialect"
+    assert guessed["certainty"] == "unsure"
     assert "dialect: " not in home.config_path.read_text().split("notes:", 1)[1]
 
 

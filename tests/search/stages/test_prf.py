@@ -15,6 +15,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, init
 from djinn_memory.models import Mode, SearchResult
 from djinn_memory.search.stages.prf import NOTES, TERMS
+from tests.examples import examples
 
 MODES: tuple[Mode, ...] = ("hybrid", "words", "meaning")
 
@@ -179,7 +180,7 @@ def test_the_config_widens_and_an_option_says_otherwise(
 
 
 @given(SYNTAX | st.text(), st.sampled_from(MODES))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_question_is_widened_by_what_the_asker_sees(ask: Djinn, text: str, mode: Mode) -> None:
     query = f"{text} moon"
     wider = ask.search(query, agent="me", mode=mode, expand="prf")
@@ -195,7 +196,7 @@ def test_any_question_is_widened_by_what_the_asker_sees(ask: Djinn, text: str, m
 
 
 @given(st.lists(PIECES | st.text(), min_size=1, max_size=5), PIECES, st.sampled_from(MODES))
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_note_makes_it_fail(notes: list[str], question: str, mode: Mode) -> None:
     folder = Path(tempfile.mkdtemp())
     try:

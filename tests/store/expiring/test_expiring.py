@@ -34,6 +34,7 @@ from djinn_memory.store.expiring import (
 from djinn_memory.store.expiring.redis import RedisWorkingStore
 from djinn_memory.store.expiring.sqlite import SqliteWorkingStore
 from djinn_memory.store.sqlite import DamagedDatabase
+from tests.examples import examples
 from tests.redis_server import client, pass_time, redis_server
 
 
@@ -289,7 +290,7 @@ class Both(RuleBasedStateMachine):
 
 def test_both_do_what_a_dict_does(tmp_path: Path, server: str) -> None:
     Both.folder, Both.url = tmp_path, server
-    few = settings(max_examples=25, stateful_step_count=20, deadline=None,
+    few = settings(max_examples=examples(25), stateful_step_count=20, deadline=None,
                    suppress_health_check=list(HealthCheck))  # fmt: skip
     run_state_machine_as_test(Both, settings=few)
 

@@ -10,9 +10,8 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
 from djinn_memory.home.home import Home
-from djinn_memory.runtime import Runtime
 from djinn_memory.upkeep.jobs import registry
-from djinn_memory.upkeep.jobs.job import Job, JobReport
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
 from djinn_memory.upkeep.jobs.registry import JOBS
 from djinn_memory.upkeep.jobs.runner import due, last_runs, named_jobs, run_jobs
 from djinn_memory.upkeep.requests import JobAction
@@ -50,9 +49,9 @@ def test_a_job_is_due_until_it_ran_and_again_after_its_time(djinn: Djinn) -> Non
 def test_a_job_of_ones_own_runs_like_the_others(djinn: Djinn, home: Home) -> None:
     seen: list[bool] = []
 
-    def tidy(runtime: Runtime, dry_run: bool) -> JobReport:
-        seen.append(dry_run)
-        return JobReport((JobAction("tidy", f"looked at {runtime.home.root.name}"),))
+    def tidy(context: JobContext) -> JobReport:
+        seen.append(context.dry_run)
+        return JobReport((JobAction("tidy", f"looked at {context.runtime.home.root.name}"),))
 
     job = Job("tidy", every=timedelta(hours=6), cost="Nothing.", run=tidy)
     report = run_jobs([job], djinn.runtime, dry_run=True)

@@ -18,6 +18,7 @@ where it is called; these are Python's unless a front end set others.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -42,11 +43,27 @@ class Remedy(NamedTuple):
         return wording.get().remedy(self) or ""
 
 
+def install_extra(name: str) -> Remedy:
+    """To add an extra to this environment. djinn is on no package index, but in its clone."""
+    import shlex
+
+    command = f"{shlex.quote(sys.executable)} -m pip install '.[{name}]'"
+    return Remedy(purpose=f"run {command} in a clone of djinn")
+
+
+COMMANDS = frozenset(
+    {"agents.list", "config.set", "init", "schema", "trust", "vaults.add", "vaults.remove"}
+)
+"""What a remedy can name beside operations: Python calls do not offer it, and commands do."""
+
+
 class Wording:
     """How operations and arguments are written. These are the words of Python callers."""
 
     verb = "call"
     """What one does with an operation."""
+    lacks = COMMANDS
+    """What is written as a command instead."""
 
     def error(self, error: DjinnError) -> str:
         """The whole text of an error: the argument at fault, the message, the remedies."""
@@ -64,6 +81,10 @@ class Wording:
         """A remedy as a clause; None where the front end does not offer it."""
         if not remedy.operation and not remedy.arguments:
             return remedy.purpose
+        if remedy.operation in self.lacks:
+            from djinn_memory.errors.commands import CommandWording
+
+            return CommandWording().remedy(remedy)
         call = self.call(remedy)
         if remedy.purpose:
             return f"{call} {remedy.purpose}"

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 
 from djinn_memory.errors import Remedy, Wording
 
 _COMMANDS = {
     "documents.ingest": "ingest",
     "memories.links": "memory show",
-    "scores.show": "score show",
     "search": "memory search",
     "working.step": "working set",
     "working.tasks": "working list --tasks",
 }
 """Commands that are not named after their operation."""
-
-_NOUNS = {
-    "agents": "agent",
-    "documents": "document",
-    "facts": "fact",
-    "gaps": "gap",
-    "memories": "memory",
-    "vaults": "vault",
-}
-"""Nouns of commands that are not those of the namespace on `Djinn`."""
 
 _OPTIONS = {
     "giver": "--from",
@@ -80,6 +70,7 @@ class CommandWording(Wording):
     """The words of the command line."""
 
     verb = "run"
+    lacks = frozenset()
 
     def __init__(self, operation: str = "") -> None:
         """`operation` is the one that runs: an option of one command is a plain word of another."""
@@ -112,8 +103,9 @@ def option(field: str) -> str:
 
 def command(operation: str) -> str:
     """The command that runs an operation: `gap list` for `gaps.list`."""
-    noun, _, verb = operation.partition(".")
-    return _COMMANDS.get(operation) or f"{_NOUNS.get(noun, noun)} {verb}".strip()
+    noun, dot, verb = operation.partition(".")
+    singular = re.sub("ies$", "y", noun).removesuffix("s") if dot else noun
+    return _COMMANDS.get(operation) or f"{singular} {verb}".strip()
 
 
 def _written(value: object) -> str:

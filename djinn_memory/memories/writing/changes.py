@@ -1,0 +1,89 @@
+"""Changes of an existing note: a draft is appended to it, or replaces it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import PurePosixPath
+
+from djinn_memory.errors import Changed, Refused
+from djinn_memory.memories.writing.drafts import Draft
+from djinn_memory.memories.writing.existing import BESIDE
+from djinn_memory.memories.writing.vault_writer import VaultWriter
+from djinn_memory.memories.writing.versions import HISTORY
+from djinn_memory.notes import frontmatter
+from djinn_memory.notes.dates import moment
+from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.ids import new_id
+from djinn_memory.notes.markdown import body
+from djinn_memory.notes.note import parse
+from djinn_memory.notes.note_file import parse_file
+from djinn_memory.notes.slugs import slug, unique
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.search.hits import on_disk
+
+
+def change_note(
+    writer: VaultWriter, path: str, draft: Draft, *, revise: bool
+) -> tuple[str | None, str | None]:
+    """Append a draft to a note, or with `revise` replace the note by it.
+
+    Appending adds the text and the tags, and replaces the other fields. The old version of a
+    revised note is kept as a note in a folder beside it. Returns the id of the note and the path of
+    the old version. Raises `Refused` for a journal, for a note of another type, and for a text that
+    the note says already.
+    """
+    name = f"{writer.vault.name}/{path}"
+    current = disk.read(writer.vault, path)
+    if any(memory.block for memory in parse_file(path, current, writer.vault.dialect).memories):
+        raise Refused(f"{name} is a journal; edit that file instead", BESIDE)
+    note = parse(path, current, writer.vault.dialect)
+    if note.type not in (None, draft.type):
+        kinds = f"is a {note.type}, and this a {draft.type}"
+        raise Refused(f"{name} {kinds}; say {note.type} if you mean that note", BESIDE)
+    fields, tags = dict(draft.fields), draft.fields.get("tags")
+    if revise:
+        until = writer.now.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        place = PurePosixPath(path).parent / HISTORY
+        old_name = unique(
+            slug(f"{PurePosixPath(path).stem} {until}"),
+            lambda name: on_disk(writer.vault, f"{place}/{name}.md"),
+        )
+        # By its path: versions of one second have one title.
+        fields |= {"supersedes": f"[[{place}/{old_name}]]"}
+        fields = {"title": draft.title, "type": draft.type, **fields}
+    elif draft.text and f"\n{draft.text}\n" in f"\n{note.text[note.body :]}\n":
+        raise Refused(f"{name} says that already; nothing was added")
+    elif isinstance(tags, list):
+        own = frontmatter.read(note.text).fields.get("tags")
+        own = own if isinstance(own, list) else list(note.tags)
+        fields["tags"] = [*own, *(tag for tag in tags if tag not in note.tags)]
+
+    def change(data: bytes) -> bytes:
+        if revise and data != current:
+            raise Changed(writer.vault.root / path)
+        if revise:
+            data = body.replace(data, draft.text)
+        elif draft.text:
+            data = body.append(data, draft.text)
+        return dated(data, fields, writer.now)
+
+    previous = None
+    if revise:
+        change(current)  # A note that cannot be changed leaves no version behind.
+        version = {
+            "id": new_id(),
+            "title": f"{draft.title} (until {until})",
+            "status": "superseded",
+            "superseded_by": f"[[{path.removesuffix('.md')}]]",
+        }
+        previous = writer.put(str(place), old_name, frontmatter.edit_fields(current, version))
+    writer.rewrite(path, change)
+    return note.id, previous
+
+
+def dated(data: bytes, fields: Mapping[str, object], now: datetime) -> bytes:
+    """The bytes of a note with these fields, and the time of the change if it has such a field."""
+    data = frontmatter.edit_fields(data, fields)
+    has_time = "updated" in frontmatter.read(decode(data)[0]).fields
+    return frontmatter.edit(data, ("updated",), moment(now)) if has_time else data

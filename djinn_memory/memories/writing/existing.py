@@ -1,0 +1,91 @@
+"""The notes that have the title of a new memory, and what becomes of it then."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, UsageError
+from djinn_memory.memories.catalog.catalog import part_of_journal
+from djinn_memory.memories.writing.drafts import Draft
+from djinn_memory.memories.writing.duplicates import Duplicate
+from djinn_memory.memories.writing.requests import NewMemory
+from djinn_memory.models import Memory, Vault
+from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes.note import parse
+from djinn_memory.notes.slugs import fold, folder, slug
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.search.hits import on_disk
+from djinn_memory.store.index.records import TitledRef
+from djinn_memory.store.state import State
+
+BESIDE = Remedy("", {"existing": "new"}, "writes a note beside it")
+
+
+def choose_note(
+    state: State,
+    vault: Vault,
+    draft: Draft,
+    request: NewMemory,
+    *,
+    old: Memory | None,
+    duplicate: Duplicate | None,
+) -> tuple[str | None, Draft]:
+    """The note to change, or None for a new one; and the draft, numbered if its title is taken.
+
+    The caller holds the vault. `old` is the note that the draft supersedes; `duplicate` says nearly
+    the same. Raises `Refused` or `UsageError` for a memory that is there already, unless the
+    request says what to do, and for the title of a journal's section, which cannot be changed.
+    """
+    existing, wanted = request.existing, fold(inline(draft.title))
+    indexed: Sequence[TitledRef] = ()
+    # Without the index only notes of the usual name are known.
+    with suppress(Busy), state.reading([vault]) as index:
+        indexed = index.titles()
+    titles = {note.path: note.title for note in indexed if not note.block}
+    place = folder(draft.type)
+    # Another process may have written such a file just now, so that it is not indexed yet.
+    for file in (vault.root / place).glob(f"{slug(draft.title)}*.md"):
+        path = f"{place}/{file.name}"
+        if path not in titles:
+            with suppress(OSError, DjinnError):
+                titles[path] = parse(path, disk.read(vault, path)).title
+    taken = [path for path, title in titles.items() if fold(title) == wanted]
+    taken = [path for path in taken if on_disk(vault, path)]
+    if not taken and existing in ("append", "revise") and not request.force:
+        for memory in indexed:
+            if memory.block and fold(memory.title) == wanted:
+                raise part_of_journal(memory, "changed", BESIDE)
+    if taken and existing == "refuse":
+        raise Refused(
+            f"there is a note {draft.title!r} already ({vault.name}/{taken[0]})",
+            Remedy("", {"existing": "append"}, "adds to it"),
+            Remedy("", {"existing": "revise"}, "replaces its text and keeps the old version"),
+            Remedy("", {"existing": "new"}, "writes a numbered note beside it"),
+        )
+    places = [(vault.name, path) for path in taken]
+    if old and existing != "new" and (old.vault, old.path) in places:
+        revise = Remedy("", {"existing": "revise"}, "alone keeps the old version")
+        raise UsageError(f"{draft.title!r} cannot supersede itself", revise)
+    places += [(old.vault, old.path)] if old else []
+    same = duplicate.memory if duplicate else None
+    if duplicate and same and (same.vault, same.path) not in places:
+        raise Refused(
+            f"{same.vault}/{same.path} says nearly the same ({duplicate.how} "
+            f"{duplicate.likeness:.2f}): {same.title!r}, {same.id or 'without id'}; "
+            "add to that note",
+            Remedy("", {"force": True}, "writes it all the same"),
+        )
+    if existing == "new" and taken:
+        names = {fold(title) for title in titles.values()}
+        numbered = (f"{draft.title} ({number})" for number in itertools.count(2))
+        return None, replace(
+            draft, title=next(name for name in numbered if fold(name) not in names)
+        )
+    if len(taken) > 1:
+        choices = ", ".join(taken)
+        raise UsageError(f"{draft.title!r} could be any of: {choices}; give each its own title")
+    return (taken[0] if taken else None), draft

@@ -1,0 +1,86 @@
+"""Looks for faults of databases, without changing them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from djinn_memory.errors import Refused
+from djinn_memory.store.sqlite import (
+    ForeignDatabase,
+    Schema,
+    not_a_file,
+    peek,
+    reader,
+    recognise,
+)
+
+
+def fault(path: Path, schema: Schema, *, thorough: bool = False) -> str | None:
+    """Why a file is unusable as a database of `schema`; None when no fault is seen.
+
+    A missing file, a newer version or a lock is no fault. `thorough` also compares the indexes of
+    the file with its tables. No file is created beside it.
+    """
+    if not_a_file(path):
+        return "is not a file"
+    log = Path(f"{path}-wal")
+    unwritten = not log.exists()
+    problem = _fault(path, schema, thorough, unwritten)
+    if problem and unwritten and log.exists():
+        # A writer began while the file was read as if there was none.
+        return _fault(path, schema, thorough, False)
+    return problem
+
+
+def _fault(path: Path, schema: Schema, thorough: bool, unwritten: bool) -> str | None:
+    try:
+        with closing(peek(path) if unwritten else reader(path)) as connection:
+            try:
+                recognise(connection, path, schema)
+            except Refused:
+                return None
+            except ForeignDatabase:
+                return "is not of djinn's making"
+            check = "integrity_check(1)" if thorough else "quick_check(1)"
+            result = str(connection.execute(f"pragma {check}").get)
+            if result != "ok":
+                return f"is damaged ({' '.join(result.split())})"
+            lacking = _lacking(connection, schema)
+            return f"is damaged (it lacks {lacking})" if lacking else None
+    except (apsw.NotADBError, apsw.CorruptError):
+        return "is damaged"
+    except apsw.Error:
+        return None
+
+
+def newer_database(path: Path, schema: Schema) -> int | None:
+    """The version of a database that a newer djinn made; None for every other file."""
+    try:
+        with closing(peek(path)) as connection:
+            version: int = connection.pragma("user_version")
+            ours = connection.pragma("application_id") == schema.application
+    except apsw.Error:
+        return None
+    return version if ours and version > schema.newest else None
+
+
+def _lacking(connection: apsw.Connection, schema: Schema) -> str | None:
+    """A table or column that the scripts create and the file lacks."""
+    version = connection.pragma("user_version")
+    with closing(apsw.Connection(":memory:")) as model:
+        for number, script in sorted(schema.numbered.items()):
+            if number <= version:
+                model.execute(script.read_text(encoding="utf-8"))
+        wanted = _columns(model)
+    return min(wanted - _columns(connection), default=None)
+
+
+def _columns(connection: apsw.Connection) -> set[str]:
+    columns = connection.execute(
+        "select s.name || '.' || i.name from sqlite_schema as s, pragma_table_info(s.name) as i "
+        "where s.type = 'table' and s.sql not like 'create virtual table%'"
+    )
+    return {name for (name,) in columns}

@@ -1,0 +1,131 @@
+"""Reads the vectors of some vaults: which chunks are near to a question, and how near."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import apsw
+
+from djinn_memory.store.index import matrix, vectors
+from djinn_memory.store.index.records import ChunkRef, Measurement, Selection
+from djinn_memory.store.index.selection import Selections
+from djinn_memory.store.index.vectors import VectorSpace
+from djinn_memory.store.sqlite import rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from djinn_memory.models import Vectors
+
+MOST_WINDOWS = 4096
+"""Nearest windows of a vault that are looked at: a few long memories may fill an answer."""
+
+
+class SqliteVectorIndex:
+    """The vectors of some vaults; `search.backend.VectorIndex` says what each method does."""
+
+    def __init__(self, connection: apsw.Connection, selections: Selections) -> None:
+        self._connection = connection
+        self._selections = selections
+
+    @cached_property
+    def space(self) -> VectorSpace | None:
+        """The vectors that answer; None while nothing of these vaults was embedded."""
+        space = vectors.serving(self._connection)
+        held = space and vectors.holds(self._connection, space, self._selections.vaults)
+        return space if held else None
+
+    def waiting(self) -> int:
+        """How many windows wait for a vector."""
+        return vectors.pending(self._connection, self._selections.vaults)
+
+    def nearest(
+        self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
+    ) -> list[ChunkRef]:
+        """The chunks of the `limit` nearest windows of each vault.
+
+        Each vault is asked by itself, so that a large one cannot crowd out a small one. Where a few
+        long memories fill the answer, more is asked for, until there are enough `memories`.
+        """
+        import numpy as np
+
+        space = self.space
+        if space is None:
+            return []
+        allowed = self._windows_of(selection)
+        near: list[ChunkRef] = []
+        for vault in self._selections.vaults_of(selection):
+            windows, cosines = matrix.cosines(self._connection, space, vault, vector)
+            if allowed is not None:
+                kept = np.isin(windows, allowed)
+                windows, cosines = windows[kept], cosines[kept]
+            depth = limit
+            while True:
+                chunks = self._best(windows, cosines, depth)
+                enough = len({chunk.memory_id for chunk in chunks}) >= memories
+                if enough or depth >= min(len(windows), MOST_WINDOWS):
+                    break
+                depth *= 4
+            near += chunks
+        return near
+
+    def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
+        """The exact cosine of those of the chunks that have a vector: that of their best window."""
+        import numpy as np
+
+        if self.space is None:
+            return {}
+        windows = rows(
+            self._connection,
+            "select id, chunk_id, start, stop from window where embedded "
+            "and chunk_id in (select value from json_each(?)) order by chunk_id, start",
+            (json.dumps(list(chunk_ids)),),
+        )
+        held = matrix.of_windows(self._connection, self.space, [key for key, *_ in windows])
+        windows = [window for window in windows if window[0] in held]
+        if not windows:
+            return {}
+        vectors = np.stack([held[key] for key, *_ in windows])
+        cosines: list[float] = matrix.products(vectors, vector).tolist()
+        best: dict[int, int] = {}
+        for at, (_, chunk, *_) in enumerate(windows):
+            # Of equal windows the first.
+            if chunk not in best or cosines[at] > cosines[best[chunk]]:
+                best[chunk] = at
+        return {
+            chunk: Measurement(cosines[at], tuple(windows[at][2:]), vectors[at])
+            for chunk, at in best.items()
+        }
+
+    def _windows_of(self, selection: Selection) -> NDArray[np.int64] | None:
+        """The windows that a selection leaves; None if it leaves all."""
+        import numpy as np
+
+        if self._selections.takes_all(selection):
+            return None
+        where = self._selections.where(selection, chunks=True)
+        listed = rows(
+            self._connection,
+            "select window.id from window join chunk on chunk.id = chunk_id "
+            "join memory on memory.id = memory_id join note on note.id = note_id "
+            f"where {where.sql}",
+            where.values,
+        )
+        return np.fromiter((window for (window,) in listed), "<i8", len(listed))
+
+    def _best(self, windows: NDArray[np.int64], cosines: Vectors, count: int) -> list[ChunkRef]:
+        """The chunks of the `count` nearest windows."""
+        import numpy as np
+
+        if count < len(windows):
+            # All that are as near as the last: which of them are taken depends on their places.
+            kept = cosines >= -np.partition(-cosines, count - 1)[count - 1]
+            windows, cosines = windows[kept], cosines[kept]
+        near: dict[int, float] = dict(zip(windows.tolist(), cosines.tolist(), strict=True))
+        refs = self._selections.refs("window", near)
+        order = sorted(refs, key=lambda window: (-near[window], refs[window].place))
+        return list(dict.fromkeys(refs[window] for window in order[:count]))

@@ -1,0 +1,220 @@
+"""Reads the words of some vaults: what they hold, and which chunks answer a question by words."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from typing import Any
+
+import apsw
+
+from djinn_memory.store.index.records import ChunkRef, Forms, Phrase, Selection, WordMatch
+from djinn_memory.store.index.selection import PLACE, Selections, quoted
+from djinn_memory.store.index.words import chunk_count, forms, idf, languages, prepare
+from djinn_memory.store.sqlite import Row, rows
+
+_WEIGHTS = "3, 3, 2, 2, 1, 1"
+"""Of title, aliases, headings, tags, path, body: where a word stands says what a note is about."""
+
+_BM25 = f"select rowid, -bm25({{words}}, {_WEIGHTS}) from {{words}} where {{words}} match ?"
+
+COMPOUND_PART = 4
+"""Letters of the shortest stem that is looked for in compounds: `Rad` is in too many words."""
+
+MAX_COMPOUNDS = 12
+"""Compounds that one word may stand for."""
+
+_UNICODE61 = ["remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
+
+
+class SqliteWordIndex:
+    """The words of some vaults; `search.backend.WordIndex` says what each method does.
+
+    Every number comes from these vaults alone, so that no other one moves a score.
+    """
+
+    def __init__(self, connection: apsw.Connection, selections: Selections) -> None:
+        self._connection = connection
+        self._selections = selections
+        self._vaults = selections.vaults
+        self._known: dict[tuple[Phrase, int], dict[int, float]] = {}
+        self._phrases: dict[Phrase, list[tuple[float, dict[int, float]]]] = {}
+        self._sums: dict[tuple[Forms, ...], dict[int, float]] = {}
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The languages, English aside, whose stemmers made words of these vaults."""
+        return languages(self._connection, self._vaults)
+
+    @cached_property
+    def _totals(self) -> dict[int, int]:
+        return {vault: chunk_count(self._connection, vault) for vault in self._vaults}
+
+    @property
+    def total(self) -> int:
+        """How many chunks there are."""
+        return sum(self._totals.values())
+
+    def split(self, text: str) -> list[str]:
+        """The words of `text` before FTS5 stems them."""
+        return _tokens(self._connection, "unicode61", _UNICODE61, prepare(text))
+
+    def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
+        """The terms under which the index may keep a word of `split`.
+
+        `spoken` are the languages it may be of; None stands for all languages of the vaults.
+        """
+        terms: dict[str, None] = {}
+        for form in dict.fromkeys(forms(word, self.languages if spoken is None else spoken)):
+            terms.update(dict.fromkeys(self.stemmed(form)))
+        return list(terms)
+
+    def stemmed(self, text: str) -> list[str]:
+        """The words of `text` as FTS5 stems them, which is as in English."""
+        return _tokens(self._connection, "porter", ["unicode61", *_UNICODE61], text)
+
+    def frequency(self, stem: str) -> int:
+        """In how many chunks a stemmed word stands."""
+        return sum(doc for (doc,) in self._listed("select doc from {terms} where term = ?", stem))
+
+    def compounds(self, stem: str) -> list[str]:
+        """Terms, English aside, that a marked stem begins or ends, or that do so to it.
+
+        `Müll` is in `Mülltonne`, `Torte` in `Kirschtorte`. The vocabulary is read whole.
+        """
+        bare = stem[:-1]
+        if len(bare) < COMPOUND_PART:
+            return []
+        listed = self._listed(
+            "select term from (select term, substr(term, 1, length(term) - 1) as bare "
+            "from {terms} where substr(term, -1) = ?1 and length(term) > ?2) "
+            "where substr(bare, 1, length(?3)) = ?3 or substr(bare, -length(?3)) = ?3 "
+            "or substr(?3, 1, length(bare)) = bare or substr(?3, -length(bare)) = bare limit ?4",
+            *(stem[-1], COMPOUND_PART, bare, MAX_COMPOUNDS),
+        )
+        return sorted({term for (term,) in listed})[:MAX_COMPOUNDS]
+
+    def near(self, stem: str, limit: int) -> list[str]:
+        """Terms with the first letter of a stem and about its length, at most `limit`."""
+        listed = self._listed(
+            "select term from {terms} where term >= ? and term < ? "
+            "and length(term) between ? and ? limit ?",
+            *(stem[0], chr(ord(stem[0]) + 1), len(stem) - 2, len(stem) + 2, limit),
+        )
+        return sorted({term for (term,) in listed})[:limit]
+
+    def holding(self, form: str) -> int:
+        """In how many chunks a word of `forms` stands."""
+        return sum(len(matches) for _, matches in self._phrase((form,)))
+
+    def search(
+        self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
+    ) -> list[ChunkRef]:
+        """Chunks that hold words, best first by BM25, with at most `per_memory` of a memory."""
+        scores = self._scores(match)
+        best = sorted(scores, key=scores.__getitem__, reverse=True)
+        where = self._selections.where(selection, chunks=True)
+        refs: list[ChunkRef] = []
+        taken: Counter[int] = Counter()
+        start, size = 0, 2 * limit
+        while start < len(best):
+            stop = start + size
+            # Equal scores are in one batch, in which they are put in order.
+            while stop < len(best) and scores[best[stop]] == scores[best[stop - 1]]:
+                stop += 1
+            batch = self._selections.refs("chunk", best[start:stop], where).values()
+            for ref in sorted(batch, key=lambda ref: (-scores[ref.chunk_id], ref.place)):
+                if taken[ref.memory_id] < per_memory:
+                    taken[ref.memory_id] += 1
+                    refs.append(ref)
+                    if len(refs) == limit:
+                        return refs
+            # Filters that leave little need not cost a statement for every few chunks.
+            start, size = stop, 4 * size
+        return refs
+
+    def score(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
+        """BM25 of those of the chunks that hold any of the words."""
+        scores = self._scores(match)
+        return {chunk: scores[chunk] for chunk in chunk_ids if chunk in scores}
+
+    def texts_with(self, stem: str, limit: int) -> list[str]:
+        """Titles and texts of some chunks with a word that the index keeps under a stem."""
+        matches = self._listed("select rowid from {words} where {words} match ?", f'"{stem}"*')
+        listed = rows(
+            self._connection,
+            "select title || ' ' || text from chunk join memory on memory.id = memory_id "
+            "join note on note.id = note_id where chunk.id in (select value from json_each(?)) "
+            f"order by {PLACE}, ordinal limit ?",
+            (json.dumps([chunk for (chunk,) in matches]), limit),
+        )
+        return [text for (text,) in listed]
+
+    def _scores(self, match: WordMatch) -> dict[int, float]:
+        """BM25 of the chunks that match."""
+        scores = self._sums.get(match.terms)
+        if scores is None:
+            scores = self._sums[match.terms] = {}
+            for form in itertools.chain.from_iterable(match.terms):
+                for factor, matches in self._phrase(form):
+                    for chunk, score in matches.items():
+                        scores[chunk] = scores.get(chunk, 0.0) + factor * score
+        if not match.every:
+            return scores
+        held = (
+            {chunk for form in forms for _, matches in self._phrase(form) for chunk in matches}
+            for forms in match.terms
+        )
+        return {chunk: scores[chunk] for chunk in set.intersection(*held)}
+
+    def _phrase(self, words: Phrase) -> list[tuple[float, dict[int, float]]]:
+        """For each vault: BM25 of its chunks that hold a phrase, and what to multiply it by.
+
+        FTS5 takes the rarity of a phrase from one vault, so that it is exchanged for that in all
+        of them. A chunk's length is compared with the others of its vault.
+        """
+        if words not in self._phrases:
+            matches = {vault: self._matches(words, vault) for vault in self._vaults}
+            rarity = idf(self.total, sum(map(len, matches.values())))
+            self._phrases[words] = [
+                (rarity / idf(self._totals[vault], len(listed)), listed)
+                for vault, listed in matches.items()
+                if listed
+            ]
+        return self._phrases[words]
+
+    def _matches(self, words: Phrase, vault: int) -> dict[int, float]:
+        """BM25 of the chunks of one vault that hold a phrase, as FTS5 has it."""
+        known = self._known.get((words, vault))
+        if known is None:
+            known = {}
+            singles = [self._matches((word,), vault) for word in words[: len(words) - 1 and 2]]
+            # Most chunks with one word of a pair lack the other, in a small vault all of them.
+            if not singles or not singles[0].keys().isdisjoint(singles[1]):
+                known = dict(self._of(vault, _BM25, quoted(words)))
+            self._known[words, vault] = known
+        return known
+
+    def _listed(self, sql: str, *values: object) -> list[Row]:
+        """The rows of a statement over `{words}` and `{terms}`, vault by vault."""
+        return [row for vault in self._vaults for row in self._of(vault, sql, *values)]
+
+    def _of(self, vault: int, sql: str, *values: object) -> list[Row]:
+        named = sql.format(words=f"words_{vault:d}", terms=f"vocabulary_{vault:d}")
+        return rows(self._connection, named, values)
+
+
+def _tokens(connection: apsw.Connection, name: str, options: list[str], text: str) -> list[str]:
+    tokenizer = connection.fts5_tokenizer(name, options)
+    tokens: Any = tokenizer(
+        text.encode("utf-8", "replace"),
+        apsw.FTS5_TOKENIZE_DOCUMENT,
+        None,
+        include_offsets=False,
+        include_colocated=False,
+    )
+    # A combining accent by itself is a token of nothing.
+    return [token for token in tokens if token]

@@ -1,0 +1,28 @@
+"""What commands print."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from djinn_memory.cli import output
+
+
+def test_a_table_without_rows_at_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    output.columns([], head="date title", empty="nothing found")
+    assert capsys.readouterr() == ("", "nothing found\n")
+
+
+def test_a_table_has_a_head_at_a_terminal_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [["2026-01-02", "A\nlamp"], ["-", "x"]]
+    output.columns(rows, head="date title")
+    assert capsys.readouterr().out == "2026-01-02  A lamp\n-           x\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    output.columns(rows, head="date title")
+    assert "date        title" in capsys.readouterr().out

@@ -1,0 +1,148 @@
+"""The note is the truth: it is written at once, whoever holds the index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+
+import apsw
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import Busy
+from djinn_memory.home.home import Home
+from djinn_memory.store import busy
+from djinn_memory.system.locks import lock
+from tests.conftest import Run
+from tests.processes.commands import HANG, start
+
+WAIT = 5.0
+"""Seconds that a write may wait for databases, in all."""
+
+
+@contextmanager
+def held(home: Home, how: str) -> Iterator[None]:
+    if how == "index.lock":
+        with lock(home.state / "index.lock"):
+            yield
+        return
+    with closing(apsw.Connection(str(home.index_path))) as connection:
+        if how == "read and written":
+            connection.pragma("locking_mode", "exclusive")
+        connection.execute("begin immediate; update meta set value = value")
+        yield
+        connection.execute("rollback")
+
+
+@pytest.fixture
+def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What databases are waited for; a wait that grows too long fails."""
+    waits: list[float] = []
+    sleep = busy.time.sleep
+
+    def count(seconds: float) -> None:
+        waits.append(seconds)
+        assert sum(waits) < WAIT
+        sleep(seconds)
+
+    monkeypatch.setattr(busy.time, "sleep", count)
+    return waits
+
+
+@pytest.mark.parametrize(
+    ("operation", "how"),
+    [
+        (operation, how)
+        for operation in (
+            "remember", "fact", "verify", "forget", "checkpoint", "sleep", "summary", "delete"
+        )
+        for how in ("index.lock", "written", "read and written")
+        # A name to delete means nothing without the index.
+        if (operation, how) != ("delete", "read and written")
+    ],
+)  # fmt: skip
+def test_a_write_is_acknowledged_and_indexed_later(
+    home: Home, waited: list[float], operation: str, how: str
+) -> None:
+    with Djinn(home) as djinn:
+        djinn.remember(type="decision", title="Harbour lamp", text="Two lamps after all.")
+        djinn.facts.set(category="app", key="tide", value="high")
+    with held(home, how), Djinn(home) as djinn:
+        if operation == "remember":
+            written = djinn.remember(type="lesson", title="Tide", text="The tide waits for nobody.")
+            assert written.searchable == "later"
+            assert bool(written.problems) is (how == "read and written")
+        elif operation == "fact":
+            assert djinn.facts.set(category="app", key="port", value="8080").problems == ()
+            waited.clear()
+            # Nobody has indexed it yet.
+            assert djinn.facts.verify(category="app", key="port").fact.value == "8080"
+        elif operation == "verify":
+            assert djinn.facts.verify(key="app/tide").action == "verified"
+        elif operation == "forget":
+            assert djinn.facts.forget(category="app", key="tide").fact.value == "high"
+        elif operation == "summary":
+            assert djinn.summary.set("The tide is half in.").action == "created"
+        elif operation == "delete":
+            djinn.memories.delete(name="Harbour lamp")
+        else:
+            getattr(djinn, operation)("the tide is half in")
+    with Djinn(home) as djinn:
+        titles = [memory.title for memory in djinn.memories.list().memories]
+    assert len(titles) == {"verify": 2, "forget": 1, "delete": 1}.get(operation, 3)
+
+
+def test_a_command_that_wrote_its_note_succeeds(home: Home, run: Run, waited: list[float]) -> None:
+    with Djinn(home) as djinn:
+        djinn.remember(type="decision", title="Harbour lamp", text="Two lamps after all.")
+    with held(home, "read and written"):
+        ended = run("remember", "lesson", "Tide", "The tide waits.", home=home.root)
+        assert (ended.returncode, ended.stdout.split()[1]) == (0, "me/lessons/tide.md")
+        [line] = ended.stderr.splitlines()
+        assert str(home.index_path) in line
+        assert "was not compared" in line
+        waited.clear()
+        ended = run("fact", "set", "app", "port", "8080", home=home.root)
+        assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda djinn: djinn.search("lamp"),
+        lambda djinn: djinn.recall("lamp"),
+        lambda djinn: djinn.wake(task="lamp"),
+        lambda djinn: djinn.wake(),
+        lambda djinn: djinn.memories.list(),
+        lambda djinn: djinn.memories.delete("Harbour lamp"),
+        lambda djinn: djinn.facts.get(None, "port"),
+        lambda djinn: djinn.documents.list(),
+        lambda djinn: djinn.remember("lesson", "Lamp", "A lamp.", supersedes="Harbour lamp"),
+    ],
+)
+def test_an_answer_from_the_index_fails_soon(
+    home: Home, waited: list[float], ask: Callable[[Djinn], object]
+) -> None:
+    with Djinn(home) as djinn:
+        djinn.remember(type="decision", title="Harbour lamp", text="Two lamps after all.")
+    with (
+        held(home, "read and written"),
+        Djinn(home) as djinn,
+        pytest.raises(Busy, match=r"another process is using .*index\.db; try again when"),
+    ):
+        ask(djinn)
+
+
+@pytest.mark.soak
+def test_eight_writers_at_once(home: Home) -> None:
+    names = ("anchor", "bellows", "candle", "derrick", "easel", "ferry", "gasket", "hammock")
+    notes = {f"{name} {turn}" for name in names for turn in range(6)}
+    processes = [
+        start(home, "remember", "lesson", title, f"{title} mends the {title[::-1]}.")
+        for title in sorted(notes)
+    ]
+    for process in processes:
+        out, err = process.communicate(timeout=HANG)
+        assert process.returncode == 0, (out, err)
+    with Djinn(home) as djinn:
+        assert {memory.title for memory in djinn.memories.list(limit=100).memories} == notes
