@@ -363,10 +363,9 @@ def test_a_key_of_another_name(server: ModelServer, monkeypatch: pytest.MonkeyPa
 def test_an_answer_can_be_wanted_sooner(server: ModelServer) -> None:
     embedder = remote("ollama", server, batch=1)
     server.mood, server.seconds = "slow", 0.2
-    began = time.monotonic()
     with pytest.raises(Unavailable):
         embedder.embed(["a text"] * 20, within=0.5)
-    assert time.monotonic() - began < 3
+    assert len(server.asked) < 20
 
 
 def test_a_url_that_is_none(home: Home) -> None:

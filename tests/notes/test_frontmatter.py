@@ -1,5 +1,4 @@
 import codecs
-import time
 from typing import Any
 
 import pytest
@@ -183,9 +182,8 @@ LAUGHS = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
     ids=lambda block: block[:10],
 )  # fmt: skip
 def test_bombs_do_not_go_off(block: str) -> None:
-    began = time.process_time()
-    found = read(f"---\n{block}\n---\nbody\n")
-    assert time.process_time() - began < 5
+    with swiftly():
+        found = read(f"---\n{block}\n---\nbody\n")
     assert found.problem is None or len(found.problem) < 300
 
 

@@ -1,10 +1,9 @@
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from djinn_memory.notes.pages import MarkedPage, defang, hide, mark, pages
+from tests.growth import assert_linear
 
 LINES = st.lists(
     st.sampled_from(["*Page 1* ^p1", "*Page 12* ^p12", "*Page 1* ^p2", "\\*Page 1* ^p1", "\n", "\r",
@@ -89,9 +88,10 @@ def test_lines_that_become_marks_when_they_are_trimmed() -> None:
 
 @pytest.mark.parametrize("unit", ["*Page 1* ^p1\n", "\n", " ", "*", "*Page 1", "\r", "\t\r"])
 def test_hostile_text_takes_linear_time(unit: str) -> None:
-    text = unit * (1_000_000 // len(unit))
-    began = time.process_time()
-    pages(text, 0)
-    hide(text)
-    defang(text)
-    assert time.process_time() - began < 3
+    def work(size: int) -> None:
+        text = unit * (size // len(unit))
+        pages(text, 0)
+        hide(text)
+        defang(text)
+
+    assert_linear(work, 1_000_000)

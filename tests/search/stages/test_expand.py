@@ -15,6 +15,7 @@ from djinn_memory.home.settings import LlmConfig
 from djinn_memory.search.query import Query
 from djinn_memory.search.query import parse as parse_query
 from djinn_memory.search.stages.expand import MAX_PASSAGE, MAX_WORDS, by_model, parse
+from tests.growth import assert_linear
 from tests.servers import ModelServer
 
 GOOD = "words: ebb, flood\nmeaning: The sea rises twice a day."
@@ -73,11 +74,11 @@ def test_no_answer_raises_or_becomes_an_operator(answer: str) -> None:
     passage.encode()
 
 
-def test_a_long_hostile_answer_costs_little() -> None:
-    began = time.process_time()
-    for piece in ("words:", "*", "</think>", "{", "\n", "meaning: x\n", "<think>", '{"'):
-        parse(piece * 1_000_000)
-    assert time.process_time() - began < 2
+@pytest.mark.parametrize(
+    "piece", ["words:", "*", "</think>", "{", "\n", "meaning: x\n", "<think>", '{"']
+)
+def test_a_long_hostile_answer_costs_little(piece: str) -> None:
+    assert_linear(lambda size: parse(piece * size), 1_000_000)
 
 
 def test_the_question_is_widened_and_filters_stay_the_users(server: ModelServer) -> None:
