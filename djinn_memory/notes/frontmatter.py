@@ -213,7 +213,10 @@ def _splice(data: bytes, change: Callable[[str, str], str]) -> bytes:
         text = text[: block.start(2)] + changed + text[block.end(2) :]
     else:
         text = f"---{newline}{changed}---{newline}{text}"
-    return bom + text.encode(encoding)
+    spliced = bom + text.encode(encoding)
+    if detect(spliced)[:2] != (bom, encoding):
+        raise Refused("NUL characters leave the note's encoding unclear; remove them first")
+    return spliced
 
 
 def compose(fields: Fields, body: str) -> str:

@@ -316,6 +316,13 @@ def test_what_would_be_a_guess_is_refused(data: bytes) -> None:
     assert len(str(error.value)) < 400
 
 
+def test_an_edit_never_makes_another_encoding_of_a_note() -> None:
+    # With a block before it, every second byte looks like UTF-16.
+    data = b"\x01\0" * 8 + b"\0\0" + b"\x01\0\0\0\x01"
+    with pytest.raises(Refused, match="NUL characters"):
+        edit(data, ("added",), "")
+
+
 LINES = st.lists(
     st.sampled_from(["a: 1", "b: 'x'", "c:", "d: [x]", "# e", "", "---", "...", "- f", "g: |",
                      "  h", "i: j ---", "\u2028", "é: ü", "text"]), max_size=12
