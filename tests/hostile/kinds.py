@@ -108,7 +108,7 @@ _front(
 )
 _front("number of 6,000 digits", f"importance: {'9' * 6000}\nid: {'7' * 6000}\ntitle: tide", "tide")
 _front("numbers that are none", "importance: .nan\nconfidence: -.inf\ndue: 1e999\nx: 0x\ny: 0o9")
-_front("keys written twice", "title: ebb\ntitle: tide", "tide")
+_front("keys written twice", "title: ebb\ntitle: tide", "tide", why="has title more than once")
 _front("keys that are no text", "1: a\ntrue: b\n~: c\n2026-01-01: d\ntitle: tide", "tide")
 _front("keys that are lists", "? [a]\n: b\ntitle: tide", "tide", why="key")
 _front(
@@ -119,7 +119,13 @@ _front(
 )
 _front("tabs", "a: 1\n\tb: 2\ntitle: tide", "tide", why=_BROKEN)
 _front("block that never ends a quote", "title: 'tide\nx: y", why=_BROKEN)
-_note("block that is never closed", "---\ntitle: tide\nneedle\n", "tide", "needle")
+_note(
+    "block that is never closed",
+    "---\ntitle: tide\nneedle\n",
+    "tide",
+    "needle",
+    why="front matter never closes",
+)
 _note("marks alone", "---\n---\n---\n---\nneedle")
 _note("byte order mark", "\ufeff---\ntitle: tide\n---\nneedle", "tide", "needle")
 _note("two byte order marks", "\ufeff\ufeff---\ntitle: tide\n---\nneedle", "tide", "needle")
