@@ -15,7 +15,7 @@ from djinn_memory.store.index import vectors
 from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.sqlite import Connection, transaction
 from djinn_memory.store.state import State
-from djinn_memory.store.vector_cache import EmbeddingCache
+from djinn_memory.store.vector_cache import EmbeddingCache, text_hash
 
 COMMIT_WINDOWS = 128
 """Windows between two commits: a kill costs at most a few seconds of work."""
@@ -188,9 +188,10 @@ class _EmbeddingRun(Struct):
         for start in range(0, len(order), self.step):
             batch = order[start : start + self.step]
             texts = vectors.texts(self.connection, [waiting[key][0][0] for key in batch])
-            # A note that changed meanwhile took its windows with it.
-            batch = [key for key in batch if waiting[key][0][0] in texts]
-            rows = self.embedder.embed([texts[waiting[key][0][0]] for key in batch])
+            # A note that changed meanwhile took its windows with it; others may have their numbers.
+            text_of = {text_hash(text): text for text in texts.values()}
+            batch = [key for key in batch if key in text_of]
+            rows = self.embedder.embed([text_of[key] for key in batch])
             if batch and rows.shape[1] != self.space.dimensions:
                 raise Unavailable(
                     f"{self.space.identity} gives vectors of {rows.shape[1]} dimensions, before it "
@@ -198,7 +199,7 @@ class _EmbeddingRun(Struct):
                 )
             fresh = {key: row.astype("<f4").tobytes() for key, row in zip(batch, rows, strict=True)}
             self.cache.put(self.space.identity, fresh)
-            self._add([(window, fresh[key]) for key in batch for window in waiting[key][0]])
+            self._add([(window, key, fresh[key]) for key in batch for window in waiting[key][0]])
             embedded += len(batch)
             if not self.wanted():
                 break
@@ -210,13 +211,13 @@ class _EmbeddingRun(Struct):
         reused, keys = 0, list(waiting)
         for start in range(0, len(keys), CACHED_AT_ONCE):
             cached = self.cache.get(self.space.identity, keys[start : start + CACHED_AT_ONCE])
-            known = [(window, cached[key]) for key in cached for window in waiting.pop(key)[0]]
+            known = [(window, key, cached[key]) for key in cached for window in waiting.pop(key)[0]]
             if known:
                 self._add(known)
                 reused += len(known)
         return reused
 
-    def _add(self, embedded: list[tuple[int, bytes]]) -> None:
+    def _add(self, embedded: list[tuple[int, bytes, bytes]]) -> None:
         with transaction(self.connection):
             # Another process may have changed to another model since.
             if self.current:

@@ -6,18 +6,24 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from djinn_memory.djinn import Djinn
+from djinn_memory.embedding.hashing import HashingEmbedder
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, remove_vault
 from djinn_memory.indexing import indexer
+from djinn_memory.indexing.embed import embed
+from djinn_memory.indexing.refresh import sweep
 from djinn_memory.store.index import meta, open_index, vectors, words
 from djinn_memory.store.vector_cache import text_hash
 from tests.indexing.content import content
 from tests.indexing.vaults import fill, settle, with_sample
+from tests.processes.commands import strays
 
 _OPENED_NOTES = """
 import sys
@@ -344,6 +350,34 @@ def test_what_is_embedded_is_what_its_key_says(djinn: Djinn, home: Home, shared:
     assert {
         key: text_hash(text) for key, text in vectors.texts(connection, list(keys)).items()
     } == keys
+
+
+def test_a_window_that_takes_the_number_of_another_gets_a_vector_of_its_own(
+    djinn: Djinn, home: Home, shared: Path
+) -> None:
+    """SQLite gives the number of a row that went to the next one."""
+    fill(shared, 3)
+    djinn.index()
+    gone, new = shared / "gone.md", shared / "new.md"
+
+    class Meddling(HashingEmbedder):
+        """While it embeds the text of a note, another process reads that the note was replaced."""
+
+        def embed(self, texts: Sequence[str], **options: Any) -> Any:
+            if gone.exists():
+                with Djinn(home) as other:
+                    gone.unlink()
+                    sweep(other.runtime.state, home.vaults)
+                    new.write_text("a kettle on the hob\n")
+                    sweep(other.runtime.state, home.vaults)
+            return super().embed(texts, **options)
+
+    gone.write_text("a gun at noon in the harbour\n")
+    state = djinn.runtime.state
+    sweep(state, home.vaults)
+    embed(state, Meddling(), djinn.runtime.models.recipe)
+    djinn.index()
+    assert strays(home) == []
 
 
 def test_a_file_that_was_only_touched_has_its_new_date(djinn: Djinn, shared: Path) -> None:

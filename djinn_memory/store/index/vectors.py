@@ -161,15 +161,19 @@ def take_over(connection: apsw.Connection, space: VectorSpace) -> VectorSpace:
 
 
 def add(
-    connection: apsw.Connection, space: VectorSpace, vectors: Iterable[tuple[int, bytes]]
+    connection: apsw.Connection, space: VectorSpace, vectors: Iterable[tuple[int, bytes, bytes]]
 ) -> None:
-    """Store the vectors of (window id, float32 bytes); a window that is gone is left out."""
-    for window_id, vector in vectors:
+    """Store the vectors of (window id, text hash, float32 bytes).
+
+    A window that is gone is left out, also where another now has its number.
+    """
+    for window_id, digest, vector in vectors:
         connection.execute(
             f"insert into {space.table} select window.id, note.vault_id, ? from window "
             "join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
-            f"join note on note.id = note_id where window.id = ? and not {space._mark}",
-            (vector, window_id),
+            "join note on note.id = note_id "
+            f"where window.id = ? and window.hash = ? and not {space._mark}",
+            (vector, window_id, digest),
         )
         if connection.changes():
             connection.execute(f"update window set {space._mark} = 1 where id = ?", (window_id,))
@@ -199,7 +203,8 @@ def kept(connection: apsw.Connection, memory_id: int | None) -> Iterator[None]:
     yield
     windows = rows(connection, sql, (memory_id,))
     for space, known in held:
-        add(connection, space, [(key, known[digest]) for key, digest in windows if digest in known])
+        same = [(key, digest, known[digest]) for key, digest in windows if digest in known]
+        add(connection, space, same)
 
 
 def texts(connection: apsw.Connection, window_ids: Sequence[int]) -> dict[int, str]:
