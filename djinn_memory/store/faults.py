@@ -48,12 +48,23 @@ def _fault(path: Path, schema: Schema, thorough: bool, unwritten: bool) -> str |
             result = str(connection.execute(f"pragma {check}").get)
             if result != "ok":
                 return f"is damaged ({' '.join(result.split())})"
+            _ask_word_tables(connection)
             lacking = _lacking(connection, schema)
             return f"is damaged (it lacks {lacking})" if lacking else None
     except (apsw.NotADBError, apsw.CorruptError):
         return "is damaged"
+    except apsw.SQLError as error:
+        # The definition of a table is a text in the file, too.
+        return f"is damaged ({' '.join(str(error).split())})"
     except apsw.Error:
         return None
+
+
+def _ask_word_tables(connection: apsw.Connection) -> None:
+    """Raises `apsw.SQLError` where a tokenizer cannot be read, which is first made for a match."""
+    named = "select name from sqlite_schema where sql like 'create virtual table % using fts5(%'"
+    for (name,) in connection.execute(named).fetchall():
+        connection.execute(f'select 1 from "{name}" where "{name}" match ? limit 1', ("a",))
 
 
 def newer_database(path: Path, schema: Schema) -> int | None:
