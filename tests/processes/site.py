@@ -64,8 +64,9 @@ class Site:
         path = self.shared / f"saved-{self.rounds}.md"
         path.write_text(text)
         notes = sorted(self.shared.glob("*.md"))
+        old = [note for note in notes[50:] if note != path]
         if len(notes) > 60:
-            self.dice.choice(notes[50:]).unlink()
+            self.dice.choice(old).unlink()
         other = self.dice.choice(sorted(self.shared.glob("*.md")))
         text = other.read_text() + "more\n"
         self.written.add(text)

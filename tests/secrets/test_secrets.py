@@ -16,6 +16,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.settings import SecretsConfig
 from djinn_memory.secrets import find, guard, mask
 from tests.conftest import Run
+from tests.growth import assert_linear
 from tests.secrets.everyday import LOOKALIKES, SAID
 from tests.secrets.shapes import BELOW, PASS, SECRETS
 
@@ -134,8 +135,7 @@ def test_mixed_pieces(pieces: list[str]) -> None:
      "aGVsbG8gd29ybGQ+/"],
 )  # fmt: skip
 def test_hostile_lines_take_bounded_work(piece: str) -> None:
-    # What takes the square of its length would not come back from two megabytes.
-    assert len(find(piece * (1_000_000 // len(piece)))) < 2
+    assert_linear(lambda size: find(piece * (size // len(piece))), 1_000_000)
 
 
 def test_a_key_of_many_lines_is_masked_whole() -> None:
