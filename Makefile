@@ -33,7 +33,7 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 soak: $(READY)
-	$(BIN)/python -m pytest -m "soak or hypothesis"
+	$(BIN)/python -m pytest -m "soak or hypothesis" -n 2
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py

@@ -6,11 +6,22 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
+from msgspec import Struct
+
 from djinn_memory.home.settings import PROVIDERS, EmbeddingConfig
 from djinn_memory.models import ProgressCallback, silent
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
+
+
+class TokenVectors(Struct, frozen=True):
+    """The tokens of one text, without those that only mark where it begins and ends."""
+
+    spans: Sequence[tuple[int, int]]
+    """Where each token stands in the text, in characters."""
+    vectors: Vectors
+    """float32 of shape (tokens, dimensions), each row of length 1."""
 
 
 class Embedder(Protocol):
@@ -47,6 +58,13 @@ class Embedder(Protocol):
         `query` says that the texts are questions: some models want another prompt for them.
         `within` bounds the seconds that a server may take for all texts.
         """
+
+    def tokens(self, texts: Sequence[str], *, query: bool = False) -> list[TokenVectors] | None:
+        """The tokens of each text; None where the model gives only vectors of whole texts.
+
+        What is too long for the model is left out.
+        """
+        return None
 
 
 def create_embedder(

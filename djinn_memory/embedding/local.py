@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from djinn_memory.chunking.tokens import PACKAGED_MODEL
-from djinn_memory.embedding.embedder import Embedder
+from djinn_memory.embedding.embedder import Embedder, TokenVectors
 from djinn_memory.embedding.model_files import ModelCard, fingerprint, read_card
 from djinn_memory.embedding.onnx_runtime import (
     cached_session,
     cached_tokenizer,
     damaged_model,
     embed_texts,
+    embed_tokens,
     onnxruntime,
 )
 from djinn_memory.embedding.prompts import Prompts, prompts
@@ -120,6 +121,13 @@ class LocalEmbedder(Embedder):
         tokenizer = cached_tokenizer(self.folder, self.card.max_tokens)
         session = cached_session(self.folder / "model.onnx", self._config.threads)
         return embed_texts(session, tokenizer, texts)
+
+    def tokens(self, texts: Sequence[str], *, query: bool = False) -> list[TokenVectors] | None:
+        """The tokens of each text, by the packaged model; its file alone has this output."""
+        if not self._packaged:
+            return None
+        session = cached_session(self.folder / "model.onnx", self._config.threads)
+        return embed_tokens(session, cached_tokenizer(self.folder, self.card.max_tokens), texts)
 
     def _torch_device(self) -> str | None:
         """The device on which torch embeds texts; None for the processor, without torch.

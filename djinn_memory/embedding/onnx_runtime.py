@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from djinn_memory.chunking.tokens import PACKAGED_MODEL
+from djinn_memory.embedding.embedder import TokenVectors
 from djinn_memory.errors import Remedy, Unavailable
 
 if TYPE_CHECKING:
@@ -99,3 +100,17 @@ def embed_texts(session: Any, tokenizer: Any, texts: Sequence[str]) -> Vectors:
         if text.overflowing:
             row /= np.linalg.norm(row)
     return vectors
+
+
+def embed_tokens(session: Any, tokenizer: Any, texts: Sequence[str]) -> list[TokenVectors]:
+    """The vectors of the tokens of `texts`, one text at a time for the reason of `embed_texts`."""
+    import numpy as np
+
+    embedded = []
+    for text in tokenizer.encode_batch(texts):
+        ids = np.array([text.ids], dtype=np.int64)
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        rows = session.run(["tokens"], inputs)[0][0][1:-1]
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        embedded.append(TokenVectors(text.offsets[1:-1], rows))
+    return embedded

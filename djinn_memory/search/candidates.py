@@ -72,18 +72,18 @@ class Candidate(Struct):
     """What likeness to the best memories added."""
     share: float = 1.0
     """What the legs count beside a cross-encoder."""
-    verdict: LegScore | None = None
-    """What a cross-encoder said."""
+    verdicts: Mapping[str, LegScore] = {}
+    """What the stages that read its text said, by name: `tokens` and `rerank`."""
     before: int | None = None
     """Its place before a cross-encoder read it."""
 
     def legs(self, weights: Mapping[str, float]) -> dict[str, LegScore]:
-        """What each leg and the cross-encoder said, by name, with their shares of the score."""
+        """What each leg and each later stage said, by name, with their shares of the score."""
         said = {}
         for name, scored in self.scores.items():
             mark = scored.get(self.chunk_id, _NOTHING)
             said[name] = LegScore(mark.raw, mark.rank, self.share * weights[name] * mark.value)
-        return said if self.verdict is None else {**said, "rerank": self.verdict}
+        return {**said, **self.verdicts}
 
     @property
     def window(self) -> tuple[int, int] | None:

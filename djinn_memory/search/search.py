@@ -1,4 +1,4 @@
-"""A search: parse -> refresh -> legs -> fuse -> rerank -> rescore -> cut -> present.
+"""A search: parse -> refresh -> legs -> fuse -> tokens -> rerank -> rescore -> cut -> present.
 
 Each stage works on one `Search`, which carries the query, the selection, the candidates, and what
 was done and went wrong on the way.
@@ -20,6 +20,7 @@ from djinn_memory.search.candidates import Candidate, HitLimits, Search
 from djinn_memory.search.legs import LEGS
 from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words import CUT, overlong, phrase
+from djinn_memory.search.stages.late_interaction import interact
 from djinn_memory.search.suggest import near_spellings
 from djinn_memory.store.index.records import Selection
 
@@ -62,6 +63,7 @@ def search(
     with runtime.index(search.vaults) as search.index:
         _settle(search)
         search.candidates = search.gather(search.selection.filters)
+        _interact(search)
         _rerank(search)
         if rescorer:
             search.candidates = rescorer.rescore(search)
@@ -162,6 +164,13 @@ def _settle(search: Search) -> None:
     search.weights = fusion.shares(weights)
     for name in weights:
         ready[name].prepare(search)
+
+
+def _interact(search: Search) -> None:
+    meaning = search.legs.get("meaning")
+    if "meaning" in search.weights and isinstance(meaning, MeaningLeg):
+        assert meaning.question.embedder is not None
+        interact(search, meaning.question.embedder)
 
 
 def _rerank(search: Search) -> None:

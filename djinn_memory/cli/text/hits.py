@@ -155,7 +155,12 @@ def _marked(hit: Hit, before: str, after: str) -> str:
 
 
 def _explained(hit: Hit) -> str:
-    names = {"words": "words BM25", "meaning": "meaning cosine", "rerank": "cross-encoder"}
+    names = {
+        "words": "words BM25",
+        "meaning": "meaning cosine",
+        "tokens": "token MaxSim",
+        "rerank": "cross-encoder",
+    }
     parts = [
         f"{names[name]} {leg.raw:.3f}"
         f"{f' (rank {leg.rank})' if leg.rank else ''} gives {leg.part:.3f}"

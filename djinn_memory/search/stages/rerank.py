@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from djinn_memory.chunking.window_text import prefix, window_text
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import LegScore, Problem, SearchStep
 from djinn_memory.search.candidates import RERANKED, Candidate, Search
+from djinn_memory.search.stages.window_texts import window_texts
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def rerank(search: Search, encoder: CrossEncoder, milliseconds: int) -> None:
     read = search.candidates[:RERANKED]
     why = ""
     try:
-        texts = _texts(search, read)
+        texts = window_texts(search, read)
         odds = _within(encoder, search.query.question, texts, began + milliseconds / 1000)
     except DjinnError as error:
         why = f"{error}; the order is that without it"
@@ -56,18 +56,6 @@ def rerank(search: Search, encoder: CrossEncoder, milliseconds: int) -> None:
         moved = sum(candidate.before != rank for rank, candidate in ranked)
         what = f"{encoder.name} read the best {len(read)}, {moved} of them changed place"
     search.steps.append(SearchStep("rerank", what, (time.monotonic() - began) * 1000))
-
-
-def _texts(search: Search, candidates: Sequence[Candidate]) -> list[str]:
-    """What is embedded of each candidate's best window; its whole text where there is none."""
-    chunks = search.index.chunks([candidate.chunk_id for candidate in candidates])
-    memories = search.lookup([candidate.memory_id for candidate in candidates])
-    texts = []
-    for candidate in candidates:
-        chunk, memory = chunks[candidate.chunk_id], memories[candidate.memory_id]
-        line = prefix(memory.title, chunk.headings, memory.date if memory.dated else None)
-        texts.append(window_text(line, chunk.text[slice(*(candidate.window or (None, None)))]))
-    return texts
 
 
 def _within(
@@ -117,12 +105,18 @@ def _blend(candidates: Sequence[Candidate], odds: Sequence[float]) -> list[Candi
     for at, candidate in enumerate(candidates):
         read = at < len(odds)
         verdict = SHARE * (verdicts[at] if read else lowest)
+        said = {
+            name: replace(mark, part=(1 - SHARE) * mark.part)
+            for name, mark in candidate.verdicts.items()
+        }
+        if read:
+            said["rerank"] = LegScore(_sigmoid(odds[at]), places[at], verdict)
         result.append(
             replace(
                 candidate,
                 score=(1 - SHARE) * candidate.score + verdict,
                 share=1 - SHARE,
-                verdict=LegScore(_sigmoid(odds[at]), places[at], verdict) if read else None,
+                verdicts=said,
                 feedback=(1 - SHARE) * candidate.feedback,
                 before=at + 1,
             )
