@@ -89,6 +89,19 @@ def test_an_index_of_each_version(whole: Home, version: int, maker: str) -> None
     assert index_store.fault(whole.index_path) is None
 
 
+def test_an_upgrade_keeps_the_words_that_are_there(whole: Home) -> None:
+    expected = content(whole.index_path)
+    with apsw.Connection(str(whole.index_path)) as connection:
+        connection.execute("drop index memory_digest")
+        connection.pragma("user_version", 8)
+    connection.close()
+    with Djinn(whole) as djinn:
+        assert djinn.search("kettle").hits
+    assert content(whole.index_path) == expected
+    assert version_of(whole.index_path) == index_store.SCHEMA.newest
+    assert not list(whole.state.glob("*corrupt*"))
+
+
 def test_a_journal_of_an_index_that_knew_none(
     home: Home, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,10 +89,11 @@ def vault_row(connection: apsw.Connection, vault: Vault) -> tuple[int, str | Non
 
 
 def index_words(connection: apsw.Connection) -> None:
-    """Make the words of an index anew from what it holds, as an upgrade needs it."""
+    """Make the words of vaults that have none from what the index holds, as an upgrade needs it."""
     from djinn_memory.languages.detection import ENGLISH, detect, detect_part
 
-    for (vault,) in rows(connection, "select id from vault"):
+    lacking = "select id from vault where 'words_' || id not in (select name from sqlite_schema)"
+    for (vault,) in rows(connection, lacking):
         words.create(connection, vault)
         listed = rows(
             connection,
