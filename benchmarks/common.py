@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -38,14 +38,16 @@ def home_with(**vaults: Path) -> Iterator[Home]:
         yield home
 
 
-def median_seconds(command: Sequence[str], runs: int = 11, **environment: str) -> float:
+def median_seconds(
+    command: Sequence[str], environment: Mapping[str, str] | None = None, runs: int = 11
+) -> float:
     """The median wall time of whole processes, after one that is not counted."""
     times = []
     for _ in range(runs + 1):
         began = time.perf_counter()
         subprocess.run(
             command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env={**os.environ, **environment},
+            env={**os.environ, **(environment or {})},
         )  # fmt: skip
         times.append(time.perf_counter() - began)
     return statistics.median(times[1:])

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import pdfplumber
@@ -92,7 +93,7 @@ def speed(folder: Path) -> list[list[object]]:
     for name in TIMED:
         path = folder / name
         pages = len(list(raw_pages(path)))
-        base = seconds(lambda path=path: plain(path), 1)
+        base = seconds(partial(plain, path), 1)
         for label, work, bar in (
             ("pdfplumber", None, ""),
             ("raw_pages", lambda path=path: raw_pages(path), "10"),

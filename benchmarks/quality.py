@@ -236,7 +236,9 @@ def measure_parts(asked: Set) -> list[object]:
     """
     titles = titles_of(asked.data / "corpus.jsonl")
     draw = random.Random(3)
-    plain, parts, added = [], [], []
+    plain: list[float] = []
+    parts: list[float] = []
+    added: list[float] = []
     for question in asked.questions:
         judged = dict(asked.judged[question["_id"]])
         hint = draw.choice(sorted(judged))

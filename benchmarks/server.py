@@ -63,9 +63,10 @@ def times(work: Callable[[str], Any], asked: list[str]) -> list[float]:
 
 async def served(home: Home, tool: str, asked: list[str]) -> list[float]:
     """Milliseconds of each call of a tool, as the client sees them."""
-    first, *rest = [*PROGRAM, "--home", str(home.root), "mcp"]
+    [program] = PROGRAM
     found = []
-    server = StdioServerParameters(command=first, args=rest, env=dict(os.environ))
+    arguments = ["--home", str(home.root), "mcp"]
+    server = StdioServerParameters(command=program, args=arguments, env=dict(os.environ))
     async with Client(server) as client:
         for number in range(RUNS + 20):
             began = time.perf_counter()

@@ -18,8 +18,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.embedding import local, onnx_runtime
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import EmbeddingConfig
-from djinn_memory.indexing.embed import _texts
-from djinn_memory.store.index import open_index
+from djinn_memory.store.index import open_index, vectors
 from djinn_memory.store.sqlite import rows
 
 QUERY = "how do I link to a heading"
@@ -35,7 +34,7 @@ def search(home: Home) -> list[list[object]]:
         ("memory search, words", ["memory", "search", QUERY, "--mode", "words"], "0.25 s"),
         ("--help", ["--help"], "0.20 s"),
     ):
-        seconds = median_seconds([*PROGRAM, *command], **place)
+        seconds = median_seconds([*PROGRAM, *command], place)
         peak = peak_mb([*PROGRAM, *command], **place)
         result.append([label, f"{seconds:.3f} s", f"{seconds / base:.2f}", f"{peak:.0f} MB", bar])
     return result
@@ -52,7 +51,7 @@ def first_index(home: Home) -> list[list[object]]:
     embedder = local.LocalEmbedder(EmbeddingConfig())
     session = onnx_runtime.open_session(embedder.folder / "model.onnx", 2)
     tokenizer = onnx_runtime.open_tokenizer(embedder.folder, embedder.card.max_tokens)
-    texts = [text for _, text in _texts(connection, windows)]
+    texts = list(vectors.texts(connection, windows).values())
     began = time.perf_counter()
     onnx_runtime.embed_texts(session, tokenizer, texts)
     raw = time.perf_counter() - began
@@ -79,8 +78,8 @@ def no_change(notes: Path) -> list[list[object]]:
             time.sleep(2.5)  # past the racy window, in which every file is looked into again
             Djinn(home).index()
             plain = median_seconds([sys.executable, "-c", walk], runs=5)
-            seconds = median_seconds([*PROGRAM, "index"], runs=5, **place)
-            cold = median_seconds([*PROGRAM, "memory", "search", QUERY], runs=5, **place)
+            seconds = median_seconds([*PROGRAM, "index"], place, runs=5)
+            cold = median_seconds([*PROGRAM, "memory", "search", QUERY], place, runs=5)
     return [
         ["plain walk with stat", f"{plain:.2f} s", "1.0", ""],
         ["djinn index, nothing changed", f"{seconds:.2f} s", f"{seconds / plain:.1f}", "1.0 s"],

@@ -88,7 +88,7 @@ def main() -> None:
             ("0.5 s", "recall", "how are matrices inverted"),
             ("0.5 s", "wake", "--task", "invert a matrix"),
         ):
-            seconds = median_seconds([*PROGRAM, *command], **place)
+            seconds = median_seconds([*PROGRAM, *command], place)
             rows.append((f"djinn {' '.join(command)}", seconds, bar))
     print(f"Cold processes over {COUNT:,} memories, median of 11:\n")
     table(

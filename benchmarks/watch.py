@@ -89,7 +89,7 @@ def edits(home: Home, vault: Path) -> list[list[object]]:
                 - began
             )
             time.sleep(dice.uniform(0, 0.4))
-    cold = median_seconds([*PROGRAM, "--home", str(home.root), "index"], 3)
+    cold = median_seconds([*PROGRAM, "--home", str(home.root), "index"], runs=3)
     rows: list[list[object]] = [
         ["`djinn index` by hand, nothing to do", f"{cold:.2f} s", "1.00", "-", ""]
     ]

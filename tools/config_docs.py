@@ -101,7 +101,7 @@ def descriptions() -> dict[str, str]:
 
 def _keys(section: str) -> set[str]:
     kind = _hints(Config).get(section) if section else Config
-    return set(_hints(kind)) if _is_struct(kind) else set()
+    return set(_hints(kind)) if kind and _is_struct(kind) else set()
 
 
 def _table(kind: type[msgspec.Struct], path: tuple[str, ...], only: list[str] | None = None) -> str:
@@ -153,7 +153,7 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
     if field.required:
         return "none: it must be given"
     made = field.default_factory
-    value = field.default if made is msgspec.NODEFAULT else made()  # type: ignore[operator]
+    value = field.default if made is msgspec.NODEFAULT else made()
     if isinstance(value, dict) and any(isinstance(one, msgspec.Struct) for one in value.values()):
         return ", ".join(f"`{name}`" for name in value)
     return f"`{value if isinstance(value, str) else json.dumps(value)}`"

@@ -20,6 +20,7 @@ from djinn_memory.cli import tree
 from djinn_memory.cli.command import NoRequest
 from djinn_memory.home import settings
 from djinn_memory.models import Problem
+from djinn_memory.scoring import ScoringConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -41,7 +42,7 @@ SETTINGS = {
     settings.SecretsConfig: "secrets.",
     settings.Thresholds: "thresholds.",
     settings.ThresholdsConfig: "thresholds.",
-    settings.ScoringConfig: "scoring.",
+    ScoringConfig: "scoring.",
     settings.RecallConfig: "recall.",
     settings.ProfileConfig: "recall.profiles.*.",
 }
