@@ -20,7 +20,6 @@ from djinn_memory.search.candidates import Candidate, HitLimits, Search
 from djinn_memory.search.legs import LEGS
 from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words import CUT, overlong, phrase
-from djinn_memory.search.stages.late_interaction import interact
 from djinn_memory.search.suggest import near_spellings
 from djinn_memory.store.index.records import Selection
 
@@ -169,6 +168,8 @@ def _settle(search: Search) -> None:
 def _interact(search: Search) -> None:
     meaning = search.legs.get("meaning")
     if "meaning" in search.weights and isinstance(meaning, MeaningLeg):
+        from djinn_memory.search.stages.late_interaction import interact
+
         assert meaning.question.embedder is not None
         interact(search, meaning.question.embedder)
 

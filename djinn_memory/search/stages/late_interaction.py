@@ -12,7 +12,6 @@ from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import LegScore, Problem
 from djinn_memory.search.candidates import Candidate, Search
-from djinn_memory.search.stages.window_texts import window_texts
 from djinn_memory.store.index.words import idf
 
 if TYPE_CHECKING:
@@ -46,12 +45,13 @@ def interact(search: Search, embedder: Embedder) -> None:
     """
     read = search.candidates[:READ]
     question = search.query.text
-    spans = [candidate.window for candidate in read]
-    if (
-        len(token_starts(question)) not in QUESTION
-        or sum(span[1] - span[0] for span in spans if span) > CHARACTERS
-    ):
+    spans = [candidate.window or (0, 0) for candidate in read]
+    if sum(stop - start for start, stop in spans) > CHARACTERS:
         return
+    if len(token_starts(question)) not in QUESTION:
+        return
+    from djinn_memory.search.stages.window_texts import window_texts
+
     try:
         asked = embedder.tokens([question], query=True)
         if asked is None:
