@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from djinn_memory.chunking.chunks import VERSION as CHUNKS_VERSION
 from djinn_memory.chunking.chunks import chunks, windows
+from djinn_memory.chunking.legible import legible
 from djinn_memory.chunking.tokens import token_counts, token_starts
 from djinn_memory.chunking.window_text import path_at, prefix, room, window_text
 from djinn_memory.errors import DjinnError, NotFound
@@ -42,6 +44,9 @@ COMMIT_SECONDS = 1.0
 
 COMMIT_BYTES = 4_000_000
 """The size of the notes that are held in memory and written in one transaction."""
+
+NAMED = 10_000
+"""Characters that are not embedded from which the note's owner is told so."""
 
 Write = Callable[[], None]
 
@@ -241,6 +246,9 @@ def _read_file(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> It
             if memory.block not in known or known[memory.block].digest != memory.digest:
                 note = memory.parse()
                 parsed[memory.block] = ParsedMemory(note, list(cut(note, outline=outline)))
+        if remark := _illegible(parsed.values()):
+            problem = f"{content.problem}; {remark}" if content.problem else remark
+            content = replace(content, problem=problem)
         yield partial(_put, run, file, seen, digest, content, parsed)
 
 
@@ -273,6 +281,15 @@ def _costing_only_itself(run: _Run, file: FileStat) -> Iterator[None]:
         run.tally.problems.append(Problem(f"{run.vault.name}/{file.path}", why))
 
 
+def _illegible(parsed: Iterable[ParsedMemory]) -> str | None:
+    """A remark on much text that is not embedded."""
+    windows = (window for memory in parsed for _, cut in memory.chunks for window in cut)
+    characters = sum(window.end - window.start for window in windows if not window.legible)
+    if characters < NAMED:
+        return None
+    return f"{characters:,} characters of data or minified text are found by words only"
+
+
 def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Window]]]:
     """The chunks of a note with their windows. An `outline` is cut between its items.
 
@@ -297,7 +314,9 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
         yield (
             chunk,
             [
-                Window(start - chunk.start, end - chunk.start, text_hash(text), length)
+                Window(
+                    start - chunk.start, end - chunk.start, text_hash(text), length, legible(text)
+                )
                 for (start, end), text, length in zip(
                     spans, texts, token_counts(texts), strict=True
                 )

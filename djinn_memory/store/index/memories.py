@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import apsw
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict, astuple
+from msgspec.structs import asdict
 
 from djinn_memory.models import Chunk, Vault, plane_of
 from djinn_memory.notes.slugs import fold
@@ -57,6 +57,8 @@ class Window(Struct, frozen=True):
     end: int
     hash: bytes
     length: int
+    legible: bool
+    """Whether it is embedded; what is not, is found by words only."""
 
 
 class ParsedMemory(Struct, frozen=True):
@@ -344,7 +346,11 @@ def _put_memory(
         chunk_id = write_row(connection, "chunk", values)
         connection.executemany(
             "insert into window (chunk_id, start, stop, hash, length) values (?, ?, ?, ?, ?)",
-            [(chunk_id, *astuple(window)) for window in windows],
+            [
+                (chunk_id, window.start, window.end, window.hash, window.length)
+                for window in windows
+                if window.legible
+            ],
         )
         headings = NAME_BREAK.join(chunk.headings)
         columns = words.Columns(
