@@ -158,7 +158,7 @@ class LegScore(Struct, frozen=True):
     """What one leg said of a hit."""
 
     raw: float
-    """BM25 or cosine, as the leg measured it."""
+    """BM25 or cosine, as the leg measured it; 1 for the memory's own name."""
     rank: int | None
     """Place in the leg's own list; None when the leg did not find it by itself."""
     part: float

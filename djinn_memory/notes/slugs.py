@@ -22,6 +22,14 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else normalize("NFC", normalize("NFC", text).casefold())
 
 
+def name_key(name: str) -> str:
+    """The form in which a title, an alias or the name of a file is looked up, whole.
+
+    White space is one space. Quotes are left out, as a query cannot hold them.
+    """
+    return fold(" ".join(name.replace('"', "").split())).removesuffix(".md")
+
+
 def slug(title: str, *, max_bytes: int = 100) -> str:
     """Return a file name without extension: letters and digits of any script, joined by `-`.
 

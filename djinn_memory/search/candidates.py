@@ -73,7 +73,7 @@ class Candidate(Struct):
     share: float = 1.0
     """What the legs count beside a cross-encoder."""
     verdicts: Mapping[str, LegScore] = {}
-    """What the stages that read its text said, by name: `tokens` and `rerank`."""
+    """What the stages that read its text said, by name: `tokens`, `rerank`, `name`."""
     before: int | None = None
     """Its place before a cross-encoder read it."""
 

@@ -1,4 +1,4 @@
-"""A search: parse -> refresh -> legs -> fuse -> tokens -> rerank -> rescore -> cut -> present.
+"""A search: parse, refresh, legs, fuse, tokens, rerank, names, rescore, cut, present.
 
 Each stage works on one `Search`, which carries the query, the selection, the candidates, and what
 was done and went wrong on the way.
@@ -20,6 +20,7 @@ from djinn_memory.search.candidates import Candidate, HitLimits, Search
 from djinn_memory.search.legs import LEGS
 from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words import CUT, overlong, phrase
+from djinn_memory.search.stages.names import NAME, put_named_first
 from djinn_memory.search.suggest import near_spellings
 from djinn_memory.store.index.records import Selection
 
@@ -64,6 +65,7 @@ def search(
         search.candidates = search.gather(search.selection.filters)
         _interact(search)
         _rerank(search)
+        put_named_first(search)
         if rescorer:
             search.candidates = rescorer.rescore(search)
         chosen = _cut(search, search.limits.hits)
@@ -228,7 +230,7 @@ def _present(search: Search, chosen: Sequence[Candidate]) -> tuple[Hit, ...]:
 def _confident(search: Search, chosen: Sequence[Candidate]) -> bool:
     """Judged by what is shown: a note that is gone from the disk vouches for nothing."""
     certain = {chunk for leg in search.asked for chunk in leg.certain(search)}
-    if any(candidate.chunk_id in certain for candidate in chosen):
+    if any(each.chunk_id in certain or NAME in each.verdicts for each in chosen):
         return True
     cosines = [candidate.value("meaning") for candidate in chosen]
     return fusion.confident(

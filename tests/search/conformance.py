@@ -111,6 +111,14 @@ class IndexConformance:
             assert [memory.path for memory in index.resolve(name)] == ["lamp.md"]
         assert index.resolve("Secret") == index.resolve("me:secret.md") == []
 
+    def test_memories_by_their_whole_name(self, index: Index) -> None:
+        for name in ("lamp", "LAMP", "lamp.md", ' "lamp" '):
+            [memory] = index.memories(Selection(name=name))
+            assert memory.path == "lamp.md"
+        for name in ("lam", "the lamp", "secret", "", "lamp%"):
+            assert not list(index.memories(Selection(name=name)))
+        assert not list(index.memories(Selection(Filters(types=("lesson",)), name="lamp")))
+
     def test_links_both_ways(self, index: Index) -> None:
         kettle, tide = number(index, "kettle.md"), number(index, "tide.md")
         links = {(link.source, link.target, link.text) for link in index.links([tide])}

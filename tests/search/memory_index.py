@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from djinn_memory.embedding.hashing import HashingEmbedder
 from djinn_memory.models import Calibration, Vault, plane_of
+from djinn_memory.notes.slugs import name_key
 from djinn_memory.store.index.records import (
     CatalogStats,
     ChunkRef,
@@ -283,5 +284,8 @@ class MemoryIndex:
             yield value not in each.tags if name == "tag" else getattr(each, name, None) != value
         yield all(self.words.times(phrase, key) for phrase in selection.phrases)
         yield not any(self.words.times(phrase, key) for phrase in selection.without)
+        yield selection.name is None or name_key(selection.name) in (
+            name_key(each.title), name_key(each.path)
+        )  # fmt: skip
         yield selection.ids is None or each.id in selection.ids
         yield selection.places is None or (each.vault, each.path) in selection.places

@@ -84,9 +84,9 @@ class TitleLeg(Leg):
 
 def test_a_leg_is_added_by_registration(filled: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     djinn = Djinn(filled)
-    assert [hit.path for hit in djinn.search("kettle").hits][:1] == ["kettle.md"]
+    assert [hit.path for hit in djinn.search("kettle sings").hits][:1] == ["kettle.md"]
     monkeypatch.setattr("djinn_memory.search.search.LEGS", [*LEGS, TitleLeg])
-    result = djinn.search("kettle")
+    result = djinn.search("kettle sings")
     hits = {hit.path: hit for hit in result.hits}
     assert all(hit.legs.keys() == {"words", "meaning", "title"} for hit in hits.values())
     shortest = [path for path, hit in hits.items() if hit.legs["title"].rank == 1]
@@ -97,4 +97,4 @@ def test_a_leg_is_added_by_registration(filled: Home, monkeypatch: pytest.Monkey
     for hit in hits.values():
         parts = sum(each.part for each in hit.legs.values())
         assert hit.score == pytest.approx(min(1, max(0, parts + hit.feedback)), abs=1e-4)
-    assert "title" not in djinn.search("kettle", mode="words").hits[0].legs
+    assert "title" not in djinn.search("kettle sings", mode="words").hits[0].legs

@@ -18,7 +18,7 @@ from djinn_memory.store import index as index_store
 from djinn_memory.store import ledger, vector_cache
 from djinn_memory.store.faults import fault
 from djinn_memory.store.ledger import Event, Ledger
-from djinn_memory.store.sqlite import Schema
+from djinn_memory.store.sqlite import Schema, load_vectors
 from djinn_memory.store.vector_cache import EmbeddingCache
 from tests.conftest import Run
 from tests.indexing.content import content
@@ -92,8 +92,10 @@ def test_an_index_of_each_version(whole: Home, version: int, maker: str) -> None
 def test_an_upgrade_keeps_the_words_that_are_there(whole: Home) -> None:
     expected = content(whole.index_path)
     with apsw.Connection(str(whole.index_path)) as connection:
-        connection.execute("drop index memory_digest")
-        connection.pragma("user_version", 8)
+        load_vectors(connection)
+        for table in ("note", "memory", "alias"):
+            connection.execute(f"drop index {table}_name; alter table {table} drop column name")
+        connection.pragma("user_version", 9)
     connection.close()
     with Djinn(whole) as djinn:
         assert djinn.search("kettle").hits

@@ -160,6 +160,7 @@ def _explained(hit: Hit) -> str:
         "meaning": "meaning cosine",
         "tokens": "token MaxSim",
         "rerank": "cross-encoder",
+        "name": "its name",
     }
     parts = [
         f"{names[name]} {leg.raw:.3f}"

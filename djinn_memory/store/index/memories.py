@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from djinn_memory.models import Chunk, Vault, plane_of
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.notes.vault.walk import FileStat
 from djinn_memory.store.index import links, vectors, words
 from djinn_memory.store.sqlite import rows, write_row
@@ -223,7 +224,8 @@ def touch(connection: apsw.Connection, note_id: int, file: FileStat, seen_ns: in
 
 
 def _stat(file: FileStat, seen_ns: int) -> dict[str, object]:
-    return {**asdict(file), "folded": fold(file.path), "seen_ns": seen_ns}
+    names = {"folded": fold(file.path), "name": name_key(posixpath.basename(file.path))}
+    return {**asdict(file), **names, "seen_ns": seen_ns}
 
 
 def redate(connection: apsw.Connection, note_id: int, file: FileStat, note: Note) -> None:
@@ -307,6 +309,7 @@ def _put_memory(
         "type": note.type,
         "plane": plane_of(note.type) if source.block is None else "episodic",
         "title": note.title,
+        "name": name_key(note.title),
         "created": note.created,
         "updated": note.updated or modified,
         "date": note.date or modified or _modified(file),
@@ -321,8 +324,8 @@ def _put_memory(
         [(memory_id, tag, fold(tag)) for tag in note.tags],
     )
     connection.executemany(
-        "insert or ignore into alias values (?, ?)",
-        [(memory_id, alias) for alias in note.aliases],
+        "insert or ignore into alias values (?, ?, ?)",
+        [(memory_id, alias, name_key(alias)) for alias in note.aliases],
     )
     connection.executemany(
         "insert into field values (?, ?, ?, ?)",

@@ -48,6 +48,8 @@ class Selection(Struct, frozen=True):
     """Only memories at one of these (vault name, path)."""
     hashes: tuple[str, ...] | None = None
     """Only memories whose text has one of these hashes."""
+    name: str | None = None
+    """Only memories with this title, alias or file name, as `name_key` compares them."""
     linked: int | None = None
     """Only memories that this memory links to, or that link to it."""
     whole_files: bool = False

@@ -11,7 +11,7 @@ import apsw
 from msgspec import Struct, field
 
 from djinn_memory.models import Filters, Vault
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.store.index.records import ChunkRef, Forms, Phrase, Selection
 from djinn_memory.store.sqlite import rows
 
@@ -32,6 +32,13 @@ _SOMEWHERE = f"memory.id in (select memory_id from chunk where {_PHRASE})"
 _LINKED = (
     "memory.id in (select target_memory_id from link where memory_id = ? "
     "union select memory_id from link where target_memory_id = ?)"
+)
+_NAMED = (
+    "memory.id in (select id from memory where name = ? "
+    "union select memory_id from alias where name = ? "
+    "union select memory.id from note join memory on note_id = note.id and block is null "
+    "where note.name = ? "
+    "union select memory_id from field where key = 'filename' and folded = ?)"
 )
 _IN_JOURNAL = (
     "exists (select 1 from memory as section "
@@ -120,6 +127,8 @@ class Selections:
                 "(note.vault_id, note.path) in (select value ->> 0, value ->> 1 from json_each(?))",
                 json.dumps(places),
             )
+        if selection.name is not None:
+            where.add(_NAMED, *[name_key(selection.name)] * 4)
         if selection.linked is not None:
             where.add(_LINKED, selection.linked, selection.linked)
         if selection.whole_files:

@@ -1,0 +1,58 @@
+"""Names: a query that is the title, an alias or the file name of a memory means that memory."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from djinn_memory.models import LegScore
+from djinn_memory.notes.slugs import name_key
+from djinn_memory.search.candidates import Candidate, Search
+from djinn_memory.store.index.records import IndexedMemory
+
+FULL = 1.0
+"""The score of a memory that was asked for by its name; more, if another one has more."""
+
+NAME = "name"
+"""The verdict of this stage."""
+
+
+def put_named_first(search: Search) -> None:
+    """Put memories with the name that was asked for first, each by its best chunk.
+
+    Titles come before aliases and file names. A query that is no name costs one look-up.
+    """
+    name = search.query.text
+    if not name_key(name):
+        return
+    selection = replace(search.selection, phrases=(), name=name)
+    named: list[tuple[tuple[bool, bool, float], Candidate]] = []
+    for memory in search.index.memories(selection, limit=search.depth, fields=()):
+        candidate = _best_chunk(search, memory)
+        if candidate:
+            named.append((_order(memory, name, candidate), candidate))
+    if not named:
+        return
+    named.sort(key=lambda pair: pair[0])
+    full = max([FULL, *(candidate.score for candidate in search.candidates)])
+    chunks = {candidate.chunk_id for _, candidate in named}
+    rest = [candidate for candidate in search.candidates if candidate.chunk_id not in chunks]
+    first = [_at_full(candidate, rank, full) for rank, (_, candidate) in enumerate(named, 1)]
+    search.candidates = [*first, *rest]
+
+
+def _best_chunk(search: Search, memory: IndexedMemory) -> Candidate | None:
+    """The best candidate of a memory; its first chunk where no leg proposed any."""
+    for candidate in search.candidates:
+        if candidate.memory_id == memory.memory_id:
+            return candidate
+    return Candidate(memory.first_chunk, memory.memory_id) if memory.first_chunk else None
+
+
+def _order(memory: IndexedMemory, name: str, candidate: Candidate) -> tuple[bool, bool, float]:
+    """What comes first: a title as it was written, then in another case, then other names."""
+    return name_key(memory.title) != name_key(name), memory.title != name, -candidate.score
+
+
+def _at_full(candidate: Candidate, rank: int, full: float) -> Candidate:
+    verdict = LegScore(FULL, rank, full - candidate.score)
+    return replace(candidate, score=full, verdicts={**candidate.verdicts, NAME: verdict})
