@@ -15,6 +15,7 @@ from djinn_memory.search.backend import Index
 from djinn_memory.search.query import Query
 from djinn_memory.store.index.records import (
     ChunkRef,
+    IndexedChunk,
     IndexedMemory,
     Measurement,
     Selection,
@@ -76,6 +77,8 @@ class Candidate(Struct):
     """What the stages that read its text said, by name: `tokens`, `rerank`, `name`."""
     before: int | None = None
     """Its place before a cross-encoder read it."""
+    stand_in: int | None = None
+    """The chunk that is shown for it, where its own is only links, footnotes or a heading."""
 
     def legs(self, weights: Mapping[str, float]) -> dict[str, LegScore]:
         """What each leg and each later stage said, by name, with their shares of the score."""
@@ -207,6 +210,7 @@ class Search:
         self.steps: list[SearchStep] = []
         self.problems: list[Problem] = []
         self._memories: dict[int, IndexedMemory] = {}
+        self._chunks: dict[int, IndexedChunk] = {}
 
     @property
     def asked(self) -> list[Leg]:
@@ -219,6 +223,12 @@ class Search:
         if missing:
             self._memories |= self.index.lookup(missing)
         return self._memories
+
+    def chunk(self, chunk_id: int) -> IndexedChunk:
+        """A chunk, read once."""
+        if chunk_id not in self._chunks:
+            self._chunks |= self.index.chunks([chunk_id])
+        return self._chunks[chunk_id]
 
     def gather(self, filters: Filters) -> list[Candidate]:
         """What all legs find under `filters`, best first; by filters alone the newest.

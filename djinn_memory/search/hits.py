@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -10,12 +11,15 @@ from djinn_memory.models import Hit, Part, Vault
 from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.search.backend import Vocabulary
 from djinn_memory.search.candidates import Candidate
+from djinn_memory.search.filler import is_filler
 from djinn_memory.search.fusion import shown
 from djinn_memory.search.snippet import answering, excerpt, snippet
 from djinn_memory.store.index.records import IndexedChunk, IndexedMemory
 
 MOST_WORDS = 50_000
 """Words whose stems a process that lives long keeps: a few MB."""
+
+_WORD = re.compile(r"\w")
 
 _STEMS: dict[tuple[str, ...], dict[str, list[str]]] = {}
 """By the languages of an index: the stems of words, which are the same whatever is asked."""
@@ -33,14 +37,19 @@ def hit(
 ) -> Hit:
     """The hit for a candidate, with an excerpt of at most so many `characters`."""
     text = chunk.text
-    window = candidate.window or (0, 0)
-    if window[1] <= window[0]:
+    window = (0, 0) if candidate.stand_in else candidate.window or (0, 0)
+    # A window of links in a chunk that says more shows nothing.
+    if window[1] <= window[0] or is_filler(text[slice(*window)]):
         window = (0, len(text))
     page, heads = chunk.page, chunk.headings
     if chunk.parts:
         parts = (Part(0, page, heads), *chunk.parts)
         (_, page, heads), window = _answer(text, window, parts, matches)
     shown_part, marks = snippet(text, window, matches)
+    if not _WORD.search(shown_part):
+        # A heading without text, or a picture, shows what it is called.
+        label = heads[-1] if heads and _WORD.search(heads[-1]) else memory.title
+        shown_part, marks = snippet(label, (0, len(label)), matches)
     document = memory.plane == "documents"
     return Hit(
         rank=rank,

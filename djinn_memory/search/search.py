@@ -21,6 +21,7 @@ from djinn_memory.search.legs import LEGS
 from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words import CUT, overlong, phrase
 from djinn_memory.search.stages.names import NAME, put_named_first
+from djinn_memory.search.stages.stand_ins import shown_chunk
 from djinn_memory.search.suggest import near_spellings
 from djinn_memory.store.index.records import Selection
 
@@ -190,6 +191,7 @@ def _cut(search: Search, most: int) -> list[Candidate]:
     vaults = {vault.name: vault for vault in search.index.vaults}
     limits = search.limits
     present: dict[int, bool] = {}
+    shown: set[int] = set()
     chosen: list[Candidate] = []
     taken: Counter[int] = Counter()
     for start in range(0, len(search.candidates), BATCH):
@@ -203,9 +205,14 @@ def _cut(search: Search, most: int) -> list[Candidate]:
                 continue
             if key not in present:
                 present[key] = hits.on_disk(vaults[memory.vault], memory.path)
-            if present[key]:
+            if not present[key]:
+                continue
+            chunk = shown_chunk(search, candidate)
+            if chunk not in shown:
                 taken[key] += 1
-                chosen.append(candidate)
+                shown.add(chunk)
+                stand_in = None if chunk == candidate.chunk_id else chunk
+                chosen.append(replace(candidate, stand_in=stand_in) if stand_in else candidate)
                 if len(chosen) == most:
                     return chosen
     return chosen
@@ -214,12 +221,12 @@ def _cut(search: Search, most: int) -> list[Candidate]:
 def _present(search: Search, chosen: Sequence[Candidate]) -> tuple[Hit, ...]:
     """The candidates as a user sees them."""
     vaults = {vault.name: vault for vault in search.index.vaults}
-    chunks = search.index.chunks([candidate.chunk_id for candidate in chosen])
     memories = search.lookup([candidate.memory_id for candidate in chosen])
     matches = hits.matcher(search.index.words, search.stems)
     shown = []
     for rank, candidate in enumerate(chosen, 1):
-        chunk, memory = chunks[candidate.chunk_id], memories[candidate.memory_id]
+        chunk = search.chunk(candidate.stand_in or candidate.chunk_id)
+        memory = memories[candidate.memory_id]
         vault, characters = vaults[memory.vault], search.limits.excerpt
         shown.append(
             hits.hit(candidate, rank, chunk, memory, vault, matches, characters, search.weights)

@@ -14,6 +14,18 @@ LENGTH = 240
 WINDOW_WORTH = 0.45
 """Of a word of the query that no other page has: less than one that two pages have."""
 
+MAX_MARK = 200
+"""Characters of a link, or of a word, that an excerpt begins before its window to show whole."""
+
+_MARK = re.compile(
+    r"!?\[\[[^\[\]\n]*\]\]|\[\^[^\[\]\n]+\]:?"
+    r"|!?\[(?:[^\[\]\n]|\[\[?[^\[\]\n]*\]\]?)*+\]\((?:[^()\n]|\([^()\n]*\))*+\)"
+    r"|<[a-zA-Z/!][^<>\n]*>|`[^`\n]+`|[^\s\[<`]+"
+)
+"""What is shown whole or not at all: a link, a footnote's mark, a tag, code, a word."""
+
+_FOOTNOTE = re.compile(r"\[\^[^\[\]\s]+\]:?")
+
 _WORD = re.compile(
     "[\\w\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u0e31-\u0e4e\u3099\u309a]+"
 )
@@ -27,6 +39,7 @@ def snippet(
 
     `matches` tells whether a word answers the query. An ellipsis stands where text was left out.
     """
+    window = _at_marks(text, window)
     whole = _flat(text[slice(*window)])
     if not whole:
         whole, before, after = _flat(text), False, False
@@ -143,7 +156,23 @@ def _pieces(word: str) -> list[tuple[int, int]]:
 
 
 def _flat(text: str) -> str:
+    if "[^" in text:
+        text = _FOOTNOTE.sub("", text)
     return " ".join(plain(text).split())
+
+
+def _at_marks(text: str, window: tuple[int, int]) -> tuple[int, int]:
+    """The window with the words and links whole that it cuts; an empty one stays empty."""
+    start, end = window
+    if start >= end:
+        return window
+    for mark in _MARK.finditer(text, text.rfind("\n", 0, start) + 1, start + MAX_MARK):
+        if mark.start() < start < mark.end() and start - mark.start() < MAX_MARK:
+            start = mark.start()
+    for mark in _MARK.finditer(text, text.rfind("\n", 0, end) + 1, end + MAX_MARK):
+        if mark.start() < end < mark.end() and mark.end() - end < MAX_MARK:
+            end = mark.end()
+    return start, end
 
 
 def _best_start(spans: list[tuple[int, int]], length: int) -> int:
@@ -167,7 +196,12 @@ def _densest(spans: list[tuple[int, int]]) -> int:
 def _at_words(text: str, start: int, end: int) -> tuple[int, int]:
     if start > 0:
         space = text.find(" ", start, start + 30)
-        start = space + 1 if space >= 0 else start
+        if space < 0:
+            # A long word is shown from where it begins.
+            before = text.rfind(" ", 0, start)
+            space = before if start - before < MAX_MARK else start - 1
+            end -= start - space - 1
+        start = space + 1
     if end < len(text):
         space = text.rfind(" ", max(start, end - 30), end)
         end = space if space > start else end

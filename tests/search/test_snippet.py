@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,3 +59,16 @@ def test_any_text_gives_a_short_line_with_marks_on_matching_words(
         last = high
     body = excerpt.removeprefix("… ").removesuffix(" …")
     assert set(re.findall(r"\w", body)) <= set(re.findall(r"\w", text))
+
+
+@pytest.mark.parametrize(
+    "mark", ["[^31]", "[^31]: ", "[[a b|c d]] ", "([[c d]]) ", "[c d](x.md) ", "kettles "]
+)
+def test_no_excerpt_begins_or_ends_inside_a_mark(mark: str) -> None:
+    text = f"Before {mark}and after"
+    whole = re.findall(r"\w+", snippet(text, (0, len(text)), is_kettle)[0])
+    for cut in range(1, len(text)):
+        for window in ((0, cut), (cut, len(text))):
+            excerpt, _ = snippet(text, window, is_kettle)
+            assert set(re.findall(r"\w+", excerpt)) <= set(whole)
+            assert not set(excerpt) & set("[]^")
