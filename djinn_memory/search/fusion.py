@@ -6,6 +6,7 @@ vault, because no leg is scaled by what the other hits of the list happen to be.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 FEEDBACK = 0.15
@@ -23,6 +24,12 @@ it keeps 99 % of the questions that they answer and 2 % of those on what they do
 
 CONFIDENT_WORDS = 0.3
 """The same for words alone, which tell the two kinds of question apart less well."""
+
+
+KNOWN, KNOWN_GROWTH = 0.35, 0.015
+"""Below `KNOWN + KNOWN_GROWTH * ln(chunks)`, `max cosine + max coverage / 5` is noise: the best of
+more chunks is better by chance. On four vaults it keeps 99 % of 760 tasks that notes answer, and
+3 % of 280 that have nothing to do with them; with `CONFIDENT`, those were 98.5 % and 4 %."""
 
 
 def shares(weights: Mapping[str, float]) -> dict[str, float]:
@@ -74,6 +81,15 @@ def confident(words: Iterable[float], cosines: Iterable[float] | None) -> bool:
     if cosines is None:
         return max(words, default=0.0) >= CONFIDENT_WORDS
     return max(cosines, default=0.0) + max(words, default=0.0) / 4 >= CONFIDENT
+
+
+def known(cosines: Iterable[float], coverage: Iterable[float], chunks: int) -> bool:
+    """Whether memories of so many `chunks` are likely to help with a question.
+
+    `coverage` is the share of the question's words, by rarity, that each hit holds.
+    """
+    best = max(cosines, default=0.0) + max(coverage, default=0.0) / 5
+    return best >= KNOWN + KNOWN_GROWTH * math.log(max(1, chunks))
 
 
 def shown(score: float) -> float:

@@ -45,6 +45,9 @@ class RescoreStage(Protocol):
     def rescore(self, search: Search) -> list[Candidate]:
         """The candidates, the best first; `search.gather` finds more under other filters."""
 
+    def confident(self, search: Search, chosen: Sequence[Candidate]) -> bool:
+        """Whether any of the chosen candidates is likely to be what was asked for."""
+
 
 def search(
     runtime: Runtime,
@@ -72,7 +75,8 @@ def search(
         chosen = _cut(search, search.limits.hits)
         shown = _present(search, chosen)
         asks = search.query.asks
-        sure = not asks or _confident(search, chosen)
+        judge = rescorer.confident if rescorer else confident
+        sure = not asks or judge(search, chosen)
         # When results are rescored, any hit counts as a match, however weak.
         suggests = asks and not (shown and (sure or rescorer))
         question = " ".join(search.query.for_words)
@@ -234,10 +238,15 @@ def _present(search: Search, chosen: Sequence[Candidate]) -> tuple[Hit, ...]:
     return tuple(shown)
 
 
-def _confident(search: Search, chosen: Sequence[Candidate]) -> bool:
-    """Judged by what is shown: a note that is gone from the disk vouches for nothing."""
+def has_certain(search: Search, chosen: Sequence[Candidate]) -> bool:
+    """Whether any of the chosen candidates is what was asked for, whatever its scores."""
     certain = {chunk for leg in search.asked for chunk in leg.certain(search)}
-    if any(each.chunk_id in certain or NAME in each.verdicts for each in chosen):
+    return any(each.chunk_id in certain or NAME in each.verdicts for each in chosen)
+
+
+def confident(search: Search, chosen: Sequence[Candidate]) -> bool:
+    """Judged by what is shown: a note that is gone from the disk vouches for nothing."""
+    if has_certain(search, chosen):
         return True
     cosines = [candidate.value("meaning") for candidate in chosen]
     return fusion.confident(

@@ -234,6 +234,20 @@ def test_a_question_on_what_is_not_there_has_no_confident_match(home: Home, shar
     assert Djinn(home).search("kettle").confident
 
 
+def test_an_exact_hit_on_a_rare_word_is_confident(home: Home, shared: Path) -> None:
+    fill(shared, 30)
+    text = "# Cutting room\n\nThe old tapes carry SMPTE labels. " + "We cut and splice. " * 40
+    (shared / "tapes.md").write_text(text)
+    question = "how would somebody convert smpte offsets when the projector has another speed"
+    djinn = Djinn(home)
+    djinn.index()
+    result = djinn.search(question)
+    assert "tapes.md" in [hit.path for hit in result.hits]
+    assert result.confident
+    # A word that only shares its stem says less.
+    assert not djinn.search(question.replace("smpte", "smpteing")).confident
+
+
 @pytest.mark.parametrize("text", ["", "   ", "\t\n"])
 def test_an_empty_question_is_refused_with_an_example(ask: Ask, text: str) -> None:
     with pytest.raises(UsageError, match="nothing to search for"):

@@ -25,7 +25,7 @@ def print_recall(result: RecallResult, *, explain: bool) -> None:
         talk('say what is missing with `djinn gap report "..."`')
         return
     if not result.confident:
-        say("nothing is sure to be meant; the nearest:")
+        say("nothing is known that is likely to help; the closest:")
     for memory in result.memories:
         title = typer.style(clean(memory.title), bold=True)
         say(f"{memory.rank}. {title}  {typer.style(f'{memory.score:.2f}', fg='green')}")
@@ -33,11 +33,16 @@ def print_recall(result: RecallResult, *, explain: bool) -> None:
         say(f"   {dim(clean(_why(memory)))}")
         if explain:
             say(f"   {dim(clean(_numbers(memory)))}")
-        say()
-        say(output.clean_lines(memory.text))
-        say()
-    left = f", {count(result.more, 'more memory')} beyond the budget" if result.more else ""
-    talk(f"{result.tokens:,} of {result.budget:,} tokens, profile {result.profile}{left}")
+        if memory.text:
+            say()
+            say(output.clean_lines(memory.text))
+        if result.confident:
+            say()
+    if result.confident:
+        left = f", {count(result.more, 'more memory')} beyond the budget" if result.more else ""
+        talk(f"{result.tokens:,} of {result.budget:,} tokens, profile {result.profile}{left}")
+    else:
+        talk('say what is missing with `djinn gap report "..."`')
     if result.request_id:
         talk(f"rate it: djinn rate {result.request_id} --useful 1 --not-useful 2 (or `last`)")
 

@@ -31,7 +31,8 @@ class RecallAnswer(Answer):
     profile: str
     memories: list[RecallAnswerMemory]
     confident: bool
-    """False if no memory is likely to answer the query."""
+    """False if nothing is known that is likely to help. `memories` then has the titles of at most
+    three, the closest."""
     more: int
     """Memories that did not fit into the budget."""
     suggestions: Sequence[str] = ()
@@ -80,8 +81,9 @@ def recall(answer: RecallAnswer) -> list[str]:
         if answer.suggestions:
             parts.append(f"Did you mean: {', '.join(answer.suggestions)}?")
     elif not answer.confident:
-        parts.append("Nothing surely answers; the nearest:")
-    for memory in answer.memories:
+        parts.append("Nothing is known that is likely to help. The closest titles, to `read`:")
+        parts += [f"{memory.rank}. {headline(memory)}" for memory in answer.memories]
+    for memory in answer.memories if answer.confident else ():
         cut = "\n(cut: `read` it for all)" if memory.cut else ""
         head = f"## {memory.rank}. {headline(memory)}"
         parts.append(f"{head}\n{memory.why}\n\n{memory.text}{cut}")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.home.home import Home
@@ -49,6 +50,9 @@ SCRAP = 48
 
 MARK = "\n[... cut here]"
 """Marks where a text was cut at the budget."""
+
+CLOSEST = 3
+"""Memories of a recall that found nothing sure. They are named, in case one is meant after all."""
 
 _ALL = 10_000_000
 """Characters of the chunk of a document: all of it."""
@@ -94,11 +98,12 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     score: float
     """The raw score times all of `why`; not bounded by 1."""
     text: str
-    """The note without its front matter, as it is on the disk now; of a document, the chunk."""
+    """The note without its front matter, as it is on the disk now; of a document, the chunk. Empty
+    in a recall that is not confident."""
     tokens: int
     """The length of the text."""
     cut: bool
-    """Whether the text was cut at the budget."""
+    """Whether the text was cut at the budget, or left out."""
     why: RecallReason
     """Why it came up, and what moved it."""
 
@@ -117,9 +122,9 @@ class RecallResult(Struct, frozen=True):
     mode: Mode
     """The legs that answered."""
     confident: bool
-    """False when nothing found is likely to be what was asked for."""
+    """False when nothing is known that is likely to help."""
     memories: tuple[RecalledMemory, ...]
-    """The best first."""
+    """The best first. If not `confident`, only the titles of the three that are closest."""
     more: int
     """Memories that were found and did not fit into the budget."""
     tokens: int
@@ -136,8 +141,13 @@ class RecallResult(Struct, frozen=True):
     """What expansion and rerank did, if the settings ask for them."""
 
 
-def recall(runtime: Runtime, request: RecallOptions, *, source: str = "recall") -> RecallResult:
-    """Recall whole memories; see `Djinn.recall`. `source` is the verb on whose behalf this is."""
+def recall(
+    runtime: Runtime, request: RecallOptions, *, source: str = "recall", closest: int = CLOSEST
+) -> RecallResult:
+    """Recall whole memories; see `Djinn.recall`. `source` is the verb on whose behalf this is.
+
+    When nothing is likely to help, `closest` memories are named.
+    """
     state, settings = runtime.state, runtime.home.config.recall
     agent = runtime.home.agent(request.agent)
     profile = profile_for(request.profile or settings.profile, request.query, settings)
@@ -147,7 +157,12 @@ def recall(runtime: Runtime, request: RecallOptions, *, source: str = "recall") 
     options = SearchOptions(request.query, limit=request.limit or settings.limit, **fields)
     result = search(runtime, options, rescorer=rescorer, excerpt=_ALL)
     judged = [(hit, rescorer.judgements[hit.address]) for hit in result.hits]
-    memories = _within(runtime, judged, budget)
+    more = 0
+    if result.confident:
+        memories = _within(runtime, judged, budget)
+        more = len(judged) - len(memories)
+    else:
+        memories = tuple(_title(runtime, *pair) for pair in judged[:closest])
     named = request.session or session_log.given(state, None)
     request_id: str | None = None
     failure, losses = rescorer.failure, ["ratings do not count"] if rescorer.failure else []
@@ -174,7 +189,7 @@ def recall(runtime: Runtime, request: RecallOptions, *, source: str = "recall") 
         agent=agent,
         profile=profile,
         memories=memories,
-        more=len(result.hits) - len(memories),
+        more=more,
         tokens=sum(memory.tokens for memory in memories),
         budget=budget,
         problems=(*result.problems, *problems),
@@ -221,23 +236,26 @@ def _within(
                 break
             starts = token_starts(text)
             text = text[: starts[room] if room < len(starts) else None].rstrip() + MARK
-        tokens = min(count, room)
-        left -= tokens
-        words = {hit.snippet[start:end].casefold(): None for start, end in hit.marks}
-        weight = judgement.weight
-        memories.append(
-            extended(
-                hit,
-                RecalledMemory,
-                age=days_since(hit.date, runtime.now()) or 0,
-                score=round(weight.score, 4),
-                text=text,
-                tokens=tokens,
-                cut=cut,
-                why=RecallReason(tuple(words), hit.legs, weight, judgement.record),
-            )
-        )
+        title = _title(runtime, hit, judgement)
+        memories.append(replace(title, text=text, tokens=min(count, room), cut=cut))
+        left -= memories[-1].tokens
     return tuple(memories)
+
+
+def _title(runtime: Runtime, hit: Hit, judgement: Judgement) -> RecalledMemory:
+    """A memory without its text."""
+    words = {hit.snippet[start:end].casefold(): None for start, end in hit.marks}
+    weight = judgement.weight
+    return extended(
+        hit,
+        RecalledMemory,
+        age=days_since(hit.date, runtime.now()) or 0,
+        score=round(weight.score, 4),
+        text="",
+        tokens=0,
+        cut=True,
+        why=RecallReason(tuple(words), hit.legs, weight, judgement.record),
+    )
 
 
 def _text(home: Home, hit: Hit) -> str:

@@ -31,8 +31,9 @@ from djinn_memory.scoring import (
     share_of,
 )
 from djinn_memory.search.candidates import Candidate, Search
-from djinn_memory.search.fusion import NOISE
-from djinn_memory.search.legs.words import content
+from djinn_memory.search.fusion import NOISE, known
+from djinn_memory.search.legs.words import WordsLeg, content
+from djinn_memory.search.search import confident, has_certain
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import Ledger, reading
 from djinn_memory.store.ledger.reading import QuestionRating
@@ -40,6 +41,9 @@ from djinn_memory.store.state import State
 
 SOURCES = 5
 """The best memories, whose links are followed: as many as a person would open."""
+
+JUDGED = 8
+"""The best memories, by which it is judged whether anything is known; more are better by chance."""
 
 NEIGHBOURS = 20
 """Links followed from one memory: a hub leads everywhere."""
@@ -108,6 +112,8 @@ class Rescorer:
         self.failure: DjinnError | None = None
         """What kept the ledger from being read; then uses and ratings do not count."""
         self._now = runtime.now()
+        self._asks_for_newest = False
+        """Whether the question says nothing but words of the profile, which brings the newest."""
         self.judgements: dict[str, Judgement] = {}
         """By the address of the memory."""
 
@@ -119,6 +125,7 @@ class Rescorer:
             if memory.first_chunk is not None:
                 memories[memory.memory_id] = memory
                 candidates.append(Candidate(memory.first_chunk, memory.memory_id, NOISE))
+                self._asks_for_newest = self._says_only_the_profile(search)
         judged = self._judge(search, _once(candidates), memories)
         if self._profile.hops:
             judged = self._linked(search, judged, memories)
@@ -128,6 +135,17 @@ class Rescorer:
         # Stable: equals keep the order of the search.
         judged.sort(key=_by_score)
         return [replace(candidate, score=judgement.weight.score) for candidate, judgement in judged]
+
+    def confident(self, search: Search, chosen: Sequence[Candidate]) -> bool:
+        """Whether the best of what was chosen is likely to help."""
+        if self._asks_for_newest or has_certain(search, chosen):
+            return True
+        words, front = search.legs.get("words"), chosen[:JUDGED]
+        if "meaning" not in search.weights or not isinstance(words, WordsLeg):
+            return confident(search, front)
+        coverage = words.coverage(search, [candidate.chunk_id for candidate in front])
+        cosines = [candidate.value("meaning") for candidate in front]
+        return known(cosines, coverage.values(), search.index.words.total)
 
     def _pulled(self, search: Search) -> Sequence[Candidate]:
         filters = search.selection.filters
@@ -143,6 +161,10 @@ class Rescorer:
             selection = Selection(replace(filters, types=(kind,)), search.selection.now)
             yield from search.index.memories(selection, limit=most, fields=_FIELDS)
 
+    def _says_only_the_profile(self, search: Search) -> bool:
+        said = (self._content_of(search, words) for words in self._profile.words)
+        return self._content_of(search, self._question) <= frozenset[str]().union(*said)
+
     def _judge(
         self,
         search: Search,
@@ -150,10 +172,10 @@ class Rescorer:
         memories: Mapping[int, IndexedMemory],
     ) -> list[Judged]:
         """What each candidate is worth, without those that the profile leaves out."""
-        known, ratings = self._known([memories[each.memory_id] for each in candidates])
+        entries, ratings = self._known([memories[each.memory_id] for each in candidates])
         judged = []
         for candidate in candidates:
-            entry = known[candidate.memory_id]
+            entry = entries[candidate.memory_id]
             current, multiplier = None, 1.0
             if entry.records:
                 record, at = entry.pooled, self._now.isoformat()
@@ -214,10 +236,15 @@ class Rescorer:
 
     def _alike(self, search: Search, question: str) -> float:
         """How like another question is to this one."""
-        for text in (self._question, question):
-            if text not in self._content:
-                self._content[text] = content(search.index.words, text)
-        return scoring.alike(self._content[self._question], self._content[question])
+        return scoring.alike(
+            self._content_of(search, self._question), self._content_of(search, question)
+        )
+
+    def _content_of(self, search: Search, text: str) -> frozenset[str]:
+        """The stems of what a text asks for."""
+        if text not in self._content:
+            self._content[text] = content(search.index.words, text)
+        return self._content[text]
 
     def _linked(
         self, search: Search, judged: list[Judged], memories: dict[int, IndexedMemory]

@@ -69,6 +69,8 @@ def markdown(context: WakeContext) -> str:
 def _parts(context: WakeContext) -> Iterator[str]:
     session = f" (session {context.session})" if context.session else ""
     yield f"# Context for {context.agent}{session}"
+    if context.confident is False:
+        yield "Nothing is known about this task."
     last = context.unfinished
     if last and last.checkpoint:
         yield f"## Unfinished session {last.session} (last heard of {last.since[:16]}Z)"

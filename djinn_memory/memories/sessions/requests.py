@@ -163,6 +163,8 @@ class WakeContext(Struct, frozen=True):
     """When this was put together, as ISO 8601 in UTC."""
     query_used: str | None = None
     """The query of the recall: the task."""
+    confident: bool | None = None
+    """False when nothing is known about the task; then nothing is recalled. Null without a task."""
     request_id: str | None = None
     """The recall, as `rate` takes it; null if there was none."""
     tokens: int = 0

@@ -50,18 +50,19 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
     session = or_problem(lambda: session_log.start(state, agent, named, now), problems)
     standing = StandingMemories(state, agent, now)
     room = TokenBudget(budget - min(AROUND, budget // 3))
-    request_id = None
+    request_id, confident = None, None
     memories: list[MemoryExcerpt] = []
     if query:
         # First, because it also reads the notes that changed.
         most = max(int(budget * RECALLED) - FRAMES, MIN_BUDGET // 2)
         recalling = RecallOptions(query, "auto", budget=most, session=session, agent=agent)
-        result = recall(runtime, recalling, source="wake")
+        # What is unlikely to help would cost an agent's attention: not even its titles are given.
+        result = recall(runtime, recalling, source="wake", closest=0)
         if any(problem.what == "ledger" for problem in result.problems):
             # The recall says what is lost with it.
             problems.clear()
         problems += result.problems
-        request_id = result.request_id
+        request_id, confident = result.request_id, result.confident
         standing.ranks = {(memory.vault, memory.path): memory.rank for memory in result.memories}
         memories = list(room.take_each(map(standing.recalled, result.memories), share=1 / 4))
         room.left_out += result.more
@@ -80,6 +81,7 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
         documents=tuple(memory for memory in memories if memory.plane == "documents"),
         built_at=moment(now),
         query_used=task if query else None,
+        confident=confident,
         request_id=request_id,
         left_out=room.left_out,
         problems=problems,
@@ -142,9 +144,8 @@ def _suggestions(context: WakeContext) -> Iterator[str]:
     if late:
         others = f", with {len(late) - 1} more overdue" if late[1:] else ""
         yield f"{late[0].title!r} was due on {late[0].due}{others}."
-    if context.query_used and not any(excerpt.rank for excerpt in _shown(context)):
-        remember = words.call(Remedy("remember"))
-        yield f"Nothing is remembered of this task; note what you find out with {remember}."
+    if context.confident is False:
+        yield f"Note what you find out about the task with {words.call(Remedy('remember'))}."
     if context.request_id:
         arguments = {"target": context.request_id, "useful": "RANK,..."}
         yield f"Say what helped: {words.call(Remedy('rate', arguments))}."

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from djinn_memory.models import Problem, SearchStep
 from djinn_memory.search.backend import Index, Vocabulary
 from djinn_memory.search.candidates import Candidate, Leg, Scored, Search
+from djinn_memory.search.rare_words import exact_hits
 from djinn_memory.search.stages import prf
 from djinn_memory.search.stop_words import stop_words
 from djinn_memory.store.index.records import ChunkRef, Forms, Selection, WordMatch
@@ -148,12 +149,32 @@ class WordsLeg(Leg):
         return None if self._wider is query else self._search(search, selection)
 
     def certain(self, search: Search) -> frozenset[int]:
-        """Chunks that hold every word of a short query."""
-        if not (self._question and self._question.looked_up):
+        """Chunks that hold every word of a short query, or exactly a rare word."""
+        if not self._question:
             return frozenset()
-        match = WordMatch(self._question.looked_up, every=True)
-        refs = search.index.words.search(match, search.selection, search.wanted)
-        return frozenset(ref.chunk_id for ref in refs)
+        chunks = set(exact_hits(search, sum(self._rarity(search).values())))
+        if self._question.looked_up:
+            match = WordMatch(self._question.looked_up, every=True)
+            refs = search.index.words.search(match, search.selection, search.wanted)
+            chunks |= {ref.chunk_id for ref in refs}
+        return frozenset(chunks)
+
+    def coverage(self, search: Search, chunk_ids: Collection[int]) -> dict[int, float]:
+        """How much of the question's words each chunk holds, by their rarity; 0 to 1."""
+        rarity = self._rarity(search)
+        held = dict.fromkeys(chunk_ids, 0.0)
+        for term, worth in rarity.items():
+            for chunk in search.index.words.score(WordMatch((term,)), chunk_ids):
+                held[chunk] += worth
+        return {chunk: worth / sum(rarity.values()) for chunk, worth in held.items()}
+
+    def _rarity(self, search: Search) -> dict[Forms, float]:
+        """By word of the question: BM25's idf."""
+        vocabulary, terms = search.index.words, self._question.terms if self._question else ()
+        return {
+            term: idf(vocabulary.total or 1, max(vocabulary.holding(form) for (form, *_) in term))
+            for term in dict.fromkeys(terms)
+        }
 
     def _search(self, search: Search, selection: Selection) -> list[ChunkRef]:
         if self._wider is None:

@@ -86,9 +86,23 @@ def test_what_stands_above_is_not_said_twice(full: Djinn) -> None:
 
 
 def test_a_task_is_what_somebody_says_and_no_query(full: Djinn) -> None:
-    found = full.wake(task='descale -kettle type:person "no such phrase"')
+    found = full.wake(task='descale -kettle type:person "vinegar for kettles"')
     assert "lesson" in {one.title for one in found.patterns}
     assert full.wake(task="***").query_used is None
+
+
+def test_a_task_about_which_nothing_is_known(full: Djinn) -> None:
+    context = full.wake(task="file my tax return in Portugal")
+    assert context.confident is False
+    assert context.request_id is None
+    recalled = (context.episodes, context.patterns, context.entities, context.documents)
+    assert recalled == ((), (), (), ())
+    assert "Nothing is known about this task." in markdown(context)
+    # What holds whatever the task is stays.
+    assert context.preferences
+    assert not any(preference.rank for preference in context.preferences)
+    assert full.wake(task="descale the kettle").confident
+    assert full.wake().confident is None
 
 
 def test_what_is_overdue_is_suggested_in_one_line(full: Djinn, home: Home) -> None:

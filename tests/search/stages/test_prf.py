@@ -117,7 +117,7 @@ def test_snippets_mark_what_the_user_said(ask: Djinn) -> None:
 
 def test_what_is_added_makes_no_answer_sure(ask: Djinn) -> None:
     # Half of the question is about nothing here: the notes that share a word are a weak answer.
-    question = "lamp1 bicycle helmet granite trumpet orchard violin"
+    question = "ebb bicycle helmet granite trumpet orchard violin"
     assert not ask.search(question, mode="words").confident
     assert not ask.search(question, mode="words", expand="prf").confident
 
