@@ -21,7 +21,7 @@ from djinn_memory.search.legs import LEGS
 from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words import CUT, overlong, phrase
 from djinn_memory.search.stages.names import NAME, put_named_first
-from djinn_memory.search.stages.stand_ins import shown_chunk
+from djinn_memory.search.stages.stand_ins import near_stub, shown_chunk
 from djinn_memory.search.suggest import near_spellings
 from djinn_memory.store.index.records import Selection
 
@@ -196,6 +196,7 @@ def _cut(search: Search, most: int) -> list[Candidate]:
     limits = search.limits
     present: dict[int, bool] = {}
     shown: set[int] = set()
+    stubs: list[Candidate] = []
     chosen: list[Candidate] = []
     taken: Counter[int] = Counter()
     for start in range(0, len(search.candidates), BATCH):
@@ -212,14 +213,16 @@ def _cut(search: Search, most: int) -> list[Candidate]:
             if not present[key]:
                 continue
             chunk = shown_chunk(search, candidate)
-            if chunk not in shown:
+            if near_stub(search, candidate, chunk, memory):
+                stubs.append(candidate)
+            elif chunk not in shown:
                 taken[key] += 1
                 shown.add(chunk)
                 stand_in = None if chunk == candidate.chunk_id else chunk
                 chosen.append(replace(candidate, stand_in=stand_in) if stand_in else candidate)
                 if len(chosen) == most:
                     return chosen
-    return chosen
+    return chosen or stubs[:most]
 
 
 def _present(search: Search, chosen: Sequence[Candidate]) -> tuple[Hit, ...]:

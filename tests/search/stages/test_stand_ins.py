@@ -76,3 +76,14 @@ def test_a_memory_that_is_nothing_else_is_found(
     hit = Djinn(home).search(query, mode=mode).hits[0]
     assert hit.path == path
     assert query in hit.snippet.lower()
+
+
+def test_a_stub_that_is_only_near_in_meaning_gives_way(home: Home) -> None:
+    djinn = Djinn(home)
+    stubs = {"stub.md", "list.md", "picture.md"}
+    near = {hit.path for hit in djinn.search("kettle vinegar", mode="meaning").hits}
+    assert near & stubs
+    assert not {hit.path for hit in djinn.search("kettle vinegar").hits} & stubs
+    assert "list.md" in {hit.path for hit in djinn.search("kettle clockwork vinegar").hits}
+    alone = [djinn.search(f"kettle {n}", paths=("stub",)).hits for n in range(20)]
+    assert {hit.path for hits in alone for hit in hits} == {"stub.md"}
