@@ -14,9 +14,10 @@ _BLOCK = re.compile(r" {0,3}(?:#{1,6}[ \t]|[-*+>][ \t]|\d+[.)][ \t]|!?\[\[|```|~
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 _BULLET = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)?(?:\[[ xX]\]\s+)?")
 _CITATION = re.compile(
-    r"(?:\[\d+\]\s*)?[^\W\d_][\w'’-]+,?\s(?:[^\W\d_]\.[\s-]?)+.*\b(?:1[5-9]|20)\d\d\b"
+    r"(?:\[\d+\]\s*)?[^\W\d_][\w'’-]+,?\s(?:[^\W\d_]\.[\s-]?)+(?=[,(&\d]|and\b|et\b)"
+    r".*\b(?:1[5-9]|20)\d\d\b"
 )
-"""A reference as most styles begin it: surname, initials, and a year further on."""
+"""A reference as most styles begin it: surname, initials, a comma or the like, and a year."""
 
 _LINK = re.compile(
     r"!?\[\[[^\[\]\n]*\]\]"

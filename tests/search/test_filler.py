@@ -20,6 +20,7 @@ FILLER = (
     "[^1]: A kettle is not a lamp.\nIt sings.\n\n    And more of it.\n\n[^two]: Nor a tide.",
     "[^1]: [Kettles](https://example.com)\n\n![[kettle.png]]",
     '[1]: https://example.com "Kettles"',
+    "- Lindt, A., & Berg, B. C. (2020). Kettles.\n[3] Berg B.C. and Lindt A. Tides, 2021.",
     "1.  Baier A. 1986. Trust and antitrust. _Ethics_ 96:231.\n2. Hawley, K., 2014. Partiality.",
     "tags:: #kitchen #sea/harbour [[Kettle]]",
     "| [[A]] | [[B]] |\n|---|---|",
@@ -37,6 +38,7 @@ TELLING = (
     "[^1]: A footnote.\n- Ada went home.",
     "It sings.[^1]",
     "Ingredients:\n\n- water",
+    "Many U.S. histories of the kettle begin in 1946.",
     "```\nhttps://example.com\n```\nx",
     "湯を沸かす [[Kettle]]",
 )
