@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from djinn_memory.models import Expand, Filters, LegScore, Mode, Problem, SearchStep, Vault
 from djinn_memory.search import fusion
 from djinn_memory.search.backend import Index
+from djinn_memory.search.filler import is_filler
 from djinn_memory.search.query import Query
 from djinn_memory.store.index.records import (
     ChunkRef,
@@ -211,6 +212,7 @@ class Search:
         self.problems: list[Problem] = []
         self._memories: dict[int, IndexedMemory] = {}
         self._chunks: dict[int, IndexedChunk] = {}
+        self._telling: dict[int, list[IndexedChunk]] = {}
 
     @property
     def asked(self) -> list[Leg]:
@@ -229,6 +231,13 @@ class Search:
         if chunk_id not in self._chunks:
             self._chunks |= self.index.chunks([chunk_id])
         return self._chunks[chunk_id]
+
+    def telling(self, memory_id: int) -> list[IndexedChunk]:
+        """The chunks of a memory that are more than links, footnotes or a heading; read once."""
+        if memory_id not in self._telling:
+            chunks = self.index.chunks_of([memory_id])[memory_id]
+            self._telling[memory_id] = [chunk for chunk in chunks if not is_filler(chunk.text)]
+        return self._telling[memory_id]
 
     def gather(self, filters: Filters) -> list[Candidate]:
         """What all legs find under `filters`, best first; by filters alone the newest.

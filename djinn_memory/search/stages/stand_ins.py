@@ -20,8 +20,6 @@ def shown_chunk(search: Search, candidate: Candidate) -> int:
     own = search.chunk(candidate.chunk_id)
     if search.query.phrases or not is_filler(own.text):
         return candidate.chunk_id
-    siblings = search.index.chunks_of([candidate.memory_id])[candidate.memory_id]
-    telling = [chunk for chunk in siblings if not is_filler(chunk.text)]
     labels = footnotes(own.text)
     scores = {each.chunk_id: each.score for each in search.candidates}
 
@@ -29,7 +27,7 @@ def shown_chunk(search: Search, candidate: Candidate) -> int:
         cites = len(labels & cited(chunk.text))
         return -cites, -scores.get(chunk.chunk_id, 0.0), abs(chunk.ordinal - own.ordinal)
 
-    return min(telling, key=rank, default=own).chunk_id
+    return min(search.telling(candidate.memory_id), key=rank, default=own).chunk_id
 
 
 def near_stub(search: Search, candidate: Candidate, shown: int, memory: IndexedMemory) -> bool:
