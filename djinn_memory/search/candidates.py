@@ -25,6 +25,7 @@ from djinn_memory.store.index.records import (
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.cross_encoder import CrossEncoder
+    from djinn_memory.models import Vectors
     from djinn_memory.runtime import Runtime
 
 DEPTH = 200
@@ -92,8 +93,17 @@ class Candidate(Struct):
     @property
     def window(self) -> tuple[int, int] | None:
         """The span of the window that is nearest in meaning."""
+        return self._nearest.window if self._nearest else None
+
+    @property
+    def vector(self) -> Vectors | None:
+        """The vector of that window."""
+        return self._nearest.vector if self._nearest else None
+
+    @property
+    def _nearest(self) -> Measurement | None:
         marks = (scored.get(self.chunk_id, _NOTHING) for scored in self.scores.values())
-        return next((mark.nearest.window for mark in marks if mark.nearest), None)
+        return next((mark.nearest for mark in marks if mark.nearest), None)
 
     def value(self, leg: str) -> float:
         """What a leg makes of it, by which an answer is judged to be confident."""

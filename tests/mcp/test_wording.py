@@ -102,7 +102,7 @@ def test_no_refusal_names_a_command_or_an_option(pair: Home) -> None:
 def test_nor_does_a_wake(pair: Home) -> None:
     async def work(client: Client) -> None:
         await call(client, "checkpoint", text="scraping")
-        said = (await call(client, "wake", task="the lamp", budget=100))["suggestions"]
+        said = (await call(client, "wake", task="the lamp", budget=300))["suggestions"]
         assert said and not command_line(" ".join(said))
 
     asked(pair, work)

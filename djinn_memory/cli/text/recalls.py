@@ -84,6 +84,7 @@ def _numbers(memory: RecalledMemory) -> str:
     factors = {
         "used and rated": weight.multiplier, "its own word": weight.own, "type": weight.type,
         "status": weight.status, "recency": weight.recency,
+        "variety": weight.variety,
     }  # fmt: skip
     text = f"raw {weight.raw:.4f}"
     text += "".join(f" x {name} {value:.3f}" for name, value in factors.items() if value != 1)

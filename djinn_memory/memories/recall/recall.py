@@ -142,11 +142,17 @@ class RecallResult(Struct, frozen=True):
 
 
 def recall(
-    runtime: Runtime, request: RecallOptions, *, source: str = "recall", closest: int = CLOSEST
+    runtime: Runtime,
+    request: RecallOptions,
+    *,
+    source: str = "recall",
+    closest: int = CLOSEST,
+    each: int | None = None,
 ) -> RecallResult:
     """Recall whole memories; see `Djinn.recall`. `source` is the verb on whose behalf this is.
 
-    When nothing is likely to help, `closest` memories are named.
+    When nothing is likely to help, `closest` memories are named. A memory has at most `each`
+    tokens; if not given, half of the budget, or all of it if there is no other.
     """
     state, settings = runtime.state, runtime.home.config.recall
     agent = runtime.home.agent(request.agent)
@@ -159,7 +165,8 @@ def recall(
     judged = [(hit, rescorer.judgements[hit.address]) for hit in result.hits]
     more = 0
     if result.confident:
-        memories = _within(runtime, judged, budget)
+        most = each or (budget if len(judged) == 1 else max(SCRAP, budget // 2))
+        memories = _within(runtime, judged, budget, most)
         more = len(judged) - len(memories)
     else:
         memories = tuple(_title(runtime, *pair) for pair in judged[:closest])
@@ -214,22 +221,19 @@ def profile_for(name: str, query: str, settings: RecallConfig) -> str:
 
 
 def _within(
-    runtime: Runtime, judged: Sequence[tuple[Hit, Judgement]], budget: int
+    runtime: Runtime, judged: Sequence[tuple[Hit, Judgement]], budget: int, most: int
 ) -> tuple[RecalledMemory, ...]:
-    """The whole memories of these hits, as far as the budget goes.
-
-    A memory that takes more than half of the budget is cut there, unless it is the only one.
-    """
+    """The whole memories of these hits, as far as the budget goes; a memory is cut at `most`."""
     from djinn_memory.chunking.tokens import token_counts, token_starts
 
     memories: list[RecalledMemory] = []
     left = budget
     texts = [_text(runtime.home, hit) for hit, _ in judged]
     # Of a very long note, only as much is counted as could ever be given.
-    parts = [text[: LONGEST * budget] for text in texts]
+    parts = [text[: LONGEST * most] for text in texts]
     counts = token_counts(parts)
     for (hit, judgement), whole, text, count in zip(judged, texts, parts, counts, strict=True):
-        room = left if len(judged) == 1 else min(left, max(SCRAP, budget // 2))
+        room = min(left, most)
         cut = count > room or len(whole) > len(text)
         if cut:
             if left < SCRAP and memories:

@@ -18,6 +18,7 @@ from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import ProfileConfig
 from djinn_memory.memories.catalog.identity import LedgerName, former_names, ledger_name
+from djinn_memory.memories.recall.variety import repeats
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import (
@@ -68,6 +69,8 @@ class ScoreBreakdown(Struct, frozen=True):
     """By the profile, for the note's status."""
     recency: float
     """By the profile, for how new it is."""
+    variety: float
+    """By the better memories that say nearly the same: 1/2 after the first of them, then 1/3."""
     hops: int
     """Links from a memory that was found to this one; 0 if it was found itself."""
     via: str | None
@@ -129,10 +132,11 @@ class Rescorer:
         judged = self._judge(search, _once(candidates), memories)
         if self._profile.hops:
             judged = self._linked(search, judged, memories)
+        # Stable: equals keep the order of the search.
+        judged = _varied(search, sorted(judged, key=_by_score))
         self.judgements = {
             memories[candidate.memory_id].address: judgement for candidate, judgement in judged
         }
-        # Stable: equals keep the order of the search.
         judged.sort(key=_by_score)
         return [replace(candidate, score=judgement.weight.score) for candidate, judgement in judged]
 
@@ -217,7 +221,7 @@ class Rescorer:
         own = own_word(share_of(importance), share_of(confidence), self._scoring)
         recency = self._recency(memory)
         score = blended(raw, multiplier * own * kind * status * recency)
-        return ScoreBreakdown(raw, multiplier, own, kind, status, recency, 0, None, score)
+        return ScoreBreakdown(raw, multiplier, own, kind, status, recency, 1.0, 0, None, score)
 
     def _too_old(self, memory: IndexedMemory) -> bool:
         days = self._profile.since_days
@@ -291,6 +295,18 @@ def days_since(day: str, now: datetime) -> int | None:
 
 def _by_score(judged: Judged) -> float:
     return -judged[1].weight.score
+
+
+def _varied(search: Search, judged: Sequence[Judged]) -> list[Judged]:
+    """The same, sorted as they are, with less for those that say nearly what a better one says."""
+    counts = repeats(search, [candidate for candidate, _ in judged])
+    varied = []
+    for (candidate, judgement), count in zip(judged, counts, strict=True):
+        weight, variety = judgement.weight, 1 / (1 + count)
+        if count:
+            weight = replace(weight, variety=variety, score=blended(weight.score, variety))
+        varied.append((candidate, replace(judgement, weight=weight)))
+    return varied
 
 
 def _once(candidates: Iterable[Candidate]) -> list[Candidate]:

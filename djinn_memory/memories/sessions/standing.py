@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import count, islice
+from itertools import count, islice, zip_longest
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -68,18 +68,19 @@ class TokenBudget(Struct):
     def __post_init__(self) -> None:
         self.left = self.budget
 
-    def take(self, excerpt: MemoryExcerpt | None, *, share: float = 1 / 4) -> MemoryExcerpt | None:
+    def take(
+        self, excerpt: MemoryExcerpt | None, *, share: float = 1 / 4, reserved: int = 0
+    ) -> MemoryExcerpt | None:
         """As much of a memory as there is room for, in at most a `share` of the budget.
 
-        Without room for its text only the title is left. Returns None, and counts the memory as
-        left out, without room for that.
+        Its text leaves `reserved` tokens. Without room for its text only the title is left. Returns
+        None, and counts the memory as left out, without room for that.
         """
         if excerpt is None:
             return None
-        name = excerpt.id or excerpt.path
-        [title] = token_counts([f"{excerpt.title} {excerpt.type} {name} {excerpt.due or ''}"])
-        room = min(self.left - title - FRAME, int(self.budget * share), EXCERPT_TOKENS)
-        if self.left < title + FRAME:
+        title = _title_tokens(excerpt)
+        room = min(self.left - title - reserved, int(self.budget * share), EXCERPT_TOKENS)
+        if self.left < title:
             self.left_out += 1
             return None
         text = excerpt.text[: LONGEST * EXCERPT_TOKENS]
@@ -89,15 +90,34 @@ class TokenBudget(Struct):
             end = starts[room] if room < len(starts) else None
             shortened = f"{text[:end].rstrip()} ..." if room else ""
             excerpt = replace(excerpt, text=shortened, cut=True)
-        self.left -= title + FRAME + min(len(starts), room)
+        self.left -= title + min(len(starts), room)
         return excerpt
 
-    def take_each(
-        self, excerpts: Iterable[MemoryExcerpt], *, share: float = 1 / 8
-    ) -> tuple[MemoryExcerpt, ...]:
-        """Those of the memories for which there is room."""
-        taken = (self.take(excerpt, share=share) for excerpt in excerpts)
-        return tuple(excerpt for excerpt in taken if excerpt)
+    def take_in_turn(
+        self, kinds: Sequence[Iterable[MemoryExcerpt]], *, most: int | None = None
+    ) -> list[tuple[MemoryExcerpt, ...]]:
+        """Those of some kinds of memories for which there is room: the first of each kind, then
+        the second, so that no kind takes the room of another.
+
+        With `most` they may take so many tokens, half of which are for titles first.
+        """
+        kept_back = 0 if most is None else max(0, self.left - most)
+        self.left -= kept_back
+        turns = [
+            (kind, excerpt)
+            for turn in zip_longest(*kinds)
+            for kind, excerpt in enumerate(turn)
+            if excerpt
+        ]
+        titles = 0 if most is None else sum(_title_tokens(excerpt) for _, excerpt in turns)
+        taken: list[list[MemoryExcerpt]] = [[] for _ in kinds]
+        for kind, excerpt in turns:
+            titles -= _title_tokens(excerpt)
+            reserved = max(0, min(titles, (most or 0) // 2))
+            if shown := self.take(excerpt, share=1 / 8, reserved=reserved):
+                taken[kind].append(shown)
+        self.left += kept_back
+        return [tuple(excerpts) for excerpts in taken]
 
 
 class StandingMemories:
@@ -175,13 +195,12 @@ class StandingMemories:
         preferences.sort(key=lambda memory: (_importance(memory), memory.date), reverse=True)
         return self._excerpts(preferences[:MANY])
 
-    def newest(self) -> Iterator[MemoryExcerpt]:
-        """The newest of what happened, of what was learned and of what is known; a few of each."""
-        for plane in ("episodic", "semantic", "knowledge"):
-            selection = Selection(Filters(planes=(plane,)))
-            memories = self._memories(self._scope, selection, "newest", _is_open)
-            others = (memory for memory in memories if memory.type not in _APART)
-            yield from self._excerpts(islice(others, FEW))
+    def newest(self, plane: str) -> Iterator[MemoryExcerpt]:
+        """The newest few of a plane, without what `wake` shows in a part of its own."""
+        selection = Selection(Filters(planes=(plane,)))
+        memories = self._memories(self._scope, selection, "newest", _is_open)
+        others = (memory for memory in memories if memory.type not in _APART)
+        return self._excerpts(islice(others, FEW))
 
     def recalled(self, memory: RecalledMemory) -> MemoryExcerpt:
         """A memory of a recall."""
@@ -252,6 +271,13 @@ class StandingMemories:
                     text=body_of(self._scope[memory.vault], memory).strip(),
                     rank=self.ranks.get((memory.vault, memory.path)),
                 )
+
+
+def _title_tokens(excerpt: MemoryExcerpt) -> int:
+    """What a memory takes without its text."""
+    name = excerpt.id or excerpt.path
+    [title] = token_counts([f"{excerpt.title} {excerpt.type} {name} {excerpt.due or ''}"])
+    return title + FRAME
 
 
 def _field(memory: IndexedMemory, key: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice, zip_longest
 
 from msgspec.structs import replace
 
@@ -14,13 +15,16 @@ from djinn_memory.memories.recall.session_log import Session
 from djinn_memory.memories.sessions.context_markdown import PARTS, excerpts, fit_to_budget
 from djinn_memory.memories.sessions.marks import or_problem
 from djinn_memory.memories.sessions.requests import (
-    MIN_BUDGET,
     MemoryExcerpt,
     UnfinishedSession,
     WakeContext,
     WakeOptions,
 )
-from djinn_memory.memories.sessions.standing import StandingMemories, TokenBudget
+from djinn_memory.memories.sessions.standing import (
+    EXCERPT_TOKENS,
+    StandingMemories,
+    TokenBudget,
+)
 from djinn_memory.models import Problem
 from djinn_memory.notes.dates import moment
 from djinn_memory.runtime import Runtime
@@ -30,9 +34,6 @@ from djinn_memory.system.plural import count
 
 RECALLED = 0.4
 """The part of the budget that the recall of the task may take."""
-
-FRAMES = 100
-"""Tokens of the titles of recalled memories."""
 
 AROUND = 150
 """Tokens of the headings and suggestions; of a small budget a third at most."""
@@ -51,24 +52,28 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
     standing = StandingMemories(state, agent, now)
     room = TokenBudget(budget - min(AROUND, budget // 3))
     request_id, confident = None, None
-    memories: list[MemoryExcerpt] = []
+    memories: Sequence[MemoryExcerpt] = ()
     if query:
         # First, because it also reads the notes that changed.
-        most = max(int(budget * RECALLED) - FRAMES, MIN_BUDGET // 2)
-        recalling = RecallOptions(query, "auto", budget=most, session=session, agent=agent)
+        limit = state.home.config.recall.limit
+        # More than are given, so that there are some of each kind.
+        recalling = RecallOptions(
+            query, "auto", 2 * limit, 2 * limit * EXCERPT_TOKENS, session=session, agent=agent
+        )
         # What is unlikely to help would cost an agent's attention: not even its titles are given.
-        result = recall(runtime, recalling, source="wake", closest=0)
+        result = recall(runtime, recalling, source="wake", closest=0, each=EXCERPT_TOKENS)
         if any(problem.what == "ledger" for problem in result.problems):
             # The recall says what is lost with it.
             problems.clear()
         problems += result.problems
         request_id, confident = result.request_id, result.confident
         standing.ranks = {(memory.vault, memory.path): memory.rank for memory in result.memories}
-        memories = list(room.take_each(map(standing.recalled, result.memories), share=1 / 4))
-        room.left_out += result.more
+        kinds = _by_plane(map(standing.recalled, result.memories), limit)
+        memories = list(chain(*room.take_in_turn(kinds, most=int(budget * RECALLED))))
     context = _standing_context(standing, room, before)
     if not query:
-        memories = list(room.take_each(standing.newest(), share=1 / 4))
+        kinds = [list(standing.newest(plane)) for plane in ("episodic", "semantic", "knowledge")]
+        memories = list(chain(*room.take_in_turn(kinds)))
     shown = {excerpt.place for excerpt in _shown(context)}
     memories = [memory for memory in memories if memory.place not in shown]
     context = replace(
@@ -88,6 +93,17 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
     )
     context = replace(context, suggestions=tuple(_suggestions(context)))
     return fit_to_budget(context, budget)
+
+
+def _by_plane(excerpts: Iterable[MemoryExcerpt], limit: int) -> list[list[MemoryExcerpt]]:
+    """The best of each plane, in turn until there are `limit`; the plane of the best first."""
+    kinds: dict[str, list[MemoryExcerpt]] = {}
+    for excerpt in excerpts:
+        # A plain note stands with what was learned.
+        kinds.setdefault(excerpt.plane or "semantic", []).append(excerpt)
+    turns = chain(*zip_longest(*kinds.values()))
+    kept = {excerpt.place for excerpt in islice(filter(None, turns), limit)}
+    return [[excerpt for excerpt in kind if excerpt.place in kept] for kind in kinds.values()]
 
 
 def _unfinished(state: State, agent: str, named: str | None) -> Session | None:
@@ -112,15 +128,19 @@ def _standing_context(
     ended = standing.credible(handoff.written) if handoff else None
     if checkpoint and ended is not None and standing.credible(checkpoint.written) <= ended:
         checkpoint = None
+    handoff, checkpoint = room.take(handoff), room.take(checkpoint)
+    commitments, projects, preferences = room.take_in_turn([
+        standing.commitments(), standing.projects(), standing.preferences(),
+    ])  # fmt: skip
     return WakeContext(
         summary=summary,
         profile=profile,
         unfinished=unfinished,
-        handoff=room.take(handoff),
-        checkpoint=room.take(checkpoint),
-        commitments=room.take_each(standing.commitments()),
-        projects=room.take_each(standing.projects()),
-        preferences=room.take_each(standing.preferences()),
+        handoff=handoff,
+        checkpoint=checkpoint,
+        commitments=commitments,
+        projects=projects,
+        preferences=preferences,
     )
 
 

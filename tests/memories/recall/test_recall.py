@@ -59,12 +59,14 @@ def test_with_nothing_known_the_order_is_that_of_search(
     for line in (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:12]:
         query = " ".join(re.findall(r"\w+", json.loads(line)["text"]))
         hits = djinn.search(query, limit=60).hits
-        expected = list(dict.fromkeys(hit.path for hit in hits))[:20]
+        expected = list(dict.fromkeys(hit.path for hit in hits))
         found = djinn.recall(query, limit=20, budget=1_000_000)
-        expected = expected if found.confident else expected[:CLOSEST]
-        assert [one.path for one in found.memories][: len(expected)] == expected
-        weights = [one.why.weight for one in found.memories]
-        assert [one.score for one in weights] == [one.raw for one in weights]
+        # Apart from what says nearly the same as a better one.
+        varied = {one.path: one.why.weight for one in found.memories}
+        paths = [path for path, weight in varied.items() if weight.variety == 1]
+        assert len(paths) > (10 if found.confident else 0)
+        assert paths == [path for path in expected if path in paths]
+        assert all(one.score == one.raw for one in map(varied.get, paths) if one)
     djinn.close()
 
 

@@ -1,0 +1,60 @@
+"""Variety: of memories that say nearly the same, each further one counts less."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from djinn_memory.notes.slugs import fold
+from djinn_memory.search.candidates import Candidate, Search
+
+COMPARED = 50
+"""The best memories, which are compared with each other: several times as many as are given."""
+
+ALIKE = 0.85
+"""Cosine from which on two memories say nearly the same, on the scale of the packaged model."""
+
+SAME_WORDS = 0.6
+"""Share of words in common (Jaccard) that tells as much where no model answers."""
+
+_WORD = re.compile(r"\w+")
+
+
+def repeats(search: Search, candidates: Sequence[Candidate]) -> list[int]:
+    """For each candidate, how many before it say nearly the same; one candidate a memory."""
+    compared = candidates[:COMPARED]
+    by_meaning = "meaning" in search.weights
+    alike = _alike_in_meaning(search, compared) if by_meaning else _alike_in_words(search, compared)
+    counts = [sum(row[:at]) for at, row in enumerate(alike)]
+    return counts + [0] * (len(candidates) - len(compared))
+
+
+def _alike_in_meaning(search: Search, candidates: Sequence[Candidate]) -> list[list[bool]]:
+    """By the windows that answer; a memory that came by a link or by its age is like none."""
+    import numpy as np
+
+    space = search.index.vectors.space
+    known = {
+        at: candidate.vector
+        for at, candidate in enumerate(candidates)
+        if candidate.vector is not None
+    }
+    alike = np.zeros((len(candidates), len(candidates)), bool)
+    if space and known:
+        matrix, line = np.stack(list(known.values())), space.calibration
+        alike[np.ix_(list(known), list(known))] = (
+            line.scale * (matrix @ matrix.T) + line.shift >= ALIKE
+        )
+    rows: list[list[bool]] = alike.tolist()
+    return rows
+
+
+def _alike_in_words(search: Search, candidates: Sequence[Candidate]) -> list[list[bool]]:
+    """By the words of the chunks that answer."""
+    chunks = search.index.chunks([candidate.chunk_id for candidate in candidates])
+    words = [
+        frozenset(_WORD.findall(fold(chunks[candidate.chunk_id].text))) for candidate in candidates
+    ]
+    return [
+        [len(mine & other) >= SAME_WORDS * len(mine | other) for other in words] for mine in words
+    ]
