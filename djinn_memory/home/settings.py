@@ -223,7 +223,9 @@ PROFILES: dict[str, dict[str, Any]] = {
         "pull": ["lesson", "error", "incident"],
         "words": [
             "error", "errors", "fails", "failed", "failing", "failure", "crash", "crashed",
-            "crashes", "broken", "bug", "incident", "outage", "exception", "traceback", "timeout",
+            "crashes", "broke", "breaks", "broken", "bug", "bugs", "incident", "incidents",
+            "outage", "exception", "traceback", "timeout", "went wrong", "goes wrong",
+            "post-mortem", "postmortem",
         ],
     },
     "handoff": {
@@ -237,7 +239,9 @@ PROFILES: dict[str, dict[str, Any]] = {
         "newest": 3,
         "words": [
             "handoff", "hand over", "left off", "leave off", "resume", "continue", "last session",
-            "yesterday", "blocked", "where were we",
+            "yesterday", "blocked", "where were we", "where did we stop", "what is next",
+            "what's next", "whats next", "what comes next", "what to do next", "next for",
+            "next step", "next steps",
         ],
     },
 }  # fmt: skip

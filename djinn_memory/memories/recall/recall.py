@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -35,6 +34,7 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import Score
 from djinn_memory.search.narrowing import Narrowing
 from djinn_memory.search.options import SearchOptions
+from djinn_memory.search.query import plain
 from djinn_memory.search.search import search
 from djinn_memory.secrets import mask
 from djinn_memory.store.ledger import Event
@@ -210,11 +210,14 @@ def profile_for(name: str, query: str, settings: RecallConfig) -> str:
             known = ", ".join(["auto", *settings.profiles])
             raise UsageError(f"no profile {name!r}; there are: {known}")
         return name
-    words = " ".join(re.findall(r"\w+", query.casefold()))
-    text = f" {words} "
+
+    def spoken(text: str) -> str:
+        return f" {plain(text.casefold())} "
+
+    question = spoken(query)
 
     def hits(name: str) -> int:
-        return sum(f" {word.casefold()} " in text for word in settings.profiles[name].words)
+        return sum(spoken(words) in question for words in settings.profiles[name].words)
 
     best = max(settings.profiles, key=hits)
     return best if hits(best) else "default"

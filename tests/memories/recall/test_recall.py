@@ -272,6 +272,12 @@ def test_filters_hold_for_what_a_profile_brings(project: Djinn) -> None:
     [
         ("the build FAILED with a timeout", "incident"),
         ("what did we decide, what is the plan?", "planning"),
+        ("what broke last time", "incident"),
+        ("What went wrong with the release?", "incident"),
+        ("what is next for Harbourlight", "handoff"),
+        ("What\u2019s next for the launch plan?", "handoff"),
+        ("the next steps", "handoff"),
+        ("the next tide", "default"),
         ("tide tables", "default"),
         ("errorless planets", "default"),
     ],
