@@ -223,6 +223,7 @@ def test_real_vaults_are_read(data_dir: Path) -> None:
         ("created: 2026-02-30", "created: 2026-02-30 is no date"),
         ("date: 2026-13-01T10:00", "date: 2026-13-01T10:00 is no date"),
         ("updated: 9999999-99-99", "updated: 9999999-99-99 is no date"),
+        ('date: "2026-13-01\\vx\\fy"', "date: 2026-13-01 x y is no date"),
         ("modified: 2026-02-28\nexpires: 0000-00-00\ndue: 2025/02/31\nlast_verified: 1.1.26",
          "expires: 0000-00-00 is no date; due: 2025/02/31 is no date; "
          "last_verified: 1.1.26 is no date"),
