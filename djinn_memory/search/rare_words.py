@@ -1,6 +1,7 @@
 """Rare words of a question, such as SMPTE, that a chunk holds exactly as they are written.
 
 The model cuts such a word into pieces that mean nothing, so that only the words can vouch for it.
+Where words alone answer, they vouch for any rare word, and the model's tokenizer is not loaded.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ def exact_hits(search: Search, rarity: float) -> Iterator[int]:
     """
     index, vocabulary = search.index, search.index.words
     greatest = math.log(2 * max(1, vocabulary.total))
+    by_meaning = "meaning" in search.weights
     for word in dict.fromkeys(re.findall(r"\w+", " ".join(search.query.for_words))):
-        if len(token_starts(word)) < 2 or len(split := vocabulary.split(word)) != 1:
+        if by_meaning and len(token_starts(word)) < 2:
+            continue
+        if len(split := vocabulary.split(word)) != 1:
             continue
         spellings = tuple(dict.fromkeys(forms(split[0], vocabulary.languages)))
         holding = max(map(vocabulary.holding, spellings))
