@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -187,15 +188,16 @@ def _read(run: _Run, files: Sequence[FileStat], progress: ProgressCallback) -> N
     at = 0
     while at < len(files):
         began, size = time.monotonic(), 0
-        ready: list[Write] = []
+        ready: deque[Write] = deque()
         # Parsed before the transaction begins: others can write meanwhile.
         while at < len(files) and size < COMMIT_BYTES and time.monotonic() - began < COMMIT_SECONDS:
             ready += _read_file(run, files[at], moved)
             size += files[at].size
             at += 1
         with transaction(run.connection):
-            for write in ready:
-                write()
+            # A large note is let go before the next one is read.
+            while ready:
+                ready.popleft()()
         progress(Progress("read", at, len(files), run.vault.name))
 
 
