@@ -74,7 +74,7 @@ class Candidate(Struct):
     feedback: float = 0.0
     """What likeness to the best memories added."""
     share: float = 1.0
-    """What the legs count beside a cross-encoder."""
+    """What the legs count beside the stages that read its text."""
     verdicts: Mapping[str, LegScore] = {}
     """What the stages that read its text said, by name: `tokens`, `rerank`, `name`."""
     before: int | None = None

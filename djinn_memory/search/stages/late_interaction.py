@@ -34,6 +34,9 @@ WEIGHT = 1.0
 LEVEL = 0.3
 """MaxSim of a candidate that does not answer: what has more rises, and what has less falls."""
 
+SHARE = 1 / (1 + WEIGHT * (1 - LEVEL))
+"""What the legs' score counts beside it, so that a full match of both is 1."""
+
 
 def interact(search: Search, embedder: Embedder) -> None:
     """Add to the scores of the best candidates how well their tokens answer the question's.
@@ -87,15 +90,20 @@ def maxsim(question: TokenVectors, weights: Sequence[float], text: TokenVectors)
 def _with_tokens(candidates: Sequence[Candidate], similar: Sequence[float]) -> list[Candidate]:
     order = sorted(range(len(similar)), key=lambda at: -similar[at])
     ranks: Mapping[int, int] = {at: rank for rank, at in enumerate(order, 1)}
-    read = []
-    for at, (candidate, value) in enumerate(zip(candidates, similar, strict=False)):
-        added = WEIGHT * (value - LEVEL)
-        read.append(
+    result = []
+    for at, candidate in enumerate(candidates):
+        said, added = dict(candidate.verdicts), 0.0
+        if at < len(similar):
+            added = SHARE * WEIGHT * (similar[at] - LEVEL)
+            said["tokens"] = LegScore(similar[at], ranks[at], added)
+        result.append(
             replace(
                 candidate,
-                score=candidate.score + added,
-                verdicts={**candidate.verdicts, "tokens": LegScore(value, ranks[at], added)},
+                score=max(0.0, SHARE * candidate.score + added),
+                share=SHARE * candidate.share,
+                feedback=SHARE * candidate.feedback,
+                verdicts=said,
             )
         )
     # Stable, so equal scores keep the order of before.
-    return sorted([*read, *candidates[len(similar) :]], key=lambda candidate: -candidate.score)
+    return sorted(result, key=lambda candidate: -candidate.score)

@@ -115,7 +115,7 @@ def _blend(candidates: Sequence[Candidate], odds: Sequence[float]) -> list[Candi
             replace(
                 candidate,
                 score=(1 - SHARE) * candidate.score + verdict,
-                share=1 - SHARE,
+                share=(1 - SHARE) * candidate.share,
                 verdicts=said,
                 feedback=(1 - SHARE) * candidate.feedback,
                 before=at + 1,
