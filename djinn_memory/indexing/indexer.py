@@ -46,7 +46,7 @@ COMMIT_SECONDS = 1.0
 COMMIT_BYTES = 4_000_000
 """The size of the notes that are held in memory and written in one transaction."""
 
-NAMED = 10_000
+NAMED = 5_000
 """Characters that are not embedded from which the note's owner is told so."""
 
 Write = Callable[[], None]

@@ -53,7 +53,13 @@ def _front(name: str, block: str | bytes, *finds: str, why: str | None = None) -
 
 
 def _large(
-    name: str, unit: str, most: int, *finds: str, head: str = "needle ", tail: str = ""
+    name: str,
+    unit: str,
+    most: int,
+    *finds: str,
+    head: str = "needle ",
+    tail: str = "",
+    why: str | None = None,
 ) -> None:
     """A note of `most` units, less where the test is to be short."""
 
@@ -61,7 +67,7 @@ def _large(
         with (folder / "x.md").open("w", encoding="utf-8", newline="") as file:
             file.write(head + unit * int(most * size) + tail)
 
-    KINDS.append(Kind(name, make, finds or ("needle",)))
+    KINDS.append(Kind(name, make, finds or ("needle",), {"x.md": why} if why else {}))
 
 
 def _numbered(name: str, form: str, most: int, head: str = "needle\n") -> None:
@@ -81,6 +87,7 @@ _LAUGHS = "a0: &a0 [lol, lol]\n" + "".join(
     f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30)
 )
 _BROKEN = "broken front matter"
+_DATA = "characters of data or minified text are found by words only"
 
 _front("billion laughs", _LAUGHS, why="unfolds to too many values")
 _front("quadratic bomb", f"a: &a {'x' * 80_000}\nb: [{','.join(['*a'] * 20_000)}]", why=_BROKEN)
@@ -189,7 +196,12 @@ _note("a flag flood", "needle " + "\U0001f1e6" * 50_000)
 _note("ideographs without end", "needle " + "記憶検索" * 20_000, "needle", "検索")
 _note("Thai without end", "needle " + "ความจำ" * 15_000, "needle")
 _note("private use and no characters", "needle \ue000\uf8ff\ufffe\uffff\U0010ffff")
-_note("base64", "needle\n![](data:image/png;base64," + "QUJDRA" * 100_000 + ")\ntide", "tide")
+_note(
+    "base64",
+    "needle\n![](data:image/png;base64," + "QUJDRA" * 100_000 + ")\ntide",
+    "tide",
+    why=_DATA,
+)
 _note("a fence that never ends", "needle\n```\n" + "code\n" * 20_000)
 _note("a comment that never ends", "needle\n<!--\n" + "hidden\n" * 20_000)
 _note("comments of comments", "needle " + "<!-- %% " * 20_000)
@@ -211,8 +223,8 @@ _note("terminal hyperlinks", "[needle](\x1b]8;;file:///etc/passwd\x1b\\)")
 _note("SQL and FTS", 'needle\' OR 1=1; DROP TABLE note; -- NEAR("a" b) * ^ body:x')
 _note("formats", "needle %s %n {0} {self.__class__} ${HOME} $(touch pwned) `id`")
 _large("one line of 50 MB", "lorem ipsum dolor sit amet ", 1_850_000)
-_large("one word of 10 MB", "a", 10_000_000)
-_large("one word of digits", "7", 10_000_000)
+_large("one word of 10 MB", "a", 10_000_000, why=_DATA)
+_large("one word of digits", "7", 10_000_000, why=_DATA)
 _large("40 MB of spaces", " ", 40_000_000, head="", tail="needle")
 _large("40 MB of newlines", "\n", 40_000_000, head="needle")
 _large("40 MB of returns", "\r", 40_000_000, head="needle")
@@ -409,7 +421,9 @@ _note(
 )
 _note("escaped paths", "needle [a](%2e%2e%2f%2e%2e%2fetc%2fpasswd.md) [b](file:///etc/passwd.md)")
 _note("link with zero bytes", "needle [[a%00b]] [x](a%00b.md) [[a\\0b]]")
-_note("a target of 100 kB", "needle [[" + "x/" * 50_000 + "]] [y](" + "z" * 50_000 + ".md)")
+_note(
+    "a target of 100 kB", "needle [[" + "x/" * 50_000 + "]] [y](" + "z" * 50_000 + ".md)", why=_DATA
+)
 _note("targets with controls", "needle [[\x1b[2J\x07]] [[\u202ex|\u2066]] [\x1b](\x9b.md)")
 _note("targets of dots", "needle [[.]] [[..]] [[...]] [[/]] [[//]] [[./../.]] [[#]] [[|]] [[^]]")
 _note("addresses", "needle [x](javascript:alert(1).md) [[http://x/y.md]] [z](//host/share.md)")
