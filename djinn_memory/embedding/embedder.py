@@ -59,7 +59,7 @@ class Embedder(Protocol):
         `within` bounds the seconds that a server may take for all texts.
         """
 
-    def tokens(self, texts: Sequence[str], *, query: bool = False) -> list[TokenVectors] | None:
+    def tokens(self, texts: Sequence[str]) -> list[TokenVectors] | None:
         """The tokens of each text; None where the model gives only vectors of whole texts.
 
         What is too long for the model is left out.

@@ -122,7 +122,7 @@ class LocalEmbedder(Embedder):
         session = cached_session(self.folder / "model.onnx", self._config.threads)
         return embed_texts(session, tokenizer, texts)
 
-    def tokens(self, texts: Sequence[str], *, query: bool = False) -> list[TokenVectors] | None:
+    def tokens(self, texts: Sequence[str]) -> list[TokenVectors] | None:
         """The tokens of each text, by the packaged model; its file alone has this output."""
         if not self._packaged:
             return None

@@ -56,7 +56,7 @@ def interact(search: Search, embedder: Embedder) -> None:
     from djinn_memory.search.stages.window_texts import window_texts
 
     try:
-        asked = embedder.tokens([question], query=True)
+        asked = embedder.tokens([question])
         if asked is None:
             return
         texts = embedder.tokens(window_texts(search, read)) or []
