@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from djinn_memory.cli import tree
 from djinn_memory.cli.app import root
 from djinn_memory.cli.help import Rows, paragraphs, parameters
 
@@ -37,6 +38,8 @@ def page() -> str:
         also = [f"`{_name(row)}`" for row in options if row in shared and row[0] != HELP]
         name = usage.partition(" [")[0].partition(" {")[0]
         parts.append(f"## `{name}`\n\n" + "\n\n".join(paragraphs(command.help)) + "\n")
+        if full := {f"djinn {words}": short for short, words in tree.ALIASES.items()}.get(name):
+            parts.append(f"The short form is `djinn {full}`.\n")
         if lines := getattr(command, "lines", {}):
             parts.append(_table("command", [(f"{name} {at}", line) for at, line in lines.items()]))
         else:
@@ -58,7 +61,8 @@ def _commands() -> Iterator[tuple[str, Any, Rows, Rows]]:
             usage = " ".join(command.get_usage(ctx).removeprefix("Usage: ").split())
             yield (usage, command, *parameters(command, ctx))
             for inner, below in getattr(command, "commands", {}).items():
-                yield from walk(below, inner, ctx)
+                if parent is not None or inner not in tree.ALIASES:
+                    yield from walk(below, inner, ctx)
 
     yield from walk(root(), "djinn", None)
 

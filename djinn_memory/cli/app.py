@@ -86,7 +86,7 @@ def root() -> Any:
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
         epilog="Start with `djinn init`, put notes into `vaults/`, then run `djinn index` and "
-        '`djinn memory search "a question"`.',
+        '`djinn search "a question"`.',
     )
     return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
 

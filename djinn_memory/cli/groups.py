@@ -38,7 +38,7 @@ class LazyCommands(Mapping[str, Any]):
         line = self.lines[name]
         if not self._noun and name in tree.NOUNS:
             return CommandGroup(noun=name, name=name, help=line, no_args_is_help=True)
-        words = f"{self._noun} {name}".strip()
+        words = tree.canonical(f"{self._noun} {name}".strip())
         return tree.load(words).build(words)
 
 
@@ -48,12 +48,23 @@ class CommandGroup(TyperGroup):
     def __init__(self, *, noun: str = "", **settings: Any) -> None:
         commands = LazyCommands(noun)
         super().__init__(commands=commands, **settings)  # type: ignore[arg-type]
+        self.noun = noun
         self.lines = commands.lines
         """The names of its commands, and what a list shows for each."""
+        self.sections = tree.sections(noun)
+        """The same under titles, for the help."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of the commands, none of which is imported."""
         return list(self.lines)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is called; a name that is none raises what was meant by it."""
+        if args[0] not in self.commands and not ctx.resilient_parsing:
+            from djinn_memory.cli.suggestions import unknown_command
+
+            raise unknown_command(self.noun, args[0])
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the group."""

@@ -1,13 +1,19 @@
-"""How the help of a command looks: its usage, its text, and a panel for each kind of entry."""
+"""How the help of a command looks: its usage, its text, and a list for each kind of entry."""
 
 from __future__ import annotations
 
-import io
-import sys
+import shutil
 from typing import Any
 
+import typer
+
+from djinn_memory.cli.text.layout import cells, wrap
+
 LONGEST_NAME = 34
-"""Characters: the help of a longer name begins on the next line."""
+"""Columns: the help of a longer name begins on the next line."""
+
+WIDEST = 100
+"""Columns: longer lines are hard to read."""
 
 Rows = list[tuple[str, str]]
 
@@ -34,49 +40,46 @@ def write_help(command: Any, ctx: Any, formatter: Any) -> None:
     Typer's own writer imports a Markdown parser, a syntax highlighter and a traceback printer:
     three times what this needs.
     """
-    from rich.console import Console
-    from rich.padding import Padding
-
-    file = io.StringIO()
-    console = Console(file=file, force_terminal=sys.stdout.isatty(), highlight=False)
-    console.print(Padding(_styled(command.get_usage(ctx), "bold"), 1))
-    for text in paragraphs(command.help):
-        console.print(Padding(_styled(text), (0, 1, 1, 1)))
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    usage = " ".join(command.get_usage(ctx).split())
+    blocks = [wrap(typer.style(usage, bold=True), width, indent=1, hang=3)]
+    blocks += [wrap(_styled(text), width, indent=1) for text in paragraphs(command.help)]
     arguments, options = parameters(command, ctx)
-    lines = getattr(command, "lines", {})
-    for title, rows in (
-        ("Arguments", arguments),
-        ("Options", options),
-        ("Commands", [*lines.items()]),
-    ):
-        if rows:
-            console.print(_panel(title, rows))
+    lists = {**getattr(command, "sections", {}), "Arguments": arguments, "Options": options}
+    blocks += [_list(title, rows, width) for title, rows in lists.items() if rows]
     for text in paragraphs(command.epilog):
-        console.print(Padding(_styled(text, "dim"), 1))
-    formatter.write(file.getvalue())
+        label, _, listed = text.partition(": ")
+        if label in ("Example", "Examples"):
+            rows = [_styled(example) for example in listed.split(" · ")]
+            lines = [wrap(row, width, indent=3, hang=5) for row in rows]
+            blocks.append("\n".join([_title(label), *lines]))
+        else:
+            blocks.append(wrap(_styled(text), width, indent=1))
+    formatter.write("\n\n".join(blocks) + "\n")
 
 
-def _panel(title: str, rows: Rows) -> Any:
-    from rich.panel import Panel
-    from rich.table import Table
-
-    table = Table(box=None, show_header=False, expand=True, pad_edge=False, padding=(0, 1))
-    table.add_column(style="bold cyan", no_wrap=True)
-    table.add_column(ratio=1)
+def _list(title: str, rows: Rows, width: int) -> str:
+    lines = [_title(title)]
+    column = 5 + max((cells(name) for name, _ in rows if len(name) <= LONGEST_NAME), default=0)
     for name, text in rows:
-        # A long list of choices would push the texts out of sight.
-        short = name if len(name) <= LONGEST_NAME else ""
-        if not short:
-            table.add_row(name.replace("|", "|\u200b"), "")
-        table.add_row(short, _styled(" ".join(text.split())))
-    return Panel(table, title=title, title_align="left", border_style="dim")
+        styled = typer.style(name, fg="cyan", bold=True)
+        about = _styled(" ".join(text.split()))
+        if len(name) > LONGEST_NAME:
+            # A long list of choices would push the texts out of sight.
+            lines += [wrap(styled, width, indent=3, hang=5), wrap(about, width, indent=column)]
+        else:
+            padding = " " * (column - 3 - cells(name))
+            lines.append(wrap(f"{styled}{padding}{about}", width, indent=3, hang=column))
+    return "\n".join(lines)
 
 
-def _styled(text: str, style: str = "") -> Any:
+def _title(text: str) -> str:
+    return " " + typer.style(f"{text}:", bold=True)
+
+
+def _styled(text: str) -> str:
     """A text in which what stands between backticks is highlighted."""
-    from rich.text import Text
-
-    parts = [
-        (part, "bold cyan" if number % 2 else style) for number, part in enumerate(text.split("`"))
-    ]
-    return Text.assemble(*parts)
+    return "".join(
+        typer.style(part, fg="cyan", bold=True) if number % 2 else part
+        for number, part in enumerate(text.split("`"))
+    )

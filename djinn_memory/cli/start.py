@@ -7,9 +7,7 @@ import os
 import signal
 import sys
 
-_EMBEDS = (
-    r"(?:^| )(?:memory search|remember|recall|wake .*--task|checkpoint|sleep|fact (?:set|search))\b"
-)
+_EMBEDS = r"(?:^| )(?:search|remember|recall|wake .*--task|checkpoint|sleep|fact set)\b"
 """Commands that need the model."""
 
 INTERRUPTED = 130

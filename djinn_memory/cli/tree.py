@@ -26,6 +26,25 @@ NOUNS = {
 }
 """The groups of commands, after the commands that belong to none."""
 
+ALIASES = {
+    "search": "memory search",
+    "list": "memory list",
+    "show": "memory show",
+}
+"""The short names of commands: each is the same command."""
+
+SECTIONS = {
+    "Everyday": (
+        "search", "list", "show", "remember", "recall", "ingest", "memory", "document", "fact",
+    ),
+    "Agents": (
+        "wake", "checkpoint", "sleep", "rate", "mcp", "agent", "summary", "gap", "score", "working",
+    ),
+    "Vaults": ("init", "index", "watch", "vault", "config", "trust"),
+    "Upkeep": (),
+}  # fmt: skip
+"""How `djinn --help` groups the names at the top; the last group has those in no other."""
+
 COMMANDS = {
     "init": "Create a home: settings, a shared vault, and a personal vault for each agent.",
     "index": "Update the index from the vaults: words first, then meaning.",
@@ -103,6 +122,11 @@ def module(words: str) -> str:
     return _MODULES.get(first, first)
 
 
+def canonical(words: str) -> str:
+    """The full name of a command that may have been called by a short one."""
+    return ALIASES.get(words, words)
+
+
 def load(words: str) -> Declaration:
     """Import a command: the function of its last word, with `_` where Python has that name."""
     verb = words.rpartition(" ")[2]
@@ -120,4 +144,16 @@ def below(noun: str) -> dict[str, str]:
             for name, line in COMMANDS.items()
             if name.startswith(prefix)
         }
-    return {name: line for name, line in COMMANDS.items() if " " not in name} | NOUNS
+    short = {name: COMMANDS[words] for name, words in ALIASES.items()}
+    return short | {name: line for name, line in COMMANDS.items() if " " not in name} | NOUNS
+
+
+def sections(noun: str) -> dict[str, list[tuple[str, str]]]:
+    """The names below a noun, or at the top for an empty one, and their lines, under titles."""
+    lines = below(noun)
+    if noun:
+        return {"Commands": [*lines.items()]}
+    listed = {title: [name for name in names if name in lines] for title, names in SECTIONS.items()}
+    placed = {name for names in listed.values() for name in names}
+    listed[next(reversed(listed))] += [name for name in lines if name not in placed]
+    return {title: [(name, lines[name]) for name in names] for title, names in listed.items()}

@@ -9,8 +9,9 @@ from djinn_memory.errors import Remedy, Wording
 
 _COMMANDS = {
     "documents.ingest": "ingest",
-    "memories.links": "memory show",
-    "search": "memory search",
+    "memories.links": "show",
+    "memories.list": "list",
+    "memories.show": "show",
     "working.step": "working set",
     "working.tasks": "working list --tasks",
 }

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from djinn_memory.cli.app import root
-from djinn_memory.cli.tree import load
+from djinn_memory.cli.tree import ALIASES, load
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.home import Home
@@ -70,7 +70,7 @@ def commands() -> Iterator[str]:
         for name, inner in getattr(command, "commands", {}).items():
             yield from walk(inner, [*path, name])
 
-    yield from walk(COMMAND, [])
+    yield from (words for words in walk(COMMAND, []) if words not in ALIASES)
 
 
 RUNS = {

@@ -53,9 +53,9 @@ def search(call: Call, answer: SearchResult) -> None:
     last `djinn index` are read first.
 
     Examples:
-        djinn memory search "how do I link to a heading"
-        djinn memory search '"exact words" -draft tag:project/x'
-        djinn memory search pricing --type decision --since 90d --json
+        djinn search "how do I link to a heading"
+        djinn search '"exact words" -draft tag:project/x'
+        djinn search pricing --type decision --since 90d --json
     """
     print_hits(answer, call.view.format, explain=call.view.explain)
 
@@ -70,8 +70,8 @@ def list_(call: Call, answer: MemoryPage) -> None:
     """List memories, the newest first.
 
     Examples:
-        djinn memory list --type decision
-        djinn memory list --tag project/x --since 30d
+        djinn list --type decision
+        djinn list --tag project/x --since 30d
     """
     output.columns(
         [
@@ -88,7 +88,7 @@ def show(call: Call, answer: MemoryDetail) -> None:
     """Show a note, its links and its backlinks.
 
     Examples:
-        djinn memory show "Project: Harbourlight"
+        djinn show "Project: Harbourlight"
     """
     print_memory(answer)
 

@@ -31,7 +31,7 @@ OVER = frozenset({
 """The values of `status` of a memory that needs no attention any more."""
 
 EXCERPT_TOKENS = 400
-"""Of one memory, so that a long one leaves room for others; `djinn memory show` has the rest."""
+"""Of one memory, so that a long one leaves room for others; `djinn show` has the rest."""
 
 LONGEST = 40
 """Characters of text for each token that an excerpt can have. Text beyond need not be counted."""

@@ -1,0 +1,101 @@
+"""Lines that fit the terminal: wrapped at words, with a hanging indent."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+NARROWEST = 20
+"""Columns that a line has at least, however deep its indent is."""
+
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\")
+"""Colours and links, which take no room."""
+
+_WIDE = "\u1100-\u115f\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff"
+"""Scripts without spaces, in which a line may end behind every character."""
+
+_PIECE = re.compile(rf"\s+|[{_WIDE}]|[^\s|{_WIDE}]*\||[^\s|{_WIDE}]+")
+
+
+def terminal_width(stream: Any = None) -> int | None:
+    """The columns of the terminal that a stream writes to; None for a file or a pipe."""
+    stream = stream or sys.stdout
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def cells(text: str) -> int:
+    """How many columns a text takes."""
+    plain = _ESCAPE.sub("", text)
+    if plain.isascii():
+        return len(plain)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in plain
+    )
+
+
+def wrap(text: str, width: int | None, *, indent: int = 0, hang: int | None = None) -> str:
+    """`text` on lines of at most `width` columns; None leaves it on one.
+
+    The first line is indented by `indent` columns, the others by `hang`. A line ends between
+    words, or behind a `|` between choices. A word that is longer than a line is left whole.
+    """
+    hang = indent if hang is None else hang
+    first = " " * indent
+    if width is None or indent + cells(text) <= width:
+        return first + text
+    limit = max(width, hang + NARROWEST)
+    lines, line, used = [], first, indent
+    for piece in _PIECE.findall(text):
+        size = cells(piece)
+        if used + size > limit and line.strip() and not piece.isspace():
+            lines.append(line.rstrip())
+            line, used = " " * hang, hang
+        if piece.isspace() and (used + size > limit or (lines and not line.strip())):
+            continue
+        line, used = line + piece, used + size
+    return "\n".join([*lines, line.rstrip()])
+
+
+def hanging(text: str, width: int | None) -> str:
+    """Each line of `text` wrapped by itself, two columns deeper than it begins.
+
+    A line of a list goes on below its first word.
+    """
+    if width is None:
+        return text
+    lines = []
+    for line in text.split("\n"):
+        start = len(line) - len(line.lstrip(" "))
+        marker = re.match(r" *(?:[-*+]|\d+\.)\s+", line)
+        hang = marker.end() if marker else start
+        lines.append(wrap(line[start:], width, indent=start, hang=hang))
+    return "\n".join(lines)
+
+
+def table(rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
+    """Rows in aligned columns.
+
+    Where they are too wide, the last cell of each row stands on a line of its own.
+    """
+    if not rows:
+        return []
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    if width is None or sum(widths) + 2 * len(widths) - 2 <= width:
+        return [_aligned(row, widths) for row in rows]
+    if len(widths) < 3:
+        return [wrap("  ".join(row), width, hang=4) for row in rows]
+    lines = []
+    for row in rows:
+        lines.append(wrap(_aligned(row[:-1], widths), width, hang=4))
+        lines.append(wrap(row[-1], width, indent=4))
+    return lines
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=False))
+    return "  ".join(padded).rstrip()
