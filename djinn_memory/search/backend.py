@@ -57,8 +57,14 @@ class Vocabulary(Protocol):
     def frequency(self, stem: str) -> int:
         """In how many chunks a stem stands."""
 
-    def holding(self, form: str) -> int:
-        """In how many chunks a word stands, given in a form that the index may keep it in."""
+    def holding(self, forms: Iterable[str]) -> int:
+        """In how many chunks a word stands, given in the forms that the index may keep it in.
+
+        The form that stands in most of them counts.
+        """
+
+    def rarity(self, forms: Iterable[str]) -> float:
+        """BM25's idf of a word, given in the forms that the index may keep it in."""
 
     def compounds(self, stem: str) -> list[str]:
         """Stems that a stem is part of, or that are parts of it, in languages with compounds."""

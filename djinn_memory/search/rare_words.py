@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.search.candidates import Search
 from djinn_memory.store.index.records import WordMatch
-from djinn_memory.store.index.words import forms, idf
+from djinn_memory.store.index.words import forms
 
 RARE = 0.5
 """Rarity of a rare word, in units of the greatest: of 100 chunks at most 6 hold it, of 3,000 39."""
@@ -36,9 +36,8 @@ def exact_hits(search: Search, rarity: float) -> Iterator[int]:
         if len(split := vocabulary.split(word)) != 1:
             continue
         spellings = tuple(dict.fromkeys(forms(split[0], vocabulary.languages)))
-        holding = max(map(vocabulary.holding, spellings))
-        worth = idf(vocabulary.total, holding)
-        if not holding or worth < RARE * greatest:
+        worth = vocabulary.rarity(spellings)
+        if worth < RARE * greatest:
             continue
         match = WordMatch((tuple((form,) for form in spellings),))
         refs = index.words.search(match, search.selection, search.wanted)

@@ -28,6 +28,7 @@ from djinn_memory.store.index.records import (
     WordMatch,
 )
 from djinn_memory.store.index.vectors import VectorSpace
+from djinn_memory.store.index.words import idf
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -85,8 +86,12 @@ class MemoryWords:
     def frequency(self, stem: str) -> int:
         return self._frequencies[stem]
 
-    def holding(self, form: str) -> int:
-        return max(map(self.frequency, self.stemmed(form)))
+    def holding(self, forms: Iterable[str]) -> int:
+        stems = (stem for form in forms for stem in self.stemmed(form))
+        return max(map(self.frequency, stems), default=0)
+
+    def rarity(self, forms: Iterable[str]) -> float:
+        return idf(self.total, self.holding(forms))
 
     def compounds(self, stem: str) -> list[str]:
         return []

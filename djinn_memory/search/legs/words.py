@@ -18,7 +18,7 @@ from djinn_memory.search.rare_words import exact_hits
 from djinn_memory.search.stages import prf
 from djinn_memory.search.stop_words import stop_words
 from djinn_memory.store.index.records import ChunkRef, Forms, Selection, WordMatch
-from djinn_memory.store.index.words import forms, idf
+from djinn_memory.store.index.words import forms
 from djinn_memory.system.plural import count
 
 MAX_TERMS = 100
@@ -169,10 +169,10 @@ class WordsLeg(Leg):
         return {chunk: worth / sum(rarity.values()) for chunk, worth in held.items()}
 
     def _rarity(self, search: Search) -> dict[Forms, float]:
-        """By word of the question: BM25's idf."""
-        vocabulary, terms = search.index.words, self._question.terms if self._question else ()
+        """By word of the question, or the first of a phrase: BM25's idf."""
+        terms = self._question.terms if self._question else ()
         return {
-            term: idf(vocabulary.total or 1, max(vocabulary.holding(form) for (form, *_) in term))
+            term: search.index.words.rarity(form for (form, *_) in term)
             for term in dict.fromkeys(terms)
         }
 
@@ -209,8 +209,7 @@ def compose(
     known = _known(vocabulary, every, language)
     looked_up = tuple(known[word].forms for word in terms[0] if word in known)
     total = vocabulary.total or 1
-    distinct = {term.stems: term.holding for term in known.values() if term.stems}
-    rarity = sum(idf(total, holding) for holding in distinct.values())
+    rarity = sum({term.stems: term.rarity for term in known.values() if term.stems}.values())
     return WordsQuery(
         tuple(known[word].forms for word in every),
         tuple(_pairs(split, held)),
@@ -226,20 +225,22 @@ class _Term(Struct):
 
     forms: Forms
     stems: tuple[str, ...]
-    holding: int
-    """In how many chunks it stands."""
+    rarity: float
 
 
 def _known(vocabulary: Vocabulary, terms: Sequence[str], language: str | None) -> dict[str, _Term]:
     known: dict[str, _Term] = {}
+    unseen: list[str] = []
     for word in dict.fromkeys(terms):
         spellings = tuple(dict.fromkeys(forms(word, vocabulary.languages)))
-        holding = max(map(vocabulary.holding, spellings))
         stems = tuple(vocabulary.stems(word))
-        known[word] = _Term(tuple((form,) for form in spellings), stems, holding)
-    any_seen = any(term.holding for term in known.values())
-    for word, term in known.items():
-        others = [] if term.holding else _others(vocabulary, word, language, any_seen)
+        rarity = vocabulary.rarity(spellings)
+        known[word] = _Term(tuple((form,) for form in spellings), stems, rarity)
+        if not vocabulary.holding(spellings):
+            unseen.append(word)
+    for word in unseen:
+        term, any_seen = known[word], len(unseen) < len(known)
+        others = _others(vocabulary, word, language, any_seen)
         term.forms += tuple((other,) for other in others)
         term.stems += tuple(others)
     return known

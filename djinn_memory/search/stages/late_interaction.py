@@ -12,7 +12,7 @@ from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import LegScore, Problem
 from djinn_memory.search.candidates import Candidate, Search
-from djinn_memory.store.index.words import idf
+from djinn_memory.store.index.words import forms
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.embedder import Embedder, TokenVectors
@@ -72,10 +72,9 @@ def rarity(vocabulary: Vocabulary, text: str, spans: Sequence[tuple[int, int]]) 
     """By token: BM25's idf of the word that it is part of; 0 outside of words."""
     rare: dict[int, float] = {}
     for word in re.finditer(r"\w+", text):
-        terms = [term for form in vocabulary.split(word[0]) for term in vocabulary.stems(form)]
-        holding = max(map(vocabulary.frequency, terms), default=0)
-        worth = idf(vocabulary.total, holding)
-        rare |= dict.fromkeys(range(*word.span()), worth)
+        split = vocabulary.split(word[0])
+        spellings = (form for part in split for form in forms(part, vocabulary.languages))
+        rare |= dict.fromkeys(range(*word.span()), vocabulary.rarity(spellings))
     return [rare.get(start, 0.0) for start, _ in spans]
 
 

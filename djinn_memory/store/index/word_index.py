@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +40,7 @@ class SqliteWordIndex:
         self._connection = connection
         self._selections = selections
         self._vaults = selections.vaults
+        self._frequencies: dict[str, int] = {}
         self._known: dict[tuple[Phrase, int], dict[int, float]] = {}
         self._phrases: dict[Phrase, list[tuple[float, dict[int, float]]]] = {}
         self._sums: dict[tuple[Forms, ...], dict[int, float]] = {}
@@ -78,7 +79,10 @@ class SqliteWordIndex:
 
     def frequency(self, stem: str) -> int:
         """In how many chunks a stemmed word stands."""
-        return sum(doc for (doc,) in self._listed("select doc from {terms} where term = ?", stem))
+        if stem not in self._frequencies:
+            listed = self._listed("select doc from {terms} where term = ?", stem)
+            self._frequencies[stem] = sum(chunks for (chunks,) in listed)
+        return self._frequencies[stem]
 
     def compounds(self, stem: str) -> list[str]:
         """Terms, English aside, that a marked stem begins or ends, or that do so to it.
@@ -106,9 +110,14 @@ class SqliteWordIndex:
         )
         return sorted({term for (term,) in listed})[:limit]
 
-    def holding(self, form: str) -> int:
-        """In how many chunks a word of `forms` stands."""
-        return sum(len(matches) for _, matches in self._phrase((form,)))
+    def holding(self, forms: Iterable[str]) -> int:
+        """In how many chunks a word stands, in that of its forms which stands in most."""
+        stems = itertools.chain.from_iterable(map(self.stemmed, forms))
+        return max(map(self.frequency, stems), default=0)
+
+    def rarity(self, forms: Iterable[str]) -> float:
+        """BM25's idf of a word."""
+        return idf(self.total or 1, self.holding(forms))
 
     def search(
         self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
