@@ -242,7 +242,7 @@ class Hit(Memory, frozen=True, kw_only=True):
     feedback: float = 0.0
     """What likeness to the best notes added to the legs' parts."""
     before: int | None = None
-    """Its rank before a cross-encoder read it; null where none did."""
+    """Its rank before a reranker read it; null where none did."""
 
 
 class SearchStep(Struct, frozen=True):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from djinn_memory.embedding.embedder import Embedder, create_embedder
 from djinn_memory.embedding.spec import from_spec, parse_model, to_spec
 from djinn_memory.home.home import Home
+from djinn_memory.home.settings import CHAT_MODEL
 from djinn_memory.models import ProgressCallback, silent
 
 if TYPE_CHECKING:
@@ -64,9 +65,9 @@ class ModelRegistry:
 
     @cached_property
     def reranker(self) -> CrossEncoder | None:
-        """The cross-encoder of the settings; None when they name none."""
+        """The cross-encoder of the settings; None when they name none, or a chat model."""
         name = self._home.config.search.rerank
-        if not name:
+        if not name or name == CHAT_MODEL:
             return None
         from djinn_memory.embedding.cross_encoder import CrossEncoder
 

@@ -116,6 +116,10 @@ class LlmConfig(Struct, forbid_unknown_fields=True):
     timeout: Annotated[float, Meta(ge=0.1, le=3600)] = 5.0
 
 
+CHAT_MODEL = "llm"
+"""The value of `search.rerank` that names the model of the section `llm`."""
+
+
 class SearchConfig(Struct, forbid_unknown_fields=True):
     """Defaults of a search's options."""
 

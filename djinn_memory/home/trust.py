@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import ConfigError, Remedy
 from djinn_memory.home import config as configuration
-from djinn_memory.home.settings import PROVIDERS, RECIPE, Config, EmbeddingConfig
+from djinn_memory.home.settings import CHAT_MODEL, PROVIDERS, RECIPE, Config, EmbeddingConfig
 from djinn_memory.system.files import write_atomic
 from djinn_memory.system.locks import lock
 
@@ -55,10 +55,11 @@ def of_embedding(embedding: EmbeddingConfig) -> Endpoint | None:
 
 def endpoints(config: Config) -> list[Endpoint]:
     """Every endpoint that these settings would reach."""
-    llm, server = config.llm, config.working_memory
+    llm, server, rerank = config.llm, config.working_memory, config.search.rerank
+    encoder = None if rerank == CHAT_MODEL else rerank
     candidates = (
         of_embedding(config.embedding),
-        config.search.rerank and Endpoint("rerank", "sentence-transformers", config.search.rerank),
+        encoder and Endpoint("rerank", "sentence-transformers", encoder),
         llm.model and Endpoint("llm", llm.provider, llm.model, llm.url, llm.key_env),
         server and Endpoint("working_memory", "redis", None, server, config.working.key_env),
     )

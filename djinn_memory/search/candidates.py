@@ -24,15 +24,15 @@ from djinn_memory.store.index.records import (
 )
 
 if TYPE_CHECKING:
-    from djinn_memory.embedding.cross_encoder import CrossEncoder
     from djinn_memory.models import Vectors
     from djinn_memory.runtime import Runtime
+    from djinn_memory.search.reranker import Reranker
 
 DEPTH = 200
 """Candidates taken from each leg; on two collections 50 give the same order as 400."""
 
 RERANKED = 30
-"""Candidates that a cross-encoder reads: three screens of hits; lower ones are rarely seen."""
+"""Candidates that a reranker reads: three screens of hits; lower ones are rarely seen."""
 
 AT_FRONT = 20
 """Candidates that say whether the phrase of a question is what its answers say."""
@@ -78,7 +78,7 @@ class Candidate(Struct):
     verdicts: Mapping[str, LegScore] = {}
     """What the stages that read its text said, by name: `tokens`, `rerank`, `name`."""
     before: int | None = None
-    """Its place before a cross-encoder read it."""
+    """Its place before a reranker read it."""
     stand_in: int | None = None
     """The chunk that is shown for it, where its own is only links, footnotes or a heading."""
 
@@ -198,7 +198,7 @@ class Search:
         mode: Mode,
         limits: HitLimits,
         *,
-        encoder: CrossEncoder | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
         self.runtime = runtime
         self.query = query
@@ -206,9 +206,9 @@ class Search:
         self.vaults = vaults
         self.mode = mode
         self.limits = limits
-        self.encoder = encoder
+        self.reranker = reranker
         self.expand: Expand = "none"
-        self.wanted = max(limits.hits, RERANKED if encoder else 0)
+        self.wanted = max(limits.hits, RERANKED if reranker else 0)
         """Hits that the candidates must be enough for."""
         self.depth = max(DEPTH, self.wanted)
         self.per_memory = max(limits.per_note, limits.per_document)

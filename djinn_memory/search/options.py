@@ -27,7 +27,7 @@ class SearchOptions(Narrowing, frozen=True):
     mode: Annotated[Mode | None, Meta(description="Use both legs, or one of them.")] = None
     rerank: Annotated[
         bool | None,
-        Meta(description="Let the cross-encoder of search.rerank read the best hits."),
+        Meta(description="Let the model of search.rerank read the best hits."),
     ] = None
     expand: Annotated[
         Expand | None,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import replace
 
 from djinn_memory.errors import UsageError
+from djinn_memory.home.settings import CHAT_MODEL
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.models import Filters, Hit, Mode, SearchResult
 from djinn_memory.search import fusion, hits, query
@@ -28,9 +29,9 @@ from djinn_memory.store.index.records import Selection
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from djinn_memory.embedding.cross_encoder import CrossEncoder
     from djinn_memory.runtime import Runtime
     from djinn_memory.search.options import SearchOptions
+    from djinn_memory.search.reranker import Reranker
 
 _LEGS: dict[Mode, tuple[str, ...]] = {"words": ("words",), "meaning": ("words", "meaning")}
 """The legs of a mode; `hybrid` has all. Words mark the snippets of a search by meaning."""
@@ -113,7 +114,7 @@ def _parse(runtime: Runtime, options: SearchOptions, excerpt: int | None) -> Sea
             settings.per_document,
             settings.excerpt if excerpt is None else excerpt,
         ),
-        encoder=_encoder(runtime, options.rerank) if question.asks else None,
+        reranker=_reranker(runtime, options.rerank) if question.asks else None,
     )
     if question.asks:
         search.expand = options.expand or settings.expand
@@ -124,10 +125,20 @@ def _parse(runtime: Runtime, options: SearchOptions, excerpt: int | None) -> Sea
     return search
 
 
-def _encoder(runtime: Runtime, wanted: bool | None) -> CrossEncoder | None:
-    if wanted and not runtime.models.reranker:
-        raise UsageError("search.rerank names no cross-encoder; set it to a name or a folder")
-    return None if wanted is False else runtime.models.reranker
+def _reranker(runtime: Runtime, wanted: bool | None) -> Reranker | None:
+    config = runtime.home.config
+    if wanted is False or not (wanted or config.search.rerank):
+        return None
+    if config.search.rerank == CHAT_MODEL:
+        from djinn_memory.search.stages.rerank_by_chat import ChatReranker
+
+        return ChatReranker(config.llm)
+    encoder = runtime.models.reranker
+    if encoder is None:
+        raise UsageError("search.rerank names no model; set it to a cross-encoder or to llm")
+    from djinn_memory.search.stages.rerank_by_encoder import EncoderReranker
+
+    return EncoderReranker(encoder, config.search.rerank_ms)
 
 
 def _expand(search: Search) -> None:
@@ -182,12 +193,12 @@ def _interact(search: Search) -> None:
 
 
 def _rerank(search: Search) -> None:
-    if search.encoder is None:
+    if search.reranker is None:
         return
     from djinn_memory.search.stages.rerank import rerank
 
     search.candidates = _cut(search, search.wanted)
-    rerank(search, search.encoder, search.runtime.home.config.search.rerank_ms)
+    rerank(search, search.reranker)
 
 
 def _cut(search: Search, most: int) -> list[Candidate]:

@@ -31,6 +31,7 @@ CHECKS: dict[str, Checks] = {
     "models": models.cache,
     "embedder": models.embedder,
     "reranker": models.reranker,
+    "chat model": models.chat_model,
     "leftovers": place.leftovers,
 }
 """By part, in an order in which mending one part helps those behind it."""

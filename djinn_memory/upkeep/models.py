@@ -1,4 +1,4 @@
-"""Checks of the embedder, the reranker and the folder of prepared models."""
+"""Checks of the embedder, the reranker, the chat model and the folder of prepared models."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.config import model_cache
+from djinn_memory.home.settings import CHAT_MODEL
 from djinn_memory.system.files import is_abandoned
 from djinn_memory.upkeep.findings import (
     FIX,
@@ -24,10 +25,11 @@ from djinn_memory.upkeep.findings import (
     ok,
     removing,
     some,
+    warning,
 )
 
 PATIENCE = 5.0
-"""Seconds that a server has to embed one word."""
+"""Seconds that a server has to embed one word, or to answer with one."""
 
 
 def embedder(case: CheckedHome) -> Iterator[Check]:
@@ -51,7 +53,10 @@ def embedder(case: CheckedHome) -> Iterator[Check]:
 
 
 def reranker(case: CheckedHome) -> Iterator[Check]:
-    """Whether the cross-encoder of the settings, if there is one, can be used."""
+    """Whether the reranker of the settings, if there is one, can be used."""
+    if case.home.config.search.rerank == CHAT_MODEL:
+        yield ok("reranker", "the chat model of llm")
+        return
     try:
         reranker = case.models.reranker
     except DjinnError as wrong:
@@ -63,6 +68,29 @@ def reranker(case: CheckedHome) -> Iterator[Check]:
         yield ok("reranker", reranker.name)
     else:
         yield hint("reranker", f"{reranker.name} is not prepared yet", INDEX)
+
+
+def chat_model(case: CheckedHome) -> Iterator[Check]:
+    """Whether the chat model answers, if the settings name one."""
+    from djinn_memory.search.chat_model import ask
+
+    config, search = case.home.config.llm, case.home.config.search
+    users = [key for key in ("expand", "rerank") if getattr(search, key) == CHAT_MODEL]
+    if not config.model:
+        if users:
+            names = " and ".join(f"search.{key}" for key in users)
+            what = f"there is no model for {names}: llm.model is not set"
+            yield warning("chat model", what, "djinn config set llm.model NAME")
+        else:
+            yield ok("chat model", "none")
+        return
+    try:
+        began = time.monotonic()
+        ask(config, "Answer with the word ok.", PATIENCE)
+        took = (time.monotonic() - began) * 1000
+        yield ok("chat model", f"{config.model} answers in {took:,.0f} ms")
+    except DjinnError as wrong:
+        yield failure("chat model", wrong)
 
 
 def cache(case: CheckedHome) -> Iterator[Check]:

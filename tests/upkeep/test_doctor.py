@@ -103,7 +103,7 @@ def test_all_is_well_and_every_part_was_looked_at(well: Home) -> None:
     found = look(well)
     assert not bad(found) and found.well
     assert {"home", "config", "state", "disk", "vault shared", "vault me", "ledger", "vectors",
-            "working", "index", "notes", "models", "embedder", "reranker",
+            "working", "index", "notes", "models", "embedder", "reranker", "chat model",
             "leftovers"} == {one.part for one in found.findings}  # fmt: skip
     assert files(well.root) == before
 

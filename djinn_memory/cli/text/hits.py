@@ -159,7 +159,7 @@ def _explained(hit: Hit) -> str:
         "words": "words BM25",
         "meaning": "meaning cosine",
         "tokens": "token MaxSim",
-        "rerank": "cross-encoder",
+        "rerank": "reranker",
         "name": "its name",
     }
     parts = [
