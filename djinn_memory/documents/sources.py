@@ -44,7 +44,7 @@ def _files(path: Path, recursive: bool, missing: list[tuple[str, DjinnError]]) -
     try:
         kind = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
-        missing.append((str(path), NotFound("there is no such file or folder")))
+        missing.append((str(path), no_such_file()))
         return
     except OSError as error:
         missing.append((str(path), DjinnError(f"cannot be read: {error.strerror}")))
@@ -65,6 +65,11 @@ def _files(path: Path, recursive: bool, missing: list[tuple[str, DjinnError]]) -
             # A link in a folder from elsewhere must not lead out of that folder.
             if not name.startswith(".") and not (place.is_symlink() and _leads_out(path, place)):
                 yield place
+
+
+def no_such_file() -> NotFound:
+    """What is said of a path that leads to no file, or to one that must not be known of."""
+    return NotFound("there is no such file or folder")
 
 
 def _leads_out(root: Path, link: Path) -> bool:

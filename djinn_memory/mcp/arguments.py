@@ -6,6 +6,17 @@ from typing import Annotated, Any
 
 from msgspec import NODEFAULT, Meta, Struct
 
+NARROWING_HINTS = {
+    "vaults": "Only these.",
+    "types": "Only these, such as decision.",
+    "tags": "Only with all of these.",
+    "since": "2026-03-01, 2026-03 or 30d.",
+    "until": "Inclusive.",
+}
+"""What narrows a request, for the tools that offer it."""
+
+NAME_HINT = "An id, vault:path, path, title or alias."
+
 
 class Argument(Struct, frozen=True):
     """An argument that differs from the request's field, or that only the tool knows."""
@@ -26,7 +37,9 @@ def optional_text(most: int, description: str, *, least: int | None = None) -> A
     return Argument(Annotated[str, meta] | None)
 
 
-def number(least: int, most: int, description: str, default: int | None = None) -> Argument:
+def number(
+    least: int, most: int, description: str | None = None, default: int | None = None
+) -> Argument:
     """A whole number within bounds that may be left out."""
     kind = Annotated[int, Meta(ge=least, le=most, description=description)]
     return Argument(kind | None if default is None else kind, default)

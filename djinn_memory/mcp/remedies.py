@@ -11,9 +11,12 @@ from djinn_memory.mcp.tool import Tool
 
 
 class ToolWording(Wording):
-    """The words of one tool. A command that is no tool is for a person to run."""
+    """The words of one tool. A command that is no tool is for a person to run.
 
-    def __init__(self, tool: Tool | None, tools: Iterable[Tool]) -> None:
+    A process that reads documents makes it without tools.
+    """
+
+    def __init__(self, tool: Tool | None = None, tools: Iterable[Tool] = ()) -> None:
         self._names = tool.argument_names if tool else {}
         self._calls = {
             operation.name: (tool, action)

@@ -147,16 +147,17 @@ def _answer(tool: Tool, context: ClientContext, arguments: dict[str, Any]) -> ty
 
 
 def _described(tool: Tool, read_only: bool) -> types.Tool:
-    writes = bool(tool.writes) and not read_only
+    changes = (tool.writes or tool.logs) and not read_only
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
         input_schema=tool.input_schema(read_only=read_only),
         output_schema=tool.output_schema,
+        # What is left out is false for read_only_hint, and true for destructive_hint.
         annotations=types.ToolAnnotations(
-            read_only_hint=not writes,
-            destructive_hint=writes and tool.removes,
+            read_only_hint=None if changes else True,
+            destructive_hint=False if changes and not tool.removes else None,
             open_world_hint=False,
         ),
     )

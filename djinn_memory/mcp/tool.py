@@ -15,6 +15,7 @@ from djinn_memory.errors import Refused, UsageError
 from djinn_memory.mcp.answers import problem_lines
 from djinn_memory.mcp.arguments import Argument
 from djinn_memory.mcp.context import ClientContext
+from djinn_memory.mcp.schemas import answer_schema, arguments_schema
 from djinn_memory.operations import OPERATIONS, Operation
 
 FOREIGN = frozenset({"agent", "agent_id", "home", "user"})
@@ -41,8 +42,8 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     text: Text
     """Writes the answer as a model reads it best, in lines or paragraphs without the problems.
 
-    Its docstring tells a model when to use the tool and when not; `{actions}` stands for their
-    list. The tool has its name, and the answer of the tool is of the type that it takes.
+    Its docstring tells a model what the tool does, when to use it and when not; `{actions}` stands
+    for their list. The tool has its name, and the answer of the tool is of the type that it takes.
     """
     title: str
     operation: str
@@ -62,8 +63,17 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     """Arguments that are not called as their field, by field."""
     arguments: Mapping[str, Argument] = {}
     """Arguments that differ from the requests' fields."""
+    hints: Mapping[str, str] = {}
+    """Shorter descriptions of arguments; an empty one where the name of the argument says all."""
+    programs: bool = False
+    """Whether clients get a schema of the answer, for programs that take it apart.
+
+    A model reads the text of an answer. The data comes with it either way.
+    """
     prepare: Callable[[dict[str, Any]], None] = lambda _: None
     """Changes the fields of a request before it is made."""
+    check: Callable[[ClientContext, Any], None] = lambda _, __: None
+    """Raises a `DjinnError` for a request that a person may make and an agent may not."""
     finish: Callable[[ClientContext, Any], None] = lambda _, __: None
     """What the server does after the operation."""
 
@@ -98,6 +108,11 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         return any(entry.writes for entry in self.by_action.values())
 
     @property
+    def logs(self) -> bool:
+        """Whether one of its operations records uses, which change how memories rank."""
+        return any(entry.logs for entry in self.by_action.values())
+
+    @property
     def removes(self) -> bool:
         """Whether one of its operations can remove what was remembered."""
         return any(entry.removes for entry in self.by_action.values())
@@ -106,27 +121,25 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     def description(self) -> str:
         """The description for a model: what the operations do, and when to use them."""
         if not self.actions:
-            return f"{_docstring(self.by_action[''].request)}\n\n{_docstring(self.text)}"
-        actions = "\n".join(map(self._described, self.by_action))
-        return _docstring(self.text).replace("{actions}", actions)
+            return _docstring(self.text)
+        actions = ", ".join(map(self._signature, self.by_action))
+        return _docstring(self.text).replace("{actions}", f"Actions: {actions}.")
 
     def input_schema(self, *, read_only: bool = False) -> dict[str, Any]:
         """The JSON Schema of the arguments; on a read-only server without actions that write."""
-        root = schema(self._type)
+        root = arguments_schema(self._type, self.hints)
         if self.actions:
             root["properties"]["action"]["enum"] = [
                 action
                 for action, entry in self.by_action.items()
                 if not (read_only and entry.writes)
             ]
-        for argument in root["properties"].values():
-            _slim_argument(argument)
         return root
 
     @cached_property
-    def output_schema(self) -> dict[str, Any]:
-        """The JSON Schema of the answer."""
-        return schema(self.answer)
+    def output_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the answer; None where clients get none."""
+        return answer_schema(self.answer) if self.programs else None
 
     @cached_property
     def argument_names(self) -> dict[str, str]:
@@ -158,7 +171,9 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         if operation.writes:
             context.may_write(self.name)
         djinn = context.djinn
-        result = operation.run(djinn, self._request(context, operation, arguments))
+        request = self._request(context, operation, arguments)
+        self.check(context, request)
+        result = operation.run(djinn, request)
         self.finish(context, result)
         answer: Any = (
             self.present(result, arguments)
@@ -231,11 +246,11 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         hidden = _SERVED | _FOR_PERSONS | self.without
         return {entry.name: entry for entry in fields(request) if entry.name not in hidden}
 
-    def _described(self, action: str) -> str:
-        request = self.by_action[action].request
-        names = [self.argument_names[name] for name in self._offered(request)]
-        given = f" ({', '.join(names)})" if names else ""
-        return f"{action}{given}: {_docstring(request)}"
+    def _signature(self, action: str) -> str:
+        names = [
+            self.argument_names[name] for name in self._offered(self.by_action[action].request)
+        ]
+        return f"{action}({', '.join(names)})"
 
 
 def tool(title: str, operation: str, **settings: Any) -> Callable[[Text], Tool]:
@@ -245,48 +260,6 @@ def tool(title: str, operation: str, **settings: Any) -> Callable[[Text], Tool]:
         return Tool(text=text, title=title, operation=operation, **settings)
 
     return declare
-
-
-def schema(kind: type[Struct]) -> dict[str, Any]:
-    """The JSON Schema of a struct, with an object at its root, as the protocol wants it."""
-    document = msgspec.json.schema(kind)
-    definitions = document.pop("$defs", {})
-    root: dict[str, Any] = definitions.pop(document["$ref"].rpartition("/")[2])
-    for name in ("title", "description"):
-        root.pop(name, None)
-    if definitions:
-        root["$defs"] = definitions
-    _slim(root)
-    return root
-
-
-def _slim(node: Any) -> None:
-    """Remove what costs a model tokens and tells it nothing, and state each type."""
-    if isinstance(node, list):
-        for element in node:
-            _slim(element)
-    if not isinstance(node, dict):
-        return
-    if "default" in node and node["default"] in (None, [], "", {}):
-        del node["default"]
-    if "enum" in node and "type" not in node:
-        node["type"] = "string"
-    if "prefixItems" in node:
-        # Clients that validate by an older draft take its `items: false` for the items themselves.
-        first, *others = node.pop("prefixItems")
-        node["items"] = first if all(kind == first for kind in others) else {}
-    for value in node.values():
-        _slim(value)
-
-
-def _slim_argument(node: dict[str, Any]) -> None:
-    """Remove null and the empty default: they mean the same as leaving the argument out."""
-    if node.get("default") == ():
-        del node["default"]
-    choices = [choice for choice in node.get("anyOf", ()) if choice != {"type": "null"}]
-    if len(choices) == 1:
-        del node["anyOf"]
-        node |= choices[0] | node
 
 
 def _nullable(kind: Any) -> bool:

@@ -25,6 +25,8 @@ class Operation(Struct, frozen=True):
     """The attribute path on `Djinn`, such as `gaps.close`."""
     writes: bool = False
     """Whether it writes into the memory."""
+    logs: bool = False
+    """Whether it records that memories or values were used, which later answers depend on."""
     removes: bool = False
     """Whether it can take away what was remembered."""
     rights: Literal["agent", "person"] = "agent"
@@ -81,13 +83,13 @@ OPERATIONS = {
     operation.name: operation
     for operation in (
         Operation("remember", writes=True, result=_REMEMBERED),
-        Operation("recall", result=f"{_MEMORIES}.recall.recall:RecallResult"),
+        Operation("recall", logs=True, result=f"{_MEMORIES}.recall.recall:RecallResult"),
         Operation("rate", writes=True, result=f"{_MEMORIES}.recall.rating:RatingResult"),
         Operation("search"),
         Operation("scores.show"),
         Operation("memories.list"),
         Operation("memories.find"),
-        Operation("memories.show"),
+        Operation("memories.show", logs=True),
         Operation("memories.links"),
         Operation("memories.delete", writes=True, removes=True),
         Operation("memories.purge", writes=True, removes=True, rights="person"),
@@ -103,13 +105,13 @@ OPERATIONS = {
         Operation("gaps.list"),
         Operation("gaps.close", writes=True),
         Operation("gaps.suggest"),
-        Operation("documents.ingest", writes=True, rights="person"),
+        Operation("documents.ingest", writes=True),
         Operation("documents.list"),
         Operation("documents.show"),
         Operation("documents.find"),
         Operation("documents.remove", writes=True, removes=True),
         Operation("documents.reprocess", writes=True),
-        Operation("wake"),
+        Operation("wake", logs=True),
         Operation("checkpoint", writes=True, result=_REMEMBERED),
         Operation("sleep", writes=True, result=_REMEMBERED),
         Operation("index", rights="person"),
@@ -120,7 +122,7 @@ OPERATIONS = {
         Operation("summary.set", writes=True, removes=True),
         Operation("summary.build", writes=True, removes=True),
         Operation("working.set", writes=True),
-        Operation("working.get"),
+        Operation("working.get", logs=True),
         Operation("working.list"),
         Operation("working.clear", writes=True, removes=True),
         Operation("working.share", writes=True),

@@ -105,8 +105,9 @@ async def call(client: Client, tool: str, **arguments: Any) -> Any:
     assert not done.is_error, text(done)
     assert text(done)
     # As clients in other languages do, by an older draft than this one.
-    [made] = [one.output_schema for one in TOOLS if one.name == tool]
-    jsonschema.Draft7Validator(made).validate(done.structured_content)
+    [schema] = [offered.output_schema for offered in TOOLS if offered.name == tool]
+    if schema is not None:
+        jsonschema.Draft7Validator(schema).validate(done.structured_content)
     return done.structured_content
 
 

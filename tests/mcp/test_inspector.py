@@ -25,6 +25,8 @@ CALLS = {
     "neighbours": {"name": "Keeper"},
     "list": {"limit": "5"},
     "remember": {"type": "lesson", "title": "Oil it weekly"},
+    "ingest": {"paths": '["/no/such/file"]'},
+    "forget": {"name": "Oil it weekly"},
     "fact": {"action": "set", "category": "lamp", "key": "colour", "value": "white"},
     "summary": {"action": "build"},
     "working": {"action": "set", "key": "a", "value": "b"},

@@ -106,8 +106,7 @@ def values(schema: dict[str, Any], texts: st.SearchStrategy[str]) -> st.SearchSt
         case "string":
             return texts
         case "integer":
-            least = schema["minimum"]
-            return st.integers(least, min(schema["maximum"], least + 50))
+            return st.integers(1, min(schema["maximum"], 50)) | st.integers(100, 250)
         case "number":
             return st.floats(0, 1)
         case "boolean":
@@ -174,8 +173,10 @@ def test_no_call_reaches_them(split: Split) -> None:
 
 
 def _pairs() -> Iterator[tuple[str, dict[str, Any]]]:
-    for name in ("read", "neighbours"):
+    for name in ("read", "neighbours", "forget"):
         yield name, {"name": "{}"}
+    yield "ingest", {"paths": ["{}"]}
+    yield "ingest", {"paths": ["/no/such/file"], "vault": "{}"}
     yield "search", {"query": "kettle", "vaults": ["{}"]}
     yield "remember", {"type": "x", "title": "T", "supersedes": "{}"}
     yield "recall", {"query": "kettle", "vaults": ["{}"]}

@@ -99,6 +99,7 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
         yield "read", {"name": name}
         yield "neighbours", {"name": name}
         yield "score", {"name": name}
+        yield "ingest", {"paths": [f"/no/such/{name}"]}
         yield "rate", {"useful": [name]}
         yield "resources/read", {"uri": f"djinn://grace/{name}"}
     for query in ("kettle", "layoffs", "lamp tea"):
@@ -133,6 +134,8 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
     ):  # fmt: skip
         text = f"Of {title}: layoffs [[Private plan]]"
         yield "remember", {"type": "lesson", "title": title, "text": text, "force": True, **more}
+    for name in names:
+        yield "forget", {"name": name}
     yield "checkpoint", {"text": "halfway"}
     yield "wake", {"task": "layoffs kettle"}
     yield "summary", {"action": "build"}

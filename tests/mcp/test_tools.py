@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -18,6 +19,13 @@ from djinn_memory.mcp.tools import TOOLS
 from djinn_memory.store.ledger import Event
 from tests.mcp.clients import asked, call, refused, text
 
+MOST_CHARACTERS = 22_000
+
+SAY_ALL = {
+    "limit", "page", "sort", "key", "value", "query", "type", "from_line", "max_characters",
+}  # fmt: skip
+"""Arguments that need no description."""
+
 TOKEN = "ghp_" + "x7Kq2mZ9vLw4TbN8cRj5PfH3sDy6GaE1uXo0"
 
 
@@ -26,11 +34,72 @@ def test_a_tool_tells_what_it_is_for(tool: Any) -> None:
     """A model knows nothing but this: when to use it, when not, how, and what comes back."""
     for word in ("Use it", "Not ", "Example: {"):
         assert word in tool.description
-    for made in (tool.input_schema(), tool.input_schema(read_only=True), tool.output_schema):
-        jsonschema.Draft202012Validator.check_schema(made)
-        assert made["type"] == "object"
-    for name, one in tool.input_schema()["properties"].items():
-        assert one.get("description") or one.get("enum"), name
+    for schema in (tool.input_schema(), tool.input_schema(read_only=True), tool.output_schema):
+        if schema is not None:
+            jsonschema.Draft202012Validator.check_schema(schema)
+            assert schema["type"] == "object"
+    for name, argument in tool.input_schema()["properties"].items():
+        known = argument.get("description") or argument.get("enum")
+        assert known or name in SAY_ALL, name
+
+
+def test_the_tools_leave_room_in_a_session(pair: Home) -> None:
+    """Every session of every client begins with this text."""
+
+    async def work(client: Client) -> None:
+        listed = (await client.list_tools()).model_dump_json(by_alias=True, exclude_none=True)
+        assert len(listed) <= MOST_CHARACTERS
+
+    asked(pair, work)
+
+
+def test_only_tools_that_change_nothing_say_that_they_only_read(pair: Home) -> None:
+    """What `recall`, `read` and `wake` record changes how memories rank."""
+
+    async def work(client: Client) -> None:
+        hints = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
+        assert {name for name, hint in hints.items() if hint and hint.read_only_hint} == {
+            "search", "list", "neighbours", "score",
+        }  # fmt: skip
+        # Where nothing is said, a tool may destroy.
+        assert {name for name, hint in hints.items() if hint and hint.destructive_hint is None} == {
+            "search", "list", "neighbours", "score", "forget", "fact", "summary", "working",
+        }  # fmt: skip
+
+    asked(pair, work)
+
+
+def test_forget_moves_to_the_trash(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        forgotten = await call(client, "forget", name="shared:harbour.md")
+        assert forgotten["memory"]["title"] == "Harbour light"
+        assert Path(forgotten["moved_to"]) == pair.root / "vaults/shared/.trash/harbour.md"
+        assert "twice a minute" in Path(forgotten["moved_to"]).read_text()
+        assert "no note" in await refused(client, "forget", name="Hidden")
+
+    asked(pair, work)
+
+
+def test_ingest(pair: Home, tmp_path: Path) -> None:
+    report = tmp_path / "tide.txt"
+    report.write_text("The tide table of the harbour, for the keeper.\n")
+    (pair.state / "mcp-token").write_text("a token that is nobody's\n")
+    hers = pair.root / "vaults" / "grace"
+    (hers / "hers.txt").write_text("Only grace reads this.\n")
+
+    async def work(client: Client) -> None:
+        [file] = (await call(client, "ingest", paths=[str(report)]))["files"]
+        assert (file["status"], file["vault"]) == ("ingested", "finn")
+        [passage, *_] = (await call(client, "search", query="tide table"))["passages"]
+        assert passage["id"] == file["document_id"]
+        missing = await refused(client, "ingest", paths=[str(hers / "no.txt")])
+        hidden = await refused(client, "ingest", paths=[str(hers / "hers.txt")])
+        assert hidden == missing.replace("no.txt", "hers.txt")
+        every = await call(client, "ingest", paths=[str(pair.root)], recursive=True)
+        assert not [file for file in every["files"] if "grace" in str(file)]
+        assert "is hidden" in await refused(client, "ingest", paths=[str(pair.state / "mcp-token")])
+
+    asked(pair, work)
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
@@ -255,8 +324,8 @@ def test_null_is_left_out(pair: Home) -> None:
 
 def test_an_unknown_tool(pair: Home) -> None:
     async def work(client: Client) -> None:
-        with pytest.raises(MCPError, match="no tool 'forget'; there are "):
-            await client.call_tool("forget", {})
+        with pytest.raises(MCPError, match="no tool 'forgive'; there are "):
+            await client.call_tool("forgive", {})
 
     asked(pair, work)
 

@@ -61,6 +61,8 @@ async def everything(client: Client) -> None:
     assert (await use("neighbours", name="Keeper"))["links"]
     assert (await use("list"))["memories"]
     assert (await use("remember", type="lesson", title="Oil it weekly"))["id"]
+    assert (await use("forget", name="Oil it weekly"))["moved_to"]
+    assert (await use("ingest", paths=[__file__]))["files"]
     await use("checkpoint", text="oiling")
     await use("working", action="set", key="a", value="b")
     await use("sleep", summary="oiled", next=["rest"])

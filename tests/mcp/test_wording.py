@@ -55,9 +55,13 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("remember", {"type": "x", "title": "T", "due": "soon"}, "`due` soon"),
     ("remember", {"type": "x", "title": "T", "tags": ["a b"]}, "`tags` 'a b'"),
     ("remember", {"type": "x", "title": "T", "links": ["a]]b"]}, "`links` 'a]]b'"),
-    ("remember", {"type": "document", "title": "T"}, "ask a person to run `djinn ingest`"),
+    ("remember", {"type": "document", "title": "T"}, "`ingest`"),
     ("remember", {"type": "x", "title": "T", "text": TOKEN},
      "remove it, or add a pattern"),
+    ("forget", {"name": "nothing"}, "`list`"),
+    ("ingest", {"paths": ["report.pdf"]}, "give an absolute path"),
+    ("ingest", {"paths": ["/no/such/file"]}, "there is no such file"),
+    ("ingest", {"paths": ["/home/ada/.ssh/id_ed25519"]}, "ask a person to copy it"),
     ("fact", {"action": "get", "key": "nothing"}, "`fact` with `action: list`"),
     ("fact", {"action": "search", "query": " "}, "`fact` with `action: search`"),
     ("fact", {"action": "set", "category": "a", "key": "b", "value": "c", "expires": "soon"},
@@ -75,7 +79,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("working", {"action": "set", "key": "step", "value": 1, "task": "t"},
      "`action: step` and `task: t` and `key: step` and `status`"),
     ("working", {"action": "set", "key": "one", "value": "x" * 1_000_001},
-     "ask a person to run `djinn ingest`, which makes"),
+     "`ingest` makes"),
     ("working", {"action": "set", "key": "one", "value": 1, "task": "\n"}, "`task` '"),
 ]  # fmt: skip
 

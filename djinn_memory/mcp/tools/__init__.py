@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from djinn_memory.mcp.tools import (
+    document,
     fact,
+    forget,
     gap,
     judging,
     lookup,
@@ -27,6 +29,8 @@ TOOLS = (
     lookup.neighbours,
     lookup.list_,
     remember.remember,
+    forget.forget,
+    document.ingest,
     fact.fact,
     summary.summary,
     working.working,

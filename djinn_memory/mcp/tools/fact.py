@@ -63,24 +63,36 @@ def _prepare(fields: dict[str, Any]) -> None:
     prepare=_prepare,
     without=frozenset({"order"}),
     names={"search": "contains"},
+    hints={
+        "category": "What it is about, such as a person.",
+        "key": "",
+        "value": "",
+        "query": "",
+        "confidence": "0 to 1; by the source if not given.",
+        "expires": "30d or 2026-12-31.",
+        "context": "What was said about it.",
+        "shared": "Write it for all agents.",
+        "expired": "Include expired facts.",
+        "contains": "Only with this text.",
+        "sort": "",
+        "page": "",
+    },
     arguments={
-        "limit": number(1, 200, "How many facts at most.", 50),
+        "limit": number(1, 200, default=50),
         "source": optional_text(
             500,
-            "Where the value comes from: tool_call, auto_discovery, user_explicit, conversation, "
-            "web, guess; conversation if not given.",
+            "conversation (the default), user_explicit if the user asked you to keep it, "
+            "tool_call, auto_discovery, web or guess.",
         ),
     },
 )
 def fact(answer: FactAnswer) -> list[str]:
     """Keep and look up single values: one value for a category and a key, with its history.
 
-    Use it for what is asked for by name and changes by being replaced: a person's birthday, the
-    version in production, a preferred language. Not for what needs a reason or a sentence of its
-    own: `remember` that.
+    Use it for what is asked for by name and replaced when it changes: a birthday, the version in
+    production. Not for what needs a reason or a sentence of its own: `remember` that.
     {actions}
-    A value that you understood from what was said has the `source` conversation, which is the
-    default. Use user_explicit for what the user asked you to keep in these words.
+    forget moves a fact to the trash; verify confirms that it still holds.
     Example: {"action": "set", "category": "grace", "key": "birthday", "value": "9 December",
     "source": "user_explicit"}
     """

@@ -33,12 +33,17 @@ def _present(result: Any, _: object) -> GapAnswer:
     actions=("report", "list", "close", "suggest"),
     present=_present,
     without=frozenset({"closed", "close"}),
+    hints={
+        "description": "What was missing, in a sentence that stands by itself.",
+        "gap": "The id of the gap.",
+        "by": "The note that answers it.",
+    },
 )
 def gap(answer: GapAnswer) -> list[str]:
-    """Keep account of what you looked for in vain, until a note answers it.
+    """Keep account of what the memory should have known and did not.
 
-    Use it when the memory should have known something and did not. When you learn the answer,
-    `remember` it and close the gap. Not for things to do: `remember` a commitment.
+    Use it when you looked for something in vain. When you learn the answer, `remember` it and close
+    the gap; suggest finds notes that may answer. Not for things to do: `remember` a commitment.
     {actions}
     Example: {"action": "report", "description": "who runs the staging server"}
     """

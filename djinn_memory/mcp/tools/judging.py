@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from djinn_memory.mcp.answers import Answer
-from djinn_memory.mcp.arguments import Argument, number
+from djinn_memory.mcp.arguments import NAME_HINT, Argument, number
 from djinn_memory.mcp.tool import tool
 from djinn_memory.memories.recall.rating import RatingResult
 from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
@@ -37,16 +37,21 @@ def _memories(description: str) -> Argument:
     "Rate what was recalled",
     "rate",
     names={"target": "request"},
+    hints={
+        "request": "`last`, or the request_id of a recall; without it, ids may be of any memory.",
+        "gap_query": "What you asked for it.",
+    },
     arguments={
-        "useful": _memories("Ranks or ids of the memories that helped."),
-        "not_useful": _memories("Ranks or ids of the memories that did not help."),
+        "useful": _memories("Ranks or ids that helped."),
+        "not_useful": _memories("Ranks or ids that did not help."),
     },
 )
 def rate(result: RatingResult) -> list[str]:
-    """Use it after you worked with what `recall` gave: by rank, useful and not useful; name only
-    what you can judge. With `gap` say what you looked for in vain. Leave out `request` to rate
-    memories by id. Not for correcting a memory: `remember` with existing=revise.
-    Example: {"request": "last", "useful": [1, 3], "not_useful": [2], "gap": "why we left MySQL"}
+    """Say which memories of a recall helped, so that they rank higher next time.
+
+    Use it after you worked with what `recall` gave; name only what you can judge. `gap` reports
+    what was missing. Not for correcting a memory: `remember` with existing=revise.
+    Example: {"request": "last", "useful": [1, 3], "gap": "why we left MySQL"}
     """
     lines = [
         f"- {'useful' if memory.useful else 'not useful'}: {memory.title} [{memory.memory}]"
@@ -60,12 +65,13 @@ def rate(result: RatingResult) -> list[str]:
     "Why a memory ranks as it does",
     "scores.show",
     present=_present_scores,
-    arguments={"limit": number(1, 200, "How many at most.", 20)},
+    hints={"name": f"{NAME_HINT} Without it, all that were used or rated."},
+    arguments={"limit": number(1, 200, default=20)},
 )
 def score(answer: ScoreAnswer) -> list[str]:
-    """Use it when a recall put something first or last that surprises you, or to see which memories
-    help most. Not for finding something: use `recall` or `search`. Looking changes nothing; to
-    change a score, `rate`.
+    """Show why a memory ranks as it does.
+
+    Use it when the order of a recall surprises you. Not for finding something: use `search`.
     Example: {"name": "Project: MyApp"}
     """
     lines = [

@@ -8,7 +8,13 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project, uri
-from djinn_memory.mcp.arguments import Argument, number, required_text
+from djinn_memory.mcp.arguments import (
+    NAME_HINT,
+    NARROWING_HINTS,
+    Argument,
+    number,
+    required_text,
+)
 from djinn_memory.mcp.tool import OTHER_NARROWING, tool
 from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
 from djinn_memory.memories.verbs import MemoryLinks
@@ -58,24 +64,21 @@ def _present_passages(result: SearchResult, _: object) -> SearchAnswer:
     present=_present_passages,
     separator="\n\n",
     without=OTHER_NARROWING | {"rerank", "expand", "expired"},
+    hints=NARROWING_HINTS,
+    programs=True,
     arguments={
         "query": required_text(
-            2000,
-            'A question or words. "a b" asks for the phrase, -word leaves out, '
-            "tag:x type:x path:x filter.",
+            2000, 'A question or words; "a b" for a phrase, -word to leave out, path:x to filter.'
         ),
-        "limit": number(1, 50, "How many passages at most.", 10),
-        "mode": Argument(
-            Annotated[Mode, Meta(description="Search by words and by meaning, or by one of them.")],
-            "hybrid",
-        ),
+        "limit": number(1, 50, default=10),
+        "mode": Argument(Annotated[Mode, Meta(description="What to search by.")], "hybrid"),
     },
 )
 def search(answer: SearchAnswer) -> list[str]:
-    """Use it to look something up: where a note says this, what a document says, whether something
-    was written down. It shows short passages with their place; `read` then gives a whole note.
-    Not for getting ready for a piece of work: `recall` weighs what proved useful, and gives whole
-    memories. Searching does not change how memories rank.
+    """Search all notes and documents by words and by meaning; shows passages with their place.
+
+    Use it to look something up. `read` then gives the whole note. Not for getting ready for a piece
+    of work: use `recall`.
     Example: {"query": "why did we choose PostgreSQL", "types": ["decision"]}
     """
     parts = []
@@ -131,15 +134,17 @@ def _present_note(note: MemoryDetail, arguments: Any) -> ReadAnswer:
     "memories.show",
     present=_present_note,
     separator="\n\n",
+    hints={"name": NAME_HINT},
     arguments={
-        "from_line": number(1, 10_000_000, "Begin at this line.", 1),
-        "max_characters": number(200, 200_000, "About how much at most.", PAGE),
+        "from_line": number(1, 10_000_000, default=1),
+        "max_characters": number(200, 200_000, default=PAGE),
     },
 )
 def read(note: ReadAnswer) -> list[str]:
-    """Use it when `search`, `recall`, `list` or `neighbours` named a note and its full text
-    matters. A long note comes in parts: go on with `from_line`. Not for finding something: use
-    `search`.
+    """Read a note.
+
+    Use it when another tool named a note and its full text matters. A long note comes in parts: go
+    on with `from_line`. Not for finding something: use `search`.
     Example: {"name": "Project: MyApp"}
     """
     head = f"{headline(note)}\n{note.vault}/{note.path}"
@@ -183,10 +188,18 @@ def _neighbour(link: LinkEnd) -> Neighbour:
     return project(link, Neighbour, title=link.title or link.target)
 
 
-@tool("Links of a note", "memories.links", present=_present_links, separator="\n\n")
+@tool(
+    "Links of a note",
+    "memories.links",
+    present=_present_links,
+    separator="\n\n",
+    hints={"name": NAME_HINT},
+)
 def neighbours(answer: NeighboursAnswer) -> list[str]:
-    """Use it to follow a thread from a note that matters: the project a decision belongs to, what
-    builds on it. Not for finding notes about a subject: use `search`.
+    """List what a note links to and what links to it.
+
+    Use it to follow a thread: the project of a decision, what builds on it. Not for finding notes
+    about a subject: use `search`.
     Example: {"name": "Project: MyApp"}
     """
     parts = [headline(answer.note)]
@@ -209,11 +222,15 @@ class ListAnswer(Answer):
     "List memories",
     "memories.list",
     without=OTHER_NARROWING | {"skip", "expired"},
-    arguments={"limit": number(1, 200, "How many at most.", 50)},
+    arguments={"limit": number(1, 200, default=50)},
+    hints=NARROWING_HINTS,
+    programs=True,
 )
 def list_(answer: ListAnswer) -> list[str]:
-    """Use it to see what there is lately, of a type, or under a tag; it needs no question. Not for
-    finding something by its content: use `search`.
+    """List memories, the newest first.
+
+    Use it to see what there is lately, of a type, or under a tag. Not for finding something by its
+    content: use `search`.
     Example: {"types": ["commitment"], "since": "30d"}
     """
     return [f"- {headline(memory)}" for memory in answer.memories] or ["Nothing found."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project
-from djinn_memory.mcp.arguments import number, required_text
+from djinn_memory.mcp.arguments import NARROWING_HINTS, number, required_text
 from djinn_memory.mcp.tool import OTHER_NARROWING, tool
 from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult
 from djinn_memory.system.plural import count
@@ -60,19 +60,20 @@ def _why(memory: RecalledMemory) -> str:
     present=_present,
     separator="\n\n",
     without=OTHER_NARROWING,
+    hints=NARROWING_HINTS | {"profile": "auto, default, planning, incident, handoff, or your own."},
     arguments={
         "query": required_text(2000, "What you are about to do or want to know."),
-        "limit": number(1, 50, "How many memories at most."),
-        "budget": number(50, 50_000, "Tokens of text at most."),
+        "limit": number(1, 50),
+        "budget": number(50, 50_000, "Most tokens of text."),
     },
 )
 def recall(answer: RecallAnswer) -> list[str]:
-    """Use it before you begin a piece of work, decide something or answer from memory. Useful
-    memories come earlier next time, so `rate` afterwards which ones helped. Profiles change the
-    order: planning (decisions, plans, commitments, projects), incident (lessons, errors, recent
-    changes), handoff (handoffs, checkpoints, the last days). Narrow it by type, tag, vault or day
-    only when you are sure: what is left out cannot help. Not for looking up a passage: use
-    `search`.
+    """Recall whole memories that help with a question, best first. What proved useful ranks
+    higher.
+
+    Use it before you begin a piece of work, decide something or answer from memory; `rate` the
+    result afterwards. Profiles: planning (decisions, plans, commitments), incident (lessons, recent
+    changes), handoff (the last days). Not for looking up a passage: use `search`.
     Example: {"query": "database of MyApp", "profile": "planning"}
     """
     parts = []

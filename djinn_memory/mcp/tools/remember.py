@@ -22,26 +22,39 @@ def saved_lines(result: RememberResult) -> list[str]:
     "Remember something",
     "remember",
     without=frozenset({"fields"}),
+    hints={
+        "tags": "Such as project:myapp.",
+        "links": "Titles of notes to link to.",
+        "importance": "0 to 1.",
+        "confidence": "0 to 1.",
+        "expires": "30d, 12h or 2026-12-31.",
+        "due": "2w, tomorrow or 2026-12-31.",
+        "status": "active or done.",
+        "supersedes": "The note that it replaces.",
+        "existing": "What to do if a note has the title. revise keeps the old version.",
+        "force": "Write it even if another note says the same.",
+        "shared": "Write it for all agents.",
+    },
     arguments={
         "type": required_text(
             100,
-            "decision, lesson, preference, commitment, pattern, plan, reflection, observation, "
-            "person, project, relationship, concept, skill, or a type of your own.",
+            "decision, lesson, preference, commitment, pattern, plan, observation, person, "
+            "project, concept, skill, or your own.",
         ),
-        "title": required_text(
-            500, "What it is about, on one line; links refer to it by this title."
-        ),
-        "text": optional_text(200_000, "What there is to say, in Markdown."),
+        "title": required_text(500, "One line, by which links name it."),
+        "text": optional_text(200_000, "Markdown; [[Title]] links to a note."),
     },
 )
 def remember(answer: RememberResult) -> list[str]:
-    """Use it at once when something is settled that will matter in another session: a decision and
+    """Write a memory, which the next search finds.
+
+    Use it at once when something is settled that will matter in another session: a decision and
     why, a lesson, a preference, a commitment, what a person or project is like. Write one memory
-    for one thing, in words that make sense without this conversation. Not for what matters only
-    today (`working`), for a value under a name (`fact`), nor for handing over (`checkpoint`,
-    `sleep`). `recall` or `search` first. If the title is refused because a note has it, or because
-    another note says the same, call again with `existing` or `force`.
-    Example: {"type": "decision", "title": "MyApp: use PostgreSQL", "text": "We need row locks and
-    JSON. Considered SQLite (rejected: one writer).", "tags": ["project:myapp"]}
+    for one thing, in words that make sense without this conversation. `recall` or `search` first.
+    Not for what matters only today (`working`), for a value under a name (`fact`), nor for handing
+    over (`checkpoint`, `sleep`). If it is refused because a note has the title or says the same,
+    call again with `existing` or `force`. Passwords and keys are refused.
+    Example: {"type": "decision", "title": "MyApp: use PostgreSQL", "text": "We need row locks.
+    Considered SQLite (rejected: one writer).", "tags": ["project:myapp"]}
     """
     return saved_lines(answer)

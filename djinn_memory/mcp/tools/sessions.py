@@ -39,14 +39,16 @@ def _points(description: str) -> Argument:
     finish=_begin,
     without=frozenset({"session"}),
     arguments={
-        "task": optional_text(2000, "What this session is about, in a sentence."),
-        "budget": number(MIN_BUDGET, 50_000, "Tokens of text at most.", 2000),
+        "task": optional_text(2000, "What the session is about."),
+        "budget": number(MIN_BUDGET, 50_000, "Most tokens of text.", 2000),
     },
 )
 def wake(answer: WakeContext) -> list[str]:
-    """Use it once, first of all, with the task if you know it. If the session before was never
-    ended, it gives its last checkpoint. Not in the middle of a session: use `recall`.
-    Example: {"task": "fix the login of MyApp", "budget": 2000}
+    """Begin a session: the summary, the last handoff or checkpoint, open commitments, active
+    projects, preferences, and what is known about the task.
+
+    Use it once, before anything else. Not later in a session: use `recall`.
+    Example: {"task": "fix the login of MyApp"}
     """
     return [markdown(answer)]
 
@@ -56,15 +58,16 @@ def wake(answer: WakeContext) -> list[str]:
     "checkpoint",
     arguments={
         "text": required_text(_LONGEST, "What you are working on."),
-        "focus": optional_text(_LONGEST, "What has your attention just now."),
-        "decisions": _points("What was decided since the last checkpoint."),
+        "focus": optional_text(_LONGEST, "What you are looking at just now."),
+        "decisions": _points("What was decided since the last one."),
     },
 )
 def checkpoint(answer: RememberResult) -> list[str]:
-    """Use it at a good stopping point of long work, or before something risky. Not for knowledge
-    that outlives the task: `remember` that. Not at the end: use `sleep`.
-    Example: {"text": "login: tests written, two fail", "focus": "token refresh", "decisions":
-    ["keep the old cookie name"]}
+    """Write down where the work stands. If the session breaks off, the next `wake` shows it.
+
+    Use it at a stopping point of long work, or before something risky. Not for knowledge that
+    outlives the task (`remember`), and not at the end (`sleep`).
+    Example: {"text": "login: two tests fail", "decisions": ["keep the cookie name"]}
     """
     return saved_lines(answer)
 
@@ -75,14 +78,15 @@ def checkpoint(answer: RememberResult) -> list[str]:
     finish=_end,
     arguments={
         "summary": required_text(_LONGEST, "What was done, and how it stands."),
-        "next": _points("What to do next, the first thing first."),
-        "blocked": _points("What waits for something, and for what."),
+        "next": _points("What to do next, in order."),
+        "blocked": _points("What is blocked, and by what."),
     },
 )
 def sleep(answer: RememberResult) -> list[str]:
-    """Use it once, when the work of this session is done or breaks off. First `remember` what
-    should be known for longer: a handoff is about where to go on. Not in between: use `checkpoint`.
-    Example: {"summary": "login works; refresh tokens rotate", "next": ["write the docs"],
-    "blocked": ["deploy waits for the new certificate"]}
+    """End the session with a handoff, which the next `wake` shows first.
+
+    Use it once, when the work is done or breaks off. First `remember` what should be known for
+    longer. Not in between: use `checkpoint`.
+    Example: {"summary": "login works", "next": ["write the docs"], "blocked": ["certificate"]}
     """
     return saved_lines(answer)

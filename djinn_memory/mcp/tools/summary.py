@@ -31,19 +31,20 @@ def _present(result: Any, arguments: Any) -> SummaryAnswer:
     "summary",
     actions=("show", "set", "build"),
     present=_present,
+    hints={"force": "Replace even what a person wrote."},
     separator="\n\n",
     arguments={
-        "text": optional_text(20_000, "All that the summary shall say, in Markdown.", least=1),
+        "text": optional_text(20_000, "The whole summary, in Markdown.", least=1),
     },
 )
 def summary(answer: SummaryAnswer) -> list[str]:
     """Show or write the summary of who you work for and on what, which `wake` puts first.
 
-    Use it when a session showed that the summary is wrong or old: show it, then set the whole of it
-    anew; the version before is kept. Not for one thing that was learned: `remember` that, or set a
-    `fact`. Not for handing over: `sleep`.
+    Use it when the summary is wrong or old: show it, then set the whole of it anew; build makes one
+    from facts and projects. The version before is kept. Not for one thing that was learned
+    (`remember`, `fact`), nor for handing over (`sleep`).
     {actions}
-    Example: {"action": "set", "text": "Maren runs the harbour office and prefers short answers."}
+    Example: {"action": "set", "text": "Maren runs the harbour office."}
     """
     summary = answer.summary
     done = f"{answer.done}: " if answer.done else ""

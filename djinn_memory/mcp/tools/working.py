@@ -68,14 +68,27 @@ def _prepare(fields: dict[str, Any]) -> None:
     present=_present,
     prepare=_prepare,
     names={"result": "value"},
+    hints={
+        "key": "The name of the value or step.",
+        "value": "Any JSON.",
+        "ttl": "Seconds to keep it.",
+        "type": "",
+        "status": "",
+        "short": "Keep it for an hour; used three times, it becomes a note.",
+        "append": "Append to the list under the key.",
+        "task": "A task, instead of this session.",
+        "from": "The agent who shared it.",
+        "to": "The agent who gets a copy.",
+        "all": "List all sessions and tasks.",
+        "after": "Steps that must be completed first.",
+    },
 )
 def working(answer: WorkingAnswer) -> list[str]:
-    """Keep a value for minutes, for this session or for a task; it is not a memory.
+    """Keep values and the steps of tasks for minutes or hours; they are not memories.
 
     Use it for what is needed again soon and then never: an intermediate result, where you are in a
-    long piece of work. A task's values and steps outlive the session, so that another session can
-    resume it. Set `short` when you are not sure whether a value will matter: one that is used three
-    times within the hour becomes a note. Not for what surely matters in weeks: `remember` that.
+    long piece of work. A task outlives the session: resume shows its values and what is next.
+    Not for what matters in weeks: `remember` that.
     {actions}
     Example: {"action": "set", "key": "branch", "value": "fix-login", "ttl": 3600}
     """

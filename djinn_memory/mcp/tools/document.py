@@ -1,0 +1,104 @@
+"""The tool that turns files into documents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import NODEFAULT, Meta, Struct
+
+from djinn_memory.errors import Refused, Remedy, UsageError
+from djinn_memory.mcp.answers import Answer, project
+from djinn_memory.mcp.arguments import Argument, optional_text
+from djinn_memory.mcp.context import ClientContext
+from djinn_memory.mcp.tool import tool
+from djinn_memory.memories.library.requests import IngestOptions, IngestReport
+from djinn_memory.system.files import expand
+
+_Path = Annotated[str, Meta(min_length=1, max_length=4096)]
+
+_Paths = Annotated[
+    Sequence[_Path],
+    Meta(min_length=1, max_length=100, description="Absolute paths of files or folders."),
+]
+
+_FOR_A_PERSON = frozenset(
+    {"strategy", "chunk_size", "chunk_overlap", "model_context", "password", "ocr", "retry"}
+)
+
+
+class IngestedFile(Struct):
+    """The outcome of one file."""
+
+    file: str
+    status: str
+    """ingested, skipped or failed."""
+    why: str | None
+    """Why it was skipped or failed."""
+    document_id: str | None
+    title: str | None
+    vault: str | None
+    path: str | None
+    """Its note, relative to the folder of the vault."""
+    total_pages: int | None
+
+
+class IngestAnswer(Answer):
+    """The outcome of each file."""
+
+    files: Sequence[IngestedFile]
+
+
+def _present(report: IngestReport, _: object) -> IngestAnswer:
+    files = [project(outcome, IngestedFile) for outcome in report.documents]
+    return IngestAnswer(files, problems=report.problems)
+
+
+def _prepare(fields: dict[str, Any]) -> None:
+    for path in fields["paths"]:
+        if not expand(path).is_absolute():
+            raise UsageError(f"{path}: give an absolute path", argument="paths")
+    fields["paths"] = tuple(map(expand, fields["paths"]))
+
+
+def _check(context: ClientContext, request: IngestOptions) -> None:
+    """Refuse what nobody would hand to an agent: keys and settings lie in hidden folders."""
+    state = Path(os.path.realpath(context.djinn.home.state))
+    for path in request.paths:
+        place = Path(os.path.realpath(path))
+        if place.is_relative_to(state) or any(part.startswith(".") for part in place.parts):
+            raise Refused(f"{path} is hidden", Remedy("", {}, "ask a person to copy it elsewhere"))
+
+
+@tool(
+    "Ingest files",
+    "documents.ingest",
+    present=_present,
+    prepare=_prepare,
+    check=_check,
+    without=_FOR_A_PERSON,
+    hints={
+        "recursive": "Include subfolders.",
+        "document_type": "",
+        "vault": "Your own if not given.",
+    },
+    arguments={
+        "paths": Argument(_Paths, NODEFAULT),
+        "title": optional_text(500, "For a single file."),
+    },
+)
+def ingest(answer: IngestAnswer) -> list[str]:
+    """Turn files (PDF, text, CSV, office) into documents, which `search` finds and cites by page.
+
+    Use it when a person names files to keep. A changed file becomes the next version of its
+    document. Not for what you learned: use `remember`.
+    Example: {"paths": ["/home/maren/report.pdf"], "document_type": "technical"}
+    """
+    lines = []
+    for file in answer.files:
+        place = f" as {file.vault}:{file.path}" if file.path else ""
+        why = f": {file.why}" if file.why else ""
+        lines.append(f"- {file.file}: {file.status}{place}{why}")
+    return lines or ["There are no files."]
