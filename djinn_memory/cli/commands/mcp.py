@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from importlib.util import find_spec
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
 from djinn_memory.cli.command import Call, NoRequest, command
-from djinn_memory.cli.output import talk
-from djinn_memory.errors import Unavailable
+from djinn_memory.cli.output import say, talk
+from djinn_memory.errors import Unavailable, UsageError
+from djinn_memory.mcp.client_config import NAME, ClientName, client_config
 from djinn_memory.search.narrowing import AgentName
+
+if TYPE_CHECKING:
+    from djinn_memory.home.home import Home
 
 
 class ServeAgents(Struct, frozen=True):
@@ -30,10 +34,20 @@ class ServeAgents(Struct, frozen=True):
     port: Annotated[
         int, Meta(ge=0, le=65535, description="The port for --http; 0 takes any that is free.")
     ] = 8765
+    print_config: Annotated[
+        ClientName | None,
+        Meta(
+            description="Print the block for the settings of a client, and where it goes on "
+            "stderr; start no server."
+        ),
+    ] = None
 
 
 def _serve(call: Call) -> None:
     djinn, request = call.djinn, call.request
+    if request.print_config:
+        _print_config(djinn.home, request)
+        return
     if find_spec("mcp") is None:
         raise Unavailable("the package mcp is missing; install djinn-memory again")
     _end_by_signal()
@@ -53,6 +67,17 @@ def _serve(call: Call) -> None:
     stdio.serve(context)
 
 
+def _print_config(home: Home, request: ServeAgents) -> None:
+    if request.http or request.print_config is None:
+        raise UsageError(
+            "goes without --http: the client starts the server", argument="print_config"
+        )
+    agent = home.agent(request.agent)
+    block = client_config(request.print_config, home, agent, read_only=request.read_only)
+    say(block.text.removesuffix("\n"))
+    talk(f"{block.place} If the file has settings already, add the entry `{NAME}` to them.")
+
+
 @command(request=ServeAgents, prints=NoRequest, run=_serve)
 def mcp(call: Call, answer: Struct) -> None:
     """Serve this memory to agents over the Model Context Protocol.
@@ -63,6 +88,7 @@ def mcp(call: Call, answer: Struct) -> None:
     Examples:
         djinn mcp
         djinn mcp --agent finn --read-only
+        djinn mcp --print-config claude > .mcp.json
         DJINN_MCP_TOKEN=... djinn mcp --http --port 8765
     """
 

@@ -1,0 +1,113 @@
+"""The block that makes a client start this server, in the format of each client's settings."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from djinn_memory.errors import Unavailable
+from djinn_memory.home.config import own_variables
+from djinn_memory.home.home import Home
+
+ClientName = Literal["claude", "claude-desktop", "codex", "cursor", "vscode", "zed"]
+
+NAME = "djinn"
+"""The name of the server in the settings of a client."""
+
+
+class ClientConfig(Struct, frozen=True):
+    """A block for the settings of a client."""
+
+    text: str
+    """The block, which is a whole file where the client has no settings yet."""
+    place: str
+    """Where it goes, in a sentence."""
+
+
+class _Server(Struct, frozen=True):
+    command: str
+    args: Sequence[str]
+    env: Mapping[str, str]
+
+
+class _Format(Struct, frozen=True):
+    write: Callable[[_Server], str]
+    place: str
+
+
+def client_config(
+    client: ClientName, home: Home, agent: str, *, read_only: bool = False
+) -> ClientConfig:
+    """The block for a client, with absolute paths.
+
+    Variables of djinn that are set now are part of it; the token of a server over HTTP is not.
+    Raises `Unavailable` for a path that no such file can hold.
+    """
+    args = ["-P", "-m", "djinn_memory", "--home", str(home.root), "mcp", "--agent", agent]
+    args += ["--read-only"] * read_only
+    variables = {key: text for key, text in own_variables().items() if key != "DJINN_MCP_TOKEN"}
+    form = _FORMATS[client]
+    text = form.write(_Server(sys.executable, args, variables))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Unavailable(
+            f"{home.root}: the path is not UTF-8, which settings of clients have to be; rename it"
+        ) from None
+    return ClientConfig(text, form.place)
+
+
+def _json(key: str, *, typed: bool) -> Callable[[_Server], str]:
+    def write(server: _Server) -> str:
+        entry: dict[str, Any] = {"type": "stdio"} if typed else {}
+        entry |= {"command": server.command, "args": list(server.args)}
+        if server.env:
+            entry["env"] = dict(server.env)
+        return json.dumps({key: {NAME: entry}}, indent=2, ensure_ascii=False) + "\n"
+
+    return write
+
+
+def _toml(server: _Server) -> str:
+    lines = [f"[mcp_servers.{NAME}]", f"command = {_quoted(server.command)}"]
+    lines.append(f"args = [{', '.join(map(_quoted, server.args))}]")
+    if server.env:
+        lines += ["", f"[mcp_servers.{NAME}.env]"]
+        lines += [f"{key} = {_quoted(text)}" for key, text in server.env.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """A string of TOML, which is one of JSON but for a character that JSON leaves as it is."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+_FORMATS: dict[ClientName, _Format] = {
+    "claude": _Format(
+        _json("mcpServers", typed=True),
+        "Claude Code reads `.mcp.json` in the folder of a project, and `mcpServers` in "
+        "`~/.claude.json` for all projects.",
+    ),
+    "claude-desktop": _Format(
+        _json("mcpServers", typed=False),
+        "Claude Desktop reads `claude_desktop_config.json`, in `~/Library/Application "
+        "Support/Claude/` on macOS and in `%APPDATA%\\Claude\\` on Windows. Restart it afterwards.",
+    ),
+    "codex": _Format(_toml, "Codex reads `~/.codex/config.toml`."),
+    "cursor": _Format(
+        _json("mcpServers", typed=True),
+        "Cursor reads `~/.cursor/mcp.json`, and `.cursor/mcp.json` in the folder of a project.",
+    ),
+    "vscode": _Format(
+        _json("servers", typed=True),
+        "VS Code reads `.vscode/mcp.json` in the folder of a project, and the file that `MCP: Open "
+        "User Configuration` opens.",
+    ),
+    "zed": _Format(
+        _json("context_servers", typed=False), "Zed reads `~/.config/zed/settings.json`."
+    ),
+}
