@@ -147,8 +147,16 @@ class SqliteWordIndex:
 
     def score(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
         """BM25 of those of the chunks that hold any of the words."""
-        scores = self._scores(match)
-        return {chunk: scores[chunk] for chunk in chunk_ids if chunk in scores}
+        if match.every or match.terms in self._sums:
+            scores = self._scores(match)
+            return {chunk: scores[chunk] for chunk in chunk_ids if chunk in scores}
+        # A sum over all chunks would read many times more than these few.
+        scores = {}
+        for form in itertools.chain.from_iterable(match.terms):
+            for factor, matches in self._phrase(form):
+                for chunk in matches.keys() & chunk_ids:
+                    scores[chunk] = scores.get(chunk, 0.0) + factor * matches[chunk]
+        return scores
 
     def texts_with(self, stem: str, limit: int) -> list[str]:
         """Titles and texts of some chunks with a word that the index keeps under a stem."""
