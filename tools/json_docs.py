@@ -16,7 +16,7 @@ import config_docs
 import msgspec
 from msgspec.structs import fields
 
-from djinn_memory.cli import tree
+from djinn_memory.cli import failures, tree
 from djinn_memory.cli.command import NoRequest
 from djinn_memory.home import settings
 from djinn_memory.models import Problem
@@ -60,15 +60,17 @@ half a surrogate pair, which stands in a file name that is not text.
 schemas are part of the package, in `djinn_memory/schemas/`, and exact for this version of djinn.
 The number of a shape rises when a field is removed or changes its meaning, not for a new field.
 
-A command that fails prints nothing to stdout and one line to stderr that begins with `error: `. It
-ends with 2, 3, 4 or 5, or with 130 when it was interrupted. With 0, and with 1 for partly done,
-stdout has the object. A question, such as that of `djinn memory delete`, goes to stderr.
+A command that fails ends with 2, 3, 4 or 5, or with 130 when it was interrupted. It prints one
+line to stderr that begins with `error: `, and to stdout an object of the schema `djinn.error/1`:
+what went wrong, and what to do. With 0, and with 1 for partly done, stdout has the answer. A
+question, such as that of `djinn memory delete`, goes to stderr.
 
 In the examples, from the sample memory, N stands for a number and TIME, UUID and TMP for a time, an
 id and a folder.
 """
 EXAMPLES = (
     "search", "recall", "remember", "memory.list", "fact.get", "gap.list", "ingest", "status",
+    "error",
 )  # fmt: skip
 """The shapes that the page shows."""
 
@@ -90,7 +92,7 @@ def answers() -> dict[str, type[msgspec.Struct]]:
         declaration.build(words)
         if declaration.prints is not NoRequest:
             kinds |= declaration.answers()
-    return kinds
+    return {**kinds, failures.SCHEMA: failures.ErrorReport}
 
 
 def files() -> dict[str, str]:
@@ -118,6 +120,8 @@ def schema(name: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
             "items": {"$ref": "#/$defs/Problem"},
         },
     }
+    if kind is failures.ErrorReport:
+        del properties["problems"], components["Problem"]
     optional = own["properties"].keys() - own["required"]
     required = [name for name in properties if name not in optional]
     own |= {"title": title, "properties": properties, "required": required}

@@ -14,14 +14,12 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from djinn_memory import __version__
-from djinn_memory.cli import completion, parsing
+from djinn_memory.cli import INTERRUPTED, completion, failures, parsing
 from djinn_memory.cli.groups import CommandGroup
-from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.output import say, talk
 from djinn_memory.errors import DjinnError, speaking
 from djinn_memory.errors.commands import CommandWording
 from djinn_memory.system.waits import seconds_waited
-
-INTERRUPTED = 130
 
 # Typer keeps its copy of click to itself; this is the class above all its usage errors.
 _CommandLineError: type[Exception] = next(
@@ -102,10 +100,12 @@ def _run() -> int:
         code = root()(prog_name="djinn", standalone_mode=False)
         sys.stdout.flush()
     except DjinnError as error:
-        talk(f"{typer.style('error', fg='red')}: {clean(str(error))}")
-        code = error.exit_code
+        return failures.report_error(error)
     except _CommandLineError as error:
-        code = _usage(error)
+        if type(error).__name__ == "NoArgsIsHelpError":
+            say(error.format_message())  # type: ignore[attr-defined]
+            return 2
+        code = failures.report_usage(error)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except (BrokenPipeError, SystemExit):
@@ -113,27 +113,7 @@ def _run() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        talk(f"{typer.style('error', fg='red')}: {clean(where)}{error.strerror or error}")
-        code = 5
+        code = failures.report_os_error(error)
+    if code == INTERRUPTED:
+        failures.report_interruption()
     return code if isinstance(code, int) else 0
-
-
-def _usage(error: Exception) -> int:
-    message = error.format_message()  # type: ignore[attr-defined]
-    if type(error).__name__ == "NoArgsIsHelpError":
-        say(message)
-        return 2
-    message = clean(message)
-    message = message.replace("Value error, ", "")
-    ctx = getattr(error, "ctx", None)
-    hint = f"; see `{ctx.command_path} --help`" if ctx else ""
-    if type(error).__name__ == "NoSuchOption" and ctx and _may_be_text(error, ctx):
-        hint += ", or write -- before a text that begins with -"
-    talk(f"{typer.style('error', fg='red')}: {message.rstrip('.')}{hint}")
-    return 2
-
-
-def _may_be_text(error: Any, ctx: Any) -> bool:
-    texts = any(param.param_type_name == "argument" for param in ctx.command.params)
-    return texts and not error.possibilities

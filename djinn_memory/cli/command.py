@@ -21,7 +21,7 @@ from djinn_memory.cli import output
 from djinn_memory.cli.context import interruptible, rebuilding, text_from_stdin
 from djinn_memory.cli.parsing import Command
 from djinn_memory.cli.request_options import Fields, build, parameters
-from djinn_memory.errors import UsageError, wording
+from djinn_memory.errors import Interrupted, UsageError, wording
 from djinn_memory.errors.commands import ARGUMENTS, CommandWording
 
 if TYPE_CHECKING:
@@ -96,15 +96,19 @@ class Call:
     def confirmed(self, question: str, about: str, doing: str) -> bool:
         """Whether the person at the terminal agrees, after reading what it is `about`, or `--yes`.
 
-        Raises `UsageError` where nobody can be asked.
+        Raises `UsageError` without a terminal, and `Interrupted` at Ctrl-C or Ctrl-D.
         """
         if self.view.yes:
             return True
         if not sys.stdin.isatty():
-            raise UsageError(f"nobody can be asked here; give --yes to {doing} without a question")
+            raise UsageError(f"not a terminal; pass --yes to {doing}")
         interruptible()
         output.talk(output.clean(about))
-        return typer.confirm(question, err=True)
+        try:
+            return typer.confirm(question, err=True)
+        except typer.Abort:
+            output.talk("")
+            raise Interrupted("interrupted; nothing was done") from None
 
     def problems(self, answer: object) -> list[Problem]:
         """What went wrong beside the answer."""

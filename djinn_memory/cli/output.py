@@ -65,16 +65,20 @@ def problems(listed: Sequence[Problem], *, most: int = 20) -> None:
 
 
 def as_json(
-    schema: str, answer: object, problems: Sequence[Problem] = (), *, indent: int | None = 2
+    schema: str, answer: object, problems: Sequence[Problem] | None = (), *, indent: int | None = 2
 ) -> None:
-    """One object on stdout and nothing else: the answer between its schema and the problems."""
+    """One object on stdout and nothing else: the answer between its schema and the problems.
+
+    An object of a schema without `problems` gets None.
+    """
     import json
 
     import msgspec
 
     data: dict[str, Any] = {"schema": f"djinn.{schema}/1"}
     data |= msgspec.to_builtins(answer, enc_hook=str)
-    data["problems"] = msgspec.to_builtins(problems)
+    if problems is not None:
+        data["problems"] = msgspec.to_builtins(problems)
     if "milliseconds" in data:
         data["milliseconds"] = round(data["milliseconds"], 1)
     text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)

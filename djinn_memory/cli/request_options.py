@@ -78,6 +78,8 @@ FIELDS = {
 }
 """What holds for the fields of these names in every command."""
 
+STDIN = " `-` reads it from stdin."
+
 _METAVARS = {str: "TEXT", int: "N", float: "X", Path: "PATH"}
 """What stands for the value of an option in its help, by type."""
 
@@ -143,7 +145,7 @@ def parameters(
         default = info.default if info.default is not msgspec.NODEFAULT else None
         required = info.required if field.optional is None else not field.optional
         settings: dict[str, Any] = {
-            "help": field.help or parts.description,
+            "help": field.help or parts.description + STDIN * bool(field.stdin),
             "metavar": field.metavar,
             "autocompletion": field.complete,
             **parts.bounds,

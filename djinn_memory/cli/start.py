@@ -7,11 +7,10 @@ import os
 import signal
 import sys
 
+from djinn_memory.cli import INTERRUPTED, INTERRUPTION
+
 _EMBEDS = r"(?:^| )(?:search|remember|recall|wake .*--task|checkpoint|sleep|fact set)\b"
 """Commands that need the model."""
-
-INTERRUPTED = 130
-INTERRUPTION = "interrupted; what was done is kept, run the command again to go on"
 
 
 def main() -> None:
@@ -43,12 +42,10 @@ def main() -> None:
 
             code = run()
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        _end()
     except Exception:
         sys.excepthook(*sys.exc_info())
         code = 1
-    if code == INTERRUPTED:
-        sys.stderr.write(f"{INTERRUPTION}\n")
     why = streams.finish()
     if why:
         done = "" if code else "; the command itself is done"

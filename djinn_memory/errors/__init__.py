@@ -7,6 +7,7 @@
     │   ├── OutsideVault     a path leads out of its vault
     │   └── Changed          the file was saved after it was read
     ├── NotFound          4  no such home, note, agent, vault or document
+    ├── Interrupted     130  Ctrl-C at a question
     └── Unavailable       5  a model, a lock or the disk cannot be used now
         ├── Busy             another process holds the lock
         └── IndexMissing     no index, and none can be built here
@@ -67,8 +68,12 @@ class Wording:
 
     def error(self, error: DjinnError) -> str:
         """The whole text of an error: the argument at fault, the message, the remedies."""
+        return "; ".join(filter(None, [self.statement(error), self.remedies(error)]))
+
+    def statement(self, error: DjinnError) -> str:
+        """What went wrong: the argument at fault and the message, without the remedies."""
         where = f"{self.argument(error.argument)} " if error.argument else ""
-        return "; ".join(filter(None, [f"{where}{error.message}", self.remedies(error)]))
+        return f"{where}{error.message}"
 
     def remedies(self, error: DjinnError) -> str:
         """The remedies of an error as one clause; empty if it has none."""
@@ -121,6 +126,8 @@ class DjinnError(Exception):
     """A failure that the user can act on; its text is one line that says what to do."""
 
     exit_code = 1
+    code = "failed"
+    """The kind of failure, in one word for programs."""
 
     def __init__(self, message: str, *remedies: Remedy, argument: str | None = None) -> None:
         """`message` has no words of a front end.
@@ -141,44 +148,65 @@ class UsageError(DjinnError):
     """A wrong option, argument or query."""
 
     exit_code = 2
+    code = "usage"
 
 
 class ConfigError(UsageError):
     """A config file, or an environment variable that overrides it, does not fit the model."""
+
+    code = "config"
 
 
 class Refused(DjinnError):
     """The request would overwrite, duplicate, leak or conflict."""
 
     exit_code = 3
+    code = "refused"
 
 
 class OutsideVault(Refused):
     """A path leads out of its vault."""
 
+    code = "outside_vault"
+
 
 class Changed(Refused):
     """The file was saved after it was read."""
 
+    code = "changed"
+
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path} was changed meanwhile and stays as it is now; do it again")
+
+
+class Interrupted(DjinnError):
+    """The user interrupted a question, and nothing was done."""
+
+    exit_code = 130
+    code = "interrupted"
 
 
 class NotFound(DjinnError):
     """There is no such home, note, agent, vault or document."""
 
     exit_code = 4
+    code = "not_found"
 
 
 class Unavailable(DjinnError):
     """Something needed cannot be used now: a model, a lock, the disk."""
 
     exit_code = 5
+    code = "unavailable"
 
 
 class Busy(Unavailable):
     """Another process holds the lock."""
 
+    code = "busy"
+
 
 class IndexMissing(Unavailable):
     """There is no index to answer from, and none can be built here."""
+
+    code = "index_missing"

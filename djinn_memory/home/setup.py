@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
+from djinn_memory.errors import ConfigError, DjinnError, NotFound, Refused, UsageError
 from djinn_memory.home import access
-from djinn_memory.home.home import Change, Home
+from djinn_memory.home.home import Change, Home, discover
 from djinn_memory.home.settings import NAME
 from djinn_memory.models import Dialect, Vault
 from djinn_memory.system.files import create, expand, inside, make_folder, write_atomic
@@ -41,6 +41,27 @@ def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:
         created += add_agent(home, name)
     created += _add_own_vaults(home)
     return home, created
+
+
+def enclosing(folder: Path) -> str | None:
+    """The home or vault in which a folder lies that is no home itself, for the user."""
+    folder = expand(folder).resolve()
+    if (folder / ".djinn").is_dir():
+        return None
+    for parent in folder.parents:
+        if (parent / ".djinn").is_dir():
+            return f"the home {parent}"
+    for parent in (folder, *folder.parents):
+        if (parent / ".obsidian").is_dir():
+            return f"the Obsidian vault {parent}"
+    try:
+        home = discover()
+        for vault in home.vaults:
+            if vault.root.resolve() in (folder, *folder.parents):
+                return f"vault {vault.name} of the home {home.root}"
+    except DjinnError:
+        pass
+    return None
 
 
 def _write_example(home: Home, agents: tuple[str, ...]) -> bool:

@@ -16,9 +16,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
@@ -42,8 +44,13 @@ def kept(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Home:
 
 def one_line(done: subprocess.CompletedProcess[str], code: int) -> str:
     """The error of a command that failed as it should: one line, and nothing on stdout."""
-    assert done.returncode == code, done
     assert done.stdout == ""
+    return error_line(done, code)
+
+
+def error_line(done: subprocess.CompletedProcess[str], code: int) -> str:
+    """The only line on stderr, which is an error."""
+    assert done.returncode == code, done
     assert "Traceback" not in done.stderr
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, lines
@@ -88,10 +95,58 @@ def test_a_mistake_is_one_line_with_a_remedy(kept: Home, run: Run, name: str) ->
     assert hint in one_line(run(*command, home=kept.root), code)
 
 
-@pytest.mark.parametrize("name", [name for name in BAD if BAD[name][0][0] == "memory"])
-def test_with_json_a_mistake_leaves_stdout_empty_too(kept: Home, run: Run, name: str) -> None:
-    command, code, _ = BAD[name]
-    one_line(run(*command, "--json", home=kept.root), code)
+@pytest.mark.parametrize("name", BAD)
+def test_with_json_a_mistake_is_an_object(kept: Home, run: Run, name: str) -> None:
+    command, code, hint = BAD[name]
+    done = run(*command, "--json", home=kept.root)
+    line = error_line(done, code)
+    report = json.loads(done.stdout)
+    error_check().validate(report)
+    error = report["error"]
+    assert error["message"] in line
+    assert hint in f"{error['message']}; {error['remedy']}"
+    assert error["code"] in ("usage", "config", "refused", "not_found")
+
+
+def error_check() -> Draft202012Validator:
+    """Checks an object against the schema of errors."""
+    text = (files("djinn_memory") / "schemas" / "error.json").read_text("utf-8")
+    return Draft202012Validator(json.loads(text))
+
+
+def test_with_json_what_is_no_command_is_an_object(run: Run) -> None:
+    done = run("serach", "x", "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"] == {
+        "code": "usage",
+        "message": "no command `djinn serach`",
+        "remedy": "run `djinn search`",
+    }
+    assert run("serach", "x", "--", "--json").stdout == ""
+
+
+def test_a_query_comes_from_stdin(kept: Home, run: Run) -> None:
+    for command in ("search", "recall"):
+        done = run(command, "-", "-n", "3", home=kept.root, stdin="chart datum\n")
+        assert done.returncode == 0, done
+        assert "Chart datum" in done.stdout
+        one_line(run(command, "-", home=kept.root), 2)
+
+
+def test_a_home_inside_a_home_or_a_vault_is_asked_for(home: Home, run: Run, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    (notes / ".obsidian").mkdir(parents=True)
+    added = tmp_path / "added"
+    added.mkdir()
+    add_vault(home, "added", added)
+    inner = home.root / "vaults" / "shared" / "inner"
+    for place, why in ((inner, str(home.root)), (notes, "Obsidian"), (added / "x", "vault added")):
+        line = one_line(run("init", place, home=home.root), 2)
+        assert "--yes" in line and why in line
+        assert not (place / "config.yaml").exists()
+    assert str(home.root) in one_line(run("init", cwd=home.root), 2)
+    assert run("init", inner, "--yes", home=home.root).returncode == 0
+    assert run("init", home.root).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -447,6 +502,7 @@ def test_delete_asks_and_obeys(home: Home, shared: Path) -> None:
     assert "nothing was moved" in shown
     code, shown = answered(home, None)
     assert (code, note.exists()) == (130, True)
+    assert "nothing was done" in shown
     assert "Traceback" not in shown
     code, shown = answered(home, b"y\n")
     assert (code, note.exists()) == (0, False)
@@ -702,7 +758,7 @@ def test_init_is_safe_to_run_again(run: Run, tmp_path: Path) -> None:
     assert first.returncode == 0
     config = (place / "config.yaml").read_text()
     again = run("init", place)
-    assert "nothing to do" in again.stdout
+    assert "nothing to create" in again.stdout
     assert (place / "config.yaml").read_text() == config
     assert run("init", place, "--agent", "grace").returncode == 0
     assert (place / "vaults" / "grace").is_dir()

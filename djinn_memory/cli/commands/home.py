@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
-from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.system.files import make_folder, open_private
@@ -46,8 +46,16 @@ def _init(call: Call) -> CreatedHome:
     from djinn_memory.home.config import variable
 
     request = call.request
-    place = request.folder or call.ctx.obj or variable("DJINN_HOME") or Path.home() / "djinn"
-    home, created = setup.init(Path(place), request.agents)
+    named = request.folder or call.ctx.obj or variable("DJINN_HOME")
+    place = Path(named or Path.home() / "djinn")
+    # Without a folder the user may expect the home to be in this one.
+    here = place if named or (place / ".djinn").is_dir() else Path.cwd() / "djinn"
+    outer = setup.enclosing(here)
+    if outer:
+        about = f"{here if here == place else here.parent} is in {outer}"
+        if not call.confirmed(f"Create a home at {place}?", about, f"create a home in {outer}"):
+            return CreatedHome(place, ())
+    home, created = setup.init(place, request.agents)
     return CreatedHome(home.root, created)
 
 
@@ -55,18 +63,20 @@ def _init(call: Call) -> CreatedHome:
     request=InitHome,
     arguments=["folder"],
     fields={"folder": Field("[DIR]"), "agents": Field("NAME", name="--agent")},
+    view=Confirm,
     run=_init,
 )
 def init(call: Call, answer: CreatedHome) -> None:
     """Create a home: settings, a shared vault, and a personal vault for each agent.
 
-    Run it again to complete a home or to add agents; it changes nothing that exists.
+    Run it again to complete a home or to add agents; it changes nothing that exists. Inside another
+    home, or inside a vault, it asks first. To search notes that you have, use `djinn vault add`.
 
     Examples:
         djinn init ~/memory --agent finn --agent grace
     """
     root = clean(str(answer.home))
-    say(f"{'made' if answer.made else 'nothing to do in'} {root}")
+    say(f"{'created' if answer.made else 'nothing to create in'} {root}")
     for name in answer.made:
         say(f"  {name}")
     if answer.made:

@@ -41,7 +41,7 @@ class SearchView(Struct, frozen=True):
     "search",
     SearchOptions,
     without=["paths"],
-    fields={"query": Field(words=True)},
+    fields={"query": Field(words=True, stdin="value")},
     view=SearchView,
     warns=False,
     schemas={"search": "search"},
@@ -56,6 +56,7 @@ def search(call: Call, answer: SearchResult) -> None:
         djinn search "how do I link to a heading"
         djinn search '"exact words" -draft tag:project/x'
         djinn search pricing --type decision --since 90d --json
+        djinn search - < question.txt
     """
     print_hits(answer, call.view.format, explain=call.view.explain)
 

@@ -29,7 +29,10 @@ class RecallView(Struct, frozen=True):
     "recall",
     RecallOptions,
     without=["paths", "session"],
-    fields={"query": Field(words=True), "profile": Field("NAME", candidates.profiles)},
+    fields={
+        "query": Field(words=True, stdin="value"),
+        "profile": Field("NAME", candidates.profiles),
+    },
     view=RecallView,
     warns=False,
 )

@@ -1,0 +1,90 @@
+"""How a command says that it failed: one line on stderr, and with `--json` an object on stdout."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import typer
+from msgspec import Struct
+
+from djinn_memory.cli import INTERRUPTION, output
+from djinn_memory.errors import DjinnError, wording
+
+SCHEMA = "error"
+
+UNAVAILABLE = 5
+
+
+class ErrorDetail(Struct, frozen=True):
+    """What went wrong, and what to do."""
+
+    code: str
+    """The kind of failure: usage, config, refused, outside_vault, changed, not_found, unavailable,
+    busy, index_missing, interrupted or failed."""
+    message: str
+    """What went wrong, on one line."""
+    remedy: str | None
+    """What to do about it; null where the message says so, or where nothing can be done."""
+
+
+class ErrorReport(Struct, frozen=True):
+    """A command that failed."""
+
+    error: ErrorDetail
+    """The failure."""
+
+
+def report_error(error: DjinnError) -> int:
+    """Report a mistake of the user or of the world; returns the exit code."""
+    words = wording.get()
+    _report(error.code, words.statement(error), words.remedies(error))
+    return error.exit_code
+
+
+def report_usage(error: Any) -> int:
+    """Report a command line that could not be taken apart; returns the exit code."""
+    message = output.clean(error.format_message()).replace("Value error, ", "").rstrip(".")
+    ctx = getattr(error, "ctx", None)
+    remedies = [f"see `{ctx.command_path} --help`"] if ctx else []
+    if type(error).__name__ == "NoSuchOption" and ctx and _may_be_text(error, ctx):
+        remedies.append("write -- before a text that begins with -")
+    _report("usage", message, ", or ".join(remedies))
+    return 2
+
+
+def report_os_error(error: OSError) -> int:
+    """Report what the system refused; returns the exit code."""
+    where = f"{error.filename}: " if error.filename else ""
+    _report("unavailable", f"{where}{error.strerror or error}", "")
+    return UNAVAILABLE
+
+
+def report_interruption() -> None:
+    """Report that the user interrupted the command."""
+    if _as_json():
+        _print(ErrorDetail("interrupted", INTERRUPTION, None))
+    output.talk(INTERRUPTION)
+
+
+def _report(code: str, message: str, remedy: str) -> None:
+    message, remedy = output.clean(message), output.clean(remedy)
+    if _as_json():
+        _print(ErrorDetail(code, message, remedy or None))
+    line = "; ".join(filter(None, [message, remedy]))
+    output.talk(f"{typer.style('error', fg='red')}: {line}")
+
+
+def _print(detail: ErrorDetail) -> None:
+    output.as_json(SCHEMA, ErrorReport(detail), None)
+
+
+def _as_json() -> bool:
+    """Whether the command line asks for JSON, also where it cannot be taken apart."""
+    words = sys.argv[1:]
+    return "--json" in (words[: words.index("--")] if "--" in words else words)
+
+
+def _may_be_text(error: Any, ctx: Any) -> bool:
+    texts = any(param.param_type_name == "argument" for param in ctx.command.params)
+    return texts and not error.possibilities
