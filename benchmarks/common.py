@@ -13,7 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from djinn_memory.embedding import local, onnx_runtime
 from djinn_memory.home.home import Home
+from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.home.setup import add_vault, init
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,6 +82,16 @@ def family_peak_mb(command: Sequence[str]) -> float:
             most = max(most, sum(one.memory_info().rss for one in family))
         time.sleep(0.02)
     return most / 1e6
+
+
+def raw_model_seconds(texts: Sequence[str]) -> float:
+    """What the bare packaged model takes to embed texts, with two threads."""
+    embedder = local.LocalEmbedder(EmbeddingConfig())
+    session = onnx_runtime.open_session(embedder.folder / "model.onnx", 2)
+    tokenizer = onnx_runtime.open_tokenizer(embedder.folder, embedder.card.max_tokens)
+    began = time.perf_counter()
+    onnx_runtime.embed_texts(session, tokenizer, texts)
+    return time.perf_counter() - began
 
 
 def machine() -> str:

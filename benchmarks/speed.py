@@ -12,12 +12,19 @@ import tempfile
 import time
 from pathlib import Path
 
-from common import PROGRAM, home_with, machine, median_seconds, need_data, peak_mb, table
+from common import (
+    PROGRAM,
+    home_with,
+    machine,
+    median_seconds,
+    need_data,
+    peak_mb,
+    raw_model_seconds,
+    table,
+)
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.embedding import local, onnx_runtime
 from djinn_memory.home.home import Home
-from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.store.index import open_index, vectors
 from djinn_memory.store.sqlite import rows
 
@@ -48,13 +55,8 @@ def first_index(home: Home) -> list[list[object]]:
     indexing = time.perf_counter() - began
     connection = open_index(home.index_path)
     windows = [key for (key,) in rows(connection, "select min(id) from window group by hash")]
-    embedder = local.LocalEmbedder(EmbeddingConfig())
-    session = onnx_runtime.open_session(embedder.folder / "model.onnx", 2)
-    tokenizer = onnx_runtime.open_tokenizer(embedder.folder, embedder.card.max_tokens)
     texts = list(vectors.texts(connection, windows).values())
-    began = time.perf_counter()
-    onnx_runtime.embed_texts(session, tokenizer, texts)
-    raw = time.perf_counter() - began
+    raw = raw_model_seconds(texts)
     return [
         ["raw model", f"{raw:.1f} s", f"{len(texts) / raw:.0f} texts/s", "100 %", "-", ""],
         ["djinn index", f"{indexing:.1f} s", f"{len(texts) / indexing:.0f} texts/s",

@@ -13,7 +13,7 @@ from djinn_memory.chunking.spans import Span, blocks, size, span_across, trim
 from djinn_memory.models import Chunk, Section
 from djinn_memory.notes.markdown.markup import code_blocks
 
-VERSION = 3
+VERSION = 4
 """Increased when the same note would be cut differently: an index of another version is rebuilt."""
 
 CHUNK_TOKENS = 450
@@ -22,6 +22,9 @@ CHUNK_TOKENS = 450
 WINDOW_TOKENS = 178
 """With the two special tokens, 180 of the 256 tokens that MiniLM reads. A longer window says too
 many things for one vector (nDCG@10 on Cranfield .386 at 256, .398 at 180)."""
+
+MODEL_READS = 254
+"""Tokens that the packaged model reads, without the two special ones."""
 
 OVERLAP_TOKENS = 30
 """Shared by neighbouring windows, so that a sentence at the seam is whole in one of them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 SHORTEST = 200
 """Characters of the shortest text that is judged."""
 
@@ -12,11 +14,19 @@ German and Finnish 11 to 14 %, code over 10 %, minified code 2 to 5 %, base64 le
 FOREIGN_SHARE = 0.1
 """With more letters than these outside of ASCII, a text may be in a script without spaces."""
 
+BROKEN_SHARE = 0.05
+"""A text with a larger share of control characters and of what stands for undecodable bytes is
+binary. In random bytes it is over half; a note in another encoding rarely has 3 %."""
+
+_BROKEN = re.compile(r"[\0-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
+
 
 def legible(text: str) -> bool:
     """Whether people may have written `text`. A short one always counts as legible."""
     if len(text) < SHORTEST:
         return True
+    if len(_BROKEN.findall(text)) > BROKEN_SHARE * len(text):
+        return False
     if len(text) - len(text.encode("ascii", "ignore")) > FOREIGN_SHARE * len(text):
         return True
     return sum(map(text.count, " \n\t")) >= BLANK_SHARE * len(text)

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from djinn_memory.chunking.legible import legible
+
 PACKAGED_MODEL = Path(__file__).parents[1] / "embedding" / "all-MiniLM-L6-v2"
 """The folder of the packaged model."""
 
@@ -25,6 +27,12 @@ _BARE = 1_000
 
 _BARE_STEP = 100
 """Characters of such a run that count as a token: otherwise a chunk could hold megabytes."""
+
+_DATA_PIECE = 1_000
+"""Characters of a piece of data whose tokens are estimated: little prose gets into one."""
+
+_DATA_TOKEN = re.compile(r"\w{1,4}|[^\w\s\0-\x1f\x7f-\x9f\ufffd]")
+"""What counts as a token in data: as of a long word, four letters, and each sign."""
 
 _MOST_COUNTED = 20_000
 """Texts whose counts are cached: a few MB."""
@@ -58,8 +66,32 @@ def token_starts(text: str) -> array[int]:
     hundred.
     """
     starts = array("q")
-    at = reached = 0
-    for piece, encoded in _encoded(_split(text)):
+    _add_starts(starts, 0, _split(text))
+    return starts
+
+
+def estimated_starts(text: str) -> array[int]:
+    """As `token_starts`, but tokens of data and minified text are estimated.
+
+    The tokenizer takes seconds for a megabyte of them, and no such text is embedded.
+    """
+    starts = array("q")
+    at = 0
+    for piece in _split(text):
+        for part in [piece] if legible(piece) else _split(piece, _DATA_PIECE):
+            if legible(part):
+                _add_starts(starts, at, [part])
+            else:
+                places = [at + match.start() for match in _DATA_TOKEN.finditer(part)]
+                starts.extend(places or range(at, at + len(part), _BARE_STEP))
+            at += len(part)
+    return starts
+
+
+def _add_starts(starts: array[int], at: int, pieces: list[str]) -> None:
+    """Append where tokens begin in pieces of a text, the first of which begins at `at`."""
+    reached = at
+    for piece, encoded in _encoded(pieces):
         last = -1
         for start, end in encoded.offsets:
             if at + start - reached > _BARE:
@@ -72,7 +104,6 @@ def token_starts(text: str) -> array[int]:
         at += len(piece)
     if at - reached > _BARE:
         starts.extend(range(reached, at, _BARE_STEP))
-    return starts
 
 
 def token_counts(texts: Sequence[str]) -> list[int]:

@@ -12,10 +12,10 @@ from functools import partial
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from djinn_memory.chunking.chunks import MODEL_READS, chunks, windows
 from djinn_memory.chunking.chunks import VERSION as CHUNKS_VERSION
-from djinn_memory.chunking.chunks import chunks, windows
 from djinn_memory.chunking.legible import legible
-from djinn_memory.chunking.tokens import token_counts, token_starts
+from djinn_memory.chunking.tokens import estimated_starts, token_counts, token_starts
 from djinn_memory.chunking.window_text import path_at, prefix, room, window_text
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.indexing.scan import changes, seen_again
@@ -286,7 +286,7 @@ def _costing_only_itself(run: _Run, file: FileStat) -> Iterator[None]:
 def _illegible(parsed: Iterable[ParsedMemory]) -> str | None:
     """A remark on much text that is not embedded."""
     windows = (window for memory in parsed for _, cut in memory.chunks for window in cut)
-    characters = sum(window.end - window.start for window in windows if not window.legible)
+    characters = sum(window.end - window.start for window in windows if not window.hash)
     if characters < NAMED:
         return None
     return f"{characters:,} characters of data or minified text are found by words only"
@@ -297,7 +297,8 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
 
     A document is cut as its front matter says.
     """
-    tokens = token_starts(note.searched)
+    # What a document's plan says of its size is exact.
+    tokens = (token_starts if note.type == DOCUMENT else estimated_starts)(note.searched)
     parts = _planned(note, tokens)
     if parts is None:
         parts = chunks(note.searched, note.body, tokens, outline=outline)
@@ -316,14 +317,19 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
         yield (
             chunk,
             [
-                Window(
-                    start - chunk.start, end - chunk.start, text_hash(text), length, legible(text)
-                )
-                for (start, end), text, length in zip(
-                    spans, texts, token_counts(texts), strict=True
-                )
+                Window(start - chunk.start, end - chunk.start, key, length)
+                for (start, end), (key, length) in zip(spans, _embedded(texts), strict=True)
             ],
         )
+
+
+def _embedded(texts: Sequence[str]) -> Iterator[tuple[bytes | None, int]]:
+    """The key of each text and its length in tokens; no key for a text that is not embedded."""
+    lengths = iter(token_counts([text for text in texts if legible(text)]))
+    for text in texts:
+        length = next(lengths) if legible(text) else 0
+        # Only a text that is mostly data can be longer than the model reads.
+        yield text_hash(text) if legible(text) and length <= MODEL_READS else None, length
 
 
 def _planned(note: Note, tokens: Sequence[int]) -> list[Chunk] | None:

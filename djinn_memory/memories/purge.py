@@ -296,4 +296,4 @@ def _texts(note: Note) -> Iterator[str]:
 def _hashes(note: Note, vault: Vault) -> Iterator[bytes]:
     """The hashes under which the vectors of a note's text are cached."""
     for _, windows in cut(note, outline=RULES[vault.dialect].outline):
-        yield from (window.hash for window in windows)
+        yield from (window.hash for window in windows if window.hash)

@@ -11,18 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from djinn_memory.chunking.chunks import MODEL_READS
 from djinn_memory.chunking.legible import SHORTEST, legible
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
+from djinn_memory.indexing.indexer import cut
+from djinn_memory.notes.note import parse
 
 DATA = base64.encodebytes(random.Random(3).randbytes(30_000)).decode()
 SCRIPT = "function(a,b){return a.c(b)||null};var d=new e(f[0],g),h=i?j:k;l.m('n',{o:p,q:!0});" * 200
+BINARY = random.Random(5).randbytes(900).replace(b"\0", b"\n").decode(errors="replace")
 PROSE = "The boat lies at pontoon C, and the harbour master wants to be paid in advance. " * 9
 CODE = "def area(width: int, height: int) -> int:\n    return width * height  # in cells\n\n" * 9
 
 
 @pytest.mark.parametrize(
-    "text", [DATA, SCRIPT, DATA.replace("\n", ""), '{"a":[1,2,3],"b":4},' * 60]
+    "text", [DATA, SCRIPT, DATA.replace("\n", ""), '{"a":[1,2,3],"b":4},' * 60, BINARY]
 )
 def test_what_no_one_reads(text: str) -> None:
     assert not legible(text)
@@ -35,6 +39,25 @@ def test_what_no_one_reads(text: str) -> None:
 )  # fmt: skip
 def test_what_people_write(text: str) -> None:
     assert legible(text)
+
+
+def test_a_few_bytes_of_another_encoding_stay_legible() -> None:
+    assert legible((PROSE + "caf\ufffd ") * 3)
+
+
+def test_prose_beside_data_is_embedded_in_windows_that_the_model_reads() -> None:
+    for at in range(0, 3000, 500):
+        text = f"{PROSE}\n\n{DATA[:at]}\n\n{PROSE}\n\n{DATA.replace(chr(10), '')[at:]} {PROSE}"
+        note = parse("a.md", text.encode())
+        windows = [
+            (note.searched[chunk.start + window.start : chunk.start + window.end], window)
+            for chunk, windows in cut(note)
+            for window in windows
+        ]
+        embedded = [text for text, window in windows if window.hash]
+        assert all(window.length <= MODEL_READS for _, window in windows if window.hash)
+        prose = sum(text.count("harbour master") for text in embedded)
+        assert prose >= 0.9 * text.count("harbour master")
 
 
 @given(st.lists(st.text(string.ascii_letters, min_size=1, max_size=9), min_size=1))

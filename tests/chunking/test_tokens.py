@@ -1,3 +1,5 @@
+import base64
+import random
 import time
 import tracemalloc
 from itertools import pairwise
@@ -6,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.chunking.tokens import token_counts, token_starts
+from djinn_memory.chunking.tokens import estimated_starts, token_counts, token_starts
+from tests.growth import assert_linear
 
 
 def test_tokens_begin_where_words_do() -> None:
@@ -83,3 +86,30 @@ def test_what_has_no_tokens_has_a_size_where_it_is_long(bare: str, head: str, ta
     found = list(token_starts(text))
     assert found == sorted(set(found))
     assert max(after - before for before, after in pairwise([0, *found, len(text)])) <= 1_000
+
+
+BASE64 = base64.b64encode(random.Random(4).randbytes(30_000)).decode()
+PROSE = "The boat lies at pontoon C, and the harbour master wants to be paid in advance. " * 40
+ZEROS = "\0" * 40_000
+
+
+@given(st.lists(st.sampled_from([BASE64, PROSE, ZEROS, "小明" * 500, " ", "\n"])).map("".join))
+def test_estimates_ascend_and_are_exact_for_prose(text: str) -> None:
+    starts = estimated_starts(text)
+    assert list(starts) == sorted(set(starts))
+    assert not starts or (starts[0] >= 0 and starts[-1] < len(text))
+    if BASE64 not in text and ZEROS not in text:
+        assert starts == token_starts(text)
+
+
+@pytest.mark.parametrize("data", [BASE64, BASE64.replace("A", "\n"), ZEROS, "{[(" * 10_000])
+def test_data_has_a_size(data: str) -> None:
+    starts = estimated_starts(PROSE + data + PROSE)
+    assert len(starts) >= len(data) / 100
+    assert max(after - before for before, after in pairwise(starts)) <= 200
+
+
+@pytest.mark.parametrize("data", [BASE64, "a(b){c.d}", "{[(", "\0", "=", "x"])
+def test_the_estimate_of_data_costs_little(data: str) -> None:
+    text = data * (1_000_000 // len(data))
+    assert_linear(lambda size: estimated_starts(text[:size]), 1_000_000)

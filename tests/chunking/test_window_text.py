@@ -3,12 +3,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.chunking.chunks import WINDOW_TOKENS, chunks, windows
+from djinn_memory.chunking.chunks import MODEL_READS, WINDOW_TOKENS, chunks, windows
 from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.chunking.window_text import PREFIX_TOKENS, prefix, room, window_text
 from djinn_memory.notes.note import parse
 
-MODEL_READS = 254
 """Of 256 tokens, two are the marks around a text."""
 
 

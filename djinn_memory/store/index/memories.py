@@ -52,14 +52,14 @@ class KnownMemory(Struct, frozen=True):
 
 
 class Window(Struct, frozen=True):
-    """A window of a chunk: its span in the chunk's text, key and length of the text it embeds."""
+    """A window of a chunk: its span in the chunk's text, and the text that it embeds."""
 
     start: int
     end: int
-    hash: bytes
+    hash: bytes | None
+    """Key of its text; None where it is not embedded and found by words only."""
     length: int
-    legible: bool
-    """Whether it is embedded; what is not, is found by words only."""
+    """Tokens of its text, where it is embedded."""
 
 
 class ParsedMemory(Struct, frozen=True):
@@ -352,7 +352,7 @@ def _put_memory(
             [
                 (chunk_id, window.start, window.end, window.hash, window.length)
                 for window in windows
-                if window.legible
+                if window.hash
             ],
         )
         headings = NAME_BREAK.join(chunk.headings)
