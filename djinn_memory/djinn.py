@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.verbs import Memories
     from djinn_memory.memories.working.verbs import WorkingMemory
     from djinn_memory.memories.writing.remember import RememberResult
+    from djinn_memory.upkeep.backup.verbs import Backups
     from djinn_memory.upkeep.status import HomeStatus
     from djinn_memory.watch.heard import Heard, Tell
 
@@ -146,6 +147,13 @@ class Djinn(Namespace):
         from djinn_memory.memories.library.verbs import Documents
 
         return Documents(self.runtime)
+
+    @cached_property
+    def backups(self) -> Backups:
+        """Archives of the home."""
+        from djinn_memory.upkeep.backup.verbs import Backups
+
+        return Backups(self.runtime)
 
     @operation(NewMemory)
     def remember(self, request: NewMemory) -> RememberResult:

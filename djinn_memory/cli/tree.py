@@ -23,6 +23,7 @@ NOUNS = {
     "agent": "Agents: the names that have a personal vault.",
     "working": "Working memory: values that an agent holds for minutes, and its tasks.",
     "config": "The settings in config.yaml.",
+    "backup": "Backups: one archive with vaults, ledger, working memory and settings.",
 }
 """The groups of commands, after the commands that belong to none."""
 
@@ -97,6 +98,8 @@ COMMANDS = {
     "working list": "List what a session or a task holds, and what other agents handed over.",
     "working clear": "Forget the value under a key, or all that `djinn working list` shows.",
     "working share": "Give another agent a copy of a value.",
+    "backup create": "Write vaults, ledger, working memory and settings into one archive.",
+    "backup restore": "Make a home from an archive.",
     "config show": "Show all settings in effect, defaults included.",
     "config get": "Show one setting, or one section.",
     "config set": "Change one setting; comments and order stay.",

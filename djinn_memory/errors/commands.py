@@ -32,6 +32,7 @@ _CHOICES = frozenset({"existing"})
 """Fields with a flag for each value, as `--append` for `existing="append"`."""
 
 ARGUMENTS = {
+    "backups.create": ("file",),
     "checkpoint": ("text",),
     "config.set": ("key", "value"),
     "documents.ingest": ("paths",),

@@ -14,7 +14,12 @@ from djinn_memory.models import Dialect, Vault
 from djinn_memory.system.files import create, expand, inside, make_folder, write_atomic
 from djinn_memory.system.locks import lock
 
-_IGNORED = b"# Made again from the notes at any time; not worth a place in git.\n*\n"
+_IGNORED = b"""\
+# index.db and embeddings.db can be made again: `djinn index` reads the notes.
+# ledger.db (uses, ratings, gaps) and working.db (values and tasks of agents) cannot:
+# `djinn backup create` saves them. None of them belongs into git, which cannot merge them.
+*
+"""
 
 
 def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:

@@ -74,6 +74,7 @@ _NAMESPACES = {
     "documents": f"{_MEMORIES}.library.verbs:Documents",
     "summary": f"{_MEMORIES}.sessions.summary:Summaries",
     "working": f"{_MEMORIES}.working.verbs:WorkingMemory",
+    "backups": "djinn_memory.upkeep.backup.verbs:Backups",
 }
 """The classes of the operations, by what stands before the last dot of their names."""
 
@@ -118,6 +119,7 @@ OPERATIONS = {
         Operation("status", rights="person", result="djinn_memory.upkeep.status:HomeStatus"),
         Operation("maintain", writes=True, rights="person"),
         Operation("doctor", rights="person"),
+        Operation("backups.create", rights="person"),
         Operation("summary.show"),
         Operation("summary.set", writes=True, removes=True),
         Operation("summary.build", writes=True, removes=True),

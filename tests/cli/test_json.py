@@ -144,6 +144,8 @@ RUNS = {
     "vault remove": [["vault", "remove", "more"]],
     "agent add": [["agent", "add", "hal"], ["agent", "add", "hal"]],
     "agent list": [["agent", "list"]],
+    "backup create": [["backup", "create", "b.tar.gz"]],
+    "backup restore": [["backup", "restore", "b.tar.gz", "restored"]],
     "working set": [
         ["working", "set", "a", "x"], ["working", "set", "a", "[1]", "--json-value", "--short"],
         ["working", "set", "b", "x", "--task", "t"],

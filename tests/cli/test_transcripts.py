@@ -45,7 +45,7 @@ REPLACED = (
     (r"\d+ days? ago", "N days ago"),
     # Notes written within the clock's grain of the first reading are read once more.
     (r'"read": \d+', '"read": N'),
-    (r'"(index_bytes|cache_bytes)": \d+', r'"\1": N'),
+    (r'"(bytes|index_bytes|cache_bytes)": \d+', r'"\1": N'),
     (r'"(score|words|meaning|raw|part|feedback)": -?[\d.e-]+', r'"\1": N'),
     (r"(?m)(  |\()0\.\d\d(\)  )?$", r"\1N\2"),
     (r",0\.\d{4},", ",N,"),

@@ -1,0 +1,1 @@
+"""Backups: one archive with the vaults and all that cannot be made again."""

@@ -1,0 +1,231 @@
+"""The archive of a backup: a compressed tar whose last file lists the others with their hashes.
+
+Anybody may have written an archive that is read here. It names every place by itself, so that a
+name can lead nowhere else, and the size of what is unpacked is bounded.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import re
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO
+
+import msgspec
+
+from djinn_memory.errors import Changed, NotFound, Refused
+from djinn_memory.home.settings import NAME
+from djinn_memory.upkeep.backup.requests import (
+    CONFIG,
+    FORMAT,
+    LEDGER,
+    WORKING,
+    ArchivedFile,
+    Manifest,
+)
+
+MANIFEST = "manifest.json"
+
+PIECE = 1 << 20
+"""Bytes that are read at once."""
+
+MOST_RATIO = 200
+"""How many times larger than the archive its files may be. Text is 3 to 20 times larger."""
+
+GRANTED = 64 << 20
+"""Bytes that the files of the smallest archive may have."""
+
+MOST_HEADER = 16 << 20
+"""Bytes that tarfile may read at once: it reads the long name of a file into memory."""
+
+_PLACES = frozenset({CONFIG, LEDGER, WORKING, MANIFEST})
+
+Sink = Callable[[str, float], "BinaryIO"]
+"""Opens the new file for a path of the archive, whose time of change follows."""
+
+
+class ArchiveWriter:
+    """Writes files into an archive."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._tar = tarfile.open(  # noqa: SIM115 - closed by `finish`
+            fileobj=file, mode="w:gz", format=tarfile.PAX_FORMAT, compresslevel=6
+        )
+        self.files: list[ArchivedFile] = []
+
+    def add(self, path: str, source: Path) -> None:
+        """Add a file. Raises `Changed` if it gets shorter meanwhile; what is appended is left."""
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        with os.fdopen(os.open(source, flags), "rb") as file:
+            info = os.fstat(file.fileno())
+            reader = _HashedReader(file)
+            try:
+                self._tar.addfile(_entry(path, info.st_size, info.st_mtime), reader)
+            except OSError:
+                if reader.size < info.st_size:
+                    raise Changed(source) from None
+                raise
+        self.files.append(ArchivedFile(path, reader.size, reader.hash.hexdigest()))
+
+    def finish(self, manifest: Manifest) -> None:
+        """Write the manifest and end the archive."""
+        data = msgspec.json.format(_json(manifest), indent=1)
+        self._tar.addfile(_entry(MANIFEST, len(data), 0), io.BytesIO(data))
+        self._tar.close()
+
+
+def read_archive(archive: Path, sink: Sink | None = None) -> Manifest:
+    """Check every file of an archive against its manifest; with a `sink`, write them there.
+
+    Raises `Refused` for whatever is not as `ArchiveWriter` writes it, when all of it may have been
+    written to the sink already.
+    """
+    files: list[ArchivedFile] = []
+    paths: set[str] = set()
+    manifest: Manifest | None = None
+    with _explained(archive), archive.open("rb") as opened:
+        budget = _Budget(MOST_RATIO * os.fstat(opened.fileno()).st_size + GRANTED)
+        stream = _Bounded(opened)
+        with tarfile.TarFile(fileobj=stream) as tar:
+            for member in tar:
+                if manifest is not None:
+                    raise ValueError("files follow its manifest")
+                path = _checked(member)
+                if path in paths:
+                    raise ValueError(f"{path[:200]!r} is in it twice")
+                paths.add(path)
+                budget.spend(member.size + tarfile.BLOCKSIZE)
+                data = tar.extractfile(member)
+                assert data
+                if path == MANIFEST:
+                    manifest = msgspec.json.decode(data.read(), type=Manifest)
+                else:
+                    files.append(_unpacked(path, member, data, sink))
+        # The last bytes of the archive hold the checksum of all of it.
+        while piece := stream.read(PIECE):
+            budget.spend(len(piece))
+        if manifest is None:
+            raise ValueError("it ends too early")
+        _compare(manifest, files)
+    return manifest
+
+
+def _json(manifest: Manifest) -> bytes:
+    # A name that is no UTF-8 has lone surrogates, which JSON can only hold escaped.
+    import json
+
+    return json.dumps(msgspec.to_builtins(manifest)).encode()
+
+
+def _entry(path: str, size: int, changed: float) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(path)
+    entry.size, entry.mtime, entry.mode = size, changed, 0o600
+    return entry
+
+
+def _checked(member: tarfile.TarInfo) -> str:
+    """The path of a member; raises `ValueError` for what no backup holds."""
+    path = member.name
+    parts = path.split("/")
+    plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
+    if not plain:
+        raise ValueError(f"{path[:200]!r} is no plain file")
+    inside = all(part not in ("", ".", "..") for part in parts) and not set(path) & {"\0", "\\"}
+    known = path in _PLACES or (
+        len(parts) > 2 and parts[0] == "vaults" and bool(re.fullmatch(NAME, parts[1]))
+    )
+    if not (inside and known):
+        raise ValueError(f"{path[:200]!r} has no place in a home")
+    return path
+
+
+def _unpacked(
+    path: str, member: tarfile.TarInfo, data: IO[bytes], sink: Sink | None
+) -> ArchivedFile:
+    digest, size = hashlib.sha256(), 0
+    with sink(path, member.mtime) if sink else io.BytesIO() as target:
+        while piece := data.read(PIECE):
+            digest.update(piece)
+            size += len(piece)
+            if sink:
+                target.write(piece)
+    return ArchivedFile(path, size, digest.hexdigest())
+
+
+def _compare(manifest: Manifest, files: list[ArchivedFile]) -> None:
+    if manifest.format != FORMAT:
+        raise ValueError(f"its format is {manifest.format[:100]!r}")
+    listed = {file.path: file for file in manifest.files}
+    for file in files:
+        if listed.pop(file.path, None) != file:
+            raise ValueError(f"{file.path!r} is not as its manifest says")
+    if listed:
+        raise ValueError(f"{min(listed)!r} is missing")
+    vaults = {file.path.split("/")[1] for file in files if file.path.startswith("vaults/")}
+    if not vaults <= set(manifest.vaults) or not all(
+        re.fullmatch(NAME, name) for name in manifest.vaults
+    ):
+        raise ValueError("its manifest does not list its vaults")
+
+
+@contextmanager
+def _explained(archive: Path) -> Iterator[None]:
+    """Turn whatever a damaged archive raises into one line."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        if error.filename != str(archive):
+            raise
+        raise NotFound(f"no file {archive}; name one that exists") from None
+    except (
+        tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError, OverflowError,
+        RecursionError,
+    ) as error:  # fmt: skip
+        why = " ".join(str(error).split()) or "it is damaged"
+        raise Refused(f"{archive} is no whole backup of djinn: {why}") from None
+
+
+class _HashedReader:
+    """A file that hashes what is read of it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.hash = hashlib.sha256()
+        self.size = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self.hash.update(data)
+        self.size += len(data)
+        return data
+
+
+class _Bounded(gzip.GzipFile):
+    """A compressed file of which no more is read at once than a header of tar needs."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(fileobj=file, mode="rb")
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or not 0 <= size <= MOST_HEADER:
+            raise ValueError("a name in it is too long")
+        return super().read(size)
+
+
+class _Budget:
+    """The bytes that the files of an archive may have."""
+
+    def __init__(self, granted: int) -> None:
+        self._left = granted
+
+    def spend(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise ValueError(f"its files are more than {MOST_RATIO} times its size")

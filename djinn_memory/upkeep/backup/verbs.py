@@ -1,0 +1,20 @@
+"""The verbs for backups of a home."""
+
+from __future__ import annotations
+
+from djinn_memory.runtime import Namespace, operation
+from djinn_memory.upkeep.backup.create import create_backup
+from djinn_memory.upkeep.backup.requests import CreateBackup, CreatedBackup
+
+
+class Backups(Namespace):
+    """Backups of a home. `backup.restore.restore_backup` makes a home from one."""
+
+    @operation(CreateBackup, recover=False, patient=True)
+    def create(self, request: CreateBackup) -> CreatedBackup:
+        """Write vaults, ledger, working memory and settings into one archive, and read it back.
+
+        Index and vectors are not in it, because they can be made again. Raises `Refused` when the
+        file exists.
+        """
+        return create_backup(self.runtime.home, request, self.runtime.now())
