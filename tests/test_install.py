@@ -6,7 +6,9 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -27,6 +29,8 @@ HEAVY = {
 }  # fmt: skip
 
 MOST_BYTES = 350_000_000
+
+SCRIPTS = "Scripts" if os.name == "nt" else "bin"
 
 
 def requirements(extras: Iterable[str] = ()) -> set[str]:
@@ -92,11 +96,63 @@ def test_lines_that_install_name_the_clone_and_extras_that_exist() -> None:
     assert {"documents", "models", "ocr", "redis"} <= named <= set(EXTRAS)
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[str], set[str]]:
+    """The files of a clone, of the wheel and of the sdist that are built from it."""
+    folder = tmp_path_factory.mktemp("built")
+    clone, python = folder / "clone", folder / "venv" / SCRIPTS / "python"
+
+    def run(*command: object, cwd: Path = folder) -> str:
+        return subprocess.run(
+            list(map(str, command)), cwd=cwd, check=True, capture_output=True, encoding="utf-8"
+        ).stdout
+
+    run("git", "clone", "--quiet", ROOT, clone)
+    run(sys.executable, "-m", "venv", "venv")
+    run(python, "-m", "pip", "install", "--quiet", "hatchling")
+    # What lies about in a folder that is worked in.
+    for junk in ("djinn_memory/__pycache__/x.pyc", ".djinn/index.db", ".demo/a.md", "build/x.py"):
+        (clone / junk).parent.mkdir(parents=True, exist_ok=True)
+        (clone / junk).write_text("junk")
+    run(python, "-m", "hatchling", "build", "-d", folder / "dist", cwd=clone)
+    [wheel], [sdist] = (folder / "dist").glob("*.whl"), (folder / "dist").glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        in_wheel = set(archive.namelist())
+    with tarfile.open(sdist) as archive:
+        in_sdist = {name.partition("/")[2] for name in archive.getnames()}
+    tracked = set(run("git", "ls-files", "-z", cwd=clone).split("\0")) - {""}
+    return tracked, in_wheel, in_sdist
+
+
+@pytest.mark.soak
+def test_the_wheel_is_the_package_with_its_data(built: tuple[set[str], set[str], set[str]]) -> None:
+    """Needs a package index."""
+    tracked, wheel, _ = built
+    package = {name for name in tracked if name.startswith("djinn_memory/")}
+    notes = {name for name in wheel if ".dist-info/" in name}
+    assert wheel - notes == package | {"djinn_memory/config.example.yaml"}
+    model = "djinn_memory/embedding/all-MiniLM-L6-v2"
+    assert {f"{model}/model.onnx", f"{model}/tokenizer.json", f"{model}/NOTICE"} <= wheel
+    assert {"djinn_memory/py.typed", "djinn_memory/schemas/search.json"} <= wheel
+    assert {f"djinn_memory/store/{part}/schema/001.sql" for part in ("index", "ledger")} <= wheel
+    licenses = {name.partition("/licenses/")[2] for name in notes}
+    assert {"LICENSE", f"{model}/LICENSE", f"{model}/NOTICE"} <= licenses
+
+
+@pytest.mark.soak
+def test_the_sdist_is_what_a_clone_has(built: tuple[set[str], set[str], set[str]]) -> None:
+    """All that is needed to build, to test and to read; needs a package index."""
+    tracked, _, sdist = built
+    assert sdist - {"PKG-INFO"} == {
+        name for name in tracked if not name.startswith(".ci/") and name != ".gitattributes"
+    }
+
+
 @pytest.mark.soak
 def test_an_installation_is_small_and_complete(tmp_path: Path, user_folder: Path) -> None:
     """As the README says, in a bare environment; needs a package index."""
     environment = environment_of(tmp_path, user_folder, tmp_path / "home")
-    place = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    place = tmp_path / "venv" / SCRIPTS
 
     def run(*command: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
