@@ -207,6 +207,8 @@ class Search:
         self.mode = mode
         self.limits = limits
         self.reranker = reranker
+        self.named = replace(selection, name="")
+        """Selects what has the whole query as its name, whatever reads like an operator in it."""
         self.expand: Expand = "none"
         self.wanted = max(limits.hits, RERANKED if reranker else 0)
         """Hits that the candidates must be enough for."""

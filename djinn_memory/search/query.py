@@ -111,12 +111,11 @@ def parse(query: str) -> Query:
     for that leg alone, see `_parts`; a part of words is read like the rest, a part of meaning is
     text as it stands.
     """
-    readable = query.replace("\0", " ").encode("utf-8", "replace").decode()
     operators = _Operators()
     plain: list[str] = []
     words: list[str] = []
     meanings: list[str] = []
-    for leg, part in _parts(readable):
+    for leg, part in _parts(readable(query)):
         if leg == "meaning":
             meanings.append(" ".join(part.split()))
         else:
@@ -133,6 +132,11 @@ def parse(query: str) -> Query:
         tuple(text for text in words if text),
         tuple(meanings),
     )
+
+
+def readable(query: str) -> str:
+    """A query without the characters that no text holds."""
+    return query.replace("\0", " ").encode("utf-8", "replace").decode()
 
 
 class _Operators(Struct):

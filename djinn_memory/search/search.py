@@ -98,8 +98,8 @@ def search(
 def _parse(runtime: Runtime, options: SearchOptions, excerpt: int | None) -> Search:
     """What is asked, of which memories, by which legs; the legs begin their work."""
     settings, now = runtime.home.config.search, runtime.now()
-    question = query.parse(options.query)
-    filters = question.narrow(options.filters(now))
+    question, given = query.parse(options.query), options.filters(now)
+    filters = question.narrow(given)
     if not (question.asks or question.without) and replace(filters, vaults=()) == Filters():
         raise UsageError("nothing to search for; give a question, or words")
     search = Search(
@@ -116,6 +116,7 @@ def _parse(runtime: Runtime, options: SearchOptions, excerpt: int | None) -> Sea
         ),
         reranker=_reranker(runtime, options.rerank) if question.asks else None,
     )
+    search.named = replace(search.selection, filters=given, name=query.readable(options.query))
     if question.asks:
         search.expand = options.expand or settings.expand
         if search.expand == "llm":

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from djinn_memory.models import LegScore
 from djinn_memory.notes.slugs import name_key
 from djinn_memory.search.candidates import Candidate, Search
-from djinn_memory.store.index.records import IndexedMemory
+from djinn_memory.store.index.records import IndexedMemory, Selection
 
 FULL = 1.0
 """The score of a memory that was asked for by its name; more, if another one has more."""
@@ -19,25 +19,35 @@ NAME = "name"
 def put_named_first(search: Search) -> None:
     """Put memories with the name that was asked for first, each by its best chunk.
 
-    Titles come before aliases and file names. A query that is no name costs one look-up.
+    Names are the whole query, as in `Notes -draft`, and its text beside its operators. Titles come
+    before aliases and file names. A query that is no name costs one look-up, or two with operators.
     """
-    name = search.query.text
-    if not name_key(name):
+    named = _named(search, search.named)
+    if name_key(search.query.text) != name_key(search.named.name or ""):
+        beside = replace(search.selection, phrases=(), name=search.query.text)
+        named |= {
+            chunk: each for chunk, each in _named(search, beside).items() if chunk not in named
+        }
+    if not named:
         return
-    selection = replace(search.selection, phrases=(), name=name)
+    full = max([FULL, *(candidate.score for candidate in search.candidates)])
+    rest = [candidate for candidate in search.candidates if candidate.chunk_id not in named]
+    first = [_at_full(candidate, rank, full) for rank, candidate in enumerate(named.values(), 1)]
+    search.candidates = [*first, *rest]
+
+
+def _named(search: Search, selection: Selection) -> dict[int, Candidate]:
+    """The best candidates of memories with a name, by chunk, the best first."""
+    name = selection.name
+    if not (name and name_key(name)):
+        return {}
     named: list[tuple[tuple[bool, bool, float], Candidate]] = []
     for memory in search.index.memories(selection, limit=search.depth, fields=()):
         candidate = _best_chunk(search, memory)
         if candidate:
             named.append((_order(memory, name, candidate), candidate))
-    if not named:
-        return
     named.sort(key=lambda pair: pair[0])
-    full = max([FULL, *(candidate.score for candidate in search.candidates)])
-    chunks = {candidate.chunk_id for _, candidate in named}
-    rest = [candidate for candidate in search.candidates if candidate.chunk_id not in chunks]
-    first = [_at_full(candidate, rank, full) for rank, (_, candidate) in enumerate(named, 1)]
-    search.candidates = [*first, *rest]
+    return {candidate.chunk_id: candidate for _, candidate in named}
 
 
 def _best_chunk(search: Search, memory: IndexedMemory) -> Candidate | None:

@@ -23,6 +23,9 @@ NOTES = {
     "maths/index.md": "---\ntitle: Math\naliases: [Arithmetic]\ntype: fact\n---\nSums.",
     "algebra.md": "---\ntitle: Math and more math\naliases: [math]\n---\nMath math math.",
     "stub.md": "# Straße (the \"old\" one)\n",
+    "draft.md": "# Harbour plan -draft type:fact\n\nThe draft of a harbour.",
+    "words.md": "# In other words: tides\n\nThe tides, said otherwise.",
+    "tag.md": "# tag:tide\n\nOn a tag.",
     "other.md": "# Strasse\n\nStraße the old one, the old one, Straße.",
 }  # fmt: skip
 
@@ -35,6 +38,9 @@ NAMES = {
     "Math": "maths/index.md",
     "arithmetic": "maths/index.md",
     'STRASSE (the "old" one)': "stub.md",
+    "Harbour plan -draft type:fact": "draft.md",
+    "in other words: TIDES": "words.md",
+    "tag:tide": "tag.md",
 }
 
 
@@ -69,6 +75,17 @@ def test_a_name_comes_first_under_filters(home: Home) -> None:
     assert first(home, "math", paths=("algebra",)).path == "algebra.md"
     hits = Djinn(home).search("how to do nothing -rest").hits
     assert "nothing.md" not in [hit.path for hit in hits]
+
+
+def test_a_name_with_an_operator_in_it_obeys_the_filters_that_are_options(home: Home) -> None:
+    query = "Harbour plan -draft type:fact"
+    hits = Djinn(home).search(query, paths=("maths",)).hits
+    assert "draft.md" not in [hit.path for hit in hits]
+    hits = Djinn(home).search(f"{query} ").hits
+    assert hits[0].path == "draft.md"
+    assert {hit.type for hit in hits[1:]} <= {"fact"}
+    assert "draft.md" not in [hit.path for hit in Djinn(home).search("plan -draft").hits]
+    assert not Djinn(home).search("\0 -\ud800 tag:\0").problems
 
 
 def test_titles_come_before_aliases(home: Home) -> None:
