@@ -91,7 +91,7 @@ class Call:
         """Run the operation of the command; returns its answer."""
         from djinn_memory.operations import OPERATIONS
 
-        return OPERATIONS[self._declaration.operation].run(self.djinn, self.request)
+        return OPERATIONS[self._declaration.operation].bind(self.djinn)(self.request)
 
     def confirmed(self, question: str, about: str, doing: str) -> bool:
         """Whether the person at the terminal agrees, after reading what it is `about`, or `--yes`.

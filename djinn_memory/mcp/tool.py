@@ -173,7 +173,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         djinn = context.djinn
         request = self._request(context, operation, arguments)
         self.check(context, request)
-        result = operation.run(djinn, request)
+        result = operation.bind(djinn)(request)
         self.finish(context, result)
         answer: Any = (
             self.present(result, arguments)

@@ -7,6 +7,7 @@ operation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
@@ -54,9 +55,10 @@ class Operation(Struct, frozen=True):
         )
         return kind
 
-    def run(self, djinn: Djinn, request: Struct) -> Any:
-        """Run it on an opened home; the answer is of type `answer`."""
-        return attrgetter(self.name)(djinn)(request)
+    def bind(self, djinn: Djinn) -> Callable[[Struct], Any]:
+        """The operation of an opened home: a request goes in, an `answer` comes out."""
+        bound: Callable[[Struct], Any] = attrgetter(self.name)(djinn)
+        return bound
 
 
 def _imported(path: str) -> Any:

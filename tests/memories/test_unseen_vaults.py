@@ -168,7 +168,7 @@ def ask_all(djinn: Djinn, place: Path) -> list[tuple[str, str]]:
 def answer(djinn: Djinn, name: str, fields: dict[str, Any]) -> str:
     operation = OPERATIONS[name]
     try:
-        given = operation.run(djinn, operation.request(**fields, agent="finn"))
+        given = operation.bind(djinn)(operation.request(**fields, agent="finn"))
         text = msgspec.json.encode(given, enc_hook=str).decode()
     except DjinnError as error:
         text = f"{type(error).__name__}: {error}"

@@ -52,7 +52,7 @@ def test_the_list_imports_no_operation() -> None:
 def test_a_request_and_its_fields_mean_the_same(djinn: Djinn) -> None:
     by_request = djinn.gaps.report(ReportGap("who owns the shed"))
     by_fields = djinn.gaps.report("no word on tides", query="tides")
-    by_name = OPERATIONS["gaps.report"].run(djinn, ReportGap("nothing on tea"))
+    by_name = OPERATIONS["gaps.report"].bind(djinn)(ReportGap("nothing on tea"))
     assert len({by_request.gap_id, by_fields.gap_id, by_name.gap_id}) == 3
     assert djinn.gaps.close(CloseGap(by_fields.gap_id)).gap.query == "tides"
     with pytest.raises(NotFound):
