@@ -35,7 +35,8 @@ from djinn_memory.notes.note_file import NoteFile, parse_file
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.walk import FileStat, attachments, walk
 from djinn_memory.store.index import links, memories, meta, words
-from djinn_memory.store.index.memories import IndexedFile, ParsedMemory, Window
+from djinn_memory.store.index.memories import IndexedFile
+from djinn_memory.store.index.memory_rows import ParsedMemory, Window
 from djinn_memory.store.sqlite import Connection, DatabaseError, explained, transaction
 from djinn_memory.store.state import State
 from djinn_memory.store.vector_cache import text_hash

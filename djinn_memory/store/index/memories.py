@@ -1,4 +1,4 @@
-"""Notes, memories and chunks in the index. A memory is written whole and removed whole."""
+"""Vaults, notes and their memories in the index. A memory is written whole and removed whole."""
 
 from __future__ import annotations
 
@@ -8,27 +8,19 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import apsw
-import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from djinn_memory.models import Chunk, Vault, plane_of
+from djinn_memory.models import Vault
 from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.notes.vault.walk import FileStat
 from djinn_memory.store.index import links, vectors, words
+from djinn_memory.store.index.memory_rows import ParsedMemory, modified, put_memory
 from djinn_memory.store.sqlite import rows, write_row
 
 if TYPE_CHECKING:
     from djinn_memory.notes.note import Note
     from djinn_memory.notes.note_file import NoteFile, NoteMemory
-
-
-NAME_BREAK = " \n"
-"""Stands between names, so that no phrase reaches from one to the next."""
-
-MAX_NAMES = 2_000
-"""Characters of the tags, and of the aliases, that every chunk of a note is searched by. The rest
-belongs to its first chunk alone: 100,000 tags in every chunk of a long note would fill the disk."""
 
 
 class IndexedFile(Struct, frozen=True):
@@ -51,24 +43,6 @@ class KnownMemory(Struct, frozen=True):
     offset: int
 
 
-class Window(Struct, frozen=True):
-    """A window of a chunk: its span in the chunk's text, and the text that it embeds."""
-
-    start: int
-    end: int
-    hash: bytes | None
-    """Key of its text; None where it is not embedded and found by words only."""
-    length: int
-    """Tokens of its text, where it is embedded."""
-
-
-class ParsedMemory(Struct, frozen=True):
-    """A memory to be written, with its chunks."""
-
-    note: Note
-    chunks: Sequence[tuple[Chunk, Sequence[Window]]]
-
-
 def vault_row(connection: apsw.Connection, vault: Vault) -> tuple[int, str | None]:
     """The number of a vault in the index, and the dialect in which all its notes were read.
 
@@ -89,39 +63,6 @@ def vault_row(connection: apsw.Connection, vault: Vault) -> tuple[int, str | Non
     if not has_words:
         words.create(connection, number)
     return number, dialect
-
-
-def index_words(connection: apsw.Connection) -> None:
-    """Make the words of vaults that have none from what the index holds, as an upgrade needs it."""
-    from djinn_memory.languages.detection import ENGLISH, detect, detect_part
-
-    lacking = "select id from vault where 'words_' || id not in (select name from sqlite_schema)"
-    for (vault,) in rows(connection, lacking):
-        words.create(connection, vault)
-        listed = rows(
-            connection,
-            "select memory.id, title, path, "
-            "(select group_concat(alias, ?1) from alias where memory_id = memory.id), "
-            "(select group_concat(tag, ' ') from tag where memory_id = memory.id) "
-            "from memory join note on note.id = note_id where vault_id = ?2",
-            (NAME_BREAK, vault),
-        )
-        for memory_id, title, path, aliases, tags in listed:
-            chunks = rows(
-                connection,
-                "select id, headings, text from chunk where memory_id = ? order by ordinal",
-                (memory_id,),
-            )
-            language = detect("\n\n".join(text for _, _, text in chunks))
-            names = aliases or "", tags or ""
-            for chunk, headings, text in chunks:
-                columns = words.Columns(
-                    title, names[0], NAME_BREAK.join(json.loads(headings)), names[1],
-                    path.removesuffix(".md"), text,
-                )  # fmt: skip
-                own = detect_part(text, language)
-                words.add(connection, vault, chunk, columns, None if own == ENGLISH else own)
-                names = names[0][:MAX_NAMES], names[1][:MAX_NAMES]
 
 
 def set_dialect(connection: apsw.Connection, vault: int, name: str) -> None:
@@ -211,7 +152,7 @@ def put(
         if source.block in parsed:
             memory_id = before.memory_id if before else None
             with vectors.kept(connection, memory_id):
-                _put_memory(
+                put_memory(
                     connection, vault, note_id, memory_id, file, source, parsed[source.block]
                 )
         elif before:
@@ -230,10 +171,10 @@ def _stat(file: FileStat, seen_ns: int) -> dict[str, object]:
 
 def redate(connection: apsw.Connection, note_id: int, file: FileStat, note: Note) -> None:
     """Store the new time of a file with unchanged bytes, for a note that does not say its own."""
-    modified = _modified(file)
+    changed = modified(file)
     connection.execute(
         "update memory set updated = ?, date = ? where note_id = ? and block is null",
-        (note.updated or modified, note.date or modified, note_id),
+        (note.updated or changed, note.date or changed, note_id),
     )
 
 
@@ -282,95 +223,6 @@ def _shift(connection: apsw.Connection, before: KnownMemory, source: NoteMemory)
         "where memory_id = ?3 and field is null",
         (lines, characters, before.memory_id),
     )
-
-
-def _put_memory(
-    connection: apsw.Connection,
-    vault: int,
-    note_id: int,
-    memory_id: int | None,
-    file: FileStat,
-    source: NoteMemory,
-    memory: ParsedMemory,
-) -> None:
-    """Write a memory over its earlier version, if it has a `memory_id`."""
-    from djinn_memory.languages.detection import ENGLISH, detect, detect_part
-
-    note = memory.note
-    # Words and vectors go with the chunks.
-    for table in ("chunk", "tag", "alias", "field", "link", "block"):
-        connection.execute(f"delete from {table} where memory_id = ?", (memory_id,))
-    # A journal's file changes with every record, its records do not.
-    modified = _modified(file) if source.block is None else note.created or note.date
-    values = {
-        "note_id": note_id,
-        "block": source.block,
-        "uid": note.id,
-        "type": note.type,
-        "plane": plane_of(note.type) if source.block is None else "episodic",
-        "title": note.title,
-        "name": name_key(note.title),
-        "created": note.created,
-        "updated": note.updated or modified,
-        "date": note.date or modified or _modified(file),
-        "dated": note.date is not None,
-        "digest": source.digest,
-        "lines_above": source.line,
-        "characters_above": source.offset,
-    }
-    memory_id = write_row(connection, "memory", values, memory_id)
-    connection.executemany(
-        "insert or ignore into tag values (?, ?, ?)",
-        [(memory_id, tag, fold(tag)) for tag in note.tags],
-    )
-    connection.executemany(
-        "insert or ignore into alias values (?, ?, ?)",
-        [(memory_id, alias, name_key(alias)) for alias in note.aliases],
-    )
-    connection.executemany(
-        "insert into field values (?, ?, ?, ?)",
-        [(memory_id, fold(key), value, fold(value)) for key, value in note.fields],
-    )
-    language = detect(note.text[note.body :])
-    aliases, tags = NAME_BREAK.join(note.aliases), " ".join(note.tags)
-    for ordinal, (chunk, windows) in enumerate(memory.chunks):
-        text = note.searched[chunk.start : chunk.end]
-        values = {
-            "memory_id": memory_id,
-            "in_vault": vault,
-            "ordinal": ordinal,
-            "headings": json.dumps(chunk.headings, ensure_ascii=False),
-            "first_line": chunk.first_line + source.line,
-            "last_line": chunk.last_line + source.line,
-            "page": chunk.page,
-            "parts": json.dumps(msgspec.to_builtins(chunk.parts)) if chunk.parts else None,
-            "text": text,
-        }
-        chunk_id = write_row(connection, "chunk", values)
-        connection.executemany(
-            "insert into window (chunk_id, start, stop, hash, length) values (?, ?, ?, ?, ?)",
-            [
-                (chunk_id, window.start, window.end, window.hash, window.length)
-                for window in windows
-                if window.hash
-            ],
-        )
-        headings = NAME_BREAK.join(chunk.headings)
-        columns = words.Columns(
-            note.title, aliases, headings, tags, file.path.removesuffix(".md"), text
-        )
-        own = detect_part(note.text[chunk.start : chunk.end], language)
-        words.add(connection, vault, chunk_id, columns, None if own == ENGLISH else own)
-        aliases, tags = aliases[:MAX_NAMES], tags[:MAX_NAMES]
-    links.put(connection, note_id, memory_id, source, note)
-
-
-def _modified(file: FileStat) -> str:
-    from datetime import UTC, datetime
-
-    from djinn_memory.notes.dates import moment
-
-    return moment(datetime.fromtimestamp(file.mtime_ns / 1e9, UTC))
 
 
 def window_hashes(connection: apsw.Connection, vaults: Sequence[Vault] | None = None) -> set[bytes]:

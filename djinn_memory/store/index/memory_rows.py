@@ -1,0 +1,196 @@
+"""The rows of one memory: its fields, its chunks, their windows and their words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import apsw
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from djinn_memory.models import Chunk, plane_of
+from djinn_memory.notes.slugs import fold, name_key
+from djinn_memory.notes.vault.walk import FileStat
+from djinn_memory.store.index import links, words
+from djinn_memory.store.sqlite import rows, write_row
+
+if TYPE_CHECKING:
+    from djinn_memory.notes.note import Note
+    from djinn_memory.notes.note_file import NoteMemory
+
+NAME_BREAK = " \n"
+"""Stands between names, so that no phrase reaches from one to the next."""
+
+MAX_NAMES = 2_000
+"""Characters of the tags, and of the aliases, that every chunk of a note is searched by. The rest
+belongs to its first chunk alone: 100,000 tags in every chunk of a long note would fill the disk."""
+
+
+class Window(Struct, frozen=True):
+    """A window of a chunk: its span in the chunk's text, and the text that it embeds."""
+
+    start: int
+    end: int
+    hash: bytes | None
+    """Key of its text; None where it is not embedded and found by words only."""
+    length: int
+    """Tokens of its text, where it is embedded."""
+
+
+class ParsedMemory(Struct, frozen=True):
+    """A memory to be written, with its chunks."""
+
+    note: Note
+    chunks: Sequence[tuple[Chunk, Sequence[Window]]]
+
+
+def put_memory(
+    connection: apsw.Connection,
+    vault: int,
+    note_id: int,
+    memory_id: int | None,
+    file: FileStat,
+    source: NoteMemory,
+    memory: ParsedMemory,
+) -> None:
+    """Write a memory over its earlier version, if it has a `memory_id`."""
+    from djinn_memory.languages.detection import detect, detect_part
+
+    note = memory.note
+    # Words and vectors go with the chunks.
+    for table in ("chunk", "tag", "alias", "field", "link", "block"):
+        connection.execute(f"delete from {table} where memory_id = ?", (memory_id,))
+    row = {"note_id": note_id, **_row(file, source, note)}
+    memory_id = write_row(connection, "memory", row, memory_id)
+    connection.executemany(
+        "insert or ignore into tag values (?, ?, ?)",
+        [(memory_id, tag, fold(tag)) for tag in note.tags],
+    )
+    connection.executemany(
+        "insert or ignore into alias values (?, ?, ?)",
+        [(memory_id, alias, name_key(alias)) for alias in note.aliases],
+    )
+    connection.executemany(
+        "insert into field values (?, ?, ?, ?)",
+        [(memory_id, fold(key), value, fold(value)) for key, value in note.fields],
+    )
+    language = detect(note.text[note.body :])
+    aliases, tags = NAME_BREAK.join(note.aliases), " ".join(note.tags)
+    names = _names(note.title, file.path, aliases, tags)
+    for ordinal, (chunk, windows) in enumerate(memory.chunks):
+        text = note.searched[chunk.start : chunk.end]
+        row = {"memory_id": memory_id, "in_vault": vault, "ordinal": ordinal, "text": text}
+        chunk_id = _put_chunk(connection, {**row, **_place(chunk, source)}, windows)
+        spoken = note.text[chunk.start : chunk.end]
+        names = _put_words(
+            connection, vault, chunk_id, names, chunk.headings, text, detect_part(spoken, language)
+        )
+    links.put(connection, note_id, memory_id, source, note)
+
+
+def index_words(connection: apsw.Connection) -> None:
+    """Make the words of vaults that have none from what the index holds, as an upgrade needs it."""
+    from djinn_memory.languages.detection import detect, detect_part
+
+    lacking = "select id from vault where 'words_' || id not in (select name from sqlite_schema)"
+    for (vault,) in rows(connection, lacking):
+        words.create(connection, vault)
+        listed = rows(
+            connection,
+            "select memory.id, title, path, "
+            "(select group_concat(alias, ?1) from alias where memory_id = memory.id), "
+            "(select group_concat(tag, ' ') from tag where memory_id = memory.id) "
+            "from memory join note on note.id = note_id where vault_id = ?2",
+            (NAME_BREAK, vault),
+        )
+        for memory_id, title, path, aliases, tags in listed:
+            chunks = rows(
+                connection,
+                "select id, headings, text from chunk where memory_id = ? order by ordinal",
+                (memory_id,),
+            )
+            language = detect("\n\n".join(text for _, _, text in chunks))
+            names = _names(title, path, aliases or "", tags or "")
+            for chunk, headings, text in chunks:
+                own = detect_part(text, language)
+                names = _put_words(connection, vault, chunk, names, json.loads(headings), text, own)
+
+
+def modified(file: FileStat) -> str:
+    """When a file was last changed, as ISO 8601 in UTC."""
+    from datetime import UTC, datetime
+
+    from djinn_memory.notes.dates import moment
+
+    return moment(datetime.fromtimestamp(file.mtime_ns / 1e9, UTC))
+
+
+def _row(file: FileStat, source: NoteMemory, note: Note) -> dict[str, object]:
+    # A journal's file changes with every record, its records do not.
+    changed = modified(file) if source.block is None else note.created or note.date
+    return {
+        "block": source.block,
+        "uid": note.id,
+        "type": note.type,
+        "plane": plane_of(note.type) if source.block is None else "episodic",
+        "title": note.title,
+        "name": name_key(note.title),
+        "created": note.created,
+        "updated": note.updated or changed,
+        "date": note.date or changed or modified(file),
+        "dated": note.date is not None,
+        "digest": source.digest,
+        "lines_above": source.line,
+        "characters_above": source.offset,
+    }
+
+
+def _place(chunk: Chunk, source: NoteMemory) -> dict[str, object]:
+    """Where a chunk stands."""
+    return {
+        "headings": json.dumps(chunk.headings, ensure_ascii=False),
+        "first_line": chunk.first_line + source.line,
+        "last_line": chunk.last_line + source.line,
+        "page": chunk.page,
+        "parts": json.dumps(msgspec.to_builtins(chunk.parts)) if chunk.parts else None,
+    }
+
+
+def _put_chunk(
+    connection: apsw.Connection, row: Mapping[str, object], windows: Sequence[Window]
+) -> int:
+    chunk_id = write_row(connection, "chunk", row)
+    connection.executemany(
+        "insert into window (chunk_id, start, stop, hash, length) values (?, ?, ?, ?, ?)",
+        [
+            (chunk_id, window.start, window.end, window.hash, window.length)
+            for window in windows
+            if window.hash
+        ],
+    )
+    return chunk_id
+
+
+def _names(title: str, path: str, aliases: str, tags: str) -> words.Columns:
+    """What the first chunk of a memory is searched by, beside its headings and its text."""
+    return words.Columns(title, aliases, "", tags, path.removesuffix(".md"), "")
+
+
+def _put_words(
+    connection: apsw.Connection,
+    vault: int,
+    chunk_id: int,
+    names: words.Columns,
+    headings: Sequence[str],
+    text: str,
+    language: str | None,
+) -> words.Columns:
+    """Make a chunk findable by its words; returns the names for the next chunk."""
+    from djinn_memory.languages.detection import ENGLISH
+
+    columns = replace(names, headings=NAME_BREAK.join(headings), body=text)
+    words.add(connection, vault, chunk_id, columns, None if language == ENGLISH else language)
+    return replace(names, aliases=names.aliases[:MAX_NAMES], tags=names.tags[:MAX_NAMES])
