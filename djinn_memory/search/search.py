@@ -20,7 +20,7 @@ from djinn_memory.search import fusion, hits, query
 from djinn_memory.search.candidates import Candidate, HitLimits, Search
 from djinn_memory.search.legs import LEGS
 from djinn_memory.search.legs.meaning import MeaningLeg
-from djinn_memory.search.legs.words import CUT, overlong, phrase
+from djinn_memory.search.legs.words_query import CUT, overlong, phrase
 from djinn_memory.search.stages.names import NAME, put_named_first
 from djinn_memory.search.stages.stand_ins import near_stub, shown_chunk
 from djinn_memory.search.suggest import near_spellings

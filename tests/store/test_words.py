@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from djinn_memory.languages.detection import LATIN
 from djinn_memory.models import Vault
-from djinn_memory.search.legs.words import MAX_TERMS, MAX_TIMES, compose, phrase
+from djinn_memory.search.legs.words_query import MAX_TERMS, MAX_TIMES, compose, phrase
 from djinn_memory.store.index import words
 from djinn_memory.store.index.records import WordMatch
 from djinn_memory.store.index.selection import Selections

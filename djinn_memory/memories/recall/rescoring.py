@@ -14,31 +14,28 @@ from msgspec.structs import replace
 
 from djinn_memory import scoring
 from djinn_memory.errors import DjinnError
-from djinn_memory.home import access
-from djinn_memory.home.home import Home
 from djinn_memory.home.settings import ProfileConfig
-from djinn_memory.memories.catalog.identity import LedgerName, former_names, ledger_name
+from djinn_memory.memories.catalog.identity import LedgerName
+from djinn_memory.memories.recall.ledger_records import LedgerRecords, records_of
 from djinn_memory.memories.recall.variety import repeats
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import (
     Rating,
-    Record,
     Score,
     blended,
     own_word,
-    pooled,
     score,
     share_of,
 )
 from djinn_memory.search.candidates import Candidate, Search
 from djinn_memory.search.fusion import NOISE, known
-from djinn_memory.search.legs.words import WordsLeg, content
+from djinn_memory.search.legs.words import WordsLeg
+from djinn_memory.search.legs.words_query import content
 from djinn_memory.search.search import confident, has_certain
 from djinn_memory.store.index.records import IndexedMemory, Selection
-from djinn_memory.store.ledger import Ledger, reading
+from djinn_memory.store.ledger import reading
 from djinn_memory.store.ledger.reading import QuestionRating
-from djinn_memory.store.state import State
 
 SOURCES = 5
 """The best memories, whose links are followed: as many as a person would open."""
@@ -315,52 +312,3 @@ def _once(candidates: Iterable[Candidate]) -> list[Candidate]:
     for candidate in candidates:
         best.setdefault(candidate.memory_id, candidate)
     return list(best.values())
-
-
-class LedgerRecords(Struct, frozen=True):
-    """What the ledger says of one memory to an agent."""
-
-    name: LedgerName
-    """The name of the memory in the ledger."""
-    records: dict[tuple[str, str], Record]
-    """By name and agent: the records that count, also under the names that it had before."""
-
-    @property
-    def pooled(self) -> Record:
-        """All records as one."""
-        return pooled(list(self.records.values()))
-
-
-def records_of(
-    state: State, ledger: Ledger | None, memories: Sequence[IndexedMemory], agent: str
-) -> dict[int, LedgerRecords]:
-    """What the ledger says of memories to an agent, by memory.
-
-    In the vault of `pool_of` the records of all agents count.
-    """
-    home = state.home
-    vaults = {name: home.named((name,))[0] for name in {memory.vault for memory in memories}}
-    names = {memory.memory_id: ledger_name(memory, vaults[memory.vault]) for memory in memories}
-    former = former_names(state, ledger, names, home.scope(agent)) if ledger else {}
-    every = [name for several in former.values() for name in several]
-    records = reading.records(ledger, every) if ledger else {}
-    pool = pool_of(home)
-    return {
-        memory.memory_id: LedgerRecords(
-            names[memory.memory_id],
-            {
-                (name, who): record
-                for name in former.get(memory.memory_id, ())
-                for who, record in records.get(name, {}).items()
-                if who == agent or vaults[memory.vault].id == pool
-            },
-        )
-        for memory in memories
-    }
-
-
-def pool_of(home: Home) -> str | None:
-    """The id of the vault in which the ratings of all agents count, if in any."""
-    if not home.config.scoring.shared:
-        return None
-    return next((vault.id for vault in home.vaults if access.is_shared_name(vault.name)), None)

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from djinn_memory.memories.catalog.catalog import find
 from djinn_memory.memories.catalog.identity import located
+from djinn_memory.memories.recall.ledger_records import records_of
 from djinn_memory.memories.recall.requests import ShowScores
-from djinn_memory.memories.recall.rescoring import records_of
 from djinn_memory.runtime import Namespace, operation
 from djinn_memory.scoring import Record, Score, own_word, score, share_of
 from djinn_memory.search.backend import Index

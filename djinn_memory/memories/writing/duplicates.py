@@ -19,8 +19,7 @@ from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
-from djinn_memory.search.legs import meaning
-from djinn_memory.search.legs import words as words_leg
+from djinn_memory.search.legs import meaning, words_query
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.vector_cache import text_hash
 
@@ -119,7 +118,7 @@ class DuplicateFinder:
         text = draft.text if len(_WORD.findall(draft.text)) >= FEWEST_WORDS else ""
         whole = f"{draft.title} {draft.text}"
         terms = " ".join(_WORD.findall(text or whole)[:TERMS])
-        query = words_leg.compose(index.words, [terms])
+        query = words_query.compose(index.words, [terms])
         if query is None:
             return
         near = index.words.search(query.any, Selection(_COUNTED), NEIGHBOURS)

@@ -42,7 +42,7 @@ def terms(index: Index, known: frozenset[str], feedback: Sequence[Candidate]) ->
     As the relevance model of Lavrenko and Croft (2001) has it, a term is worth the mean of its
     shares of the chunks, each counting as much as it answers; times BM25's idf over all chunks.
     RM3 (Abdul-Jaleel et al. 2004) mixes the best with the question, here by
-    `legs.words.ADDED_SHARE`. A term is given in the form that the chunks use most.
+    `legs.words_query.ADDED_SHARE`. A term is given in the form that the chunks use most.
     """
     vocabulary = index.words
     total = vocabulary.total or 1

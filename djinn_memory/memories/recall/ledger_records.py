@@ -1,0 +1,64 @@
+"""What the ledger says of memories to an agent: their uses and their ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from djinn_memory.home import access
+from djinn_memory.home.home import Home
+from djinn_memory.memories.catalog.identity import LedgerName, former_names, ledger_name
+from djinn_memory.scoring import Record, pooled
+from djinn_memory.store.index.records import IndexedMemory
+from djinn_memory.store.ledger import Ledger, reading
+from djinn_memory.store.state import State
+
+
+class LedgerRecords(Struct, frozen=True):
+    """What the ledger says of one memory to an agent."""
+
+    name: LedgerName
+    """The name of the memory in the ledger."""
+    records: dict[tuple[str, str], Record]
+    """By name and agent: the records that count, also under the names that it had before."""
+
+    @property
+    def pooled(self) -> Record:
+        """All records as one."""
+        return pooled(list(self.records.values()))
+
+
+def records_of(
+    state: State, ledger: Ledger | None, memories: Sequence[IndexedMemory], agent: str
+) -> dict[int, LedgerRecords]:
+    """What the ledger says of memories to an agent, by memory.
+
+    In the vault of `pool_of` the records of all agents count.
+    """
+    home = state.home
+    vaults = {name: home.named((name,))[0] for name in {memory.vault for memory in memories}}
+    names = {memory.memory_id: ledger_name(memory, vaults[memory.vault]) for memory in memories}
+    former = former_names(state, ledger, names, home.scope(agent)) if ledger else {}
+    every = [name for several in former.values() for name in several]
+    records = reading.records(ledger, every) if ledger else {}
+    pool = pool_of(home)
+    return {
+        memory.memory_id: LedgerRecords(
+            names[memory.memory_id],
+            {
+                (name, who): record
+                for name in former.get(memory.memory_id, ())
+                for who, record in records.get(name, {}).items()
+                if who == agent or vaults[memory.vault].id == pool
+            },
+        )
+        for memory in memories
+    }
+
+
+def pool_of(home: Home) -> str | None:
+    """The id of the vault in which the ratings of all agents count, if in any."""
+    if not home.config.scoring.shared:
+        return None
+    return next((vault.id for vault in home.vaults if access.is_shared_name(vault.name)), None)
