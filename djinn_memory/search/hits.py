@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from djinn_memory.models import Hit, Part, Vault
+from djinn_memory.models import Hit, Part, Vault, extended
 from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.search.backend import Vocabulary
 from djinn_memory.search.candidates import Candidate
@@ -51,15 +51,10 @@ def hit(
         label = heads[-1] if heads and _WORD.search(heads[-1]) else memory.title
         shown_part, marks = snippet(label, (0, len(label)), matches)
     document = memory.plane == "documents"
-    return Hit(
+    return extended(
+        memory,
+        Hit,
         rank=rank,
-        id=memory.id,
-        type=memory.type,
-        plane=memory.plane,
-        title=memory.title,
-        vault=memory.vault,
-        path=memory.path,
-        block=memory.block,
         lines=chunk.lines,
         page_number=page,
         total_pages=_pages(memory) if document else None,
@@ -70,10 +65,6 @@ def hit(
         snippet=shown_part,
         marks=marks,
         excerpt=excerpt(text, window, matches, characters),
-        tags=memory.tags,
-        created=memory.created,
-        updated=memory.updated,
-        date=memory.date,
         score=shown(candidate.score),
         legs=candidate.legs(weights),
         context=context(vault, memory.path),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePosixPath
 
@@ -16,7 +16,7 @@ from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.markdown import body
-from djinn_memory.notes.note import parse
+from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.note_file import parse_file
 from djinn_memory.notes.slugs import slug, unique
 from djinn_memory.notes.vault import files as disk
@@ -34,35 +34,29 @@ def change_note(
     the note says already.
     """
     name = f"{writer.vault.name}/{path}"
-    current = disk.read(writer.vault, path)
-    if any(memory.block for memory in parse_file(path, current, writer.vault.dialect).memories):
+    current, dialect = disk.read(writer.vault, path), writer.vault.dialect
+    if any(memory.block for memory in parse_file(path, current, dialect).memories):
         raise Refused(f"{name} is a journal; edit that file instead", BESIDE)
-    note = parse(path, current, writer.vault.dialect)
+    note = parse(path, current, dialect)
     if note.type not in (None, draft.type):
         kinds = f"is a {note.type}, and this a {draft.type}"
         raise Refused(f"{name} {kinds}; say {note.type} if you mean that note", BESIDE)
-    fields, tags = dict(draft.fields), draft.fields.get("tags")
+    fields, tags = draft.fields, draft.fields.get("tags")
     if revise:
         until = writer.now.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-        place = PurePosixPath(path).parent / HISTORY
-        old_name = unique(
-            slug(f"{PurePosixPath(path).stem} {until}"),
-            lambda name: on_disk(writer.vault, f"{place}/{name}.md"),
-        )
+        place, old_name = _place_of_version(writer, path, until)
         # By its path: versions of one second have one title.
-        fields |= {"supersedes": f"[[{place}/{old_name}]]"}
-        fields = {"title": draft.title, "type": draft.type, **fields}
+        own = {"title": draft.title, "type": draft.type}
+        fields = {**own, **fields, "supersedes": f"[[{place}/{old_name}]]"}
     elif draft.text and f"\n{draft.text}\n" in f"\n{note.text[note.body :]}\n":
         raise Refused(f"{name} says that already; nothing was added")
     elif isinstance(tags, list):
-        own = frontmatter.read(note.text).fields.get("tags")
-        own = own if isinstance(own, list) else list(note.tags)
-        fields["tags"] = [*own, *(tag for tag in tags if tag not in note.tags)]
+        fields = {**fields, "tags": _joined(note, tags)}
 
     def change(data: bytes) -> bytes:
-        if revise and data != current:
-            raise Changed(writer.vault.root / path)
         if revise:
+            if data != current:
+                raise Changed(writer.vault.root / path)
             data = body.replace(data, draft.text)
         elif draft.text:
             data = body.append(data, draft.text)
@@ -77,9 +71,23 @@ def change_note(
             "status": "superseded",
             "superseded_by": f"[[{path.removesuffix('.md')}]]",
         }
-        previous = writer.put(str(place), old_name, frontmatter.edit_fields(current, version))
+        previous = writer.put(place, old_name, frontmatter.edit_fields(current, version))
     writer.rewrite(path, change)
     return note.id, previous
+
+
+def _place_of_version(writer: VaultWriter, path: str, until: str) -> tuple[str, str]:
+    """The folder of a note's old versions, and a free name in it."""
+    place = PurePosixPath(path).parent / HISTORY
+    name = slug(f"{PurePosixPath(path).stem} {until}")
+    return str(place), unique(name, lambda name: on_disk(writer.vault, f"{place}/{name}.md"))
+
+
+def _joined(note: Note, tags: Sequence[str]) -> list[object]:
+    """The tags of a note as its front matter writes them, and the new ones among `tags`."""
+    own = frontmatter.read(note.text).fields.get("tags")
+    own = own if isinstance(own, list) else list(note.tags)
+    return [*own, *(tag for tag in tags if tag not in note.tags)]
 
 
 def dated(data: bytes, fields: Mapping[str, object], now: datetime) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -41,24 +41,13 @@ def choose_note(
     request says what to do, and for the title of a journal's section, which cannot be changed.
     """
     existing, wanted = request.existing, fold(inline(draft.title))
-    indexed: Sequence[TitledRef] = ()
-    # Without the index only notes of the usual name are known.
-    with suppress(Busy), state.reading([vault]) as index:
-        indexed = index.titles()
-    titles = {note.path: note.title for note in indexed if not note.block}
-    place = folder(draft.type)
-    # Another process may have written such a file just now, so that it is not indexed yet.
-    for file in (vault.root / place).glob(f"{slug(draft.title)}*.md"):
-        path = f"{place}/{file.name}"
-        if path not in titles:
-            with suppress(OSError, DjinnError):
-                titles[path] = parse(path, disk.read(vault, path)).title
-    taken = [path for path, title in titles.items() if fold(title) == wanted]
-    taken = [path for path in taken if on_disk(vault, path)]
+    titles, sections = _titles(state, vault, draft)
+    same_title = (path for path, title in titles.items() if fold(title) == wanted)
+    taken = [path for path in same_title if on_disk(vault, path)]
     if not taken and existing in ("append", "revise") and not request.force:
-        for memory in indexed:
-            if memory.block and fold(memory.title) == wanted:
-                raise part_of_journal(memory, "changed", BESIDE)
+        for section in sections:
+            if fold(section.title) == wanted:
+                raise part_of_journal(section, "changed", BESIDE)
     if taken and existing == "refuse":
         raise Refused(
             f"there is a note {draft.title!r} already ({vault.name}/{taken[0]})",
@@ -80,12 +69,32 @@ def choose_note(
             Remedy("", {"force": True}, "writes it all the same"),
         )
     if existing == "new" and taken:
-        names = {fold(title) for title in titles.values()}
-        numbered = (f"{draft.title} ({number})" for number in itertools.count(2))
-        return None, replace(
-            draft, title=next(name for name in numbered if fold(name) not in names)
-        )
+        return None, replace(draft, title=_numbered(draft.title, titles.values()))
     if len(taken) > 1:
         choices = ", ".join(taken)
         raise UsageError(f"{draft.title!r} could be any of: {choices}; give each its own title")
     return (taken[0] if taken else None), draft
+
+
+def _numbered(title: str, titles: Iterable[str]) -> str:
+    """A title with the first number that makes it differ from all others."""
+    taken = set(map(fold, titles))
+    numbered = (f"{title} ({number})" for number in itertools.count(2))
+    return next(name for name in numbered if fold(name) not in taken)
+
+
+def _titles(state: State, vault: Vault, draft: Draft) -> tuple[dict[str, str], Sequence[TitledRef]]:
+    """The titles of notes by path, and the sections of journals."""
+    indexed: Sequence[TitledRef] = ()
+    # Without the index only notes of the usual name are known.
+    with suppress(Busy), state.reading([vault]) as index:
+        indexed = index.titles()
+    titles = {note.path: note.title for note in indexed if not note.block}
+    place = folder(draft.type)
+    # Another process may have written such a file just now, so that it is not indexed yet.
+    for file in (vault.root / place).glob(f"{slug(draft.title)}*.md"):
+        path = f"{place}/{file.name}"
+        if path not in titles:
+            with suppress(OSError, DjinnError):
+                titles[path] = parse(path, disk.read(vault, path)).title
+    return titles, [section for section in indexed if section.block]
