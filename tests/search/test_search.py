@@ -248,6 +248,24 @@ def test_an_exact_hit_on_a_rare_word_is_confident(home: Home, shared: Path) -> N
     assert not djinn.search(question.replace("smpte", "smpteing")).confident
 
 
+def test_a_year_or_a_word_in_other_capitals_is_no_exact_hit(home: Home, shared: Path) -> None:
+    fill(shared, 30)
+    text = "# Brains\n\nSome say in 1981 the brain lay in a Putnamvat. " + "We think. " * 40
+    (shared / "brains.md").write_text(text)
+    djinn = Djinn(home)
+    djinn.index()
+    for question, sure in (
+        ("who repaired the northern breakwater of the fishing village in 1981", False),
+        ("please submit quarterly PUTNAMVAT returns to some office before the deadline", False),
+        ("please submit quarterly Putnamvat returns to some office before the deadline", True),
+        ("please submit quarterly putnamvat returns to some office before the deadline", True),
+        ("Please submit quarterly putnamvat returns to some office before the deadline", True),
+    ):
+        result = djinn.search(question, mode="words")
+        assert "brains.md" in [hit.path for hit in result.hits]
+        assert result.confident == sure, question
+
+
 @pytest.mark.parametrize("text", ["", "   ", "\t\n"])
 def test_an_empty_question_is_refused_with_an_example(ask: Ask, text: str) -> None:
     with pytest.raises(UsageError, match="nothing to search for"):
