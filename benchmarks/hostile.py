@@ -24,9 +24,9 @@ from djinn_memory.store.index import open_index, vectors
 from djinn_memory.store.sqlite import rows
 
 PER_KIND = 10
-"""Files of a kind, each 1.8 times as long as the one before; the largest has its kind's size."""
+"""Files of a kind, each 2.5 times as long as the one before; the largest has its kind's size."""
 
-GROWTH = 1.8
+GROWTH = 2.5
 
 Write = Callable[[random.Random, int], str | bytes]
 """Gets a source of chance, and how many bytes there are to be."""
@@ -194,23 +194,23 @@ KINDS: dict[str, tuple[int, Write]] = {
         lambda chance, size: chance.randbytes(size).replace(b"\0", b"\n"),
     ),
     "zeros": (5_000_000, lambda chance, size: bytes(size)),
-    "Latin-1": (200_000, lambda chance, size: words(chance, size, " é ").encode("latin-1")),
+    "Latin-1": (150_000, lambda chance, size: words(chance, size, " é ").encode("latin-1")),
     "minified JavaScript": (2_000_000, minified_code),
     "minified CSS": (1_000_000, minified_style),
     "minified JSON": (2_000_000, minified_json),
-    "JSON in a fence": (200_000, fenced_json),
-    "a hex dump in a fence": (200_000, fenced_dump),
+    "JSON in a fence": (150_000, fenced_json),
+    "a hex dump in a fence": (150_000, fenced_dump),
     "checksums": (500_000, hashes),
     "a word without an end": (5_000_000, letters),
     "a number without an end": (5_000_000, digits),
     "a line of words": (1_000_000, words),
-    "a word a line": (200_000, lambda chance, size: words(chance, size, "\n")),
+    "a word a line": (150_000, lambda chance, size: words(chance, size, "\n")),
     "numbers": (500_000, numbers),
-    "ideographs": (300_000, chinese),
+    "ideographs": (150_000, chinese),
     "combining marks": (500_000, zalgo),
     "emoji": (500_000, emoji),
-    "a log": (200_000, log),
-    "records": (200_000, records),
+    "a log": (150_000, log),
+    "records": (150_000, records),
     "a wide table": (200_000, wide_table),
     "deep quotes": (500_000, lambda chance, size: ">" * size + words(chance, 100)),
     "deep lists": (500_000, lambda chance, size: "- " * (size // 2) + words(chance, 100)),

@@ -18,6 +18,9 @@ BROKEN_SHARE = 0.05
 """A text with a larger share of control characters and of what stands for undecodable bytes is
 binary. In random bytes it is over half; a note in another encoding rarely has 3 %."""
 
+DIGIT_SHARE = 0.4
+"""A text with a larger share of digits, spaces aside, is a dump or a table of numbers."""
+
 _BROKEN = re.compile(r"[\0-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
 
 
@@ -29,4 +32,6 @@ def legible(text: str) -> bool:
         return False
     if len(text) - len(text.encode("ascii", "ignore")) > FOREIGN_SHARE * len(text):
         return True
-    return sum(map(text.count, " \n\t")) >= BLANK_SHARE * len(text)
+    blanks = sum(map(text.count, " \n\t"))
+    digits = sum(map(text.count, "0123456789"))
+    return blanks >= BLANK_SHARE * len(text) and digits <= DIGIT_SHARE * (len(text) - blanks)

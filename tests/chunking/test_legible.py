@@ -18,15 +18,19 @@ from djinn_memory.home.home import Home
 from djinn_memory.indexing.indexer import cut
 from djinn_memory.notes.note import parse
 
+BYTES = random.Random(6).randbytes(640)
 DATA = base64.encodebytes(random.Random(3).randbytes(30_000)).decode()
 SCRIPT = "function(a,b){return a.c(b)||null};var d=new e(f[0],g),h=i?j:k;l.m('n',{o:p,q:!0});" * 200
+DUMP = "".join(
+    f"{at:08x}  {BYTES[at : at + 16].hex(' ')}  |................|\n" for at in range(0, 640, 16)
+)
 BINARY = random.Random(5).randbytes(900).replace(b"\0", b"\n").decode(errors="replace")
 PROSE = "The boat lies at pontoon C, and the harbour master wants to be paid in advance. " * 9
 CODE = "def area(width: int, height: int) -> int:\n    return width * height  # in cells\n\n" * 9
 
 
 @pytest.mark.parametrize(
-    "text", [DATA, SCRIPT, DATA.replace("\n", ""), '{"a":[1,2,3],"b":4},' * 60, BINARY]
+    "text", [DATA, SCRIPT, DATA.replace("\n", ""), '{"a":[1,2,3],"b":4},' * 60, BINARY, DUMP]
 )
 def test_what_no_one_reads(text: str) -> None:
     assert not legible(text)
@@ -35,6 +39,7 @@ def test_what_no_one_reads(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [PROSE, CODE, "", "x" * (SHORTEST - 1), "船は桟橋に横たわっている。" * 40, "| a | b |\n" * 60,
+     "| 2026-11-23 | pontoon C | 14.50 | paid |\n" * 9,
      "Die Donaudampfschifffahrtsgesellschaft entließ den Kapitän. " * 9, "- [x] buy milk\n" * 40],
 )  # fmt: skip
 def test_what_people_write(text: str) -> None:
