@@ -26,6 +26,7 @@ from djinn_memory.upkeep.requests import (
     Diagnosis,
     DoctorOptions,
     IndexOptions,
+    LintOptions,
     MaintainOptions,
     MaintenanceReport,
     ShowStatus,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.working.verbs import WorkingMemory
     from djinn_memory.memories.writing.remember import RememberResult
     from djinn_memory.upkeep.backup.verbs import Backups
+    from djinn_memory.upkeep.lint import LintReport
     from djinn_memory.upkeep.status import HomeStatus
     from djinn_memory.watch.heard import Heard, Tell
 
@@ -270,6 +272,21 @@ class Djinn(Namespace):
         from djinn_memory.upkeep.doctor import examine
 
         return examine(self.home, fix=request.fix, progress=self.runtime.progress)
+
+    @operation(LintOptions, patient=True)
+    def lint(self, request: LintOptions) -> LintReport:
+        """Find links that lead nowhere, names that mean two notes, and front matter with problems.
+
+        With `fix`, links to headings that differ only in case and punctuation are corrected. With
+        an agent, only the vaults that it sees are checked.
+        """
+        from djinn_memory.indexing.refresh import read, resolve_pending_links
+        from djinn_memory.upkeep.lint import lint
+
+        vaults = self.home.visible(request.agent, request.vaults)
+        read(self._state, self.home.visible(request.agent), progress=self.runtime.progress)
+        resolve_pending_links(self._state)
+        return lint(self._state, vaults, fix=request.fix)
 
     @operation(WakeOptions)
     def wake(self, request: WakeOptions) -> WakeContext:

@@ -57,6 +57,7 @@ COMMANDS = {
     "checkpoint": "Write a note that says where the work stands.",
     "sleep": "End the session with a handoff for the next `djinn wake`.",
     "watch": "Keep the index up to date while files change.",
+    "lint": "Find dead links, names that mean two notes, and front matter with problems.",
     "doctor": "Check everything that djinn needs, and suggest repairs.",
     "trust": "Let this home use the servers and models in its settings.",
     "maintain": "Run the upkeep that a home needs about once a day.",

@@ -82,6 +82,8 @@ _NAMESPACES = {
 
 _REMEMBERED = f"{_MEMORIES}.writing.remember:RememberResult"
 
+_LINTED = "djinn_memory.upkeep.lint:LintReport"
+
 OPERATIONS = {
     operation.name: operation
     for operation in (
@@ -121,6 +123,7 @@ OPERATIONS = {
         Operation("status", rights="person", result="djinn_memory.upkeep.status:HomeStatus"),
         Operation("maintain", writes=True, rights="person"),
         Operation("doctor", rights="person"),
+        Operation("lint", writes=True, rights="person", result=_LINTED),
         Operation("backups.create", rights="person"),
         Operation("summary.show"),
         Operation("summary.set", writes=True, removes=True),

@@ -63,6 +63,17 @@ class DoctorOptions(Struct, frozen=True):
     ] = False  # fmt: skip
 
 
+class LintOptions(Struct, frozen=True):
+    """Find links that lead nowhere, names that mean two notes, and front matter with problems."""
+
+    vaults: Annotated[Sequence[str], Meta(description="Only these vaults; all if not given.")] = ()
+    fix: Annotated[
+        bool,
+        Meta(description="Correct links to headings that differ only in case and punctuation."),
+    ] = False
+    agent: OnlyAgent = None
+
+
 class VaultEntry(Struct, frozen=True):
     """A folder of notes that is searched."""
 

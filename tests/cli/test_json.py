@@ -155,6 +155,7 @@ RUNS = {
     "working list": [["working", "list"], ["working", "list", "--tasks"]],
     "working share": [["working", "share", "a", "--to", "finn"]],
     "working clear": [["working", "clear", "a"], ["working", "clear", "--yes"]],
+    "lint": [["lint"], ["lint", "--fix"]],
     "maintain": [["maintain"], ["maintain", "--dry-run"]],
     "config show": [["config", "show"]],
     "config get": [["config", "get", key] for key in ("search.limit", "search", "embedding.url")],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from msgspec import Struct
 
 from djinn_memory.models import Filters, Memory, MemoryRef, Part
+from djinn_memory.notes.links import Kind
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -145,6 +146,12 @@ class IndexedLink(Struct, frozen=True):
     """How the target was found; None while it is unresolved."""
     ambiguous: bool
     """Whether other memories could be meant as well."""
+    heading: str | None = None
+    """The heading that it leads to, nested headings joined by `#`."""
+    block: str | None = None
+    """The block id that it leads to."""
+    kind: Kind = "wiki"
+    """How it is written."""
 
 
 class MemorySize(NamedTuple):

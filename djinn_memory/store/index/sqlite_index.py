@@ -199,7 +199,7 @@ class SqliteIndex:
         listed = rows(
             self._connection,
             "select memory_id, target_memory_id, target, line, start, field, embed, how, "
-            "candidates, source.vault_id, other.vault_id from link "
+            "candidates, heading, link.block, kind, source.vault_id, other.vault_id from link "
             "join note as source on source.id = link.note_id "
             "left join note as other on other.id = target_note_id "
             f"where memory_id in {these} or target_memory_id in {these}",
@@ -207,10 +207,12 @@ class SqliteIndex:
         )
         return [
             IndexedLink(
-                source, target, text, line, start, field, bool(embed), how, bool(candidates)
+                source, target, text, line, start, field, bool(embed), how, bool(candidates), *parts
             )
-            for source, target, text, line, start, field, embed, how, candidates, *vaults in listed
-            if all(vault is None or vault in self._numbered for vault in vaults)
+            for source, target, text, line, start, field, embed, how, candidates, *parts, a, b in (
+                listed
+            )
+            if all(vault is None or vault in self._numbered for vault in (a, b))
         ]
 
     def counts(self, selection: Selection = _ALL) -> CatalogStats:

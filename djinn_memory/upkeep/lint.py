@@ -1,0 +1,264 @@
+"""Finds links that lead nowhere, names that mean two notes, and front matter with problems."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Literal
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.models import Problem, Vault
+from djinn_memory.notes.markdown.headings import headings
+from djinn_memory.notes.markdown.markup import mask
+from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes.note import parse
+from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.search.backend import Index
+from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.state import State
+
+IssueCode = Literal[
+    "ambiguous-link", "dead-heading", "duplicate-id", "duplicate-title", "front-matter",
+    "unresolved-link",
+]  # fmt: skip
+
+_BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
+_PUNCTUATION = re.compile(r"[!-&(-,.-/:-@\[-^`{-~\s]+")
+"""What Obsidian leaves out where it compares a heading with a link; `-`, `_` and `'` count."""
+
+_NO_LETTERS = re.compile(r"[\W_]+")
+
+
+class LintIssue(Struct, frozen=True):
+    """One thing that is wrong with a note."""
+
+    code: IssueCode
+    """The kind of issue."""
+    vault: str
+    """The vault of the note."""
+    path: str
+    """The note, relative to the folder of the vault."""
+    line: int
+    """The line, from 1; 0 for the front matter and for the note as a whole."""
+    what: str
+    """The issue in one sentence."""
+    fix: str | None = None
+    """What `fix` writes there; null where a person has to decide."""
+    fixed: bool = False
+    """Whether it was fixed."""
+
+
+class LintReport(Struct, frozen=True):
+    """The issues of the notes that an agent sees."""
+
+    notes: int
+    """How many notes were checked."""
+    issues: tuple[LintIssue, ...]
+    """By vault, path and line."""
+    problems: Sequence[Problem] = ()
+    """Notes that could not be fixed."""
+
+
+def lint(state: State, vaults: Sequence[Vault], *, fix: bool) -> LintReport:
+    """Check the notes of some vaults; with `fix` write the fixes that change no meaning."""
+    with state.reading(vaults) as index:
+        notes = _Notes(index)
+        issues = [
+            *_links(notes),
+            *_dead_headings(notes),
+            *_duplicates(notes),
+            *_front_matter(notes),
+        ]
+    problems: list[Problem] = []
+    if fix:
+        issues = list(_fixed(state, notes, issues, problems))
+    issues.sort(key=lambda issue: (issue.vault, issue.path, issue.line, issue.code, issue.what))
+    files = {(memory.vault, memory.path) for memory in notes.memories.values()}
+    return LintReport(len(files), tuple(issues), problems)
+
+
+class _Notes:
+    """The memories of an index, their links, and what their files say now."""
+
+    def __init__(self, index: Index) -> None:
+        self.vaults = {vault.name: vault for vault in index.vaults}
+        selected = index.memories(Selection(), fields=())
+        self.memories = {memory.memory_id: memory for memory in selected}
+        self.links = [
+            link for link in index.links(list(self.memories)) if link.source in self.memories
+        ]
+        self.respellings: dict[LintIssue, tuple[str, str]] = {}
+        """The address of a link before and after the fix of an issue."""
+        self._anchors: dict[tuple[str, str], _Anchors] = {}
+
+    def issue(self, code: IssueCode, memory: IndexedMemory, what: str, line: int = 0) -> LintIssue:
+        return LintIssue(code, memory.vault, memory.path, line, what)
+
+    def anchors(self, memory: IndexedMemory) -> _Anchors:
+        """The headings and block ids of the file of a memory."""
+        place = memory.vault, memory.path
+        if place not in self._anchors:
+            vault = self.vaults[memory.vault]
+            data = b""
+            with suppress(OSError, DjinnError):
+                data = disk.read(vault, memory.path)
+            self._anchors[place] = _Anchors(parse(memory.path, data, vault.dialect).text)
+        return self._anchors[place]
+
+
+class _Anchors:
+    """What a link can lead to inside a file."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def headings(self) -> Mapping[str, str]:
+        """Each heading as it is compared, and as it is written in a link."""
+        prose = mask(self._text)
+        titles = (inline(self._text[slice(*heading.title)]) for heading in headings(prose))
+        return {_compared(title): title for title in titles if title}
+
+    @cached_property
+    def respelled(self) -> Mapping[str, Sequence[str]]:
+        """The headings by their letters and digits alone."""
+        by_letters: defaultdict[str, list[str]] = defaultdict(list)
+        for title in self.headings.values():
+            by_letters[_letters(title)].append(title)
+        return by_letters
+
+    @cached_property
+    def blocks(self) -> set[str]:
+        """The block ids."""
+        return {match[1].lower() for match in _BLOCK_ID.finditer(self._text)}
+
+
+def _compared(title: str) -> str:
+    return _PUNCTUATION.sub(" ", fold(inline(title))).strip()
+
+
+def _letters(title: str) -> str:
+    return _NO_LETTERS.sub("", fold(title))
+
+
+def _links(notes: _Notes) -> Iterator[LintIssue]:
+    for link in notes.links:
+        memory = notes.memories[link.source]
+        if link.how is None:
+            what = f"{link.text!r} names no note or file"
+            yield notes.issue("unresolved-link", memory, what, link.line)
+        elif link.ambiguous:
+            target = notes.memories.get(link.target or 0)
+            taken = f"; it leads to {target.vault}/{target.path}" if target else ""
+            what = f"{link.text!r} could mean several notes{taken}"
+            yield notes.issue("ambiguous-link", memory, what, link.line)
+
+
+def _dead_headings(notes: _Notes) -> Iterator[LintIssue]:
+    for link in notes.links:
+        target = notes.memories.get(link.target or 0)
+        if target is None or not (link.heading or link.block):
+            continue
+        source, anchors = notes.memories[link.source], notes.anchors(target)
+        place = f"{target.vault}/{target.path}"
+        if link.block and link.how != "block" and link.block.lower() not in anchors.blocks:
+            what = f"{place} has no block ^{link.block}"
+            yield notes.issue("dead-heading", source, what, link.line)
+        if not link.heading:
+            continue
+        last = link.heading.rpartition("#")[2].strip()
+        if _compared(last) in anchors.headings:
+            continue
+        near = anchors.respelled.get(_letters(last), ())
+        # Programs differ in what they write for white space and punctuation in Markdown links.
+        if near and link.kind == "markdown":
+            continue
+        issue = notes.issue("dead-heading", source, f"{place} has no heading {last!r}", link.line)
+        if len(near) == 1 and "#" not in link.heading and not set(near[0]) & set("#|[]^"):
+            issue = replace(issue, fix=f"[[{link.text}#{near[0]}]]")
+            notes.respellings[issue] = f"{link.text}#{last}", f"{link.text}#{near[0]}"
+        yield issue
+
+
+def _duplicates(notes: _Notes) -> Iterator[LintIssue]:
+    titles: defaultdict[tuple[str, str], list[IndexedMemory]] = defaultdict(list)
+    for memory in notes.memories.values():
+        if memory.block is UNSET and memory.plane != "documents":
+            titles[memory.vault, fold(memory.title)].append(memory)
+        if memory.id and not memory.owns_id:
+            what = f"another note has the id {memory.id} as well"
+            yield notes.issue("duplicate-id", memory, what)
+    for same in titles.values():
+        first, *others = sorted(same, key=lambda memory: memory.path)
+        if others:
+            paths = ", ".join(memory.path for memory in others)
+            yield notes.issue("duplicate-title", first, f"{first.title!r} is also {paths}")
+
+
+def _front_matter(notes: _Notes) -> Iterator[LintIssue]:
+    for memory in notes.memories.values():
+        if memory.problem:
+            yield notes.issue("front-matter", memory, memory.problem)
+
+
+def _fixed(
+    state: State,
+    notes: _Notes,
+    issues: Iterable[LintIssue],
+    problems: list[Problem],
+) -> Iterator[LintIssue]:
+    """The issues, with those fixed that have a fix."""
+    done = set[tuple[str, ...]]()
+    for issue in issues:
+        vault = notes.vaults[issue.vault]
+        if issue.fix is None or vault.read_only:
+            yield issue
+            continue
+        respelling = (issue.vault, issue.path, *notes.respellings[issue])
+        respell = _Respelling(vault, issue.path, *notes.respellings[issue])
+        try:
+            with state.vault_lock(vault):
+                disk.edit(vault, issue.path, respell)
+        except (OSError, DjinnError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            problems.append(Problem(f"{issue.vault}/{issue.path}", f"was not fixed: {why}"))
+        if respell.changed:
+            # Of several such links in a note, the first fix corrects all.
+            done.add(respelling)
+        yield replace(issue, fixed=respelling in done)
+
+
+class _Respelling:
+    """Replaces the address of the wikilinks of a note, and leaves every other byte."""
+
+    def __init__(self, vault: Vault, path: str, before: str, after: str) -> None:
+        self._vault, self._path, self._after = vault, path, after
+        self._address = re.compile(rf"(?<=\[\[){re.escape(before)}(?=[ \t]*(?:\\?\||\]\]))")
+        self.changed = False
+
+    def __call__(self, data: bytes) -> bytes:
+        self.changed = False
+        note = parse(self._path, data, self._vault.dialect)
+        spans = [
+            (note.body + link.start, note.body + link.end)
+            for link in note.links
+            if link.field is None
+        ]
+        for start, end in reversed(spans):
+            link = note.text[start:end]
+            respelled = self._address.sub(lambda _: self._after, link)
+            # Code can hold the same text, and stays as it is.
+            pieces = data.split(link.encode())
+            number = note.text.count(link, 0, start) + 1
+            if respelled != link and len(pieces) > number:
+                self.changed = True
+                head, tail = pieces[:number], pieces[number:]
+                data = link.encode().join(head) + respelled.encode() + link.encode().join(tail)
+        return data
