@@ -300,7 +300,7 @@ def test_strange_vaults(strange: Home, files: dict[str, bytes], query: str) -> N
     for name, data in files.items():
         (shared / f"{name}.md").write_bytes(data)
     assert ask(strange, "index", "--json")
-    listed = ask(strange, "memory", "list", "--json")
+    listed = ask(strange, "memory", "list", "--expired", "--json")
     assert listed
     for memory in listed["memories"]:
         shown = ask(strange, "memory", "show", "--json", "--", f"shared:{memory['path']}")
