@@ -50,6 +50,11 @@ class Embedder(Protocol):
         """Whether the model runs on this machine: a few texts take a moment and no network."""
         return True
 
+    @property
+    def gives_tokens(self) -> bool:
+        """Whether `embed_documents` and `question_tokens` give what they say of tokens."""
+        return False
+
     def embed(
         self, texts: Sequence[str], *, query: bool = False, within: float | None = None
     ) -> Vectors:
@@ -59,8 +64,16 @@ class Embedder(Protocol):
         `within` bounds the seconds that a server may take for all texts.
         """
 
-    def tokens(self, texts: Sequence[str]) -> list[TokenVectors] | None:
-        """The tokens of each text; None where the model gives only vectors of whole texts.
+    def embed_documents(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
+        """The vectors of `embed`, and for each text the signs of its tokens' vectors.
+
+        The signs of a token are `dimensions` bits, packed as by `numpy.packbits`: 1 where its
+        vector is positive. They are empty where the model gives only vectors of whole texts.
+        """
+        return self.embed(texts), [b""] * len(texts)
+
+    def question_tokens(self, text: str) -> TokenVectors | None:
+        """The tokens of a question; None where the model gives only vectors of whole texts.
 
         What is too long for the model is left out.
         """

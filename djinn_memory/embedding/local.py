@@ -98,6 +98,11 @@ class LocalEmbedder(Embedder):
         """Length of a vector."""
         return self.card.dimensions
 
+    @property
+    def gives_tokens(self) -> bool:
+        """Only the file of the packaged model has this output."""
+        return self._packaged and not self._torch_device()
+
     @cached_property
     def identity(self) -> str:
         """Names the original weights: vectors of int8 and fp32 are near enough to be compared."""
@@ -109,6 +114,18 @@ class LocalEmbedder(Embedder):
         self, texts: Sequence[str], *, query: bool = False, within: float | None = None
     ) -> Vectors:
         """Unit vectors; the vector of a text too long for the model is the mean of its parts."""
+        return self._embed(texts, query=query)
+
+    def embed_documents(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
+        """Vectors and signs of tokens, both from one run of the packaged model."""
+        if not self.gives_tokens:
+            return super().embed_documents(texts)
+        signs: list[bytes] = []
+        return self._embed(texts, query=False, signs=signs), signs
+
+    def _embed(
+        self, texts: Sequence[str], *, query: bool, signs: list[bytes] | None = None
+    ) -> Vectors:
         prompt = self.prompts.query if query else self.prompts.document
         texts = [prompt + text for text in texts] if prompt else texts
         device = None if query else self._torch_device()
@@ -120,14 +137,14 @@ class LocalEmbedder(Embedder):
             return encode(model, texts, self._config.batch)
         tokenizer = cached_tokenizer(self.folder, self.card.max_tokens)
         session = cached_session(self.folder / "model.onnx", self._config.threads)
-        return embed_texts(session, tokenizer, texts)
+        return embed_texts(session, tokenizer, texts, signs)
 
-    def tokens(self, texts: Sequence[str]) -> list[TokenVectors] | None:
-        """The tokens of each text, by the packaged model; its file alone has this output."""
-        if not self._packaged:
+    def question_tokens(self, text: str) -> TokenVectors | None:
+        """The tokens of a question, by the packaged model."""
+        if not self.gives_tokens:
             return None
         session = cached_session(self.folder / "model.onnx", self._config.threads)
-        return embed_tokens(session, cached_tokenizer(self.folder, self.card.max_tokens), texts)
+        return embed_tokens(session, cached_tokenizer(self.folder, self.card.max_tokens), text)
 
     def _torch_device(self) -> str | None:
         """The device on which torch embeds texts; None for the processor, without torch.

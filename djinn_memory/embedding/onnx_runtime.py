@@ -83,8 +83,12 @@ cached_session = _CachePerPath(open_session)
 cached_tokenizer = _CachePerPath(open_tokenizer)
 
 
-def embed_texts(session: Any, tokenizer: Any, texts: Sequence[str]) -> Vectors:
+def embed_texts(
+    session: Any, tokenizer: Any, texts: Sequence[str], signs: list[bytes] | None = None
+) -> Vectors:
     """Embed `texts` one by one; the vector of a text too long for the model is that of its parts.
+
+    To `signs` those of each text's tokens are added; only the packaged model has this output.
 
     A model in int8 takes the scale of its activations from all texts of a batch. A vector would
     then depend on texts that its reader may not see. A batch is no quicker on a processor.
@@ -93,24 +97,33 @@ def embed_texts(session: Any, tokenizer: Any, texts: Sequence[str]) -> Vectors:
 
     vectors = np.zeros((len(texts), session.get_outputs()[0].shape[1]), dtype=np.float32)
     for row, text in zip(vectors, tokenizer.encode_batch(texts), strict=True):
+        bits = b""
         for part in (text, *text.overflowing):
-            ids = np.array([part.ids], dtype=np.int64)
-            inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-            row += session.run(["output"], inputs)[0][0]
+            outputs = _run(session, part, ["output"] if signs is None else ["output", "tokens"])
+            row += outputs[0]
+            if signs is not None:
+                bits += np.packbits(outputs[1][1:-1] > 0, axis=1).tobytes()
         if text.overflowing:
             row /= np.linalg.norm(row)
+        if signs is not None:
+            signs.append(bits)
     return vectors
 
 
-def embed_tokens(session: Any, tokenizer: Any, texts: Sequence[str]) -> list[TokenVectors]:
-    """The vectors of the tokens of `texts`, one text at a time for the reason of `embed_texts`."""
+def embed_tokens(session: Any, tokenizer: Any, text: str) -> TokenVectors:
+    """The vectors of the tokens of a text."""
     import numpy as np
 
-    embedded = []
-    for text in tokenizer.encode_batch(texts):
-        ids = np.array([text.ids], dtype=np.int64)
-        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-        rows = session.run(["tokens"], inputs)[0][0][1:-1]
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        embedded.append(TokenVectors(text.offsets[1:-1], rows))
-    return embedded
+    encoded = tokenizer.encode(text)
+    rows = _run(session, encoded, ["tokens"])[0][1:-1]
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return TokenVectors(encoded.offsets[1:-1], rows)
+
+
+def _run(session: Any, text: Any, outputs: Sequence[str]) -> list[Any]:
+    """Each of `outputs` for one tokenized text."""
+    import numpy as np
+
+    ids = np.array([text.ids], dtype=np.int64)
+    inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+    return [output[0] for output in session.run(outputs, inputs)]

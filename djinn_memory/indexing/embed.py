@@ -76,6 +76,8 @@ def embed(
         # In a damaged index a window may belong to no note: waiting for it would never end.
         if not (count or known) or at_most is not None or not (run.current and wanted()):
             break
+    if at_most is None and only is None and wanted():
+        embedded += run.embed_without_tokens()
     if not space.serving and wanted():
         with transaction(connection):
             if vectors.coming(connection) == space and not vectors.waiting(connection, space):
@@ -191,19 +193,35 @@ class _EmbeddingRun(Struct):
             # A note that changed meanwhile took its windows with it; others may have their numbers.
             text_of = {text_hash(text): text for text in texts.values()}
             batch = [key for key in batch if key in text_of]
-            rows = self.embedder.embed([text_of[key] for key in batch])
+            rows, signs = self.embedder.embed_documents([text_of[key] for key in batch])
             if batch and rows.shape[1] != self.space.dimensions:
                 raise Unavailable(
                     f"{self.space.identity} gives vectors of {rows.shape[1]} dimensions, before it "
                     f"were {self.space.dimensions}; set embedding.dimensions to what it gives now"
                 )
             fresh = {key: row.astype("<f4").tobytes() for key, row in zip(batch, rows, strict=True)}
-            self.cache.put(self.space.identity, fresh)
+            tokens = {key: packed for key, packed in zip(batch, signs, strict=True) if packed}
+            self.cache.put(self.space.identity, fresh, tokens)
             self._add([(window, key, fresh[key]) for key in batch for window in waiting[key][0]])
             embedded += len(batch)
             if not self.wanted():
                 break
             self.progress(Progress("embed", embedded, len(order)))
+        return embedded
+
+    def embed_without_tokens(self) -> int:
+        """Embed texts again whose tokens an earlier version did not keep; returns how many."""
+        identity = self.space.identity
+        if not (self.embedder.gives_tokens and self.cache.lacks_tokens(identity)):
+            return 0
+        lacking: Waiting = defaultdict(lambda: ([], 0))
+        for window, key, length in vectors.embedded(self.connection, self.space):
+            lacking[key] = ([*lacking[key][0], window], length)
+        for key in self.cache.token_signs(identity, list(lacking)):
+            del lacking[key]
+        embedded = self.embed(lacking)
+        if embedded == len(lacking):
+            self.cache.has_tokens(identity)
         return embedded
 
     def reuse(self, waiting: Waiting) -> int:

@@ -8,7 +8,7 @@ answer tells when something was indexed. `tests/search/conformance.py` checks an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from djinn_memory.models import Vault
@@ -108,6 +108,13 @@ class VectorIndex(Protocol):
 
     def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
         """The exact cosine of those of the chunks that have a vector: that of their best window."""
+
+    def token_signs(self, starts: Mapping[int, int]) -> dict[int, bytes]:
+        """The signs of the tokens of windows, each named by its chunk and where it starts there.
+
+        Returned by chunk, packed as `Embedder.embed_documents` returns them; a window whose tokens
+        are not known is left out.
+        """
 
 
 class Index(Protocol):

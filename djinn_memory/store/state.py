@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -85,7 +85,11 @@ class State:
         from djinn_memory.store.index.sqlite_index import SqliteIndex
 
         with explained(self.home.index_path), sqlite.snapshot(self.index):
-            yield SqliteIndex(self.index, vaults, self.home.vaults)
+            yield SqliteIndex(self.index, vaults, self.home.vaults, self._token_signs)
+
+    def _token_signs(self, identity: str, hashes: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        with explained(self.home.embeddings_path):
+            return self.cache.token_signs(identity, hashes)
 
     @cached_property
     def cache(self) -> EmbeddingCache:

@@ -1,10 +1,15 @@
-"""The cache of vectors by model and text. It outlives the index, because vectors cost time."""
+"""The cache of vectors by model and text. It outlives the index, because vectors cost time.
+
+Beside the vector of a text it keeps the signs of its tokens' vectors: 48 bytes a token of the
+packaged model, a thirtieth of the vectors themselves, with which late interaction answers as well.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from djinn_memory.models import Calibration
 from djinn_memory.store.erasing import empty_log
@@ -31,36 +36,38 @@ class EmbeddingCache:
 
     def get(self, identity: str, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
         """The known vectors among `hashes`, by text hash."""
-        vectors: dict[bytes, bytes] = {}
-        number = self._number(identity)
-        for at in range(0, len(hashes), 500):
-            part = hashes[at : at + 500]
-            marks = ",".join("?" * len(part))
-            rows = self._connection.execute(
-                f"select hash, vector from embedding where identity_id = ? and hash in ({marks})",
-                (number, *part),
-            )
-            vectors.update(rows)
-        return vectors
+        return self._read("select hash, vector from embedding", identity, hashes)
 
-    def put(self, identity: str, vectors: Mapping[bytes, bytes]) -> None:
-        """Store vectors; they are durable when this returns."""
+    def token_signs(self, identity: str, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The known signs of tokens among `hashes`, as of `Embedder.embed_documents`."""
+        return self._read("select hash, cast(signs as blob) from token_signs", identity, hashes)
+
+    def put(
+        self,
+        identity: str,
+        vectors: Mapping[bytes, bytes],
+        signs: Mapping[bytes, bytes] = MappingProxyType({}),
+    ) -> None:
+        """Store vectors and signs of tokens; they are durable when this returns."""
         with transaction(self._connection):
             number = self._number(identity, make=True)
-            self._connection.executemany(
-                "insert or replace into embedding values (?, ?, ?)",
-                [(number, key, vector) for key, vector in vectors.items()],
-            )
+            for table, values in (("embedding", vectors), ("token_signs", signs)):
+                self._connection.executemany(
+                    f"insert or replace into {table} values (?, ?, ?)",
+                    [(number, key, value) for key, value in values.items()],
+                )
 
     def remove(self, hashes: Collection[bytes]) -> None:
         """Remove the vectors that any model made of these texts."""
         # A vector reveals something of its text, so removed vectors are overwritten.
         self._connection.pragma("secure_delete", True)
         with transaction(self._connection):
-            self._connection.executemany(
-                "delete from embedding where hash = ? and identity_id in (select id from identity)",
-                [(key,) for key in hashes],
-            )
+            for table in ("embedding", "token_signs"):
+                self._connection.executemany(
+                    f"delete from {table} where hash = ? "
+                    "and identity_id in (select id from identity)",
+                    [(key,) for key in hashes],
+                )
         self._connection.pragma("secure_delete", False)
         empty_log(self._connection)
 
@@ -84,6 +91,18 @@ class EmbeddingCache:
                 (dimensions, calibration.scale, calibration.shift, number),
             )
 
+    def lacks_tokens(self, identity: str) -> bool:
+        """Whether an earlier version of djinn embedded texts without keeping their tokens."""
+        lacks: int = self._connection.execute(
+            "select exists (select 1 from identity where name = ? and not tokens)", (identity,)
+        ).get
+        return bool(lacks)
+
+    def has_tokens(self, identity: str) -> None:
+        """Store that the tokens of all texts are kept."""
+        with transaction(self._connection):
+            self._connection.execute("update identity set tokens = 1 where name = ?", (identity,))
+
     @property
     def version(self) -> int:
         """A number that changes when another process writes into the file."""
@@ -94,10 +113,23 @@ class EmbeddingCache:
         """Release the file."""
         self._connection.close()
 
+    def _read(self, select: str, identity: str, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+        values: dict[bytes, bytes] = {}
+        number = self._number(identity)
+        for at in range(0, len(hashes), 500):
+            part = hashes[at : at + 500]
+            marks = ",".join("?" * len(part))
+            values.update(
+                self._connection.execute(
+                    f"{select} where identity_id = ? and hash in ({marks})", (number, *part)
+                )
+            )
+        return values
+
     def _number(self, identity: str, *, make: bool = False) -> int | None:
         if make:
             self._connection.execute(
-                "insert or ignore into identity (name) values (?)", (identity,)
+                "insert or ignore into identity (name, tokens) values (?, 1)", (identity,)
             )
         number: int | None = self._connection.execute(
             "select id from identity where name = ?", (identity,)

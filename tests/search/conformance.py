@@ -99,6 +99,9 @@ class IndexConformance:
         for each in measured.values():
             assert each.cosine == pytest.approx(float(np.asarray(each.vector) @ vector), abs=1e-5)
 
+        # The samples are embedded by a model that knows no tokens.
+        assert index.vectors.token_signs({ref.chunk_id: 0 for ref in refs}) == {}
+
     def test_chunks(self, index: Index) -> None:
         lamp = number(index, "lamp.md")
         [chunk] = index.chunks_of([lamp])[lamp]

@@ -152,6 +152,9 @@ class MemoryVectors:
             for key in chunk_ids
         }
 
+    def token_signs(self, starts: Mapping[int, int]) -> dict[int, bytes]:
+        return {}
+
 
 class MemoryIndex:
     """The number of a memory is that of its one chunk: its place in the samples, from 1."""

@@ -18,6 +18,18 @@ def test_vectors_are_kept_by_model_and_text(tmp_path: Path) -> None:
     assert again.get("c", [one]) == {}
 
 
+def test_tokens_are_kept_beside_vectors(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path / "e.db")
+    keys = [text_hash(str(number)) for number in range(3)]
+    cache.put("a", dict.fromkeys(keys, b"vector"), {keys[0]: b"one", keys[1]: b"two"})
+    assert cache.token_signs("a", keys) == {keys[0]: b"one", keys[1]: b"two"}
+    assert cache.token_signs("b", keys) == {}
+    assert not cache.lacks_tokens("a")
+    assert not cache.lacks_tokens("b")
+    cache.remove(keys[:1])
+    assert cache.token_signs("a", keys) == {keys[1]: b"two"}
+
+
 def test_many_are_asked_for_at_once(tmp_path: Path) -> None:
     cache = EmbeddingCache(tmp_path / "e.db")
     keys = [text_hash(str(number)) for number in range(3000)]

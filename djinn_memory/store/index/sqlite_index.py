@@ -24,7 +24,7 @@ from djinn_memory.store.index.records import (
     TitledRef,
 )
 from djinn_memory.store.index.selection import PLACE, Selections
-from djinn_memory.store.index.vector_index import SqliteVectorIndex
+from djinn_memory.store.index.vector_index import SqliteVectorIndex, TokenSigns, no_token_signs
 from djinn_memory.store.index.word_index import SqliteWordIndex
 from djinn_memory.store.sqlite import peek, rows
 
@@ -89,16 +89,23 @@ class SqliteIndex:
     """Reads one state of the index, and of it only `vaults`: open it by `State.reading`."""
 
     def __init__(
-        self, connection: apsw.Connection, vaults: Sequence[Vault], every: Sequence[Vault] = ()
+        self,
+        connection: apsw.Connection,
+        vaults: Sequence[Vault],
+        every: Sequence[Vault] = (),
+        token_signs: TokenSigns = no_token_signs,
     ) -> None:
-        """`every` are the vaults of the home, among which the owner of an id is found."""
+        """`every` are the vaults of the home, among which the owner of an id is found.
+
+        `token_signs` finds those of texts in the cache, by the model's identity and text hashes.
+        """
         self._connection = connection
         self._numbered = memories.vault_ids(connection, vaults)
         known = memories.vault_ids(connection, every or vaults)
         self._agents = json.dumps({key: vault.agent for key, vault in known.items()})
         self._selections = Selections(connection, self._numbered)
         self.words = SqliteWordIndex(connection, self._selections)
-        self.vectors = SqliteVectorIndex(connection, self._selections)
+        self.vectors = SqliteVectorIndex(connection, self._selections, token_signs)
 
     @property
     def vaults(self) -> tuple[Vault, ...]:

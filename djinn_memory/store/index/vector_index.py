@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 
     from djinn_memory.models import Vectors
 
+TokenSigns = Callable[[str, Sequence[bytes]], Mapping[bytes, bytes]]
+"""By a model's identity and text hashes: the signs of the texts' tokens, as far as known."""
+
+
+def no_token_signs(identity: str, hashes: Sequence[bytes]) -> Mapping[bytes, bytes]:
+    """For an index that is read without its cache."""
+    return {}
+
+
 MOST_WINDOWS = 4096
 """Nearest windows of a vault that are looked at: a few long memories may fill an answer."""
 
@@ -28,9 +37,15 @@ MOST_WINDOWS = 4096
 class SqliteVectorIndex:
     """The vectors of some vaults; `search.backend.VectorIndex` says what each method does."""
 
-    def __init__(self, connection: apsw.Connection, selections: Selections) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        selections: Selections,
+        token_signs: TokenSigns = no_token_signs,
+    ) -> None:
         self._connection = connection
         self._selections = selections
+        self._token_signs = token_signs
 
     @cached_property
     def space(self) -> VectorSpace | None:
@@ -99,6 +114,27 @@ class SqliteVectorIndex:
         return {
             chunk: Measurement(cosines[at], tuple(windows[at][2:]), vectors[at])
             for chunk, at in best.items()
+        }
+
+    def token_signs(self, starts: Mapping[int, int]) -> dict[int, bytes]:
+        """The signs of the tokens of windows, each named by its chunk and where it starts there."""
+        if self.space is None:
+            return {}
+        hashes: dict[int, bytes] = dict(
+            rows(
+                self._connection,
+                "select chunk_id, hash from json_each(?) join window "
+                "on chunk_id = cast(key as integer) and start = value",
+                (json.dumps(starts),),
+            )
+        )
+        signs = self._token_signs(self.space.identity, list(set(hashes.values())))
+        # A cloned cache may hold anything.
+        width = -(-self.space.dimensions // 8)
+        return {
+            chunk: signs[key]
+            for chunk, key in hashes.items()
+            if key in signs and len(signs[key]) % width == 0
         }
 
     def _windows_of(self, selection: Selection) -> NDArray[np.int64] | None:

@@ -249,6 +249,12 @@ def waiting(
     return [(window, digest, length) for window, digest, length in listed]
 
 
+def embedded(connection: apsw.Connection, space: VectorSpace) -> list[tuple[int, bytes, int]]:
+    """The windows that have a vector in a space: id, hash, tokens."""
+    listed = rows(connection, f"select id, hash, length from window where {space._mark}")
+    return [(window, digest, length) for window, digest, length in listed]
+
+
 def lacking(connection: apsw.Connection) -> bool:
     """Whether a window waits for a vector, to answer by or of the model that is to take over."""
     waits: int = connection.execute("select exists (select 1 from window where not embedded)").get
