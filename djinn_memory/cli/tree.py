@@ -68,6 +68,7 @@ COMMANDS = {
     "memory list": "List memories, the newest first.",
     "memory show": "Show a note, its links and its backlinks.",
     "memory delete": "Move a note to the `.trash/` of its vault.",
+    "memory restore": "Bring a note back from the trash, or list what is there.",
     "memory purge": "Remove a memory for good, with its versions and its copies in the trash.",
     "memory stats": "Count notes by type, plane, tag and vault.",
     "fact set": "Set a fact; its note keeps the previous value.",

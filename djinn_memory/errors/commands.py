@@ -50,6 +50,7 @@ ARGUMENTS = {
     "memories.delete": ("name",),
     "memories.links": ("name",),
     "memories.purge": ("name",),
+    "memories.restore": ("name",),
     "memories.show": ("name",),
     "rate": ("target",),
     "recall": ("query",),

@@ -22,10 +22,12 @@ from djinn_memory.memories.catalog.requests import (
     ListMemories,
     ListValues,
     PurgeMemory,
+    RestoreMemory,
     ShowLinks,
     ShowMemory,
 )
 from djinn_memory.memories.purge import PurgeReport, purge
+from djinn_memory.memories.restore import RestoreReport, restore
 from djinn_memory.models import Memory, Vault, extended
 from djinn_memory.notes import journal
 from djinn_memory.notes.encoding import decode
@@ -133,6 +135,15 @@ class Memories(Namespace):
         catalog.require_note(self._state, memory, "deleted")
         moved_to = None if request.dry_run else self._delete(memory, request.digest)
         return MemoryDeletion(as_memory(memory), moved_to)
+
+    @operation(RestoreMemory)
+    def restore(self, request: RestoreMemory) -> RestoreReport:
+        """Bring a note back from the trash of its vault, or without a name list the trash.
+
+        Its earlier versions and the original of a document come too. Raises `Refused` where a file
+        is in the way.
+        """
+        return restore(self._state, self.runtime.fresh_scope(request.agent), request)
 
     @operation(PurgeMemory, patient=True)
     def purge(self, request: PurgeMemory) -> PurgeReport:

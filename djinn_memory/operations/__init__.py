@@ -97,6 +97,7 @@ OPERATIONS = {
         Operation("memories.show", logs=True),
         Operation("memories.links"),
         Operation("memories.delete", writes=True, removes=True),
+        Operation("memories.restore", writes=True),
         Operation("memories.purge", writes=True, removes=True, rights="person"),
         Operation("memories.stats"),
         Operation("memories.values"),

@@ -134,6 +134,7 @@ RUNS = {
         ["memory", "delete", "note-00001", "--dry-run"],
         ["memory", "delete", "note-00001", "--yes"],
     ],
+    "memory restore": [["memory", "restore"], ["memory", "restore", "note-00001.md"]],
     "memory stats": [["memory", "stats"]],
     "vault add": [["vault", "add", "more", "{more}", "--for", "finn", "--read-only"]],
     "vault list": [["vault", "list"]],

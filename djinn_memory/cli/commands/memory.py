@@ -1,4 +1,4 @@
-"""djinn memory search, list, show, delete, purge, stats."""
+"""djinn memory search, list, show, delete, restore, purge, stats."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from djinn_memory.system.plural import count
 if TYPE_CHECKING:
     from djinn_memory.memories.catalog.catalog import MemoryDetail
     from djinn_memory.memories.purge import PurgeReport
+    from djinn_memory.memories.restore import RestoreReport
     from djinn_memory.memories.verbs import MemoryDeletion, MemoryPage
     from djinn_memory.store.index.records import CatalogStats
 
@@ -127,6 +128,24 @@ def delete(call: Call, answer: MemoryDeletion) -> None:
         talk("nothing was moved")
     else:
         say(f"moved {place} to {clean(str(answer.moved_to))}")
+
+
+@command("memories.restore", requests.RestoreMemory)
+def restore(call: Call, answer: RestoreReport) -> None:
+    """Bring a note back from the trash, or list what is there.
+
+    A note returns to where it was, with its earlier versions, and never over an existing file.
+
+    Examples:
+        djinn memory restore
+        djinn memory restore inbox/old-idea.md
+    """
+    if call.request.name is None:
+        rows = [[note.title, f"{note.vault}/{note.path}", note.id or "-"] for note in answer.notes]
+        output.columns(rows, head="title path id", empty="the trash is empty")
+    verb = "restored" if answer.restored else "would restore"
+    for path in answer.files:
+        say(clean(f"{verb} {answer.notes[0].vault}/{path}"))
 
 
 def _purge(call: Call) -> PurgeReport:

@@ -59,6 +59,19 @@ class DeleteMemory(NamedMemory, frozen=True):
     dry_run: Annotated[bool, Meta(description="Say what would be moved, and move nothing.")] = False
 
 
+class RestoreMemory(Struct, frozen=True):
+    """Bring a note back from the trash of its vault, with its earlier versions."""
+
+    name: Annotated[
+        str | None,
+        Meta(description="The note: its path, id or title; lists the trash if not given."),
+    ] = None
+    agent: AgentName = None
+    dry_run: Annotated[bool, Meta(description="Say what would come back, and move nothing.")] = (
+        False
+    )
+
+
 class PurgeMemory(NamedMemory, frozen=True):
     """Remove a memory for good: the note, its earlier versions and its copies in the trash.
 

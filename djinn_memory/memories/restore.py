@@ -1,0 +1,143 @@
+"""Brings notes back from the trash of their vaults."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
+
+from djinn_memory.errors import DjinnError, NotFound, Refused, Remedy, Unavailable, UsageError
+from djinn_memory.home.access import is_private
+from djinn_memory.indexing.refresh import read
+from djinn_memory.memories.catalog.requests import RestoreMemory
+from djinn_memory.memories.writing.versions import HISTORY, versions
+from djinn_memory.models import Vault
+from djinn_memory.notes.note import Note, parse
+from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.notes.vault.files import TRASH
+from djinn_memory.store.state import State
+from djinn_memory.system.files import inside, make_folder, move_to_free_name
+
+
+class TrashedNote(Struct, frozen=True):
+    """A note in the trash of a vault."""
+
+    vault: str
+    """The name of the vault."""
+    path: str
+    """Where it was, relative to the folder of the vault, and where it goes."""
+    id: str | None
+    """`mem_` and 16 characters; null for a note that has none."""
+    title: str
+    """Its title."""
+
+
+class RestoreReport(Struct, frozen=True):
+    """What is in the trash, or what came back from it."""
+
+    notes: tuple[TrashedNote, ...]
+    """The note that came back; without a name, every note in the trash, by vault and path."""
+    files: tuple[str, ...]
+    """The files that came back: the note, its earlier versions, the original of a document."""
+    restored: bool
+    """Whether the files came back; false for a list and for a dry run."""
+
+
+def restore(state: State, vaults: Sequence[Vault], request: RestoreMemory) -> RestoreReport:
+    """Move the note that a name means from the trash to where it was, with its versions.
+
+    Without a name, list what is there. Raises `Refused` where a file is in the way.
+    """
+    trashed = [entry for vault in vaults for entry in _trashed(vault)]
+    if request.name is None:
+        return RestoreReport(tuple(note for _, note, _ in trashed), (), False)
+    vault, note, parsed = _named(request.name, trashed)
+    if vault.read_only:
+        raise Refused(f"vault {vault.name} is read-only; move the file yourself")
+    with state.vault_lock(vault):
+        files = _files(vault, note, parsed)
+        for path in files:
+            if os.path.lexists(inside(vault.root, Path(path).parent) / Path(path).name):
+                raise Refused(f"{vault.name}/{path} exists; move it away first")
+        if not request.dry_run:
+            # The note last, so that what is cut short can be done again.
+            for path in reversed(files):
+                _move(vault, path)
+    if not request.dry_run:
+        # It is back even if the index cannot be told now: the next command reads it.
+        with suppress(Unavailable):
+            read(state, [vault], timeout=1)
+    return RestoreReport((note,), tuple(files), not request.dry_run)
+
+
+_Entry = tuple[Vault, TrashedNote, Note]
+
+
+def _trashed(vault: Vault) -> list[_Entry]:
+    """The notes in the trash of a vault; earlier versions belong to their notes."""
+    entries: list[_Entry] = []
+    root = vault.root / TRASH
+    if root.is_symlink():
+        return []
+    for file in sorted(root.rglob("*.md")):
+        path = file.relative_to(root).as_posix()
+        if file.is_symlink() or {HISTORY, f".{HISTORY}"} & set(PurePosixPath(path).parts[:-1]):
+            continue
+        with suppress(OSError, DjinnError):
+            note = parse(path, disk.read(vault, f"{TRASH}/{path}"), vault.dialect)
+            entries.append((vault, TrashedNote(vault.name, path, note.id, note.title), note))
+    return entries
+
+
+def _named(name: str, trashed: Sequence[_Entry]) -> _Entry:
+    wanted = name.strip().removeprefix(f"{TRASH}/")
+    folded = fold(wanted)
+
+    def exact(note: TrashedNote) -> bool:
+        return wanted in (f"{note.vault}:{note.path}", f"{note.vault}:{TRASH}/{note.path}")
+
+    def placed(note: TrashedNote) -> bool:
+        return wanted in (note.id, note.path, f"{note.vault}/{note.path}")
+
+    def titled(note: TrashedNote) -> bool:
+        return folded in (fold(note.title), fold(PurePosixPath(note.path).stem))
+
+    for means in (exact, placed, titled):
+        matches = [entry for entry in trashed if means(entry[1])]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            places = ", ".join(f"{note.vault}:{note.path}" for _, note, _ in matches)
+            raise UsageError(f"{name!r} could be any of: {places}; give one of these")
+    listed = Remedy("memories.restore", {}, "lists it")
+    raise NotFound(f"no note {name!r} in the trash", listed)
+
+
+def _files(vault: Vault, note: TrashedNote, parsed: Note) -> list[str]:
+    """The paths to which a note and what went into the trash with it return, the note first."""
+    earlier = [
+        path.removeprefix(f"{TRASH}/")
+        for path in versions(vault, f"{TRASH}/{note.path}")
+        if disk.trashed(path)
+    ]
+    originals = [
+        str(PurePosixPath(note.path).with_name(PurePosixPath(value).name))
+        for key, value in parsed.fields
+        if key == "original" and PurePosixPath(value).name not in ("", ".", "..")
+    ]
+    kept = [path for path in originals if (vault.root / TRASH / path).is_file()]
+    return list(dict.fromkeys([note.path, *earlier, *kept]))
+
+
+def _move(vault: Vault, path: str) -> None:
+    source = inside(vault.root, Path(TRASH, path).parent) / Path(path).name
+    folder = inside(vault.root, Path(path).parent)
+    make_folder(folder, private=is_private(vault))
+    try:
+        move_to_free_name(source, folder / source.name)
+    except FileExistsError:
+        raise Refused(f"{vault.name}/{path} exists; move it away first") from None
