@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 SHORTEST = 200
 """Characters of the shortest text that is judged."""
 
@@ -21,14 +19,16 @@ binary. In random bytes it is over half; a note in another encoding rarely has 3
 DIGIT_SHARE = 0.4
 """A text with a larger share of digits, spaces aside, is a dump or a table of numbers."""
 
-_BROKEN = re.compile(r"[\0-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
+_CONTROLS = bytes({*range(32), 127} - set(b"\t\n\v\f\r"))
 
 
 def legible(text: str) -> bool:
     """Whether people may have written `text`. A short one always counts as legible."""
     if len(text) < SHORTEST:
         return True
-    if len(_BROKEN.findall(text)) > BROKEN_SHARE * len(text):
+    data = text.encode("utf-8", "replace")
+    controls = len(data) - len(data.translate(None, _CONTROLS))
+    if controls + text.count("\ufffd") > BROKEN_SHARE * len(text):
         return False
     if len(text) - len(text.encode("ascii", "ignore")) > FOREIGN_SHARE * len(text):
         return True

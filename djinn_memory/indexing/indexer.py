@@ -326,11 +326,12 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
 
 def _embedded(texts: Sequence[str]) -> Iterator[tuple[bytes | None, int]]:
     """The key of each text and its length in tokens; no key for a text that is not embedded."""
-    lengths = iter(token_counts([text for text in texts if legible(text)]))
-    for text in texts:
-        length = next(lengths) if legible(text) else 0
+    prose = [text if legible(text) else None for text in texts]
+    lengths = iter(token_counts([text for text in prose if text is not None]))
+    for text in prose:
+        length = 0 if text is None else next(lengths)
         # Only a text that is mostly data can be longer than the model reads.
-        yield text_hash(text) if legible(text) and length <= MODEL_READS else None, length
+        yield None if text is None or length > MODEL_READS else text_hash(text), length
 
 
 def _planned(note: Note, tokens: Sequence[int]) -> list[Chunk] | None:
