@@ -174,6 +174,8 @@ class MemoryRef(Struct, frozen=True, kw_only=True):
     """The name of the vault it is in."""
     path: str
     """Its file, relative to the folder of the vault, with `/` on every system."""
+    file: str = ""
+    """The absolute path of its file."""
     block: str | UnsetType = UNSET
     """The block id of a section of a journal; absent for a memory that is a whole note."""
 

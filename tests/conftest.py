@@ -168,8 +168,8 @@ def spawn(tmp_path: Path, user_folder: Path) -> Run:
 def run(tmp_path: Path, user_folder: Path) -> Run:
     """Run `djinn` in this process, with the streams, folder and environment that `spawn` gives it.
 
-    `cwd` is another folder to run it in. Use `spawn` where the process matters: its start, its
-    end, signals, or a module's first import.
+    `cwd` is another folder to run it in; with `terminal` its outputs are terminals. Use `spawn`
+    where the process matters: its start, its end, signals, or a module's first import.
     """
 
     def call(
@@ -177,12 +177,13 @@ def run(tmp_path: Path, user_folder: Path) -> Run:
         home: Path | None = None,
         stdin: str = "",
         cwd: Path = tmp_path,
+        terminal: bool = False,
         **environment: str,
     ) -> subprocess.CompletedProcess[str]:
         words = ["djinn", *map(str, arguments)]
         variables = {**environment_of(tmp_path, user_folder, home), **environment}
         with (
-            captured_streams(stdin) as (stdout, stderr),
+            captured_streams(stdin, Terminal if terminal else io.TextIOWrapper) as (stdout, stderr),
             patch.object(sys, "argv", words),
             patch.dict(os.environ, variables, clear=True),
             contextlib.chdir(cwd),
@@ -209,10 +210,19 @@ def command_line() -> int:
         signal.signal(signal.SIGINT, handler)
 
 
+class Terminal(io.TextIOWrapper):
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 @contextlib.contextmanager
-def captured_streams(stdin: str = "") -> Iterator[tuple[Callable[[], str], Callable[[], str]]]:
+def captured_streams(
+    stdin: str = "", kind: type[io.TextIOWrapper] = io.TextIOWrapper
+) -> Iterator[tuple[Callable[[], str], Callable[[], str]]]:
     """Replace the standard streams; yields what returns the text of stdout, and of stderr."""
-    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", errors="replace") for _ in range(2)]
+    streams = [kind(io.BytesIO(), "utf-8", errors="replace") for _ in range(2)]
 
     def reader(stream: io.TextIOWrapper) -> Callable[[], str]:
         def text() -> str:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import typer
 
 from djinn_memory.cli.candidates import CompletionLine
-from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.output import clean, say, say_verbatim, talk
 from djinn_memory.cli.parsing import is_text
 
 VARIABLE = "_DJINN_COMPLETE"
@@ -192,7 +192,7 @@ def parse(line: str, breaks: str) -> TypedLine:
 def show(wanted: bool) -> None:
     """Print the script for the shell that runs this."""
     if wanted:
-        say(script(_shell()).rstrip())
+        say_verbatim(script(_shell()).rstrip())
         raise typer.Exit
 
 

@@ -9,6 +9,7 @@ import typer
 from msgspec import Struct
 
 from djinn_memory.cli import INTERRUPTION, output
+from djinn_memory.cli.text.usage import explain
 from djinn_memory.errors import DjinnError, wording
 
 SCHEMA = "error"
@@ -44,12 +45,7 @@ def report_error(error: DjinnError) -> int:
 
 def report_usage(error: Any) -> int:
     """Report a command line that could not be taken apart; returns the exit code."""
-    message = output.clean(error.format_message()).replace("Value error, ", "").rstrip(".")
-    ctx = getattr(error, "ctx", None)
-    remedies = [f"see `{ctx.command_path} --help`"] if ctx else []
-    if type(error).__name__ == "NoSuchOption" and ctx and _may_be_text(error, ctx):
-        remedies.append("write -- before a text that begins with -")
-    _report("usage", message, ", or ".join(remedies))
+    _report("usage", *explain(error))
     return 2
 
 
@@ -83,8 +79,3 @@ def _as_json() -> bool:
     """Whether the command line asks for JSON, also where it cannot be taken apart."""
     words = sys.argv[1:]
     return "--json" in (words[: words.index("--")] if "--" in words else words)
-
-
-def _may_be_text(error: Any, ctx: Any) -> bool:
-    texts = any(param.param_type_name == "argument" for param in ctx.command.params)
-    return texts and not error.possibilities

@@ -8,7 +8,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 from djinn_memory.cli import tree
-from djinn_memory.cli.help import write_help
+from djinn_memory.cli.text.help import write_help
 
 
 class LazyCommands(Mapping[str, Any]):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any, ClassVar
 
 import typer
 
+from djinn_memory.cli.layout import hanging, table, terminal_width
 from djinn_memory.models import Problem, Progress, ProgressCallback, silent
 
 # Control characters, and the marks that turn the direction of text: a note must not be able to
@@ -31,13 +34,29 @@ def clean_lines(text: str) -> str:
 
 
 def say(text: str = "") -> None:
-    """A line of data."""
+    """A line of data, or several; at a terminal they are wrapped at words."""
+    typer.echo(hanging(text, terminal_width(sys.stdout)))
+
+
+def say_verbatim(text: str) -> None:
+    """A text that is to be copied, with the line ends it has."""
     typer.echo(text)
 
 
 def talk(text: str) -> None:
     """A line for the person at the terminal, not for a pipe."""
-    typer.echo(text, err=True)
+    typer.echo(hanging(text, terminal_width(sys.stderr)), err=True)
+
+
+def link(text: str, file: str, stream: Any = None) -> str:
+    """`text` as a link to an absolute path, where a stream is a terminal that shows links.
+
+    The stream is stdout if not given. `NO_COLOR` keeps links off, too.
+    """
+    plain = os.environ.get("TERM") == "dumb" or os.environ.get("NO_COLOR")
+    if plain or not file or not (stream or sys.stdout).isatty():
+        return text
+    return f"\x1b]8;;{Path(file).as_uri()}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
 def dim(text: str) -> str:
@@ -88,21 +107,24 @@ def as_json(
     sys.stdout.buffer.flush()
 
 
-def columns(rows: Sequence[Sequence[str]], *, head: str = "", empty: str = "") -> None:
+def columns(
+    rows: Sequence[Sequence[str]], *, head: str = "", empty: str = "", files: Sequence[str] = ()
+) -> None:
     """Rows in aligned columns; a head only where a person is looking.
 
     `head` holds a word for each column, `empty` what a person is told where there are no rows.
+    `files` are the absolute paths that the last cells of the rows link to.
     """
     if not rows and empty:
         talk(empty)
+    width = terminal_width(sys.stdout)
     listed = [[clean(cell) for cell in row] for row in rows]
-    headed = bool(head and rows) and sys.stdout.isatty()
-    if headed:
-        listed.insert(0, head.split())
-    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
-    for number, row in enumerate(listed):
-        line = "  ".join(map(str.ljust, row, widths)).rstrip()
-        say(typer.style(line, bold=True) if headed and not number else line)
+    for row, file in zip(listed, files, strict=False):
+        row[-1] = link(row[-1], file)
+    if head and rows and width is not None:
+        listed.insert(0, [typer.style(name, bold=True) for name in head.split()])
+    for line in table(listed, width):
+        say_verbatim(line)
 
 
 EVERY = 5.0

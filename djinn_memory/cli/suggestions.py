@@ -63,7 +63,7 @@ def _meant(noun: str, name: str) -> list[str]:
     near = get_close_matches(name, [*names], 3, LIKENESS)
     if noun:
         inside = [f"{noun} {word}" for word in same or near]
-        return inside or [CREATES[noun]] * (noun in CREATES and "add" in synonyms)
+        return inside or [CREATES[noun]] if noun in CREATES and "add" in synonyms else inside
     deeper = [f"memory {word}" for word in synonyms if f"memory {word}" in tree.COMMANDS][:1]
     elsewhere = [words for words in tree.COMMANDS if words.endswith(f" {name}")]
     return same or deeper or elsewhere or near

@@ -31,12 +31,14 @@ ALIASES = {
     "search": "memory search",
     "list": "memory list",
     "show": "memory show",
+    "open": "memory open",
 }
 """The short names of commands: each is the same command."""
 
 SECTIONS = {
     "Everyday": (
-        "search", "list", "show", "remember", "recall", "ingest", "memory", "document", "fact",
+        "search", "list", "show", "open", "remember", "recall", "ingest", "memory", "document",
+        "fact",
     ),
     "Agents": (
         "wake", "checkpoint", "sleep", "rate", "mcp", "agent", "summary", "gap", "score", "working",
@@ -67,6 +69,7 @@ COMMANDS = {
     "memory search": "Search by words and by meaning in all vaults that the agent sees.",
     "memory list": "List memories, the newest first.",
     "memory show": "Show a note, its links and its backlinks.",
+    "memory open": "Open a note in your editor, in Obsidian or in the system's program.",
     "memory delete": "Move a note to the `.trash/` of its vault.",
     "memory restore": "Bring a note back from the trash, or list what is there.",
     "memory purge": "Remove a memory for good, with its versions and its copies in the trash.",
@@ -117,14 +120,15 @@ _MODULES = {
     "wake": "session",
     "checkpoint": "session",
     "sleep": "session",
+    "memory open": "open",
 }
-"""The modules of commands that do not bear the first word of the command."""
+"""The modules of commands that are not named after the first word of the command."""
 
 
 def module(words: str) -> str:
     """The module of a command, below `cli.commands`."""
     first = words.partition(" ")[0]
-    return _MODULES.get(first, first)
+    return _MODULES.get(words, _MODULES.get(first, first))
 
 
 def canonical(words: str) -> str:

@@ -69,7 +69,7 @@ def _files(path: Path, recursive: bool, missing: list[tuple[str, DjinnError]]) -
 
 def no_such_file() -> NotFound:
     """What is said of a path that leads to no file, or to one that must not be known of."""
-    return NotFound("there is no such file or folder")
+    return NotFound("there is no such file or folder; check the path")
 
 
 def _leads_out(root: Path, link: Path) -> bool:

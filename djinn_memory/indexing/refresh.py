@@ -40,6 +40,15 @@ HASTE_SECONDS = 0.2
 WRITTEN_SECONDS = 0.5
 """How long a note that was just written waits for another writer. It is safe on the disk."""
 
+SCANNED = "scanned"
+"""The key under which the index keeps when all vaults were last read as a whole."""
+
+SCAN_HOLDS_SECONDS = 600.0
+"""How long after that nobody is told that a quick scan was not complete."""
+
+TOLD_SECONDS = 86_400.0
+"""How often that is told."""
+
 THOROUGH_SECONDS = 1.0
 """The time limit of a scan that holds until the change watch reports something."""
 
@@ -167,8 +176,9 @@ def sweep(
         return 0, []
     if state.change_watch and seen.complete and not (seen.changed or seen.racy or seen.problems):
         state.change_watch.mark_scanned(vaults)
-    if not seen.complete and watcher(state.home) is None:
-        why = f"not all folders could be looked at in {settings.sweep_ms} ms; {Remedy('index')}"
+    if not seen.complete and watcher(state.home) is None and _worth_telling(state):
+        remedy = Remedy(purpose="`djinn watch` keeps the index up to date")
+        why = f"notes that changed lately may be missing: there are too many to check; {remedy}"
         seen.problems.append(Problem("index", why))
     if not (seen.changed or seen.racy) or not state.writable:
         return seen.changed, seen.problems
@@ -192,6 +202,23 @@ def sweep(
     except DjinnError as error:
         return seen.changed, [*seen.problems, Problem("index", str(error))]
     return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
+
+
+def _worth_telling(state: State) -> bool:
+    """Whether an incomplete scan is news: at most once a day, and not soon after a whole one."""
+    now = time.time()
+    if now - float(meta.get(state.index, SCANNED) or 0) < SCAN_HOLDS_SECONDS:
+        return False
+    stamp = state.home.state / "incomplete-scan"
+    try:
+        if now - stamp.stat().st_mtime < TOLD_SECONDS:
+            return False
+    except OSError:
+        pass
+    # Where no file can be written, it is said again.
+    with suppress(OSError):
+        stamp.touch(mode=0o600)
+    return True
 
 
 def index_notes(
@@ -293,4 +320,5 @@ def _read(
             with transaction(state.index):
                 vectors.mend(state.index)
                 meta.put(state.index, "maker", indexer.MAKER)
+            meta.put(state.index, SCANNED, str(time.time()))
     return tally

@@ -26,6 +26,8 @@ class MemoryPlace(Struct, kw_only=True):
     title: str
     vault: str
     path: str
+    file: str = ""
+    """The absolute path of its file."""
     date: str
     tags: Sequence[str] = ()
 

@@ -28,11 +28,12 @@ from djinn_memory.memories.catalog.requests import (
 )
 from djinn_memory.memories.purge import PurgeReport, purge
 from djinn_memory.memories.restore import RestoreReport, restore
-from djinn_memory.models import Memory, Vault, extended
+from djinn_memory.models import Memory, Problem, Vault, extended
 from djinn_memory.notes import journal
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
+from djinn_memory.search.suggest import unknown_values
 from djinn_memory.store.index.records import CatalogStats, IndexedMemory, Selection
 from djinn_memory.store.index.sqlite_index import peeking
 from djinn_memory.store.recovery import store_errors
@@ -43,6 +44,10 @@ class MemoryPage(Struct, frozen=True):
 
     memories: tuple[Memory, ...]
     """The newest first."""
+    total: int
+    """How many there are on all pages."""
+    problems: tuple[Problem, ...] = ()
+    """Tags and types that no memory has."""
 
 
 class MemoryMatch(Memory, frozen=True, kw_only=True):
@@ -91,7 +96,9 @@ class Memories(Namespace):
         selection = Selection(filters, None if request.expired else now)
         with self.runtime.index(vaults) as index:
             memories = catalog.list_memories(index, selection, request.limit, request.skip)
-        return MemoryPage(tuple(map(as_memory, memories)))
+            total = index.count(selection)
+            problems = unknown_values(index, filters)
+        return MemoryPage(tuple(map(as_memory, memories)), total, problems)
 
     @operation(ShowMemory)
     def show(self, request: ShowMemory) -> MemoryDetail:

@@ -159,6 +159,9 @@ class Index(Protocol):
     ) -> dict[int, IndexedMemory]:
         """Memories by their numbers, without those in other vaults."""
 
+    def count(self, selection: Selection = ...) -> int:
+        """How many memories a selection has."""
+
     def titles(self, selection: Selection = ...) -> Sequence[TitledRef]:
         """Where each memory of a selection is, and its title, by path."""
 

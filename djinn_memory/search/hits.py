@@ -95,7 +95,7 @@ def context(vault: Vault, path: str) -> str | None:
     return max(texts)[1] if texts else None
 
 
-def on_disk(vault: Vault, path: str) -> bool:
+def on_disk(vault: Vault, path: str | os.PathLike[str]) -> bool:
     """Whether a note's file is there, and may be looked at."""
     return os.path.isfile(os.path.join(vault.root, path))  # noqa: PTH113, PTH118 - never raises
 

@@ -32,7 +32,11 @@ class Narrowing(Struct, frozen=True, kw_only=True):
         _Types, Meta(description="Only memories of one of these types, such as `decision`.")
     ] = ()
     tags: Annotated[
-        _Names, Meta(description="Only memories with all of these tags, or with tags below them.")
+        _Names,
+        Meta(
+            description="Only memories with all of these tags, or with tags below them, such as "
+            "project/x for project."
+        ),
     ] = ()
     planes: Annotated[
         _Names, Meta(description=f"Only memories of one of these planes: {', '.join(PLANES)}.")

@@ -23,7 +23,7 @@ from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words_query import CUT, overlong, phrase
 from djinn_memory.search.stages.names import NAME, put_named_first
 from djinn_memory.search.stages.stand_ins import near_stub, shown_chunk
-from djinn_memory.search.suggest import near_spellings
+from djinn_memory.search.suggest import near_spellings, unknown_values
 from djinn_memory.store.index.records import Selection
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def search(
     pending = _refresh(search)
     with runtime.index(search.vaults) as search.index:
         _settle(search)
+        search.problems += unknown_values(search.index, search.selection.filters)
         search.candidates = search.gather(search.selection.filters)
         _interact(search)
         _rerank(search)

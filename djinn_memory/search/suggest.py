@@ -1,11 +1,15 @@
-"""Near spellings of a query's words, from the words of the index."""
+"""Near spellings of what was typed: words of a query, tags, types and titles."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from posixpath import basename
 
+from djinn_memory.errors import wording
+from djinn_memory.models import Filters, Problem
+from djinn_memory.notes.slugs import fold
 from djinn_memory.search.backend import Index, Vocabulary
 from djinn_memory.search.stop_words import stop_words
 from djinn_memory.store.index.records import Selection, WordMatch
@@ -19,6 +23,9 @@ MIN_LENGTH = 3
 
 LIKENESS = 0.7
 """By `difflib`: one letter of four wrong, or two of seven."""
+
+MOST_NEAR = 3
+"""Values that are named as near ones."""
 
 MAX_CANDIDATES = 20_000
 """Words of the index that one word is compared with: a tenth of a second."""
@@ -45,6 +52,43 @@ def near_spellings(index: Index, text: str) -> tuple[str, ...]:
                 spellings[best] = None
                 break
     return tuple(spellings)
+
+
+def unknown_values(index: Index, filters: Filters) -> tuple[Problem, ...]:
+    """A problem for each tag and type of a filter that no visible memory has."""
+    problems = []
+    alone = [("tags", tag, Filters(tags=(tag,))) for tag in filters.tags]
+    alone += [("types", kind, Filters(types=(kind,))) for kind in filters.types]
+    for field, value, only in alone:
+        if not index.count(Selection(only)):
+            near = alike(value, index.values(field.removesuffix("s")))
+            meant = f"; did you mean {' or '.join(near)}?" if near else ""
+            what = f"{wording.get().argument(field)} {value}"
+            problems.append(Problem(what, f"no memory has it{meant}"))
+    return tuple(problems)
+
+
+def near_titles(index: Index, name: str) -> list[str]:
+    """The titles of visible memories that are spelled like a name, or that contain it."""
+    titles: dict[str, str] = {}
+    for ref in index.titles():
+        titles.setdefault(fold(ref.title), ref.title)
+        titles.setdefault(fold(basename(ref.path).removesuffix(".md")), ref.title)
+    wanted = fold(name)
+    near = [titles[key] for key in alike(wanted, titles)]
+    if len(wanted) >= MIN_LENGTH:
+        near += [title for key, title in titles.items() if wanted in key]
+    return [*dict.fromkeys(near)][:MOST_NEAR]
+
+
+def alike(text: str, values: Iterable[str]) -> list[str]:
+    """The values that are spelled like a text, the most alike first."""
+    wanted = fold(text)
+    # Comparing takes 10 us, so values of quite another length are passed over.
+    room = len(wanted) // 3 + 1
+    near = {fold(value): value for value in values if abs(len(value) - len(wanted)) <= room}
+    keys = [*near][:MAX_CANDIDATES]
+    return [near[key] for key in difflib.get_close_matches(wanted, keys, MOST_NEAR, LIKENESS)]
 
 
 def _held(index: Index, word: str) -> bool:

@@ -69,7 +69,7 @@ BAD = {
     "delete unasked": (["memory", "delete", "Chart datum"], 2, "--yes"),
     "empty query": (["memory", "search", ""], 2, "nothing to search for"),
     "no question": (["recall", ""], 2, "give a question"),
-    "no query": (["memory", "search"], 2, "--help"),
+    "no query": (["memory", "search"], 2, "djinn memory search QUERY..."),
     "unknown option": (["memory", "list", "--colour", "red"], 2, "--help"),
     "unknown command": (["memory", "frobnicate"], 2, "--help"),
     "bad mode": (["memory", "search", "x", "--mode", "magic"], 2, "hybrid"),
@@ -267,7 +267,7 @@ def test_json_is_one_object_and_nothing_else(kept: Home, run: Run) -> None:
     assert found["schema"] == "djinn.search/1"
     assert found["problems"] == []
     assert sorted(found["hits"][0]) == sorted([
-        "rank", "id", "type", "plane", "title", "vault", "path", "lines", "page_number",
+        "rank", "id", "type", "plane", "title", "vault", "path", "file", "lines", "page_number",
         "total_pages", "document_id", "filename", "chunk_index", "heading",
         "snippet", "marks", "excerpt", "tags", "created", "updated", "date", "score", "legs",
         "context",
@@ -304,7 +304,8 @@ def test_formats_tell_the_same_hits(kept: Home, run: Run) -> None:
     hits = json.loads(search("--json"))["hits"]
     assert len(hits) == 5
     places = [f"{hit['vault']}/{hit['path']}:{hit['lines'][0]}" for hit in hits]
-    assert search("--format", "paths").split("\n")[:-1] == places
+    files = [f"{hit['file']}:{hit['lines'][0]}" for hit in hits]
+    assert search("--format", "paths").split("\n")[:-1] == files
     rows = list(csv.DictReader(io.StringIO(search("--format", "csv"))))
     assert [f"{row['vault']}/{row['path']}:{row['first_line']}" for row in rows] == places
     assert [float(row["score"]) for row in rows] == [hit["score"] for hit in hits]
@@ -797,3 +798,64 @@ def test_settings_from_the_environment(home: Home, run: Run, shared: Path) -> No
     assert len(json.loads(done.stdout)["hits"]) == 2
     bad = run("memory", "search", "kettle", home=home.root, DJINN_SEARCH__LIMIT="many")
     assert "DJINN_SEARCH__LIMIT" in one_line(bad, 2)
+
+
+# --- typing errors
+
+
+@pytest.mark.parametrize("command", ["list", "search tide", "recall tide"])
+def test_an_unknown_tag_or_type_names_those_spelled_alike(
+    kept: Home, run: Run, command: str
+) -> None:
+    done = run(*command.split(), "--tag", "glosary", "--type", "decison", home=kept.root)
+    assert done.returncode == 0, done
+    assert "--tag glosary: no memory has it; did you mean glossary?" in done.stderr
+    assert "--type decison: no memory has it; did you mean decision?" in done.stderr
+    done = run(*command.split(), "--tag", "glossary", "--json", home=kept.root)
+    assert json.loads(done.stdout)["problems"] == []
+
+
+def test_a_tag_finds_those_below_it(home: Home, run: Run, shared: Path) -> None:
+    for number, tag in enumerate(("project", "project/x", "project:x", "projects", "my/project")):
+        (shared / f"{number}.md").write_text(f"---\ntags: ['{tag}']\n---\nx")
+    done = run("list", "--tag", "project", "--json", home=home.root)
+    listed = {memory["tags"][0] for memory in json.loads(done.stdout)["memories"]}
+    assert listed == {"project", "project/x", "project:x"}
+
+
+def test_a_list_says_which_part_it_is(home: Home, run: Run, shared: Path) -> None:
+    fill(shared, 7)
+    done = run("list", "-n", "3", home=home.root)
+    assert done.stdout.count("\n") == 3
+    assert done.stderr == "1 to 3 of 7 memories; --offset 3 shows the next\n"
+    done = run("list", "-n", "3", "--offset", "6", home=home.root)
+    assert (done.stdout.count("\n"), done.stderr) == (1, "7 to 7 of 7 memories\n")
+    done = run("list", "--offset", "9", home=home.root)
+    assert (done.stdout, done.stderr) == ("", "nothing behind 9; there are 7 memories\n")
+    assert run("list", home=home.root).stderr == ""
+    assert json.loads(run("list", "-n", "2", "--json", home=home.root).stdout)["total"] == 7
+
+
+def test_a_name_that_is_none_names_those_spelled_alike(home: Home, run: Run, shared: Path) -> None:
+    (shared / "a.md").write_text("---\ntitle: CRDT\n---\nMerges.")
+    assert "did you mean 'CRDT'?" in one_line(run("show", "CRTD", home=home.root), 4)
+    assert "djinn list" in one_line(run("show", "zebra", home=home.root), 4)
+
+
+def test_a_type_that_looks_mistyped_is_refused(home: Home, run: Run) -> None:
+    line = one_line(run("remember", "decison", "Two lamps", "x", home=home.root), 3)
+    assert "write 'decision'" in line and "--force" in line
+    for options in (["recipe"], ["decison", "--force"]):
+        done = run("remember", *options, f"About {options[0]}", "y", home=home.root)
+        assert done.returncode == 0, done
+    assert run("remember", "decison", "Three lamps", "z", home=home.root).returncode == 0
+
+
+def test_a_link_to_nothing_is_reported(home: Home, run: Run, shared: Path) -> None:
+    (shared / "a.md").write_text("---\ntitle: 'Project: Harbour'\n---\nx")
+    links = ["--link", "Projct: Harbour", "--link", "Project: Harbour", "--link", "Zebra"]
+    done = run("remember", "lesson", "Lamps", "Two.", *links, home=home.root)
+    assert done.returncode == 0
+    assert "'Projct: Harbour' leads to no note yet; did you mean 'Project: Harbour'?" in done.stderr
+    assert "'Zebra' leads to no note yet" in done.stderr
+    assert done.stderr.count("leads to") == 2

@@ -130,6 +130,7 @@ RUNS = {
     ],
     "memory list": [["memory", "list"], ["memory", "list", "--type", "none"]],
     "memory show": [["memory", "show", "note-00001"], ["memory", "show", "broken"]],
+    "memory open": [["memory", "open", "note-00001", "--print"]],
     "memory delete": [
         ["memory", "delete", "note-00001", "--dry-run"],
         ["memory", "delete", "note-00001", "--yes"],

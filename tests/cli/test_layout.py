@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.cli.text.layout import cells, hanging, table, wrap
+from djinn_memory.cli.layout import cells, hanging, table, wrap
 
 LINES = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]))
 WIDTHS = st.integers(20, 200)
@@ -15,6 +15,12 @@ WIDTHS = st.integers(20, 200)
 def test_wrapping_changes_only_white_space(text: str, width: int, indent: int, hang: int) -> None:
     wrapped = wrap(text, width, indent=indent, hang=hang)
     assert "".join(wrapped.split()) == "".join(text.split())
+
+
+@given(st.lists(st.from_regex(r"[a-z]{1,12} {1,30}", fullmatch=True), min_size=1), WIDTHS)
+def test_no_two_words_become_one(words: list[str], width: int) -> None:
+    text = "".join(words)
+    assert wrap(text, width, hang=4).split() == text.split()
 
 
 @given(st.lists(st.from_regex(r"\w{1,12}", fullmatch=True), min_size=1), WIDTHS)

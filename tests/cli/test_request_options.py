@@ -82,7 +82,7 @@ def test_neither_long_nor_empty_texts_are_refused(home: Home, run: Run, command:
         (["working", "set", "k", "v", "--ttl", "0"], 2, "what should last longer is a note"),
         (["recall", "kettle", "--since", "", "--until", ""], 2, "no date"),
         (["memory", "list", "--until", ""], 2, "no date"),
-        (["memory", "list", "--limit", "1001"], 2, "1<=x<=1000"),
+        (["memory", "list", "--limit", "1001"], 2, "from 1 to 1,000"),
     ],
 )
 def test_the_operation_answers(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
+from djinn_memory.indexing.refresh import SCAN_HOLDS_SECONDS, SCANNED, TOLD_SECONDS
+from djinn_memory.store.index import meta
+from djinn_memory.store.sqlite import transaction
 from tests.indexing.vaults import fill, settle
 
 
@@ -141,3 +145,24 @@ def test_a_note_that_leads_out_of_its_vault_is_not_read(
     Djinn(home).index()
     assert found(home, '"walrus"') == set()
     assert {hit.vault for hit in Djinn(home).search('"heron"').hits} == {"me"}
+
+
+def test_an_incomplete_scan_is_told_once_a_day_and_not_after_a_whole_one(
+    home: Home, shared: Path
+) -> None:
+    fill(shared, 3)
+    for number in range(400):
+        (shared / f"folder {number}").mkdir()
+        (shared / f"folder {number}" / "x.txt").touch()
+    home.edit((("search", "sweep_ms"), 1))
+    Djinn(home).index()
+    assert Djinn(home).search("kettle").problems == ()
+    state = Djinn(home).runtime.state
+    with transaction(state.index):
+        meta.put(state.index, SCANNED, str(time.time() - SCAN_HOLDS_SECONDS))
+    [problem] = Djinn(home).search("kettle").problems
+    assert "djinn watch" in problem.why
+    assert Djinn(home).search("kettle").problems == ()
+    yesterday = time.time() - TOLD_SECONDS
+    os.utime(home.state / "incomplete-scan", (yesterday, yesterday))
+    assert len(Djinn(home).search("kettle").problems) == 1

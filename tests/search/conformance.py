@@ -132,6 +132,8 @@ class IndexConformance:
     def test_counts_and_values(self, index: Index) -> None:
         counts = index.counts()
         assert (counts.notes, counts.links, counts.unresolved) == (3, 2, 1)
+        assert index.count() == 3
+        assert index.count(Selection(Filters(tags=("sea",)))) == 2
         assert counts.tags == {"kitchen": 2, "sea": 2}
         assert counts.vaults == {"shared": 3}
         assert index.values("tag") == ["kitchen", "sea"]

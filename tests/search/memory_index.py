@@ -217,6 +217,9 @@ class MemoryIndex:
             if key in memory_ids
         }  # fmt: skip
 
+    def count(self, selection: Selection = ALL) -> int:
+        return len(self.selected(selection))
+
     def titles(self, selection: Selection = ALL) -> list[TitledRef]:
         refs = [
             TitledRef(id=each.id, vault=each.vault, path=each.path, title=each.title)

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, say
+from djinn_memory.cli.output import clean, say, say_verbatim
 from djinn_memory.cli.request_options import Field
 from djinn_memory.home.settings import Config
 
@@ -77,7 +77,9 @@ def show(call: Call, answer: AllSettings) -> None:
 
     from djinn_memory.home.config import as_data
 
-    say(yaml.safe_dump(as_data(answer.config), sort_keys=False, allow_unicode=True).rstrip())
+    say_verbatim(
+        yaml.safe_dump(as_data(answer.config), sort_keys=False, allow_unicode=True).rstrip()
+    )
 
 
 def _get(call: Call) -> Setting:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, say, shortened, talk
+from djinn_memory.cli.output import clean, say, say_verbatim, shortened, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.memories.facts import requests
 from djinn_memory.system.plural import count
@@ -76,7 +76,7 @@ def get(call: Call, answer: Fact) -> None:
         djinn fact get anna city
         djinn fact get city
     """
-    say(output.clean_lines(answer.value))
+    say_verbatim(output.clean_lines(answer.value))
     parts = [answer.source or "unknown source", f"confidence {_confidence(answer)}"]
     parts += [f"verified {answer.last_verified}"] if answer.last_verified else []
     parts += [f"expires {answer.expires}"] if answer.expires else []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta, Struct
 
 from djinn_memory.cli.command import Call, NoRequest, command
-from djinn_memory.cli.output import say, talk
+from djinn_memory.cli.output import say_verbatim, talk
 from djinn_memory.errors import Unavailable, UsageError
 from djinn_memory.mcp.client_config import NAME, ClientName, client_config
 from djinn_memory.search.narrowing import AgentName
@@ -74,7 +74,7 @@ def _print_config(home: Home, request: ServeAgents) -> None:
         )
     agent = home.agent(request.agent)
     block = client_config(request.print_config, home, agent, read_only=request.read_only)
-    say(block.text.removesuffix("\n"))
+    say_verbatim(block.text.removesuffix("\n"))
     talk(f"{block.place} If the file has settings already, add the entry `{NAME}` to them.")
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.verbs import MemoryDeletion, MemoryPage
     from djinn_memory.store.index.records import CatalogStats
 
-NAME = Field(complete=candidates.titles)
+NAME = Field(complete=candidates.titles, words=True)
 
 
 class SearchView(Struct, frozen=True):
@@ -65,8 +65,8 @@ def search(call: Call, answer: SearchResult) -> None:
 @command(
     "memories.list",
     requests.ListMemories,
-    without=["paths", "skip"],
-    fields={"limit": Field(short="-n", most=1000)},
+    without=["paths"],
+    fields={"limit": Field(short="-n", most=1000), "skip": Field(name="--offset")},
 )
 def list_(call: Call, answer: MemoryPage) -> None:
     """List memories, the newest first.
@@ -74,6 +74,7 @@ def list_(call: Call, answer: MemoryPage) -> None:
     Examples:
         djinn list --type decision
         djinn list --tag project/x --since 30d
+        djinn list --limit 100 --offset 100
     """
     output.columns(
         [
@@ -81,8 +82,22 @@ def list_(call: Call, answer: MemoryPage) -> None:
             for memory in answer.memories
         ],
         head="date type title path",
-        empty="nothing found",
+        empty="" if answer.total else "nothing found",
+        files=[memory.file for memory in answer.memories],
     )
+    _tell_page(call.request.skip, len(answer.memories), answer.total)
+
+
+def _tell_page(skip: int, shown: int, total: int) -> None:
+    """Say which part of the list this is, where it is not the whole."""
+    if shown == total or not total:
+        return
+    if not shown:
+        talk(f"nothing behind {skip}; there are {count(total, 'memory')}")
+        return
+    end = skip + shown
+    following = f"; --offset {end} shows the next" if end < total else ""
+    talk(f"{skip + 1:,} to {end:,} of {count(total, 'memory')}{following}")
 
 
 @command("memories.show", requests.ShowMemory, fields={"name": NAME})

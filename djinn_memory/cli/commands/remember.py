@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import say, talk
+from djinn_memory.cli.output import clean, link, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import UsageError
 from djinn_memory.memories.writing.requests import NewMemory
@@ -51,7 +51,7 @@ def _remember(call: Call) -> Any:
         "text": Field(
             stdin="text", help="What there is to say, in Markdown; - reads it from stdin."
         ),
-        "tags": Field("TAG", candidates.tags, help="A tag, such as project:myapp; repeatable."),
+        "tags": Field("TAG", candidates.tags, help="A tag, such as project/myapp; repeatable."),
         "links": Field(
             "NOTE", candidates.titles, help="A note to link to, by title or path; repeatable."
         ),
@@ -73,12 +73,12 @@ def remember(call: Call, answer: RememberResult) -> None:
 
     Examples:
         djinn remember decision "MyApp: Tech Stack" "FastAPI and PostgreSQL; Django was rejected."
-            --tag project:myapp --link "Project: MyApp"
+            --tag project/myapp --link "Project: MyApp"
         djinn remember lesson "Migrations need a backup" - --shared < notes.txt
         djinn remember preference "Tabs or spaces" "Spaces after all." --revise
         djinn remember commitment "Send the offer" --append --status done
     """
-    say(f"{answer.id or '-'}  {answer.vault}/{answer.path}")
+    say(f"{answer.id or '-'}  {link(clean(f'{answer.vault}/{answer.path}'), answer.file)}")
     for line in _remarks(answer, call.request):
         talk(line)
 
@@ -91,6 +91,9 @@ def _remarks(answer: RememberResult, request: NewMemory) -> Iterator[str]:
     for name, day in (("expires", answer.expires), ("due", answer.due)):
         if day:
             yield f"{name} {day}"
+    for target, near in answer.unresolved.items():
+        meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        yield f"the link to {target!r} leads to no note yet{meant}"
     if answer.previous:
         yield f"the previous version is {answer.vault}/{answer.previous}"
     if answer.searchable == "words":

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, Confirm, command
-from djinn_memory.cli.output import clean, say, shortened, talk
+from djinn_memory.cli.output import clean, say, say_verbatim, shortened, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import UsageError
 from djinn_memory.memories.working import requests
@@ -122,7 +122,7 @@ def get(call: Call, answer: Any) -> None:
     if answer.also_from:
         others = " and ".join(map(clean, answer.also_from))
         talk(f"{others} handed over another; --from shows it")
-    say(output.clean_lines(_text(answer.value, indent=True)))
+    say_verbatim(output.clean_lines(_text(answer.value, indent=True)))
 
 
 class ListOptions(Struct, frozen=True):

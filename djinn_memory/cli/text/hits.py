@@ -47,9 +47,11 @@ def _table(result: SearchResult, explain: bool) -> None:
             f"{number}{typer.style(clean(_heading(hit)), bold=True)}  "
             f"{typer.style(f'{hit.score:.2f}', fg='green')}"
         )
-        extra = [*_cited(hit), _place(hit), *([hit.type] if hit.type else []), hit.date[:10]]
+        cited = [f"{clean(name)}  " for name in _cited(hit)]
+        extra = [*([hit.type] if hit.type else []), hit.date[:10]]
         extra += [f"#{tag}" for tag in hit.tags[:6]]
-        say(f"    {dim('  '.join(map(clean, extra)))}")
+        place = output.link(clean(_place(hit)), hit.file)
+        say(f"    {dim(''.join([*cited, place, *(f'  {clean(part)}' for part in extra)]))}")
         if hit.context:
             say(f"    {dim(clean(hit.context))}")
         if hit.snippet:
@@ -77,9 +79,9 @@ def _markdown(result: SearchResult, explain: bool) -> None:
 
 
 def _paths(result: SearchResult, explain: bool) -> None:
-    """One `vault/path:line` for each hit."""
+    """One `/absolute/path:line` for each hit."""
     for hit in result.hits:
-        say(f"{clean(hit.vault)}/{clean(hit.path)}:{hit.lines[0]}")
+        output.say_verbatim(f"{clean(hit.file)}:{hit.lines[0]}")
 
 
 def _csv(result: SearchResult, explain: bool) -> None:
@@ -104,7 +106,7 @@ def _csv(result: SearchResult, explain: bool) -> None:
 
 def print_memory(detail: MemoryDetail) -> None:
     """Print the text of a note, and its links both ways."""
-    talk(dim(f"{clean(detail.vault)}/{clean(detail.path)}"))
+    talk(dim(output.link(clean(f"{detail.vault}/{detail.path}"), detail.file, sys.stderr)))
     say(output.clean_lines(detail.text.rstrip("\n")))
     for label, links in (("links to", detail.links), ("linked from", detail.backlinks)):
         if links:

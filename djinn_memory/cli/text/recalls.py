@@ -29,7 +29,7 @@ def print_recall(result: RecallResult, *, explain: bool) -> None:
     for memory in result.memories:
         title = typer.style(clean(memory.title), bold=True)
         say(f"{memory.rank}. {title}  {typer.style(f'{memory.score:.2f}', fg='green')}")
-        say(f"   {dim('  '.join(map(clean, _about(memory))))}")
+        say(f"   {dim('  '.join(_about(memory)))}")
         say(f"   {dim(clean(_why(memory)))}")
         if explain:
             say(f"   {dim(clean(_numbers(memory)))}")
@@ -52,9 +52,9 @@ def _about(memory: RecalledMemory) -> list[str]:
     page = [f"p. {memory.page_number}"] if memory.page_number else []
     return [
         *([memory.id] if memory.id else []),
-        place,
+        output.link(clean(place), memory.file),
         *page,
-        memory.type or "note",
+        clean(memory.type or "note"),
         _age(memory.age),
     ]
 

@@ -23,7 +23,7 @@ def saved_lines(result: RememberResult) -> list[str]:
     "remember",
     without=frozenset({"fields"}),
     hints={
-        "tags": "Such as project:myapp.",
+        "tags": "Such as project/myapp.",
         "links": "Titles of notes to link to.",
         "importance": "0 to 1.",
         "confidence": "0 to 1.",
@@ -55,6 +55,6 @@ def remember(answer: RememberResult) -> list[str]:
     over (`checkpoint`, `sleep`). If it is refused because a note has the title or says the same,
     call again with `existing` or `force`. Passwords and keys are refused.
     Example: {"type": "decision", "title": "MyApp: use PostgreSQL", "text": "We need row locks.
-    Considered SQLite (rejected: one writer).", "tags": ["project:myapp"]}
+    Considered SQLite (rejected: one writer).", "tags": ["project/myapp"]}
     """
     return saved_lines(answer)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import Path
 
 from msgspec import UNSET, Struct
 
@@ -16,6 +18,7 @@ from djinn_memory.notes.markdown import body
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.search.backend import Index
 from djinn_memory.search.hits import on_disk
+from djinn_memory.search.suggest import near_titles
 from djinn_memory.store.index.memories import shares_file
 from djinn_memory.store.index.records import IndexedMemory, Selection, TitledRef
 from djinn_memory.store.state import State
@@ -82,17 +85,37 @@ def list_memories(
 def find(index: Index, name: str) -> IndexedMemory:
     """Find the memory that `name` means: an id, a path, a title, an alias or a file name.
 
-    A path may begin with `vault/`; `vault:path` is never ambiguous. Names resolve as links do.
+    A path may begin with `vault/`; `vault:path` is never ambiguous. It may be absolute, and `:12`
+    or `:12-20` behind it is passed over. Names resolve as links do.
     Raises `NotFound`, or `UsageError` with the choices when several notes could be meant.
     """
-    memories = index.resolve(name)
+    memories = index.resolve(name) or index.resolve(_place(index, name))
     if len(memories) > 1:
         places = ", ".join(memory.address for memory in memories)
         raise UsageError(f"{name!r} could be any of: {places}; name one like that")
     if not memories or not _is_present(index, memories[0]):
+        near = near_titles(index, name)
+        if near:
+            meant = " or ".join(map(repr, near))
+            raise NotFound(f"no note {name!r}", Remedy(purpose=f"did you mean {meant}?"))
         remedy = Remedy("memories.list", purpose="shows them")
         raise NotFound(f"no note {name!r}; give an id, a path or a title", remedy)
     return memories[0]
+
+
+def _place(index: Index, name: str) -> str:
+    """A place as outputs show it, with lines or as an absolute path, as `vault:path`."""
+    path = re.sub(r":\d+(-\d+)?$", "", name)
+    if Path(path).is_absolute():
+        file = Path(path).resolve()
+        for vault in index.vaults:
+            root = vault.root.resolve()
+            # Of a vault in a vault the inner one has the note.
+            if file.is_relative_to(root) and on_disk(vault, inner := file.relative_to(root)):
+                address = f"{vault.name}:{inner.as_posix()}"
+                if index.resolve(address):
+                    return address
+    return path
 
 
 def require_note(state: State, memory: IndexedMemory, change: str) -> None:

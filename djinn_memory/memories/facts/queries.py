@@ -143,6 +143,7 @@ def read_fact(vault: Vault, path: str, now: datetime) -> Fact:
         last_verified=fields.get("last_verified"),
         vault=vault.name,
         path=path,
+        file=str(vault.root.resolve() / path),
         history=tuple(history_of(body)),
     )
 

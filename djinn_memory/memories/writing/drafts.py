@@ -110,7 +110,7 @@ def draft_of(
 def _tag(text: str) -> str:
     tag = writable(text).strip().lstrip("#").strip("/")
     if not tag or re.search(r"[\s,]", tag):
-        raise UsageError(f"{text!r}: a tag is a word such as project:myapp", argument="tags")
+        raise UsageError(f"{text!r}: a tag is a word such as project/myapp", argument="tags")
     return tag
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from itertools import chain
 from typing import Literal
 
 from msgspec import field
@@ -17,9 +21,13 @@ from djinn_memory.memories.writing.duplicates import DuplicateFinder
 from djinn_memory.memories.writing.existing import choose_note
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.memories.writing.vault_writer import writing
-from djinn_memory.models import Memory, MemoryRef, Problem, Vault, extended
+from djinn_memory.models import PLANES, Memory, MemoryRef, Problem, Vault, extended, plane_of
 from djinn_memory.runtime import Runtime
+from djinn_memory.search.suggest import near_titles
 from djinn_memory.store.busy import WRITE_SECONDS, within
+
+TYPE_LIKENESS = 0.8
+"""By `difflib`: `decison` is as like `decision` as 0.93, `meeting` as like `feeling` as 0.71."""
 
 Action = Literal["created", "appended", "revised", "numbered"]
 
@@ -41,6 +49,8 @@ class RememberResult(MemoryRef, frozen=True, kw_only=True):
     """When it is due, as ISO 8601; null if that was not given."""
     searchable: Searchable = "later"
     """How it is found from now on; `later` when the index could not be updated at once."""
+    unresolved: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Links of the request that lead to no note, each with the titles that are spelled alike."""
     problems: list[Problem] = field(default_factory=list)
     """What went wrong beside the writing."""
 
@@ -60,6 +70,8 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
     # Before the vault is held: the model takes longer than the writing.
     duplicate, problems = None, []
     try:
+        if not request.force:
+            _check_type(runtime, draft.type, scope)
         finder = None if request.force else DuplicateFinder(runtime, draft, scope)
         if not old:
             sweep(state, scope)
@@ -88,13 +100,46 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
         id=identity,
         vault=vault.name,
         path=path,
+        file=str(vault.root.resolve() / path),
         action=action,
         previous=previous,
         expires=expires if isinstance(expires, str) else None,
         due=due if isinstance(due, str) else None,
         searchable=writer.searchable,
+        unresolved=_unresolved(runtime, request.links, home.scope(agent)),
         problems=problems,
     )
+
+
+def _check_type(runtime: Runtime, kind: str, scope: Sequence[Vault]) -> None:
+    """Raise `Refused` for a type that no memory has and that is spelled like a known one."""
+    if plane_of(kind) != "semantic" or kind in PLANES["semantic"]:
+        return
+    with runtime.index(scope) as index:
+        known = index.values("type")
+    near = get_close_matches(kind, {*known, *chain(*PLANES.values())}, 1, TYPE_LIKENESS)
+    if near and near[0] != kind:
+        raise Refused(
+            f"{kind!r} is a new type, and is spelled like {near[0]!r}",
+            Remedy(purpose=f"write {near[0]!r}"),
+            Remedy("", {"force": True}, "keeps the new type"),
+        )
+
+
+def _unresolved(
+    runtime: Runtime, links: Sequence[str], scope: Sequence[Vault]
+) -> dict[str, tuple[str, ...]]:
+    """The links that lead to no note, each with the titles that are spelled alike."""
+    if not links:
+        return {}
+    with suppress(Busy), runtime.index(scope) as index:
+        names = {link: re.split(r"[#|]", link.strip("[] "))[0] for link in links}
+        return {
+            link: tuple(near_titles(index, name))
+            for link, name in names.items()
+            if name and not index.resolve(name)
+        }
+    return {}
 
 
 def _superseded(runtime: Runtime, name: str, scope: Sequence[Vault], vault: Vault) -> Memory:

@@ -40,7 +40,7 @@ class NewMemory(Struct, frozen=True):
         ),
     ]
     text: Annotated[str, Meta(description="What there is to say, in Markdown.")] = ""
-    tags: Annotated[_Lines, Meta(description="Tags such as project:myapp.")] = ()
+    tags: Annotated[_Lines, Meta(description="Tags such as project/myapp.")] = ()
     links: Annotated[_Lines, Meta(description="Notes to link to, by title or path.")] = ()
     importance: Annotated[_Share | None, Meta(description="How important it is, from 0 to 1.")] = (
         None
@@ -69,7 +69,11 @@ class NewMemory(Struct, frozen=True):
         ),
     ] = "refuse"
     force: Annotated[
-        bool, Meta(description="Write it even if another note says nearly the same.")
+        bool,
+        Meta(
+            description="Write it even if another note says nearly the same, or if its new type "
+            "looks mistyped."
+        ),
     ] = False
     allow_secret: Annotated[
         bool, Meta(description="Write it even if it looks like a key or a password.")

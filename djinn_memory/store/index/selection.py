@@ -21,7 +21,7 @@ _HAS_FIELD = (
 )
 _HAS_TAG = (
     "exists (select 1 from tag where tag.memory_id = memory.id "
-    "and (folded = ? or substr(folded, 1, ?) = ?))"
+    "and (folded = ? or substr(folded, 1, ?) in (?, ?)))"
 )
 _EXPIRED = (
     "memory.id not in (select memory_id from field where key = 'expires' "
@@ -217,9 +217,10 @@ def _filter(where: Condition, filters: Filters) -> None:
         where.add(_HAS_FIELD, fold(key), fold(value))
 
 
-def _tag(tag: str) -> tuple[str, int, str]:
-    folded = fold(tag.lstrip("#").rstrip("/"))
-    return folded, len(folded) + 1, f"{folded}/"
+def _tag(tag: str) -> tuple[str, int, str, str]:
+    """The values of `_HAS_TAG`: below `project` are `project/x` and `project:x`."""
+    folded = fold(tag.lstrip("#").rstrip("/:"))
+    return folded, len(folded) + 1, f"{folded}/", f"{folded}:"
 
 
 def quoted(words: Phrase, *, prefixes: bool = True) -> str:

@@ -103,6 +103,7 @@ class SqliteIndex:
         self._numbered = memories.vault_ids(connection, vaults)
         known = memories.vault_ids(connection, every or vaults)
         self._agents = json.dumps({key: vault.agent for key, vault in known.items()})
+        self._roots = {key: vault.root.resolve() for key, vault in self._numbered.items()}
         self._selections = Selections(connection, self._numbered)
         self.words = SqliteWordIndex(connection, self._selections)
         self.vectors = SqliteVectorIndex(connection, self._selections, token_signs)
@@ -161,6 +162,7 @@ class SqliteIndex:
             if vault in self._numbered:
                 memory = IndexedMemory(
                     vault=self._numbered[vault].name,
+                    file=f"{self._roots[vault]}/{row[1]}",
                     block=UNSET if block is None else block,
                     dated=bool(dated),
                     owns_id=bool(owns_id),
@@ -171,6 +173,12 @@ class SqliteIndex:
                 )
                 loaded[memory.memory_id] = memory
         return loaded
+
+    def count(self, selection: Selection = _ALL) -> int:
+        """How many memories a selection has."""
+        where = self._selections.where(selection)
+        sql = f"select count(*) {_FROM} where {where.sql}"
+        return int(self._connection.execute(sql, where.values).get)
 
     def titles(self, selection: Selection = _ALL) -> list[TitledRef]:
         """Where each memory of a selection is, and its title, by path."""

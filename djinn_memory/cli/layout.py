@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 import unicodedata
 from collections.abc import Sequence
 from typing import Any
@@ -21,9 +20,12 @@ _WIDE = "\u1100-\u115f\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U0002
 _PIECE = re.compile(rf"\s+|[{_WIDE}]|[^\s|{_WIDE}]*\||[^\s|{_WIDE}]+")
 
 
-def terminal_width(stream: Any = None) -> int | None:
+_MARKER = re.compile(r" *(?:[-*+]|\d+\.)\s+|[a-z]{1,10} {2,}")
+"""The mark of a list, or a label in a column of labels."""
+
+
+def terminal_width(stream: Any) -> int | None:
     """The columns of the terminal that a stream writes to; None for a file or a pipe."""
-    stream = stream or sys.stdout
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
@@ -52,27 +54,28 @@ def wrap(text: str, width: int | None, *, indent: int = 0, hang: int | None = No
     lines, line, used = [], first, indent
     for piece in _PIECE.findall(text):
         size = cells(piece)
-        if used + size > limit and line.strip() and not piece.isspace():
+        if used + size > limit and (line.strip() or piece.isspace()):
             lines.append(line.rstrip())
             line, used = " " * hang, hang
-        if piece.isspace() and (used + size > limit or (lines and not line.strip())):
+        if piece.isspace() and lines and not line.strip():
             continue
         line, used = line + piece, used + size
-    return "\n".join([*lines, line.rstrip()])
+    return "\n".join([*lines, line.rstrip()] if line.strip() else lines)
 
 
 def hanging(text: str, width: int | None) -> str:
-    """Each line of `text` wrapped by itself, two columns deeper than it begins.
+    """Each line of `text` wrapped by itself: what goes on is indented like its first line.
 
-    A line of a list goes on below its first word.
+    A line of a list goes on below its first word, a line with a label below what the label is for,
+    and a text of one line two columns deeper.
     """
     if width is None:
         return text
     lines = []
     for line in text.split("\n"):
         start = len(line) - len(line.lstrip(" "))
-        marker = re.match(r" *(?:[-*+]|\d+\.)\s+", line)
-        hang = marker.end() if marker else start
+        marker = _MARKER.match(line)
+        hang = marker.end() if marker else start or (0 if "\n" in text else 2)
         lines.append(wrap(line[start:], width, indent=start, hang=hang))
     return "\n".join(lines)
 

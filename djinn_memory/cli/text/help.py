@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from djinn_memory.cli.text.layout import cells, wrap
+from djinn_memory.cli.layout import cells, wrap
 
 LONGEST_NAME = 34
 """Columns: the help of a longer name begins on the next line."""

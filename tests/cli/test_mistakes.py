@@ -1,0 +1,94 @@
+"""Mistakes that strangers make at the prompt: each is answered by one line that names what to do.
+
+They were written down before any of them was tried.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import init
+from tests.conftest import Run
+from tests.indexing.vaults import with_sample
+
+MISTAKES = {
+    "serach tide": "run `djinn search`",
+    "find tide": "run `djinn search`",
+    "add 'a note'": "run `djinn remember`",
+    "ls": "run `djinn list`",
+    "rm 'Chart datum'": "run `djinn memory delete`",
+    "cat 'Chart datum'": "run `djinn show`",
+    "new decision": "run `djinn remember`",
+    "edit 'Chart datum'": "run `djinn open`",
+    "SEARCH tide": "run `djinn search`",
+    "help": "run `djinn --help`",
+    "version": "run `djinn --version`",
+    "export": "`djinn --help` lists the commands",
+    "document add file.pdf": "run `djinn ingest`",
+    "vault rm notes": "run `djinn vault remove`",
+    "agent bob": "`djinn agent --help` lists the commands",
+    "config search.limit": "`djinn config --help` lists the commands",
+    "search": "write `djinn search QUERY...`",
+    "show": "write `djinn show NAME...`",
+    "search ''": "give a question, or words",
+    "search tide --limit many": "give a whole number from 1 to 1,000",
+    "search tide --limit 0": "give a whole number from 1 to 1,000",
+    "search tide --format json": "use --json",
+    "search tide --mode fast": "give one of hybrid, words, meaning",
+    "search tide --tags harbour": "did you mean --tag?",
+    "search tide --since yesterdy": "write 2026-03-01",
+    "search tide --vault share": "shared",
+    "search tide --colour red": "see `djinn search --help`",
+    "search tide -n": "write the value behind it",
+    "--vault shared search tide": "write the options of a command behind it",
+    "search --where status tide": "KEY=VALUE",
+    "list --agent fin": "finn",
+    "list decision": "takes only options",
+    "index notes": "takes only options",
+    "status extra words": "takes only options",
+    "show CRTD": "`djinn list`",
+    "show 'Chart daum'": "did you mean 'Chart datum'?",
+    "open 'no such note'": "`djinn list`",
+    "remember 'Just a text'": "write `djinn remember TYPE TITLE [TEXT]`",
+    "remember decison 'A title' text": "write 'decision'",
+    "remember lesson '' text": "title",
+    "remember lesson My title has many words": "with quotes around what has several words",
+    "remember lesson T text --tag 'two words'": "a tag is a word such as",
+    "vault add ~/notes": "write `djinn vault add NAME PATH`",
+    "vault add notes /nope": "name one that exists",
+    "ingest nosuch.pdf": "check the path",
+    "ingest": "write `djinn ingest PATH...`",
+    "config set search.limt 5": "did you mean limit?",
+    "config set search.limit=5": "write `djinn config set KEY VALUE`",
+    "rate good": "`djinn rate last --useful 1,3 --not-useful 2`",
+    "fact get colour": "`djinn fact list`",
+    "doctor --repair": "see `djinn doctor --help`",
+    "memory delete 'Chart datum'": "pass --yes",
+    "document show nothing.pdf": "`djinn document list`",
+    "--home /nope search tide": "`djinn init /nope`",
+}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Home:
+    """The sample memory, indexed; the mistakes change nothing."""
+    home, _ = init(tmp_path_factory.mktemp("mistakes") / "home", ("finn", "grace"))
+    home.edit((("embedding", "provider"), "hashing"))
+    with_sample(home, sample)
+    Djinn(home).index()
+    return home
+
+
+@pytest.mark.parametrize("typed", MISTAKES)
+def test_a_mistake_is_answered_by_what_to_do(kept: Home, run: Run, typed: str) -> None:
+    done = run(*shlex.split(typed), home=kept.root)
+    assert done.returncode in (1, 2, 3, 4), done
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("error: ")
+    assert MISTAKES[typed] in done.stderr
