@@ -95,6 +95,7 @@ COMMANDS = {
     "vault add": "Add a folder of notes; it stays where it is and is searched by default.",
     "vault list": "List the vaults and whom they are for.",
     "vault describe": "Describe a folder in a sentence that hits from it carry.",
+    "vault move": "Move the folder of a vault; its identity, settings and index stay.",
     "vault remove": "Remove a vault from the settings; its files stay.",
     "agent add": "Add an agent, with a personal vault.",
     "agent list": "List the agents; the first is the default.",

@@ -1,4 +1,4 @@
-"""djinn vault add, list, describe, remove."""
+"""djinn vault add, list, describe, move, remove."""
 
 from __future__ import annotations
 
@@ -42,6 +42,22 @@ class RemoveVault(Struct, frozen=True):
     """Remove a vault from the settings."""
 
     name: Annotated[str, Meta(description="A vault that was added.")]
+
+
+class MoveVault(Struct, frozen=True):
+    """Move the folder of a vault."""
+
+    name: Annotated[str, Meta(description="A vault.")]
+    folder: Annotated[Path, Meta(description="A folder that is empty or does not exist.")]
+
+
+class MovedVault(Struct, frozen=True):
+    """A vault whose folder was moved."""
+
+    vault: VaultEntry
+    """The vault at its new place."""
+    before: Path
+    """The folder that it was in."""
 
 
 class AddedVault(Struct, frozen=True):
@@ -167,6 +183,34 @@ def describe(call: Call, answer: FolderDescription) -> None:
         djinn vault describe notes/minutes "Minutes of the council, one a month"
     """
     say(clean(f"{answer.path}: {answer.context or 'not described'}"))
+
+
+def _move(call: Call) -> MovedVault:
+    from djinn_memory.upkeep.move_vault import move_vault
+
+    request, home = call.request, call.djinn.home
+    before = home.named((request.name,))[0].root
+    vault = move_vault(call.djinn.runtime.state, request.name, request.folder)
+    return MovedVault(VaultEntry.of(vault, home.vaults), before)
+
+
+@command(
+    request=MoveVault,
+    arguments=["name", "folder"],
+    fields={"name": Field(complete=candidates.vaults)},
+    run=_move,
+)
+def move(call: Call, answer: MovedVault) -> None:
+    """Move the folder of a vault; its identity, settings and index stay.
+
+    On another disk the files are copied and compared, then the old ones are removed. If a move is
+    interrupted, run the same command again.
+
+    Examples:
+        djinn vault move notes ~/Documents/notes
+    """
+    root = clean(str(answer.vault.root))
+    say(f"moved {answer.vault.name} from {clean(str(answer.before))} to {root}")
 
 
 def _remove(call: Call) -> RemovedVault:

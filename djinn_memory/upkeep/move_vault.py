@@ -1,0 +1,113 @@
+"""Moves the folder of a vault; the vault keeps its identity, its settings and its index."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from djinn_memory.documents.sources import fingerprint
+from djinn_memory.errors import NotFound, Refused, Unavailable
+from djinn_memory.home.home import Change, Home
+from djinn_memory.models import Vault
+from djinn_memory.store.state import State
+from djinn_memory.system.files import expand, make_folder, sync_folder, write_atomic
+
+
+def move_vault(state: State, name: str, folder: Path) -> Vault:
+    """Move the folder of a vault, and let the settings name the new place.
+
+    A move that was interrupted between the two is completed when it is asked for again. On another
+    disk the files are copied and compared before the old ones are removed. Raises `Refused` for a
+    place that is not empty, lies in a vault or contains one.
+    """
+    home = state.home
+    [vault] = home.named((name,))
+    source, target = vault.root.resolve(), expand(folder).absolute().resolve()
+    # Nobody may read the vault into the index, or write into it, while it is at no place.
+    with state.lock(), state.vault_lock(vault):
+        mark = state.home.state / f"move-{name}"
+        moved = not source.exists() and _text(mark) == f"{source}\n{target}\n" and target.is_dir()
+        if not moved:
+            _require_room(home, vault, source, target)
+            write_atomic(mark, f"{source}\n{target}\n".encode(), private=True)
+        copied = not moved and _move(source, target)
+        place = target.relative_to(home.root) if target.is_relative_to(home.root) else target
+        changes: list[Change] = [
+            (("vaults", name, "path"), place.as_posix()),
+            # Without one, the path was its identity.
+            (("vaults", name, "id"), vault.id),
+        ]
+        home.edit(*changes)
+        mark.unlink(missing_ok=True)
+        if copied:
+            shutil.rmtree(source)
+    return home.named((name,))[0]
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+def _require_room(home: Home, vault: Vault, source: Path, target: Path) -> None:
+    """Raise an error where the folder cannot go."""
+    if not source.is_dir():
+        raise NotFound(f"the folder of vault {vault.name} is gone: {source}; restore it")
+    if vault.inner:
+        inner = min(vault.inner)
+        raise Refused(f"{source / inner} is another vault inside {vault.name}; move that one first")
+    if target == source:
+        raise Refused(f"vault {vault.name} is in {source} already")
+    for other in home.vaults:
+        root = other.root.resolve()
+        if target.is_relative_to(root) and target != root:
+            raise Refused(f"{target} lies in vault {other.name}; name a folder outside of vaults")
+        if root.is_relative_to(target):
+            raise Refused(f"{target} contains vault {other.name}; name another folder")
+    if target.is_relative_to(home.state) or source == home.root:
+        raise Refused(f"{source} cannot be moved to {target}; name another folder")
+    if os.path.lexists(target) and (not target.is_dir() or any(target.iterdir())):
+        raise Refused(f"{target} is not empty; name a folder that is empty or does not exist")
+
+
+def _move(source: Path, target: Path) -> bool:
+    """Move a folder; returns whether it was copied, so that the old one is still there."""
+    make_folder(target.parent)
+    try:
+        # A folder replaces an empty one.
+        source.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            why = error.strerror or error
+            raise Unavailable(f"{source} cannot be moved to {target}: {why}") from None
+    else:
+        sync_folder(target.parent)
+        sync_folder(source.parent)
+        return False
+    staging = target.with_name(f".djinn-{os.urandom(8).hex()}.move")
+    try:
+        shutil.copytree(source, staging, symlinks=True)
+        if list(_content(source)) != list(_content(staging)):
+            raise Refused(f"{source} changed while it was copied; move it again")
+        for path in (staging, *(folder for folder in staging.rglob("*") if folder.is_dir())):
+            sync_folder(path)
+        staging.rename(target)
+    except (OSError, shutil.Error) as error:
+        why = getattr(error, "strerror", None) or "some files cannot be copied"
+        raise Unavailable(f"{source} cannot be copied to {target}: {why}") from None
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    sync_folder(target.parent)
+    return True
+
+
+def _content(root: Path) -> Iterator[tuple[str, str]]:
+    """Every file, link and folder below a folder, each with what tells its content."""
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if path.is_symlink():
+            yield name, f"-> {path.readlink()}"
+        else:
+            yield name, "folder" if path.is_dir() else fingerprint(path)[0]
