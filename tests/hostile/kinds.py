@@ -233,12 +233,12 @@ _large("one letter with 5 million accents", "\u0301", 5_000_000, head="needle e"
 _large("open brackets", "[", 5_000_000)
 _large("open links", "[[a|", 2_000_000)
 _large("a heading of 20 MB", "tide ", 4_000_000, head="# needle ")
-_numbered("a million links", "[[Note {}]]\n", 1_000_000)
-_numbered("a million Markdown links", "[a{0}](n{0}.md) ", 1_000_000)
-_numbered("a million headings", "# Heading {}\n", 1_000_000)
-_numbered("a million sections", "## Part {0}\ntext {0}\n", 1_000_000)
-_numbered("100,000 tags", "#tag{} ", 100_000)
-_numbered("a million block ids", "text ^b{}\n", 1_000_000)
+_numbered("a million links", "[[The tide at the harbour {}]]\n", 1_000_000)
+_numbered("a million Markdown links", "[tide at the harbour {0}](n{0}.md) ", 1_000_000)
+_numbered("a million headings", "# The tide at the harbour {}\n", 1_000_000)
+_numbered("a million sections", "## The tide {0}\nhigh at the harbour {0}\n", 1_000_000)
+_numbered("100,000 tags", "#tide-at-harbour-{} ", 100_000)
+_numbered("a million block ids", "the tide at the harbour ^b{}\n", 1_000_000)
 
 
 def _sparse(folder: Path, size: float) -> None:
