@@ -98,6 +98,7 @@ COMMANDS = {
     "vault move": "Move the folder of a vault; its identity, settings and index stay.",
     "vault remove": "Remove a vault from the settings; its files stay.",
     "agent add": "Add an agent, with a personal vault.",
+    "agent remove": "Remove an agent from the settings, after asking; its notes stay.",
     "agent list": "List the agents; the first is the default.",
     "working set": "Keep a value under a key for a while, or set a step of a task.",
     "working get": "Print a value, or with --task alone a whole task.",

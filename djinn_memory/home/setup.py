@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from djinn_memory.errors import ConfigError, DjinnError, NotFound, Refused, UsageError
+from djinn_memory.errors import ConfigError, DjinnError, NotFound, Refused, Remedy, UsageError
 from djinn_memory.home import access
 from djinn_memory.home.home import Change, Home, discover
 from djinn_memory.home.settings import NAME
 from djinn_memory.models import Dialect, Vault
 from djinn_memory.system.files import create, expand, inside, make_folder, write_atomic
 from djinn_memory.system.locks import lock
+
+TRASH = ".trash"
+"""The folder of a home for the vaults of agents that were removed."""
 
 _IGNORED = b"""\
 # index.db and embeddings.db can be made again: `djinn index` reads the notes.
@@ -119,6 +125,44 @@ def _add_own_vaults(home: Home, new_agent: str | None = None) -> list[str]:
 def add_agent(home: Home, name: str) -> list[str]:
     """Add an agent with a personal vault to the home; returns the created folders, if any."""
     return _add_own_vaults(home, check_name(name, "agent"))
+
+
+def remove_agent(home: Home, name: str, *, trash: bool = False) -> Path | None:
+    """Remove an agent and its personal vault from the settings; its notes stay where they are.
+
+    With `trash` the folder of the vault goes to `.trash/` in the home; returns its place there.
+    Raises `Refused` for the only agent, and while an added vault is reserved for the agent.
+    """
+    vaults: list[Vault] = []
+
+    def removal() -> Iterable[Change]:
+        agents = [agent for agent in home.config.agents if agent != home.agent(name)]
+        if not agents:
+            raise Refused(f"{name} is the only agent; add another one first")
+        for vault in home.vaults:
+            if access.is_personal(vault, name) and not access.is_own(vault):
+                remedy = Remedy("vaults.remove", {"name": vault.name}, "removes it")
+                raise Refused(f"vault {vault.name} is reserved for {name}", remedy)
+        yield ("agents",), agents
+        own = access.own_vault(home.vaults, name)
+        if own:
+            vaults.append(own)
+            yield ("vaults", own.name), None
+
+    home.revise(removal)
+    if not (trash and vaults and vaults[0].root.is_dir()):
+        return None
+    folder = home.root / TRASH
+    make_folder(folder, private=True)
+    target = folder / _free(folder, name)
+    shutil.move(vaults[0].root, target)
+    return target
+
+
+def _free(folder: Path, name: str) -> str:
+    """A name that is free in a folder: `name`, else `name-2` and so on."""
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(free for free in names if not os.path.lexists(folder / free))
 
 
 def add_vault(

@@ -147,6 +147,7 @@ RUNS = {
     "vault remove": [["vault", "remove", "more"]],
     "agent add": [["agent", "add", "hal"], ["agent", "add", "hal"]],
     "agent list": [["agent", "list"]],
+    "agent remove": [["agent", "remove", "hal", "--yes"]],
     "backup create": [["backup", "create", "b.tar.gz"]],
     "backup restore": [["backup", "restore", "b.tar.gz", "restored"]],
     "working set": [

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
 from djinn_memory.home.home import Home, discover
-from djinn_memory.home.setup import add_agent, add_vault, init, remove_vault
+from djinn_memory.home.setup import add_agent, add_vault, init, remove_agent, remove_vault
 from djinn_memory.memories.recall.ledger_records import pool_of
 from djinn_memory.notes.vault.walk import walk
 from djinn_memory.store.expiring.redis import RedisWorkingStore
@@ -288,3 +288,27 @@ def test_vaults_by_name(home: Home) -> None:
     assert home.named(()) == home.vaults
     with pytest.raises(NotFound, match=r"no vault 'zoe'; known: shared, me, finn$"):
         home.named(("zoe",))
+
+
+def test_an_agent_is_removed_and_its_notes_stay(tmp_path: Path) -> None:
+    home, _ = init(tmp_path / "home", ("finn", "grace"))
+    note = home.root / "vaults" / "grace" / "a.md"
+    note.write_text("# A\n")
+    add_vault(home, "shelf", tmp_path, agent="grace")
+    with pytest.raises(Refused, match="vault shelf is reserved for grace"):
+        remove_agent(home, "grace")
+    remove_vault(home, "shelf")
+    assert remove_agent(home, "grace") is None
+    assert note.read_text() == "# A\n"
+    assert (home.config.agents, [vault.name for vault in home.vaults]) == (
+        ["finn"], ["shared", "finn"],
+    )  # fmt: skip
+    with pytest.raises(Refused, match="the only agent"):
+        remove_agent(home, "finn")
+    with pytest.raises(NotFound):
+        remove_agent(home, "grace")
+    add_agent(home, "grace")
+    (home.root / ".trash" / "grace").mkdir(parents=True)
+    trashed = remove_agent(home, "grace", trash=True)
+    assert trashed == home.root / ".trash" / "grace-2"
+    assert (trashed / "a.md").read_text() == "# A\n" and not note.exists()

@@ -1,15 +1,17 @@
-"""djinn agent add, list."""
+"""djinn agent add, list, remove."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from djinn_memory.cli import output
-from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import say
+from djinn_memory.cli import candidates, output
+from djinn_memory.cli.command import Call, Confirm, command
+from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.request_options import Field
 
 
 class AddAgent(Struct, frozen=True):
@@ -25,6 +27,28 @@ class AddedAgent(Struct, frozen=True):
     """Its name."""
     made: Sequence[str]
     """The folders that were created, relative to the home."""
+
+
+class RemoveAgent(Struct, frozen=True):
+    """Remove an agent from the settings."""
+
+    name: Annotated[str, Meta(description="An agent.")]
+    trash_vault: Annotated[
+        bool, Meta(description="Move the folder of its vault to `.trash/` in the home.")
+    ] = False
+
+
+class RemovedAgent(Struct, frozen=True):
+    """An agent that was removed."""
+
+    agent: str
+    """Its name."""
+    removed: bool
+    """False if the person at the terminal said no."""
+    vault: Path | None
+    """The folder of its notes now; null if it had none."""
+    default: str
+    """The agent that commands use now without `--agent`."""
 
 
 class AgentEntry(Struct, frozen=True):
@@ -59,6 +83,50 @@ def add(call: Call, answer: AddedAgent) -> None:
     """
     path = call.djinn.home.config.vaults[answer.agent].path
     say(f"{answer.agent}: {path}" + ("" if answer.made else " (existed)"))
+
+
+def _remove(call: Call) -> RemovedAgent:
+    from djinn_memory.home import access, setup
+
+    home, name = call.djinn.home, call.request.name
+    agent = home.agent(name)
+    own = access.own_vault(home.vaults, agent)
+    folder = own.root if own else None
+    place = "go to the trash of the home" if call.request.trash_vault else "stay"
+    about = (
+        f"{agent}: its notes {place} ({folder or 'it has none'}). The ledger keeps its events. "
+        f"A server that runs for {agent} refuses every call from then on."
+    )
+    if not call.confirmed("Remove the agent?", about, "remove it"):
+        return RemovedAgent(agent, False, folder, home.agent(None))
+    trashed = setup.remove_agent(home, agent, trash=call.request.trash_vault)
+    return RemovedAgent(agent, True, trashed or folder, home.agent(None))
+
+
+@command(
+    request=RemoveAgent,
+    arguments=["name"],
+    fields={"name": Field(complete=candidates.agents)},
+    view=Confirm,
+    run=_remove,
+)
+def remove(call: Call, answer: RemovedAgent) -> None:
+    """Remove an agent from the settings, after asking; its notes stay.
+
+    The ledger keeps its events, and values in working memory expire by themselves. A `djinn mcp`
+    that runs for the agent refuses every call from then on: remove it from its client too.
+    `djinn agent add` brings the agent back with the notes that are in its folder.
+
+    Examples:
+        djinn agent remove grace
+        djinn agent remove grace --trash-vault --yes
+    """
+    if not answer.removed:
+        talk("nothing was removed")
+        return
+    say(f"removed {answer.agent}; the default agent is {answer.default}")
+    if answer.vault:
+        say(f"its notes are in {clean(str(answer.vault))}")
 
 
 def _list(call: Call) -> AgentEntries:
