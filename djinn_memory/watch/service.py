@@ -6,19 +6,24 @@ import hashlib
 import os
 import plistlib
 import shlex
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
-from djinn_memory.errors import Refused, Unavailable
+from djinn_memory.errors import NotFound, Refused, Unavailable
 from djinn_memory.home.config import own_variables
 from djinn_memory.home.home import Home
 from djinn_memory.notes.slugs import slug
 from djinn_memory.system.files import create_private, make_folder, write_atomic
 
 _MARK = "djinn watch"
+
+STOP_SECONDS = 20
+"""A service manager gives a service about so long to end."""
 
 
 class InstalledService(Struct, frozen=True):
@@ -32,6 +37,17 @@ class InstalledService(Struct, frozen=True):
     """The command that ends it for good."""
 
 
+class RemovedService(Struct, frozen=True):
+    """A service that was removed."""
+
+    path: Path
+    """The file that described it."""
+    stop: str
+    """The command that ends it."""
+    ended: bool
+    """Whether that command succeeded."""
+
+
 def install(
     home: Home, vaults: Sequence[str] = (), *, system: str = sys.platform
 ) -> InstalledService:
@@ -40,38 +56,73 @@ def install(
     Raises `Refused` when djinn did not write the file that is there, and `Unavailable` on a system
     other than Linux and macOS.
     """
-    name = _name(home)
-    command = [sys.executable, "-P", "-m", "djinn_memory", "--home", str(home.root), "watch"]
-    command += ["--log", *(word for vault in vaults for word in ("--vault", vault))]
-    if system.startswith("linux"):
-        folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-        path = folder / "systemd" / "user" / f"{name}.service"
-        text = _unit(home, command, own_variables()).encode()
-        service = InstalledService(
-            path,
-            f"systemctl --user daemon-reload && systemctl --user enable --now {name}",
-            f"systemctl --user disable --now {name}",
-        )
-    elif system == "darwin":
-        label = f"memory.{name}"
-        path = Path.home() / "Library" / "LaunchAgents" / f"{label}.plist"
-        text = _agent(home, label, command, own_variables())
+    path, start, stop = _place(home, system)
+    command = _command(home, vaults)
+    if system == "darwin":
+        text = _agent(home, path.stem, command, own_variables())
         make_folder(home.state, private=True)
         # launchd would create the log as it creates any file.
         create_private(home.state / "watch.log")
+    else:
+        text = _unit(home, command, own_variables()).encode()
+    _write(path, text)
+    return InstalledService(path, start, stop)
+
+
+def uninstall(home: Home, *, system: str = sys.platform) -> RemovedService:
+    """End the service that watches this home, and remove its file.
+
+    Raises `NotFound` when there is none, and `Refused` when djinn did not write the file.
+    """
+    path, _, stop = _place(home, system)
+    if not path.exists():
+        raise NotFound(f"no service watches {home.root}: there is no {path}")
+    if not _is_ours(path):
+        raise Refused(f"{path} was not written by djinn; remove it yourself")
+    ended = False
+    # The service manager needs the file to end the service. Without its program nothing runs.
+    with suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(
+            shlex.split(stop), capture_output=True, timeout=STOP_SECONDS, check=False
+        )
+        ended = done.returncode == 0
+    path.unlink()
+    return RemovedService(path, stop, ended)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether djinn wrote a file: its comment says so, or the label of a launchd agent."""
+    data = path.read_bytes()
+    return _MARK.encode() in data or b"<string>memory.djinn-watch-" in data
+
+
+def _place(home: Home, system: str) -> tuple[Path, str, str]:
+    """The file of the service, and the commands that start and end it."""
+    name = _name(home)
+    if system.startswith("linux"):
+        folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+        return (
+            folder / "systemd" / "user" / f"{name}.service",
+            f"systemctl --user daemon-reload && systemctl --user enable --now {name}",
+            f"systemctl --user disable --now {name}",
+        )
+    if system == "darwin":
+        path = Path.home() / "Library" / "LaunchAgents" / f"memory.{name}.plist"
         quoted = shlex.quote(str(path))
-        service = InstalledService(
+        return (
             path,
             f"launchctl bootstrap gui/{_user()} {quoted}",
             f"launchctl bootout gui/{_user()} {quoted}",
         )
-    else:
-        raise Unavailable(
-            f"no service can be installed on {system}; let its own scheduler run "
-            f"`{shlex.join(command)}`"
-        )
-    _write(path, text)
-    return service
+    command = shlex.join(_command(home, ()))
+    raise Unavailable(
+        f"no service can be installed on {system}; let its own scheduler run `{command}`"
+    )
+
+
+def _command(home: Home, vaults: Sequence[str]) -> list[str]:
+    command = [sys.executable, "-P", "-m", "djinn_memory", "--home", str(home.root), "watch"]
+    return [*command, "--log", *(word for vault in vaults for word in ("--vault", vault))]
 
 
 def _name(home: Home) -> str:
@@ -85,7 +136,7 @@ def _user() -> int:
 
 
 def _write(path: Path, data: bytes) -> None:
-    if path.exists() and _MARK.encode() not in path.read_bytes():
+    if path.exists() and not _is_ours(path):
         raise Refused(f"{path} was not written by djinn; move it away, then try again")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, data, private=True)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from djinn_memory.errors import Refused, Unavailable
+from djinn_memory.errors import NotFound, Refused, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
-from djinn_memory.watch.service import install
+from djinn_memory.watch.service import install, uninstall
 
 
 @pytest.fixture(autouse=True)
@@ -87,3 +87,18 @@ def test_what_is_not_ours_is_not_written_over(home: Home) -> None:
 def test_elsewhere_it_says_what_to_run(home: Home) -> None:
     with pytest.raises(Unavailable, match="let its own scheduler run"):
         install(home, system="win32")
+
+
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+def test_a_service_is_removed(home: Home, system: str) -> None:
+    with pytest.raises(NotFound, match="no service watches"):
+        uninstall(home, system=system)
+    service = install(home, system=system)
+    assert install(home, system=system) == service
+    removed = uninstall(home, system=system)
+    assert (removed.path, removed.stop) == (service.path, service.stop)
+    assert not service.path.exists()
+    service.path.write_text("somebody's own")
+    with pytest.raises(Refused, match="was not written by djinn"):
+        uninstall(home, system=system)
+    assert service.path.exists()

@@ -12,12 +12,12 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import output
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, say
+from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.watch.heard import Kind
 
 if TYPE_CHECKING:
     from djinn_memory.watch.heard import Heard, Notice
-    from djinn_memory.watch.service import InstalledService
+    from djinn_memory.watch.service import InstalledService, RemovedService
 
 STOP_SECONDS = 1.7
 """What is not done by then is done by the next watch; a service manager waits little longer."""
@@ -38,6 +38,10 @@ class WatchOptions(Struct, frozen=True):
         ),
     ] = False
 
+    uninstall_service: Annotated[
+        bool, Meta(description="End that service, and remove its file.")
+    ] = False
+
 
 class WatchPrintOptions(Struct, frozen=True):
     """How events are printed."""
@@ -56,7 +60,7 @@ class WatchNotice(Struct, frozen=True):
     """One line for a person."""
 
 
-def _watch(call: Call) -> InstalledService | None:
+def _watch(call: Call) -> InstalledService | RemovedService | None:
     djinn, request = call.djinn, call.request
     # Unknown names are refused before anything is written.
     djinn.home.named(request.vaults)
@@ -65,6 +69,11 @@ def _watch(call: Call) -> InstalledService | None:
 
         call.schema = "watch.service"
         return install(djinn.home, request.vaults)
+    if request.uninstall_service:
+        from djinn_memory.watch.service import uninstall
+
+        call.schema = "watch.uninstalled"
+        return uninstall(djinn.home)
     from queue import SimpleQueue
 
     heard: Heard = SimpleQueue()
@@ -86,9 +95,10 @@ def _watch(call: Call) -> InstalledService | None:
     schemas={
         "watch": WatchNotice,
         "watch.service": "djinn_memory.watch.service:InstalledService",
+        "watch.uninstalled": "djinn_memory.watch.service:RemovedService",
     },
 )
-def watch(call: Call, answer: InstalledService) -> None:
+def watch(call: Call, answer: InstalledService | RemovedService) -> None:
     """Keep the index up to date while files change.
 
     It follows all vaults until you stop it, and turns files that are dropped into the folder of the
@@ -99,7 +109,15 @@ def watch(call: Call, answer: InstalledService) -> None:
         djinn watch
         djinn watch --vault notes --log
         djinn watch --install-service
+        djinn watch --uninstall-service
     """
+    from djinn_memory.watch.service import RemovedService
+
+    if isinstance(answer, RemovedService):
+        say(f"removed {clean(str(answer.path))}")
+        if not answer.ended:
+            talk(f"if it still runs, end it: {clean(answer.stop)}")
+        return
     say(f"wrote {clean(str(answer.path))}")
     say(f"start it: {clean(answer.start)}")
     say(f"end it:   {clean(answer.stop)}")
