@@ -753,6 +753,19 @@ def test_version_and_help(run: Run) -> None:
         assert done.stderr == ""
 
 
+def test_init_adds_a_folder_of_notes_and_leaves_it_where_it_is(run: Run, tmp_path: Path) -> None:
+    notes = tmp_path / "My Notes"
+    notes.mkdir()
+    (notes / "lamp.md").write_text("The mole gets a new lamp.\n")
+    place = tmp_path / "memory"
+    assert "added vault my-notes" in run("init", place, "--notes", notes).stdout
+    assert "my-notes/lamp.md" in run("search", "lamp", home=place).stdout
+    assert "added" not in run("init", place, "--notes", notes).stdout
+    assert [path.name for path in notes.iterdir()] == ["lamp.md"]
+    one_line(run("init", tmp_path / "other", "--notes", tmp_path / "none"), 4)
+    assert not (tmp_path / "other").exists()
+
+
 def test_init_is_safe_to_run_again(run: Run, tmp_path: Path) -> None:
     place = tmp_path / "memory"
     first = run("init", place, "--agent", "finn")

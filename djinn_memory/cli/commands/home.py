@@ -11,11 +11,13 @@ from msgspec import Meta, Struct
 from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
+from djinn_memory.errors import NotFound
 from djinn_memory.system.files import make_folder, open_private
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.requests import IndexOptions, ShowStatus
 
 if TYPE_CHECKING:
+    from djinn_memory.home.home import Home
     from djinn_memory.models import IndexReport
     from djinn_memory.upkeep.status import HomeStatus
 
@@ -30,6 +32,10 @@ class InitHome(Struct, frozen=True):
         tuple[str, ...],
         Meta(description="A name with a personal vault; repeatable. `me` if not given."),
     ] = ()
+    notes: Annotated[
+        Path | None,
+        Meta(description="A folder of notes to add as a vault; it stays where it is."),
+    ] = None
 
 
 class CreatedHome(Struct, frozen=True):
@@ -39,13 +45,18 @@ class CreatedHome(Struct, frozen=True):
     """Its folder."""
     made: Sequence[str]
     """The files and folders that were created, relative to the home."""
+    added: str | None = None
+    """The name of the vault that was added for the folder of notes; null when there is none."""
 
 
 def _init(call: Call) -> CreatedHome:
     from djinn_memory.home import setup
     from djinn_memory.home.config import variable
+    from djinn_memory.system.files import expand
 
     request = call.request
+    if request.notes and not expand(request.notes).is_dir():
+        raise NotFound(f"no folder {request.notes}; name one that exists")
     named = request.folder or call.ctx.obj or variable("DJINN_HOME")
     place = Path(named or Path.home() / "djinn")
     # Without a folder the user may expect the home to be in this one.
@@ -56,13 +67,32 @@ def _init(call: Call) -> CreatedHome:
         if not call.confirmed(f"Create a home at {place}?", about, f"create a home in {outer}"):
             return CreatedHome(place, ())
     home, created = setup.init(place, request.agents)
-    return CreatedHome(home.root, created)
+    return CreatedHome(home.root, created, request.notes and _add_notes(home, request.notes))
+
+
+def _add_notes(home: Home, folder: Path) -> str | None:
+    """Add a folder under its own name; returns the name, or None when it is a vault already."""
+    from djinn_memory.home import setup
+    from djinn_memory.notes.dialects.guess import guess
+    from djinn_memory.notes.slugs import slug, unique
+    from djinn_memory.system.files import expand
+
+    root = expand(folder).resolve()
+    if any(vault.root.resolve() == root for vault in home.vaults):
+        return None
+    names = {vault.name for vault in home.vaults}
+    name = unique(slug(root.name, max_bytes=60), names.__contains__)
+    return setup.add_vault(home, name, root, dialect=guess(root).dialect).name
 
 
 @command(
     request=InitHome,
     arguments=["folder"],
-    fields={"folder": Field("[DIR]"), "agents": Field("NAME", name="--agent")},
+    fields={
+        "folder": Field("[DIR]"),
+        "agents": Field("NAME", name="--agent"),
+        "notes": Field("FOLDER"),
+    },
     view=Confirm,
     run=_init,
 )
@@ -70,16 +100,21 @@ def init(call: Call, answer: CreatedHome) -> None:
     """Create a home: settings, a shared vault, and a personal vault for each agent.
 
     Run it again to complete a home or to add agents; it changes nothing that exists. Inside another
-    home, or inside a vault, it asks first. To search notes that you have, use `djinn vault add`.
+    home, or inside a vault, it asks first. Notes that you have already are added with `--notes`, or
+    later with `djinn vault add`.
 
     Examples:
+        djinn init --notes ~/Documents/notes
         djinn init ~/memory --agent finn --agent grace
     """
     root = clean(str(answer.home))
     say(f"{'created' if answer.made else 'nothing to create in'} {root}")
     for name in answer.made:
         say(f"  {name}")
-    if answer.made:
+    if answer.added:
+        say(f"added vault {answer.added}")
+        talk("Next: `djinn index`.")
+    elif answer.made:
         talk(
             f"Next: put notes into {root}/vaults, or `djinn vault add notes FOLDER`; then "
             "`djinn index`."
