@@ -82,6 +82,7 @@ def _check(context: ClientContext, request: IngestOptions) -> None:
     hints={
         "recursive": "Include subfolders.",
         "document_type": "",
+        "copy": "Even if another vault has it.",
         "vault": "Your own if not given.",
     },
     arguments={

@@ -165,6 +165,7 @@ def _jobs(run: IngestRun, sources: Sequence[Source]) -> list[FileJob]:
     """The files that are not documents yet, each with the document that it replaces."""
     documents = stored_documents(run.state, [run.vault])
     by_bytes = {document.sha256: document for document in documents}
+    elsewhere = {} if run.options.copy else _elsewhere(run)
     jobs: dict[str, FileJob] = {}
     kinds: dict[str, set[str]] = {}
     for source in sources:
@@ -179,6 +180,10 @@ def _jobs(run: IngestRun, sources: Sequence[Source]) -> list[FileJob]:
                     run.options.model_context)):  # fmt: skip
                 why += f"; {Remedy('documents.reprocess', {}, 'cuts it anew')}"
             run.skip(source, why, document.id)
+        elif other := elsewhere.get(file.sha256):
+            copies = Remedy("", {"copy": True}, "ingests it here too")
+            place = f"{other.vault.name}/{other.path}"
+            run.skip(source, f"another vault has it, {place}; {copies}", other.id)
         elif file.sha256 in jobs and file.size:
             # Not "already ingested": that file may still fail.
             job = jobs[file.sha256]
@@ -193,6 +198,14 @@ def _jobs(run: IngestRun, sources: Sequence[Source]) -> list[FileJob]:
             named = source.lasting or run.options.title
             jobs[file.sha256] = FileJob(file, before if named else None)
     return list(jobs.values())
+
+
+def _elsewhere(run: IngestRun) -> dict[str | None, StoredDocument]:
+    """The documents of the other vaults that the agent sees, by the hashes of their files."""
+    home = run.state.home
+    vaults = home.scope(home.agent(run.options.agent))
+    others = [vault for vault in vaults if vault.id != run.vault.id]
+    return {document.sha256: document for document in stored_documents(run.state, others)}
 
 
 def _kind(source: Source) -> str:

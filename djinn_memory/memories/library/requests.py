@@ -59,6 +59,9 @@ class IngestOptions(ChunkOptions, frozen=True):
     ] = None
     password: Annotated[str | None, Meta(description="Opens encrypted files.")] = None
     ocr: Annotated[bool, Meta(description="Let ocrmypdf read pages that are pictures.")] = False
+    copy: Annotated[
+        bool, Meta(description="Ingest a file even if another vault has it already.")
+    ] = False
     retry: Annotated[
         bool, Meta(description="Read files again that failed and have not changed since.")
     ] = False

@@ -647,3 +647,21 @@ def test_a_documents_folder_that_leads_elsewhere_is_not_written(
     report = put(djinn, write(papers / "a.txt", "kettle"))
     assert report.failed == 1
     assert names(elsewhere) == []
+
+
+def test_a_document_of_another_vault_is_not_copied_unasked(
+    djinn: Djinn, me: Path, papers: Path
+) -> None:
+    path = write(papers / "a.txt", "kettle")
+    put(djinn, path)
+    [(_, status, why)] = outcomes(put(djinn, path, vault="shared"))
+    assert status == "skipped" and "me/documents/a.md" in why and "copy=True" in why
+    assert outcomes(put(djinn, path, vault="shared", copy=True)) == [("a.txt", "ingested", None)]
+
+
+def test_a_document_of_another_agent_is_not_told_of(home: Home, papers: Path) -> None:
+    add_agent(home, "grace")
+    djinn = Djinn(Home(home.root))
+    path = write(papers / "a.txt", "kettle")
+    put(djinn, path, agent="grace")
+    assert outcomes(put(djinn, path)) == [("a.txt", "ingested", None)]
