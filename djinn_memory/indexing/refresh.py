@@ -207,8 +207,9 @@ def sweep(
 def _worth_telling(state: State) -> bool:
     """Whether an incomplete scan is news: at most once a day, and not soon after a whole one."""
     now = time.time()
-    if now - float(meta.get(state.index, SCANNED) or 0) < SCAN_HOLDS_SECONDS:
-        return False
+    with suppress(ValueError):  # a cloned index may hold anything
+        if 0 <= now - float(meta.get(state.index, SCANNED) or 0) < SCAN_HOLDS_SECONDS:
+            return False
     stamp = state.home.state / "incomplete-scan"
     try:
         if now - stamp.stat().st_mtime < TOLD_SECONDS:

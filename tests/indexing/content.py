@@ -31,7 +31,7 @@ _QUERIES = {
     "join memory on memory.id = link.memory_id join note on note.id = memory.note_id "
     "join vault on vault.id = vault_id",
     "spaces": "select identity, dimensions, recipe, scale, shift, serving from space",
-    "meta": "select key, value from meta where key <> 'remade'",
+    "meta": "select key, value from meta where key not in ('remade', 'scanned')",
 }
 
 
