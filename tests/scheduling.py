@@ -11,7 +11,7 @@ TORCH = (
     "tests/embedding/test_sentence_transformers.py",
     "tests/home/test_trust.py::test_a_folder_that_is_typed",
     "tests/search/stages/test_rerank.py",
-    "tests/test_readme.py::test_commands_of_the_readme",
+    "tests/pages/test_commands.py::test_commands_of_a_page",
     "tests/upkeep/test_doctor.py::test_a_damaged_model",
 )
 """The import takes five seconds in each worker."""
