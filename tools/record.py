@@ -37,8 +37,10 @@ PAUSE = 0.5
 READING = 1.0
 """Seconds that a scene stands for each five lines."""
 
-HIDDEN_CURSOR, BAR = "\x1b[?25l", "\N{BOX DRAWINGS HEAVY HORIZONTAL}"
-"""What stands in an output with a progress bar."""
+HIDDEN_CURSOR = "\x1b[?25l"
+"""Stands in an output with a progress bar."""
+PROGRESS = re.compile(r".*\u2501.*\x1b\[36m[-: \d]+\x1b\[0m")
+"""A bar and the time that is left, drawn with heavy lines."""
 
 FOREGROUND, BACKGROUND = "#d9d9d9", "#1b1b1b"
 
@@ -109,8 +111,9 @@ def without_progress(text: str) -> str:
     """An output without the lines of progress bars, which remove themselves at the end."""
     if HIDDEN_CURSOR not in text:
         return text
-    lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[(\?25[lh]|1A|2K)", "", text))
-    return "\n".join(line for line in lines if line and BAR not in line)
+    text = re.sub(r"\x1b\[(\?25[lh]|1A|2K)", "", text)
+    lines = (PROGRESS.sub("", line) for line in re.split(r"[\r\n]+", text))
+    return "\n".join(line for line in lines if line)
 
 
 def read(screen: int) -> bytes:
