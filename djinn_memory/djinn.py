@@ -1,4 +1,4 @@
-"""Djinn: a home with its verbs and namespaces; every front end calls it."""
+"""Djinn: an opened home with its operations. Every front end calls it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Djinn(Namespace):
 
     @property
     def home(self) -> Home:
-        """The home that is open."""
+        """The opened home."""
         return self.runtime.home
 
     @property
@@ -89,70 +89,70 @@ class Djinn(Namespace):
 
     @property
     def problems(self) -> list[Problem]:
-        """Problems found beside the answers. Search and index results carry their own as well."""
+        """Problems of the home. Search and index results also list problems of their own."""
         return self.runtime.problems
 
     def close(self) -> None:
-        """Release the files of the home; the next call opens them again."""
+        """Close the files of the home. The next call opens them again."""
         self.runtime.close()
 
     @classmethod
     def open(cls, place: str | Path | None = None, progress: ProgressCallback = silent) -> Djinn:
-        """The home at `place`, or the one that `home.discover` finds."""
+        """Open the home at `place`, or the one that `home.discover` finds."""
         return cls(discover(place), progress)
 
     @cached_property
     def memories(self) -> Memories:
-        """The memories of the home, whatever they are about."""
+        """Operations on the memories of the home."""
         from djinn_memory.memories.verbs import Memories
 
         return Memories(self.runtime)
 
     @cached_property
     def facts(self) -> Facts:
-        """Values under a category and a key."""
+        """Operations on facts: values under a category and a key."""
         from djinn_memory.memories.facts.verbs import Facts
 
         return Facts(self.runtime)
 
     @cached_property
     def gaps(self) -> Gaps:
-        """What agents looked for in vain."""
+        """Operations on gaps: information that agents looked for and did not find."""
         from djinn_memory.memories.recall.gaps import Gaps
 
         return Gaps(self.runtime)
 
     @cached_property
     def scores(self) -> Scores:
-        """How use and ratings move memories in a recall."""
+        """Scores that show how usage and ratings affect ranking."""
         from djinn_memory.memories.recall.scores import Scores
 
         return Scores(self.runtime)
 
     @cached_property
     def summary(self) -> Summaries:
-        """What an agent is told first when it wakes."""
+        """The narrative summary that `wake` returns first."""
         from djinn_memory.memories.sessions.summary import Summaries
 
         return Summaries(self.runtime)
 
     @cached_property
     def working(self) -> WorkingMemory:
-        """Values that expire, and tasks."""
+        """Working memory: values that expire, and tasks."""
         from djinn_memory.memories.working.verbs import WorkingMemory
 
         return WorkingMemory(self.runtime)
 
     @cached_property
     def documents(self) -> Documents:
-        """Files that became notes."""
+        """Operations on documents: files that became notes."""
         from djinn_memory.memories.library.verbs import Documents
 
         return Documents(self.runtime)
 
     @cached_property
     def backups(self) -> Backups:
-        """Archives of the home."""
+        """Operations on backups of the home."""
         from djinn_memory.upkeep.backup.verbs import Backups
 
         return Backups(self.runtime)
@@ -176,7 +176,7 @@ class Djinn(Namespace):
 
         A search, rescored by what the agent used and rated, by what notes say of themselves and by
         the profile. It is logged, so that it can be rated. When the ledger cannot be written, the
-        answer comes all the same, with a problem. Raises `UsageError` for an unknown profile.
+        answer comes anyway, with a problem. Raises `UsageError` for an unknown profile.
         """
         from djinn_memory.memories.recall.recall import recall
 
@@ -199,7 +199,7 @@ class Djinn(Namespace):
     @operation(IndexOptions, recover=False, patient=True)
     @recovers_index
     def index(self, request: IndexOptions) -> IndexReport:
-        """Bring the index up to date with all vaults, or with those named.
+        """Update the index from all vaults, or from the named vaults.
 
         With `rebuild` every note is read again; vectors come from the cache. With an agent, only
         the vaults that it sees are read, and the report is about these. Raises `Unavailable` when
@@ -226,7 +226,7 @@ class Djinn(Namespace):
         follow(self.home, vaults, tell, heard)
 
     def use_model(self, text: str) -> None:
-        """Embed by another model from now on; the next `index` makes its vectors.
+        """Change the embedding model. The next `index` computes its vectors.
 
         See `ModelRegistry.use`.
         """
@@ -234,7 +234,7 @@ class Djinn(Namespace):
 
     @operation(SearchOptions)
     def search(self, request: SearchOptions) -> SearchResult:
-        """Find what answers a question in the vaults that the agent sees.
+        """Search the vaults that the agent sees.
 
         Notes that changed are read first, within the limits of `search.sweep_ms` and
         `search.sweep_notes`. Whatever keeps the meaning leg from answering is a problem in the
@@ -259,7 +259,7 @@ class Djinn(Namespace):
 
         `promote` turns short-term entries that were used often into notes. `expire` marks memories
         whose time is over. With `dry_run` this says what would be done, and does nothing. With an
-        agent, only its entries and the vaults that it sees are looked at.
+        agent, only its entries and the vaults that it sees are examined.
         """
         from djinn_memory.upkeep.jobs.runner import named_jobs, run_jobs
 
@@ -268,14 +268,14 @@ class Djinn(Namespace):
 
     @operation(DoctorOptions, recover=False, patient=True)
     def doctor(self, request: DoctorOptions) -> Diagnosis:
-        """Examine everything the home needs; with `fix` mend what is safe to mend."""
+        """Check the installation and the home. With `fix`, apply the safe fixes."""
         from djinn_memory.upkeep.doctor import examine
 
         return examine(self.home, fix=request.fix, progress=self.runtime.progress)
 
     @operation(LintOptions, patient=True)
     def lint(self, request: LintOptions) -> LintReport:
-        """Find links that lead nowhere, names that mean two notes, and front matter with problems.
+        """Find dead links, ambiguous names and invalid front matter.
 
         With `fix`, links to headings that differ only in case and punctuation are corrected. With
         an agent, only the vaults that it sees are checked.
@@ -290,10 +290,10 @@ class Djinn(Namespace):
 
     @operation(WakeOptions)
     def wake(self, request: WakeOptions) -> WakeContext:
-        """Give an agent the context to start with, and open a session.
+        """Return the context for a new session of an agent, and open the session.
 
         What the task recalls is logged, so that it can be rated. When the ledger cannot be written,
-        the answer comes all the same, with a problem.
+        the answer comes anyway, with a problem.
         """
         from djinn_memory.memories.sessions.wake import wake
 
@@ -304,20 +304,20 @@ class Djinn(Namespace):
 
     @operation(Checkpoint)
     def checkpoint(self, request: Checkpoint) -> RememberResult:
-        """Write down where the work stands, in a note of its own."""
+        """Save the state of the work as a separate note."""
         from djinn_memory.memories.sessions.marks import checkpoint
 
         return checkpoint(self.runtime, request)
 
     @operation(Handoff)
     def sleep(self, request: Handoff) -> RememberResult:
-        """End a session with a handoff for the next one, in a note of its own."""
+        """End a session and save a handoff for the next one as a separate note."""
         from djinn_memory.memories.sessions.marks import sleep
 
         return sleep(self.runtime, request)
 
     def audit(self, call: ToolCall) -> Problem | None:
-        """Write down what a client asked of a server; what keeps it from that is no failure."""
+        """Record a call of an MCP client in the audit. A failure to record it is not raised."""
         from djinn_memory.memories.recall.audit import record
 
         return record(self._state, call)

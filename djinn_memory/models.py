@@ -173,7 +173,7 @@ class MemoryRef(Struct, frozen=True, kw_only=True):
     vault: str
     """The name of the vault it is in."""
     path: str
-    """Its file, relative to the folder of the vault, with `/` on every system."""
+    """The path of its file, relative to the folder of the vault, with `/` on every system."""
     file: str = ""
     """The absolute path of its file."""
     block: str | UnsetType = UNSET
@@ -195,17 +195,17 @@ class Memory(MemoryRef, frozen=True, kw_only=True):
     """A memory, as a list shows it."""
 
     type: str | None
-    """Such as `decision`; null for a plain note."""
+    """The type, such as `decision`; null for a plain note."""
     plane: str | None
     """The plane of the type: `semantic`, `episodic`, `knowledge` or `documents`."""
     title: str
-    """From the front matter, else the first heading, else the name of the file."""
+    """The title from the front matter, else the first heading, else the name of the file."""
     tags: tuple[str, ...]
-    """Without `#`, in alphabetical order; `a/b` is below `a`."""
+    """The tags without `#`, in alphabetical order. `a/b` is below `a`."""
     created: str | None
-    """When it was written, as ISO 8601: a day, or a time in UTC."""
+    """When the memory was written, as ISO 8601: a day, or a time in UTC."""
     updated: str | None
-    """When it was last changed, as ISO 8601."""
+    """When the memory was last changed, as ISO 8601."""
     date: str
     """The day the note is about, else when it was written; `--since` and `--until` compare it."""
 
@@ -214,13 +214,13 @@ class Hit(Memory, frozen=True, kw_only=True):
     """A chunk that answers, with its memory, its place and its score."""
 
     rank: int
-    """Its place in the list, from 1."""
+    """The rank of the hit, from 1."""
     lines: tuple[int, int]
     """The first and the last line of the chunk in its file, from 1."""
     page_number: int | None
-    """The page of what answers best; null for a note, and for a document without pages."""
+    """The page of the best passage; null for a note, and for a document without pages."""
     total_pages: int | None
-    """How many pages the document has; null where it has none."""
+    """How many pages the document has; null for a file without pages."""
     document_id: str | None
     """The id of the document; null for a note."""
     filename: str | None
@@ -230,21 +230,21 @@ class Hit(Memory, frozen=True, kw_only=True):
     heading: tuple[str, ...]
     """The headings above the chunk, from the outermost to its own."""
     snippet: str
-    """The part of the chunk that answers best, on one line."""
+    """The best passage of the chunk, on one line."""
     marks: tuple[tuple[int, int], ...]
-    """Spans of matched words in `snippet`: from this character up to before that one."""
+    """Spans of matched words in `snippet`, as [start, end) character offsets."""
     excerpt: str
-    """The text around what answers best, for a prompt: at most `search.excerpt` characters."""
+    """The text around the best passage, for a prompt: at most `search.excerpt` characters."""
     score: float
-    """0 to 1, with the same meaning in every vault and for every query."""
+    """The score from 0 to 1, comparable across vaults and queries."""
     legs: dict[str, LegScore] = field(default_factory=dict)
     """Scores by leg, such as `words` and `meaning`; empty for a search by filters only."""
     context: str | None = None
-    """What the user said of the folder it is in, by `djinn vault describe`."""
+    """The description of its folder, as set by `djinn vault describe`."""
     feedback: float = 0.0
-    """What likeness to the best notes added to the legs' parts."""
+    """The part of the score from similarity to the top hits."""
     before: int | None = None
-    """Its rank before a reranker read it; null where none did."""
+    """The rank before reranking; null without a reranker."""
 
 
 class SearchStep(Struct, frozen=True):
@@ -255,56 +255,56 @@ class SearchStep(Struct, frozen=True):
     what: str
     """One sentence."""
     milliseconds: float
-    """How long it took."""
+    """The duration."""
 
 
 class SearchResult(Struct, frozen=True):
     """The answer to one search."""
 
     query: str
-    """As it was given."""
+    """The query as it was given."""
     mode: Mode
-    """The legs that answered: `words` too where the meaning leg could not."""
+    """The legs that answered; only `words` when the meaning leg was unavailable."""
     confident: bool
-    """False when nothing found is likely to be what was asked for."""
+    """False when no hit is likely to answer the query."""
     hits: tuple[Hit, ...]
-    """The best first."""
+    """The hits, best first."""
     suggestions: tuple[str, ...]
-    """Near spellings from the index, when nothing was found."""
+    """Similar spellings from the index, when there are no results."""
     pending: int
-    """Notes known to have changed that were not read before answering."""
+    """The number of changed notes that were not indexed before the search."""
     unembedded: int
-    """Windows that are found by words only until `djinn index` has embedded them."""
+    """The number of windows that are not embedded yet (keyword matches only)."""
     milliseconds: float
-    """How long the search took, from the opened home to the answer."""
+    """The duration of the search in milliseconds, without opening the home."""
     problems: tuple[Problem, ...]
-    """What kept a part of the search from answering."""
+    """Problems that kept a part of the search from answering."""
     steps: tuple[SearchStep, ...] = ()
-    """What expansion and rerank did, where they were asked for."""
+    """What query expansion and reranking did, if requested."""
 
 
 class IndexReport(Struct, frozen=True):
     """What an index run did."""
 
     notes: int
-    """Notes in the vaults that were looked at."""
+    """Notes in the scanned vaults."""
     read: int
-    """Notes that were opened, since they seemed to have changed."""
+    """Notes that were read because they seemed to have changed."""
     added: int
     """New notes."""
     changed: int
-    """Notes with another text than before."""
+    """Notes whose text has changed."""
     removed: int
-    """Notes that are gone."""
+    """Notes that no longer exist."""
     moved: int
-    """Notes at another place, with the text of before."""
+    """Notes that moved to another path with unchanged text."""
     windows: int
     """Windows in the whole index, or in the vaults that the agent sees: what is embedded."""
     embedded: int
     """Texts that the model embedded in this run; in the view of an agent, all that were new."""
     reused: int
-    """Texts whose vectors were kept from before; 0 in the view of an agent."""
+    """Texts whose vectors came from the cache; 0 in the view of an agent."""
     seconds: float
-    """How long it took."""
+    """The duration."""
     problems: tuple[Problem, ...] = ()
-    """Files that could not be read as they should, and the like; each makes the exit code 1."""
+    """Problems such as unreadable files. Any problem makes the exit code 1."""

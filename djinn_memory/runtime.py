@@ -1,4 +1,4 @@
-"""An opened home: its databases, models and clock, and the namespaces of verbs over it."""
+"""An opened home: its databases, models and clock, and the namespaces of its operations."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 def utc_now() -> datetime:
-    """The clock of every home that is not given another one."""
+    """The default clock of a home: the current time in UTC."""
     return datetime.now(UTC)
 
 
 class Runtime:
-    """One opened home. Creating it is cheap: files, models and databases open on first use."""
+    """One opened home. Creation is cheap: files, models and databases open on first use."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Runtime:
         """
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(
-                "this Djinn is at work in another thread; open one Djinn for each thread"
+                "this Djinn is in use in another thread; open one Djinn for each thread"
             )
         try:
             with announced(self._report_wait) if patient else within(ANSWER_SECONDS):
@@ -95,15 +95,15 @@ class Runtime:
 
     @cached_property
     def problems(self) -> list[Problem]:
-        """Problems found beside the answers. Search and index results carry their own as well."""
+        """Problems of the home. Search and index results also list problems of their own."""
         path = str(self.home.config_path)
         problems = [
-            Problem(path, f"not trusted with {endpoint}; {Remedy('trust')}")
+            Problem(path, f"{endpoint} is ignored until you {Remedy('trust')}")
             for endpoint in self.home.untrusted
         ]
         if self.home.relaxes:
-            remedy = Remedy("config.set", {"user": True}, "sets it there")
-            why = f"secrets.allow counts from your own settings only; {remedy}"
+            remedy = Remedy("config.set", {"user": True}, "set it there")
+            why = f"secrets.allow is only read from your own settings; {remedy}"
             problems.append(Problem(path, why))
         return problems
 
@@ -122,17 +122,17 @@ class Runtime:
         return State(self.home, self.problems, **self._flags)
 
     def index(self, vaults: Sequence[Vault]) -> AbstractContextManager[SqliteIndex]:
-        """The index of some vaults, as a context in which it stays as it is."""
+        """A context with one consistent snapshot of the index of some vaults."""
         return self.state.reading(vaults)
 
     def close(self) -> None:
-        """Release the files of the home; the next call opens them again."""
+        """Close the files of the home. The next call opens them again."""
         # With broken settings nothing was opened, and asking for the state would raise.
         if "state" in self.__dict__:
             self.state.close()
 
     def rebuild_index(self) -> None:
-        """Build the index again from the notes, with every vector that the cache still holds."""
+        """Rebuild the index from the notes. Vectors come from the cache where possible."""
         from djinn_memory.indexing.refresh import rebuild_index
 
         with self.busy(patient=True):
@@ -145,7 +145,7 @@ class Runtime:
         vaults = self.home.scope(self.home.agent(agent), filters.vaults if filters else ())
         pending, problems = sweep(self.state, vaults)
         if pending:
-            why = f"{count(pending, 'changed note')} not read yet; {Remedy('index')}"
+            why = f"{count(pending, 'changed note')} not indexed yet; {Remedy('index')}"
             problems = [*problems, Problem("index", why)]
         # A command that sweeps twice would report the same problem twice.
         self.problems += [problem for problem in problems if problem not in self.problems]
@@ -154,7 +154,7 @@ class Runtime:
 
 
 class Namespace:
-    """The verbs of one noun, such as `djinn.facts`, over an opened home."""
+    """The operations on one noun, such as `djinn.facts`, of an opened home."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
@@ -257,7 +257,7 @@ def operation(
 
 
 def check_bounds(request: object) -> None:
-    """Raise `UsageError` for a number or a word that the declaration of its field rules out."""
+    """Raise `UsageError` for a value outside the bounds or choices that its field declares."""
     for name, allowed, metas in _limited(cast(Any, type(request))):
         value = getattr(request, name)
         if allowed and isinstance(value, str) and value not in allowed:
@@ -270,7 +270,7 @@ def check_bounds(request: object) -> None:
             most = math.inf if meta.le is None else meta.le
             if not least <= value <= most:
                 bounds = f"a number from {least:,} to {most:,}"
-                bounds = f"{least:,} at least" if most == math.inf else bounds
+                bounds = f"at least {least:,}" if most == math.inf else bounds
                 remedy = (meta.extra or {}).get("remedy")
                 bounds = f"{bounds}; {remedy}" if remedy else bounds
                 raise UsageError(f"{value}: give {bounds}", argument=name)

@@ -22,7 +22,7 @@ def test_opening_makes_nothing(home: Home) -> None:
 
 
 def test_a_place_that_is_no_home(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=f"`djinn init {tmp_path}` makes one"):
+    with pytest.raises(NotFound, match=f"run `djinn init {tmp_path}` to create one"):
         Djinn.open(tmp_path)
 
 
@@ -77,7 +77,7 @@ def test_a_model_that_fails_leaves_the_words(home: Home, shared: Path) -> None:
     result = djinn.search("kettle")
     assert result.hits
     assert [problem.why for problem in result.problems] == [
-        "the model is away; bring it back; only words were searched"
+        "the model is away; bring it back; only keywords were searched"
     ]
 
 

@@ -18,15 +18,15 @@ from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tools import TOOLS
 from djinn_memory.operations import OPERATIONS
 
-NO_GAP = NotFound("no gap", Remedy("gaps.list", {"closed": True}, "shows them"))
+NO_GAP = NotFound("no gap", Remedy("gaps.list", {"closed": True}, "list the gaps"))
 THERE = Refused(
     "the title is taken",
-    Remedy("", {"existing": "append"}, "adds to it"),
-    Remedy("", {"existing": "new"}, "writes a second note"),
-    Remedy("", {"allow_secret": True}, "writes it all the same"),
+    Remedy("", {"existing": "append"}, "append to it"),
+    Remedy("", {"existing": "new"}, "write a second note"),
+    Remedy("", {"allow_secret": True}, "write it anyway"),
 )
 TOO_FEW = UsageError("0: give 1 at least", argument="max_characters")
-NO_HOME = NotFound("no home", Remedy("init", {"folder": "/a b"}, "makes one"))
+NO_HOME = NotFound("no home", Remedy("init", {"folder": "/a b"}, "create one"))
 NO_TRUST = Refused("not trusted", Remedy("trust"))
 DAMAGED = Refused("it is damaged", Remedy("doctor", {"fix": True}))
 
@@ -36,18 +36,21 @@ DAMAGED = Refused("it is damaged", Remedy("doctor", {"fix": True}))
     [
         (
             NO_GAP,
-            "no gap; `gaps.list(closed=True)` shows them",
-            "no gap; `djinn gap list --closed` shows them",
-            "no gap; `gap` with `action: list` and `closed: true` shows them",
+            "no gap; call `gaps.list(closed=True)` to list the gaps",
+            "no gap; run `djinn gap list --closed` to list the gaps",
+            "no gap; call `gap` with `action: list` and `closed: true` to list the gaps",
         ),
         (
             THERE,
-            "the title is taken; `existing='append'` adds to it, `existing='new'` writes a second "
-            "note, or `allow_secret=True` writes it all the same",
-            "the title is taken; --append adds to it, --new writes a second note, or "
-            "--allow-secret writes it all the same",
-            "the title is taken; `existing: append` adds to it, or `existing: new` writes a "
-            "second note",
+            "the title is taken; pass `existing='append'` to append to it, pass "
+            "`existing='new'` to "
+            "write a second note, or pass `allow_secret=True` to write it anyway",
+            "the title is taken; pass --append to append to it, pass --new to write a second "
+            "note, or "
+            "pass --allow-secret to write it anyway",
+            "the title is taken; pass `existing: append` to append to it, or pass `existing: "
+            "new` to "
+            "write a second note",
         ),
         (
             TOO_FEW,
@@ -63,9 +66,9 @@ DAMAGED = Refused("it is damaged", Remedy("doctor", {"fix": True}))
         ),
         (
             NO_HOME,
-            'no home; `djinn init "/a b"` makes one',
-            'no home; `djinn init "/a b"` makes one',
-            'no home; ask a person to run `djinn init "/a b"`, which makes one',
+            'no home; run `djinn init "/a b"` to create one',
+            'no home; run `djinn init "/a b"` to create one',
+            'no home; ask a person to run `djinn init "/a b"` to create one',
         ),
         (
             NO_TRUST,

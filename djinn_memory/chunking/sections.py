@@ -20,8 +20,8 @@ MAX_HEADING = 300
 def sections(text: str, body: int, fences: Sequence[Span]) -> list[Section]:
     """The sections of `text` from offset `body` on, in order, covering every character.
 
-    `fences` are `code_blocks(text)`: a line in one is no heading. Text before the first heading is
-    a section without a path. The last of `MAX_SECTIONS` holds the rest of the text.
+    `fences` are `code_blocks(text)`: a line in one is not a heading. Text before the first heading
+    is a section without a path. The last of `MAX_SECTIONS` holds the rest of the text.
     """
     result = [Section((), body, body, len(text))]
     trail: list[tuple[int, str]] = []

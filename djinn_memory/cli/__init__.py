@@ -3,4 +3,4 @@
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 
-INTERRUPTION = "interrupted; what was done is kept, run the command again to go on"
+INTERRUPTION = "interrupted; finished work is kept; run the command again to continue"

@@ -39,7 +39,8 @@ def common(
         Path | None,
         typer.Option(
             "--home", metavar="DIR", parser=parsing.path,
-            help="The home to use; else DJINN_HOME, the nearest folder with `.djinn/`, or ~/djinn.",
+            help="The home to use. Default: DJINN_HOME, the nearest folder with `.djinn/`, "
+                "or ~/djinn.",
         ),
     ] = None,
     version: Annotated[
@@ -48,21 +49,21 @@ def common(
     ] = False,
     timings: Annotated[
         bool,
-        typer.Option("--timings", help="Show on stderr how long the command took, and how much of "
-                     "that it waited for locks of other djinn processes."),
+        typer.Option("--timings", help="Print to stderr how long the command took and how long "
+                     "it waited for locks of other djinn processes."),
     ] = False,
     install_completion: Annotated[
         bool,
         typer.Option("--install-completion", callback=completion.install, is_eager=True,
-                     help="Complete words in your shell: bash, zsh or fish."),
+                     help="Install command completion for the current shell: bash, zsh or fish."),
     ] = False,
     show_completion: Annotated[
         bool,
         typer.Option("--show-completion", callback=completion.show, is_eager=True,
-                     help="Show the script that does it, to install it by yourself."),
+                     help="Print the completion script, to install it yourself."),
     ] = False,
 ) -> None:  # fmt: skip
-    """Keep what `--home` says for the command that follows."""
+    """Store the value of `--home` for the command that follows."""
     ctx.obj = home_folder
     if timings:
         ctx.call_on_close(partial(_tell_timings, time.monotonic(), seconds_waited()))
@@ -70,27 +71,27 @@ def common(
 
 def _tell_timings(began: float, waited_before: float) -> None:
     took, waited = time.monotonic() - began, seconds_waited() - waited_before
-    talk(f"timings: {took:.3f} s, of these {waited:.3f} s waiting for locks")
+    talk(f"timings: {took:.3f} s in total, {waited:.3f} s of it waiting for locks")
 
 
 def root() -> Any:
-    """The command line as a whole: options for every command, and the tree of commands."""
+    """The root command: the global options and the tree of commands."""
     info = CommandInfo(
         name="djinn",
         cls=CommandGroup,  # type: ignore[arg-type]
         callback=common,
-        help="Long-term memory for people and their AI agents, kept as plain Markdown that they "
-        "own.",
+        help="Long-term memory for people and their AI agents, stored as plain Markdown files that "
+        "they own. A home is a folder with settings, vaults and djinn's own data.",
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
-        epilog="Start with `djinn init`, put notes into `vaults/`, then run `djinn index` and "
+        epilog="To start, run `djinn init`, put notes into `vaults/`, and run `djinn index` and "
         '`djinn search "a question"`.',
     )
     return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
 
 
 def main() -> int:
-    """Run the command line: a user's mistake is one line and an exit code, a bug is raised."""
+    """Run the command line. A user error prints one line and sets the exit code."""
     with speaking(CommandWording()):
         return _run()
 

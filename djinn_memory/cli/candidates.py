@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CompletionLine(NamedTuple):
-    """What a command line says before the word that is completed."""
+    """The part of a command line before the word that is completed."""
 
     home: Path | None = None
     agent: str | None = None
@@ -125,7 +125,7 @@ def types(ctx: typer.Context) -> list[str]:
 
 
 def fact_sources(ctx: typer.Context) -> list[str]:
-    """The sources of facts for which it is known how sure they are."""
+    """The sources of facts that have a default confidence."""
     from djinn_memory.memories.facts.requests import CONFIDENCES
 
     return list(CONFIDENCES)
@@ -141,7 +141,7 @@ models = _of_home(_models)
 
 
 def chores() -> list[str]:
-    """What `djinn maintain` can do."""
+    """The tasks of `djinn maintain`."""
     from djinn_memory.upkeep.jobs.registry import JOBS
 
     return list(JOBS)
@@ -158,7 +158,7 @@ profiles = _of_home(lambda djinn, line: ["auto", *djinn.home.config.recall.profi
 
 
 def requests() -> list[str]:
-    """What names a recall without its id."""
+    """The names that refer to a recall without its id."""
     return ["last"]
 
 

@@ -32,23 +32,23 @@ R = TypeVar("R", bound=Struct)
 
 
 class NoRequest(Struct, frozen=True):
-    """The request of a command that takes none."""
+    """The empty request of a command without options."""
 
 
 class PrintOptions(Struct, frozen=True):
-    """How a command prints its answer."""
+    """Options for the output of a command."""
 
     json: Annotated[bool, Meta(description="Print one JSON object and nothing else.")] = False
 
 
 class Confirm(Struct, frozen=True):
-    """Whether a command asks before it removes something."""
+    """The option of commands that ask for confirmation."""
 
-    yes: Annotated[bool, Meta(description="Do not ask.")] = False
+    yes: Annotated[bool, Meta(description="Do not ask for confirmation.")] = False
 
 
 class Call:
-    """One run of a command."""
+    """One invocation of a command."""
 
     def __init__(self, ctx: typer.Context, declaration: Declaration, values: dict[str, Any]):
         self.ctx = ctx
@@ -73,7 +73,7 @@ class Call:
 
     @cached_property
     def djinn(self) -> Djinn:
-        """The home that the command line means, opened."""
+        """The opened home that the command line names."""
         from djinn_memory.djinn import Djinn
 
         djinn = Djinn.open(self.ctx.obj, self.progress or rebuilding(quiet=self.json))
@@ -83,7 +83,7 @@ class Call:
         return djinn
 
     def convert(self, request: type[R], **values: Any) -> R:
-        """Another request, from the same options and from `values`."""
+        """Build another request from the same options and from `values`."""
         kind: R = build(request, {**self.values, **values})
         return kind
 
@@ -93,7 +93,7 @@ class Call:
 
         return OPERATIONS[self._declaration.operation].bind(self.djinn)(self.request)
 
-    def confirmed(self, question: str, about: str, doing: str) -> bool:
+    def confirmed(self, question: str, about: str) -> bool:
         """Whether the person at the terminal agrees, after reading what it is `about`, or `--yes`.
 
         Raises `UsageError` without a terminal, and `Interrupted` at Ctrl-C or Ctrl-D.
@@ -101,17 +101,17 @@ class Call:
         if self.view.yes:
             return True
         if not sys.stdin.isatty():
-            raise UsageError(f"not a terminal; pass --yes to {doing}")
+            raise UsageError(f"{question} Not a terminal. Pass --yes to confirm.")
         interruptible()
         output.talk(output.clean(about))
         try:
             return typer.confirm(question, err=True)
         except typer.Abort:
             output.talk("")
-            raise Interrupted("interrupted; nothing was done") from None
+            raise Interrupted("interrupted; nothing was changed") from None
 
     def problems(self, answer: object) -> list[Problem]:
-        """What went wrong beside the answer."""
+        """The problems to report with the answer."""
         problems = [*self.djinn.problems] if "djinn" in self.__dict__ else []
         return problems + [each for each in getattr(answer, "problems", ()) if each not in problems]
 
@@ -121,7 +121,7 @@ Render = Callable[[Call, Any], None]
 
 @dataclass(kw_only=True)
 class Declaration:
-    """What a command is made from; see `command`."""
+    """The definition of a command; see `command`."""
 
     render: Render
     """Prints the answer as text; its docstring is the help of the command, examples last."""
@@ -167,7 +167,7 @@ class Declaration:
             self.warns = bool(self.operation)
 
     def build(self, words: str) -> Any:
-        """The command, as `words` call it."""
+        """Build the command with the name `words`."""
         self.schemas = self.schemas or {words.replace(" ", "."): self.operation}
         structs = [(self.request, self.arguments, self.without)]
         structs += [(kind, (), ()) for kind in (self.view, self.prints)]
@@ -237,7 +237,7 @@ class Declaration:
         return OPERATIONS[self.operation].writes
 
     def answers(self) -> dict[str, type[Struct]]:
-        """The types of everything that the command can print, by the names of their schemas."""
+        """The types that the command can print, by schema name."""
         from pkgutil import resolve_name
 
         from djinn_memory.operations import OPERATIONS
@@ -255,7 +255,7 @@ class Declaration:
 def command(
     operation: str = "", request: type[Struct] = NoRequest, **settings: Any
 ) -> Callable[[Render], Declaration]:
-    """Make a command of the function that prints an answer of `operation` as text."""
+    """Declare a command; the decorated function prints the answer of `operation` as text."""
 
     def declare(render: Render) -> Declaration:
         return Declaration(render=render, operation=operation, request=request, **settings)

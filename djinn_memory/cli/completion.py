@@ -32,7 +32,7 @@ Candidate = tuple[str, str]
 
 
 def answer(root: Any) -> int:
-    """Print the candidates for the line that a script asks about, under the command `root`."""
+    """Print the completion candidates for the line that a shell passes. `root` is the command."""
     if os.environ[VARIABLE] == "bash":
         typed = parse(sys.argv[1], sys.argv[2])
         words, word = typed.words[1:], typed.word
@@ -59,7 +59,7 @@ def matching(candidates: list[Candidate], word: str) -> list[Candidate]:
 
 
 def complete(root: Any, words: list[str], word: str) -> list[Candidate] | None:
-    """What `word` may become after `words`, under the command `root`; None for directories."""
+    """The completions of `word` after `words` under the command `root`; None for directories."""
     command, values, option, only_arguments, arguments = root, {}, None, False, 0
     for previous in words:
         if option is not None:
@@ -138,7 +138,7 @@ def _first(text: str | None) -> str:
 
 
 class TypedLine(NamedTuple):
-    """A line of bash as far as it is typed."""
+    """A bash command line up to the cursor."""
 
     words: list[str]
     """The words before the last, without quotes."""
@@ -150,7 +150,7 @@ class TypedLine(NamedTuple):
     """The quote that is open."""
 
     def quoted(self, value: str) -> str:
-        """What bash shall put in the place of the word for `value` to be meant."""
+        """The text with which bash replaces the word to mean `value`."""
         tail = value[self.kept :]
         if self.quote == "'":
             return tail.replace("'", "'\\''")
@@ -190,14 +190,14 @@ def parse(line: str, breaks: str) -> TypedLine:
 
 
 def show(wanted: bool) -> None:
-    """Print the script for the shell that runs this."""
+    """Print the completion script of the current shell."""
     if wanted:
         say_verbatim(script(_shell()).rstrip())
         raise typer.Exit
 
 
 def install(wanted: bool) -> None:
-    """Write the script for the shell that runs this to where the shell finds it."""
+    """Install the completion script of the current shell."""
     if not wanted:
         return
     shell = _shell()
@@ -213,13 +213,13 @@ def install(wanted: bool) -> None:
     if shell != "fish":
         folder = Path((os.environ.get("ZDOTDIR") if shell == "zsh" else "") or Path.home())
         _source(folder / f".{shell}rc", place)
-    say(f"{shell} completes djinn by {clean(str(place))}")
-    talk("Next: open another terminal.")
+    say(f"Installed completion for {shell} in {clean(str(place))}.")
+    talk("Next: open a new terminal.")
     raise typer.Exit
 
 
 def script(shell: str) -> str:
-    """The script that teaches a shell to complete djinn."""
+    """The completion script for a shell."""
     place = Path(__file__).parent / "shells" / f"djinn.{shell}"
     return place.read_text(encoding="utf-8")
 
@@ -245,7 +245,7 @@ def _shell() -> str:
         name = Path(os.environ.get("SHELL", "")).name
     if name not in SHELLS:
         raise UsageError(
-            f"djinn completes in {', '.join(SHELLS)}, not in {name or 'an unknown shell'}; "
-            "run this from one of them"
+            f"completion supports {', '.join(SHELLS)}, not {name or 'an unknown shell'}; "
+            "run the command from one of these shells"
         )
     return name

@@ -1,4 +1,4 @@
-"""How a command gets at the person at the terminal, and at what is piped."""
+"""Access to the terminal and to piped input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def interruptible() -> None:
 
 
 def rebuilding(*, quiet: bool) -> ProgressCallback:
-    """Show only work that takes long unexpectedly: the rebuilding of an index."""
+    """Show progress only for unexpectedly long work: the rebuilding of an index."""
     show = progress_line(quiet).__enter__()
 
     def tell(progress: Progress) -> None:
@@ -30,7 +30,7 @@ def rebuilding(*, quiet: bool) -> ProgressCallback:
 
 
 def text_from_stdin() -> str:
-    """The text that is piped into the command; `UsageError` if it is no text, or empty."""
+    """The text that is piped into the command; `UsageError` if it is not text, or empty."""
     import sys
 
     from djinn_memory.errors import UsageError
@@ -47,5 +47,5 @@ def text_from_stdin() -> str:
     if "\0" in read:
         raise UsageError("stdin is binary, not text")
     if not read.strip():
-        raise UsageError("nothing came on stdin; pipe a text into it")
+        raise UsageError("stdin is empty; pipe a text into the command")
     return read

@@ -1,4 +1,4 @@
-"""How a command says that it failed: one line on stderr, and with `--json` an object on stdout."""
+"""Reports failures of commands: one line on stderr, and with `--json` an object on stdout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNAVAILABLE = 5
 
 
 class ErrorDetail(Struct, frozen=True):
-    """What went wrong, and what to do."""
+    """The failure and its remedy."""
 
     code: str
     """The kind of failure: usage, config, refused, outside_vault, changed, not_found, unavailable,
@@ -30,27 +30,27 @@ class ErrorDetail(Struct, frozen=True):
 
 
 class ErrorReport(Struct, frozen=True):
-    """A command that failed."""
+    """The JSON output of a failed command."""
 
     error: ErrorDetail
     """The failure."""
 
 
 def report_error(error: DjinnError) -> int:
-    """Report a mistake of the user or of the world; returns the exit code."""
+    """Report a `DjinnError`; returns the exit code."""
     words = wording.get()
     _report(error.code, words.statement(error), words.remedies(error))
     return error.exit_code
 
 
 def report_usage(error: Any) -> int:
-    """Report a command line that could not be taken apart; returns the exit code."""
+    """Report a command line that could not be parsed; returns the exit code."""
     _report("usage", *explain(error))
     return 2
 
 
 def report_os_error(error: OSError) -> int:
-    """Report what the system refused; returns the exit code."""
+    """Report an `OSError`; returns the exit code."""
     where = f"{error.filename}: " if error.filename else ""
     _report("unavailable", f"{where}{error.strerror or error}", "")
     return UNAVAILABLE

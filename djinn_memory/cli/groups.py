@@ -12,9 +12,9 @@ from djinn_memory.cli.text.help import write_help
 
 
 class LazyCommands(Mapping[str, Any]):
-    """The commands below a noun, or at the top for an empty one, by name.
+    """The commands below a noun, or at the top level for an empty noun, by name.
 
-    A command is imported, and its options are made, when it is taken out.
+    A command is imported on first access.
     """
 
     def __init__(self, noun: str) -> None:
@@ -53,13 +53,15 @@ class CommandGroup(TyperGroup):
         """The names of its commands, and what a list shows for each."""
         self.sections = tree.sections(noun)
         """The same under titles, for the help."""
+        self.terms = {} if noun else tree.TERMS
+        """The words that the help explains."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of the commands, none of which is imported."""
         return list(self.lines)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is called; a name that is none raises what was meant by it."""
+        """The command of a name. An unknown name raises an error that suggests similar commands."""
         if args[0] not in self.commands and not ctx.resilient_parsing:
             from djinn_memory.cli.suggestions import unknown_command
 

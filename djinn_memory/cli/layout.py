@@ -30,7 +30,7 @@ def terminal_width(stream: Any) -> int | None:
 
 
 def cells(text: str) -> int:
-    """How many columns a text takes."""
+    """The number of columns that a text occupies."""
     plain = _ESCAPE.sub("", text)
     if plain.isascii():
         return len(plain)

@@ -1,4 +1,4 @@
-"""What commands print: data to stdout, talk to stderr, nothing that could command a terminal."""
+"""The output of commands: data to stdout, messages to stderr, without control characters."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ _UNSAFE = re.compile(
 
 
 def clean(text: str) -> str:
-    """`text` on one line and harmless to a terminal."""
+    """`text` on one line, without characters that control a terminal."""
     return _UNSAFE.sub("\ufffd", text.replace("\n", " ").replace("\t", " "))
 
 
 def clean_lines(text: str) -> str:
-    """`text` harmless to a terminal, its lines and tabs kept."""
+    """`text` without characters that control a terminal; line breaks and tabs are kept."""
     return _UNSAFE.sub("\ufffd", text)
 
 
 def say(text: str = "") -> None:
-    """A line of data, or several; at a terminal they are wrapped at words."""
+    """Print lines of data to stdout. At a terminal they are wrapped at words."""
     typer.echo(hanging(text, terminal_width(sys.stdout)))
 
 
 def say_verbatim(text: str) -> None:
-    """A text that is to be copied, with the line ends it has."""
+    """Print a text to be copied, with unchanged line ends."""
     typer.echo(text)
 
 
 def talk(text: str) -> None:
-    """A line for the person at the terminal, not for a pipe."""
+    """Print a message to stderr, for the person at the terminal."""
     typer.echo(hanging(text, terminal_width(sys.stderr)), err=True)
 
 
@@ -60,12 +60,12 @@ def link(text: str, file: str, stream: Any = None) -> str:
 
 
 def dim(text: str) -> str:
-    """`text` in the background, where there are colours."""
+    """`text` dimmed, if the output has colours."""
     return typer.style(text, dim=True)
 
 
 def warn(text: str) -> None:
-    """A warning for the person at the terminal."""
+    """Print a warning to stderr."""
     talk(f"{typer.style('warning', fg='yellow')}: {text}")
 
 
@@ -76,7 +76,7 @@ def shortened(text: str | None, most: int) -> str:
 
 
 def problems(listed: Sequence[Problem], *, most: int = 20) -> None:
-    """A line for each problem, on stderr."""
+    """Print each problem as a line on stderr."""
     for problem in listed[:most]:
         warn(f"{clean(problem.what)}: {clean(problem.why)}")
     if len(listed) > most:
@@ -86,7 +86,7 @@ def problems(listed: Sequence[Problem], *, most: int = 20) -> None:
 def as_json(
     schema: str, answer: object, problems: Sequence[Problem] | None = (), *, indent: int | None = 2
 ) -> None:
-    """One object on stdout and nothing else: the answer between its schema and the problems.
+    """Print one JSON object on stdout: the schema, the answer and the problems.
 
     An object of a schema without `problems` gets None.
     """
@@ -132,14 +132,14 @@ EVERY = 5.0
 
 
 class Bars:
-    """A live bar on stderr for each thing that goes on, for a person at a terminal."""
+    """Live progress bars on stderr, for a person at a terminal."""
 
     def __init__(self) -> None:
         self._live: Any = None
         self._tasks: dict[str, Any] = {}
 
     def show(self, key: str, label: str, done: int, total: int | None, counts: str) -> None:
-        """Show how far something is."""
+        """Update the progress bar of a stage."""
         if self._live is None:
             from rich.console import Console
             from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -159,7 +159,7 @@ class Bars:
         self._live.update(self._tasks[key], completed=done, total=total, counts=counts)
 
     def end(self, key: str) -> None:
-        """Remove the bar of what is done."""
+        """Remove the bar of a finished stage."""
         if key in self._tasks:
             self._live.remove_task(self._tasks.pop(key))
 

@@ -1,4 +1,4 @@
-"""How a command line is taken apart: which argument is text though it begins with `-`."""
+"""Parsing of the command line: which arguments are text although they begin with `-`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Command(TyperCommand):
     """A command whose arguments may begin with `-`, as `- oak` and `-5` do."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take the arguments apart; those that are text are put behind a `--`."""
+        """Parse the arguments. Text arguments are moved behind a `--`."""
         return super().parse_args(ctx, self._apart(args) if any(map(is_text, args)) else args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -55,7 +55,9 @@ def is_text(argument: str) -> bool:
 
 
 def path(text: str) -> Path:
-    """A path that was typed. An empty one is mostly a variable that is not set."""
+    """Parse a path. An empty path usually comes from an unset shell variable."""
     if not text:
-        raise typer.BadParameter("it is empty; name a path (is the variable set?)")
+        raise typer.BadParameter(
+            "the path is empty; give a path, and check that the shell variable is set"
+        )
     return Path(text)

@@ -70,7 +70,7 @@ FIELDS = {
     "limit": Field(short="-n"),
     "yes": Field(short="-y"),
     "session": Field(
-        "NAME", help="The session; else DJINN_SESSION, else the one that `djinn wake` opened."
+        "NAME", help="The session. Default: DJINN_SESSION, or the session that `djinn wake` opened."
     ),
     "links": Field("NOTE", candidates.titles),
     "task": Field("ID", candidates.working_tasks),
@@ -88,7 +88,7 @@ NO_FIELDS: Fields = {}
 
 
 class FieldType(NamedTuple):
-    """The type of a field, taken apart."""
+    """The parsed type of a field."""
 
     kind: Any
     repeated: bool
@@ -103,7 +103,7 @@ class FieldType(NamedTuple):
 
     @property
     def bounds(self) -> dict[str, float]:
-        """The least and the greatest value of a number, unless the operation has a remedy."""
+        """The smallest and the largest value of a number, unless the operation has a remedy."""
         if self.kind not in (int, float) or any(meta.extra for meta in self.metas):
             return {}
         least = next((meta.ge for meta in self.metas if meta.ge is not None), None)

@@ -48,7 +48,7 @@ def main() -> None:
         code = 1
     why = streams.finish()
     if why:
-        done = "" if code else "; the command itself is done"
+        done = "" if code else "; the command itself has finished"
         with suppress(OSError):
             os.write(2, f"error: stdout could not be written: {why}{done}\n".encode())
         code = code or 5

@@ -1,4 +1,4 @@
-"""The standard streams as a command finds them: all open, and none that stops it in the middle."""
+"""The standard streams of a command: all are open, and a write failure does not interrupt it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class _Output(io.FileIO):
-    """A descriptor of which the first failure is kept; from then on what is written is dropped.
+    """A descriptor that keeps its first failure. Later writes are dropped.
 
     What a command does counts for more than what it says. A reader that has left is another thing:
     it has what it wanted.
@@ -30,7 +30,7 @@ class _Output(io.FileIO):
 
 
 def prepare() -> None:
-    """Make the three streams fit to be used; to be called before any other file is opened."""
+    """Prepare the three standard streams. Call this before any other file is opened."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             # A closed descriptor would go to the next file that is opened, a database perhaps.
@@ -41,7 +41,7 @@ def prepare() -> None:
 
 
 def finish() -> str | None:
-    """Write what is left; why stdout could not be written, None when it was."""
+    """Flush stdout; returns the reason if it could not be written, else None."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()

@@ -1,4 +1,4 @@
-"""Which command was meant by a name that is none."""
+"""Suggests commands for an unknown command name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LIKENESS = 0.7
 
 
 def unknown_command(noun: str, name: str) -> UsageError:
-    """The error for a name that is no command below a noun, or at the top for an empty one."""
+    """The error for an unknown command below a noun, or at the top level for an empty noun."""
     called = " ".join(filter(None, ("djinn", noun, name)))
     below = " ".join(filter(None, ("djinn", noun)))
     meant = [f"`djinn {words}`" for words in _meant(noun, name.lower())]
@@ -49,7 +49,7 @@ def unknown_command(noun: str, name: str) -> UsageError:
         meant = [f"`{below} {OPTIONS[name.lower()]}`"]
     if not meant:
         return UsageError(
-            f"no command `{called}`", Remedy(purpose=f"`{below} --help` lists the commands")
+            f"no command `{called}`", Remedy(purpose=f"run `{below} --help` to list the commands")
         )
     return UsageError(
         f"no command `{called}`", *(Remedy(purpose=f"run {command}") for command in meant[:3])

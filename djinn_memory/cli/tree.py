@@ -16,8 +16,8 @@ NOUNS = {
     "memory": "Find, read and manage memories.",
     "fact": "Facts, each under a category and a key.",
     "summary": "The narrative summary that `djinn wake` prints first.",
-    "gap": "Gaps: what agents looked for in vain.",
-    "score": "Scores of memories, from uses and ratings.",
+    "gap": "Gaps: information that agents looked for and did not find.",
+    "score": "Scores that memories get from usage and ratings.",
     "document": "Documents: files that became notes.",
     "vault": "Vaults: the folders of notes that djinn searches.",
     "agent": "Agents: the names that have a personal vault.",
@@ -48,6 +48,17 @@ SECTIONS = {
 }  # fmt: skip
 """How `djinn --help` groups the names at the top; the last group has those in no other."""
 
+TERMS = {
+    "home": "The folder of one memory: config.yaml, the vaults in it, and `.djinn/` for databases.",
+    "vault": "A folder of Markdown notes, such as an Obsidian vault. It may be outside the home.",
+    "memory": "A note, or a section of a journal, as search and recall return it.",
+    "plane": "The kind of a memory: semantic, episodic, knowledge or documents.",
+    "chunk": "A part of a note that a hit shows. A window is the part of it that is embedded.",
+    "leg": "One method of a search: keywords (`words`) or embeddings (`meaning`).",
+    "ledger": "The log of uses, ratings, gaps and tool calls. Ranking learns from it.",
+}
+"""Words of the help that a newcomer may not know, explained at the end of `djinn --help`."""
+
 COMMANDS = {
     "init": "Create a home: settings, a shared vault, and a personal vault for each agent.",
     "index": "Update the index from the vaults: words first, then meaning.",
@@ -55,62 +66,62 @@ COMMANDS = {
     "remember": "Write a memory that the next search finds.",
     "recall": "Print whole memories that help with a question, the best first.",
     "rate": "Rate the memories of a recall, so that the next recall learns.",
-    "wake": "Print the context to start with, and open a session.",
-    "checkpoint": "Write a note that says where the work stands.",
+    "wake": "Print the context for a new session, and open the session.",
+    "checkpoint": "Save the state of the work as a note.",
     "sleep": "End the session with a handoff for the next `djinn wake`.",
     "watch": "Keep the index up to date while files change.",
-    "lint": "Find dead links, names that mean two notes, and front matter with problems.",
-    "doctor": "Check everything that djinn needs, and suggest repairs.",
+    "lint": "Find dead links, ambiguous names and invalid front matter.",
+    "doctor": "Check the installation and suggest fixes.",
     "trust": "Let this home use the servers and models in its settings.",
-    "maintain": "Run the upkeep that a home needs about once a day.",
+    "maintain": "Run periodic maintenance.",
     "ingest": "Turn files into documents that searches cite by page.",
     "mcp": "Serve this memory to agents over the Model Context Protocol.",
-    "schema": "Print the JSON Schema of what a command prints.",
+    "schema": "Print the JSON Schema of the output of a command.",
     "memory search": "Search by words and by meaning in all vaults that the agent sees.",
     "memory list": "List memories, the newest first.",
     "memory show": "Show a note, its links and its backlinks.",
     "memory open": "Open a note in your editor, in Obsidian or in the system's program.",
     "memory delete": "Move a note to the `.trash/` of its vault.",
-    "memory restore": "Bring a note back from the trash, or list what is there.",
-    "memory purge": "Remove a memory for good, with its versions and its copies in the trash.",
+    "memory restore": "Restore a note from the trash, or list the trash.",
+    "memory purge": "Remove a memory permanently, with its versions and its copies in the trash.",
     "memory stats": "Count notes by type, plane, tag and vault.",
-    "fact set": "Set a fact; its note keeps the previous value.",
+    "fact set": "Set a fact. Its note keeps the previous value.",
     "fact get": "Print the value of a fact, exactly as it was set.",
     "fact list": "List facts, a page at a time.",
     "fact search": "Search facts by meaning, then by the text of category, key and value.",
     "fact forget": "Move a fact to the `.trash/` of its vault.",
-    "fact verify": "Confirm that a fact still holds; an expired fact holds again.",
+    "fact verify": "Confirm that a fact is still valid. An expired fact becomes valid again.",
     "summary show": "Print the summary.",
-    "summary set": "Write the summary; the previous one is kept.",
+    "summary set": "Write the summary. The previous one is kept.",
     "summary build": "Build the summary from facts, preferences, projects and open commitments.",
-    "gap list": "List open gaps, those about one thing together.",
+    "gap list": "List open gaps, grouped by topic.",
     "gap report": "Report a gap without rating a recall.",
     "gap close": "Close a gap that a note answers or that no longer matters.",
-    "gap suggest": "Find notes, written since a gap was reported, that may answer it.",
-    "score show": "Show the score of a memory with every number behind it.",
+    "gap suggest": "Find notes written after a gap was reported that may answer it.",
+    "score show": "Show how usage and ratings affect ranking.",
     "document list": "List documents, and failed files with the reason.",
     "document show": "Show a document's details and its text.",
     "document remove": "Move a document with its original and its earlier versions to the trash.",
-    "document reprocess": "Cut a document into chunks again; the text of its note stays.",
-    "vault add": "Add a folder of notes; it stays where it is and is searched by default.",
-    "vault list": "List the vaults and whom they are for.",
-    "vault describe": "Describe a folder in a sentence that hits from it carry.",
-    "vault move": "Move the folder of a vault; its identity, settings and index stay.",
-    "vault remove": "Remove a vault from the settings; its files stay.",
+    "document reprocess": "Divide a document into chunks again, without changing its text.",
+    "vault add": "Add a folder of notes, which stays in its place, to the searched vaults.",
+    "vault list": "List the vaults and the agents that can use them.",
+    "vault describe": "Describe a folder in one sentence, which its hits show.",
+    "vault move": "Move the folder of a vault. Its id, settings and index are kept.",
+    "vault remove": "Remove a vault from the settings. Its files are not deleted.",
     "agent add": "Add an agent, with a personal vault.",
-    "agent remove": "Remove an agent from the settings, after asking; its notes stay.",
+    "agent remove": "Remove an agent from the settings. Its notes are kept.",
     "agent list": "List the agents; the first is the default.",
-    "working set": "Keep a value under a key for a while, or set a step of a task.",
+    "working set": "Store a value under a key for a limited time, or set a step of a task.",
     "working get": "Print a value, or with --task alone a whole task.",
-    "working list": "List what a session or a task holds, and what other agents handed over.",
-    "working clear": "Forget the value under a key, or all that `djinn working list` shows.",
+    "working list": "List the values of a session or task, and values that other agents shared.",
+    "working clear": "Remove a value, or all values that `djinn working list` shows.",
     "working share": "Give another agent a copy of a value.",
     "backup create": "Write vaults, ledger, working memory and settings into one archive.",
     "backup restore": "Make a home from an archive.",
     "config show": "Show all settings in effect, defaults included.",
     "config get": "Show one setting, or one section.",
-    "config set": "Change one setting; comments and order stay.",
-    "config path": "Show where the settings are.",
+    "config set": "Change one setting. Comments and order are kept.",
+    "config path": "Print the path of the settings file.",
 }
 """Every command, as a user types it, and the first line of its help."""
 
@@ -134,7 +145,7 @@ def module(words: str) -> str:
 
 
 def canonical(words: str) -> str:
-    """The full name of a command that may have been called by a short one."""
+    """The full name of a command, which may be given by its short name."""
     return ALIASES.get(words, words)
 
 
@@ -147,7 +158,7 @@ def load(words: str) -> Declaration:
 
 
 def below(noun: str) -> dict[str, str]:
-    """The names below a noun, or at the top for an empty one, and the line of each."""
+    """The command names below a noun (top level if empty), each with its help line."""
     if noun:
         prefix = f"{noun} "
         return {
@@ -160,7 +171,7 @@ def below(noun: str) -> dict[str, str]:
 
 
 def sections(noun: str) -> dict[str, list[tuple[str, str]]]:
-    """The names below a noun, or at the top for an empty one, and their lines, under titles."""
+    """The command names below a noun (top level if empty) with help lines, by section."""
     lines = below(noun)
     if noun:
         return {"Commands": [*lines.items()]}

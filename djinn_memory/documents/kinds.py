@@ -89,10 +89,10 @@ _REFUSED: tuple[tuple[bytes, str], ...] = (
     (b"\xff\xd8\xff", "is a JPEG picture, not a document"),
     (b"GIF8", "is a GIF picture, not a document"),
     (b"BM", "is a picture or another binary file, not a document"),
-    (b"II*\0", "is a TIFF picture; make a PDF of it, which ocrmypdf can read"),
-    (b"MM\0*", "is a TIFF picture; make a PDF of it, which ocrmypdf can read"),
+    (b"II*\0", "is a TIFF picture; convert it to PDF, which ocrmypdf can read"),
+    (b"MM\0*", "is a TIFF picture; convert it to PDF, which ocrmypdf can read"),
     (b"{\\rtf", "is RTF; save it as DOCX or PDF"),
-    (b"%!PS", "is PostScript; make a PDF of it"),
+    (b"%!PS", "is PostScript; convert it to PDF"),
     (b"\x1f\x8b", "is compressed with gzip; unpack it"),
     (b"BZh", "is compressed with bzip2; unpack it"),
     (b"\xfd7zXZ", "is compressed with xz; unpack it"),
@@ -129,7 +129,7 @@ _TEXTUAL = ("application/json", "application/xml", "application/javascript", "im
 def detect_kind(path: Path, name: str) -> Kind:
     """The format of the file at `path`, which the user knows as `name`.
 
-    Raises `Unreadable` when the file is no document, or not what its name promises.
+    Raises `Unreadable` when the file is not a document, or not what its name promises.
     """
     with path.open("rb") as file:
         head = file.read(HEAD)
@@ -141,10 +141,11 @@ def detect_kind(path: Path, name: str) -> Kind:
     label = FORMATS[actual].label
     if named and not FORMATS[named].text and actual != named:
         hint = " (perhaps a failed download)" if actual == "html" else ""
-        raise Unreadable(f"is {label}, not {FORMATS[named].label}{hint}; rename it if so meant")
+        remedy = f"rename it to {FORMATS[actual].extensions[0]} to ingest it as {label}"
+        raise Unreadable(f"is {label}, not {FORMATS[named].label}{hint}; {remedy}")
     remark = None
     if actual not in ("text", named or actual):
-        remark = f"it is {label}, whatever its name says"
+        remark = f"it was read as {label}, although its name says otherwise"
     return Kind(actual, _libmagic(head) or _content_type(actual, named, extension), remark)
 
 
@@ -172,7 +173,7 @@ def _detect(path: Path, head: bytes, named: str | None, extension: str) -> str:
     if head[:1] == b"\0" and head[4:8] == b"ftyp":
         raise Unreadable("is a video or a picture, not a document")
     if not text:
-        raise Unreadable("is binary, not text or a document that djinn knows")
+        raise Unreadable("is a binary file in a format that djinn does not read")
     return _detect_text(head, named, extension)
 
 
@@ -192,7 +193,7 @@ def _detect_zip(path: Path) -> str:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
             if any(member.flag_bits & 1 for member in archive.infolist()):
-                raise Unreadable("is a ZIP file with a password; save it without one")
+                raise Unreadable("is a password-protected ZIP file; save it without a password")
             if "mimetype" in names:
                 with archive.open("mimetype") as part:
                     if part.read(100).strip() == FORMATS["epub"].content_type.encode():
@@ -201,7 +202,9 @@ def _detect_zip(path: Path) -> str:
         raise
     except Exception:
         # A broken ZIP raises any error of zipfile and its decompressors.
-        raise Unreadable("is a damaged or cut-short ZIP or Office file; fetch it again") from None
+        raise Unreadable(
+            "is a damaged or truncated ZIP or Office file; download it again"
+        ) from None
     for name, form in FORMATS.items():
         if form.part and form.part in names:
             return name
@@ -209,7 +212,7 @@ def _detect_zip(path: Path) -> str:
         raise Unreadable("is a spreadsheet (XLSX); save its sheets as CSV")
     if "mimetype" in names and "content.xml" in names:
         raise Unreadable("is an OpenDocument file; save it as DOCX or PDF")
-    raise Unreadable("is a ZIP archive; unpack it and ingest what is in it")
+    raise Unreadable("is a ZIP archive; unpack it and ingest the files in it")
 
 
 def _describe_ole(path: Path) -> str:
@@ -217,7 +220,7 @@ def _describe_ole(path: Path) -> str:
     with path.open("rb") as file:
         data = file.read(4_000_000)
     if "EncryptedPackage".encode("utf-16-le") in data:
-        return "is an encrypted Office file; save it without its password"
+        return "is an encrypted Office file; save it without a password"
     return "is an old Office file (.doc, .xls, .ppt); save it as DOCX, PPTX or PDF"
 
 

@@ -28,7 +28,7 @@ def find_ocrmypdf() -> str | None:
 def hint() -> str:
     """The remedy for text that is only a picture."""
     if find_ocrmypdf():
-        return str(Remedy(arguments={"ocr": True}, purpose="lets ocrmypdf read it"))
+        return str(Remedy(arguments={"ocr": True}, purpose="read it with ocrmypdf"))
     return f"ocrmypdf can read it: install it and {Remedy(arguments={'ocr': True})}"
 
 

@@ -59,7 +59,7 @@ def decoded_file(request: ReadRequest) -> tuple[str, tuple[str, ...]]:
     """The text of a file, and a warning if its encoding is doubtful."""
     size = request.path.stat().st_size
     if size > MAX_BYTES:
-        raise Unreadable(f"has {size:,} bytes of text, too much for a note; split it")
+        raise Unreadable(f"has {size:,} bytes of text, too many for one note; split the file")
     text, remark = decode(request.path.read_bytes())
     if not text.strip():
         raise Unreadable("has no text")

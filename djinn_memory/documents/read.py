@@ -23,7 +23,7 @@ def read(request: ReadRequest, report: ReportPages) -> Document:
     reader: Reader = resolve_name(FORMATS[kind.name].reader)
     document = reader(request, report)
     unknown = unknown_share("".join(document.pages))
-    garbled = f"{unknown:.0%} of its letters are replacement or private-use characters"
+    garbled = f"{unknown:.0%} of its characters are replacement or private-use characters"
     remarks = (kind.remark, garbled if unknown > MANY else None)
     return replace(
         document,

@@ -68,8 +68,8 @@ def _files(path: Path, recursive: bool, missing: list[tuple[str, DjinnError]]) -
 
 
 def no_such_file() -> NotFound:
-    """What is said of a path that leads to no file, or to one that must not be known of."""
-    return NotFound("there is no such file or folder; check the path")
+    """The message for a path without a file, or with a file that must not be revealed."""
+    return NotFound("no such file or folder; check the path")
 
 
 def _leads_out(root: Path, link: Path) -> bool:
@@ -84,7 +84,7 @@ def fingerprint(path: Path) -> tuple[str, int]:
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             # Opening a FIFO would wait for a writer for ever.
-            raise DjinnError("is no file that can be read to its end")
+            raise DjinnError("is not a regular file")
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256")
             size = file.tell()

@@ -177,7 +177,7 @@ def _load(source: Path) -> Any:
         raise
     except Exception as error:  # a folder without such a model fails in many ways
         why = " ".join(str(error).split())[:200]
-        raise Unavailable(f"search.rerank: {source} is no cross-encoder: {why}") from None
+        raise Unavailable(f"search.rerank: {source} is not a cross-encoder: {why}") from None
 
 
 def _max_tokens(model: Any) -> int:
@@ -201,8 +201,8 @@ def _log_odds(outputs: Vectors) -> Vectors:
         difference: Vectors = outputs[:, 1] - outputs[:, 0]
         return difference
     raise Unavailable(
-        f"search.rerank: a model with {outputs.shape[1]} outputs tells classes apart; "
-        "a cross-encoder for search has one"
+        f"search.rerank: a model with {outputs.shape[1]} outputs is a classifier; "
+        "a cross-encoder for search has one output"
     )
 
 

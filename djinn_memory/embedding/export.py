@@ -80,7 +80,7 @@ def prepare_folder(
     except OSError as error:
         raise Unavailable(
             f"the {what} cannot be prepared in {folder.parent}: {error.strerror or error}; "
-            "make room there or set DJINN_CACHE"
+            "free disk space there or set DJINN_CACHE"
         ) from None
     progress(Progress("prepare", 1, 1, f"{what} ready"))
 

@@ -57,10 +57,10 @@ def damaged_model(folder: Path, error: Exception) -> Unavailable:
     """The error for a model that cannot be loaded."""
     if folder == PACKAGED_MODEL:
         why = f"the packaged model in {folder} is damaged ({type(error).__name__})"
-        return Unavailable(f"{why}; install djinn again")
+        return Unavailable(f"{why}; reinstall djinn")
     return Unavailable(
         f"the prepared model in {folder} is damaged ({type(error).__name__}); delete that folder",
-        Remedy("index", purpose="makes it again"),
+        Remedy("index", purpose="prepare it again"),
     )
 
 

@@ -76,7 +76,7 @@ class ModelRegistry:
     def use(self, text: str) -> None:
         """Embed by another model from now on, named as `parse_model` reads it.
 
-        The model is tried first: when it raises `Unavailable`, the settings stay as they were.
+        The model is tried first: when it raises `Unavailable`, the settings are unchanged.
         Typing a model's name trusts it, but not an address or a key that the home's settings add
         to it: those raise `Refused`.
         """

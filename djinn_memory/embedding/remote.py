@@ -109,7 +109,7 @@ class RemoteEmbedder(Embedder):
     local = False
 
     def __init__(self, config: EmbeddingConfig, progress: ProgressCallback = silent) -> None:
-        """Raise `ConfigError` when `embedding.url` is no URL."""
+        """Raise `ConfigError` when `embedding.url` is not a URL."""
         self._config = config
         self._protocol = PROTOCOLS[config.provider]
         self.model = config.model or self._protocol.model
@@ -193,7 +193,7 @@ class RemoteEmbedder(Embedder):
         vectors = np.array(rows, dtype=np.float64)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         if expected == 0 or not np.isfinite(norms).all() or not norms.all():
-            raise self._wrong_answer("vectors that have no direction")
+            raise self._wrong_answer("vectors of length zero")
         self.__dict__["dimensions"] = expected
         unit: Vectors = (vectors / norms).astype(np.float32)
         return unit
@@ -223,6 +223,6 @@ class RemoteEmbedder(Embedder):
             needs_key=bool(self._config.key_env) or (self._protocol.needs_key and default_url),
             headers={"authorization": f"Bearer {key}"} if key else {},
             start="start it with `ollama serve`" if ollama else "",
-            missing=f"get it with `ollama pull {self.model}`" if ollama else "",
+            missing=f"download it with `ollama pull {self.model}`" if ollama else "",
             wait=lambda text: self._progress(Progress("prepare", 0, None, text)),
         )

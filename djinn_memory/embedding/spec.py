@@ -21,7 +21,7 @@ def from_spec(embedding: EmbeddingConfig, spec: str) -> EmbeddingConfig:
     try:
         data = msgspec.json.decode(spec, type=EmbeddingConfig)
     except msgspec.DecodeError as error:
-        raise ConfigError(f"the index names no model: {error}", Remedy("index")) from None
+        raise ConfigError(f"the index names no valid model: {error}", Remedy("index")) from None
     return replace(embedding, **{key: getattr(data, key) for key in RECIPE})
 
 
@@ -34,9 +34,11 @@ def parse_model(text: str) -> tuple[Provider, str | None]:
     name, colon, model = text.partition(":")
     if name in PROVIDERS:
         if PROVIDERS[name].foreign and not model:
-            raise UsageError(f"{text}: name the model too, as in {name}:NAME", argument="model")
+            raise UsageError(
+                f"{text}: add the name of the model, as in {name}:NAME", argument="model"
+            )
         if not PROVIDERS[name].foreign and colon:
-            raise UsageError(f"{text}: {name} has no other models; write {name}", argument="model")
+            raise UsageError(f"{text}: {name} has only one model; write {name}", argument="model")
         return name, model or None
     if not text.strip():
         raise UsageError("is empty; write local, ollama:NAME or openai:NAME", argument="model")

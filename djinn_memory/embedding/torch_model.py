@@ -80,8 +80,9 @@ def download_model(name: str) -> Path:
             return Path(snapshot_download(name, ignore_patterns=_OTHER_FORMATS))
         except Exception as error:
             raise Unavailable(
-                f"the model {name} is no folder, and cannot be fetched ({_first_line(error)}); "
-                "name a folder's whole path, or a model of the hub"
+                f"the model {name} is not a folder and cannot be downloaded "
+                f"({_first_line(error)}); "
+                "give the absolute path of a folder, or the name of a model on the hub"
             ) from None
 
 
@@ -127,7 +128,9 @@ def cached_model(source: str, device: str) -> Any:
         available = {"cpu": True, "cuda": torch.cuda.is_available()}
         available["mps"] = torch.backends.mps.is_available()
         if not available[device]:
-            raise Unavailable(f"torch finds no {device} here; set embedding.device to auto or cpu")
+            raise Unavailable(
+                f"torch finds no {device} device; set embedding.device to auto or cpu"
+            )
         return load_model(Path(source), device)[0]
 
 
@@ -140,7 +143,7 @@ def _missing(package: str) -> Unavailable:
 def quiet() -> Iterator[None]:
     """Silence the warnings, progress bars and telemetry of the libraries.
 
-    Raises `Unavailable` when a library that is used meanwhile is not installed.
+    Raises `Unavailable` when a library that is used in the meantime is not installed.
     """
     for name in ("HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "HF_HUB_DISABLE_PROGRESS_BARS"):
         os.environ[name] = "1"

@@ -28,14 +28,14 @@ from typing import NamedTuple
 
 
 class Remedy(NamedTuple):
-    """One way out of a failure."""
+    """One way to resolve a failure."""
 
     operation: str = ""
     """The operation that helps, such as `gaps.list`; empty for the one that failed."""
     arguments: Mapping[str, object] = {}
     """Fields of its request. None stands for a value that the caller has to choose."""
     purpose: str = ""
-    """What it does, as a verb phrase: `shows the open gaps`.
+    """What it is for, as an infinitive without `to`: `list the open gaps`.
 
     Without operation and arguments: what to do outside of djinn, such as `start the server`.
     """
@@ -45,7 +45,7 @@ class Remedy(NamedTuple):
 
 
 def install_extra(name: str) -> Remedy:
-    """To add an extra to this environment. djinn is on no package index, but in its clone."""
+    """The remedy that installs an extra. djinn is installed from a clone."""
     import shlex
 
     command = f"{shlex.quote(sys.executable)} -m pip install '.[{name}]'"
@@ -59,7 +59,7 @@ COMMANDS = frozenset(
 
 
 class Wording:
-    """How operations and arguments are written. These are the words of Python callers."""
+    """How messages write operations and arguments. This class writes them for Python callers."""
 
     verb = "call"
     """What one does with an operation."""
@@ -90,10 +90,10 @@ class Wording:
             from djinn_memory.errors.commands import CommandWording
 
             return CommandWording().remedy(remedy)
-        call = self.call(remedy)
+        verb, call = self.verb if remedy.operation else "pass", self.call(remedy)
         if remedy.purpose:
-            return f"{call} {remedy.purpose}"
-        return f"{self.verb if remedy.operation else 'give'} {call}"
+            return f"{verb} {call} to {remedy.purpose}"
+        return f"{verb} {call}"
 
     def argument(self, name: str) -> str:
         """The name of a request's field."""
@@ -114,7 +114,7 @@ wording: ContextVar[Wording] = ContextVar("wording", default=Wording())  # noqa:
 
 @contextmanager
 def speaking(words: Wording) -> Iterator[None]:
-    """Let errors and remedies speak the words of a front end."""
+    """Write errors and remedies in the wording of a front end."""
     before = wording.set(words)
     try:
         yield
@@ -123,7 +123,7 @@ def speaking(words: Wording) -> Iterator[None]:
 
 
 class DjinnError(Exception):
-    """A failure that the user can act on; its text is one line that says what to do."""
+    """A failure that the user can resolve. Its text is one line that says what to do."""
 
     exit_code = 1
     code = "failed"
@@ -176,25 +176,27 @@ class Changed(Refused):
     code = "changed"
 
     def __init__(self, path: Path) -> None:
-        super().__init__(f"{path} was changed meanwhile and stays as it is now; do it again")
+        super().__init__(
+            f"{path} was changed by another program and was left as it is; run the command again"
+        )
 
 
 class Interrupted(DjinnError):
-    """The user interrupted a question, and nothing was done."""
+    """The user interrupted a question. Nothing was changed."""
 
     exit_code = 130
     code = "interrupted"
 
 
 class NotFound(DjinnError):
-    """There is no such home, note, agent, vault or document."""
+    """A home, note, agent, vault or document does not exist."""
 
     exit_code = 4
     code = "not_found"
 
 
 class Unavailable(DjinnError):
-    """Something needed cannot be used now: a model, a lock, the disk."""
+    """A required resource is unavailable: a model, a lock or the disk."""
 
     exit_code = 5
     code = "unavailable"
@@ -207,6 +209,6 @@ class Busy(Unavailable):
 
 
 class IndexMissing(Unavailable):
-    """There is no index to answer from, and none can be built here."""
+    """There is no index, and none can be built here."""
 
     code = "index_missing"

@@ -70,7 +70,7 @@ ARGUMENTS = {
 
 
 class CommandWording(Wording):
-    """The words of the command line."""
+    """How messages write operations and arguments on the command line."""
 
     verb = "run"
     lacks = frozenset()

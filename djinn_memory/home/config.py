@@ -58,13 +58,13 @@ def read(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(
-            f"{path} is missing", Remedy("init", {"folder": str(path.parent)}, "writes it")
+            f"{path} is missing", Remedy("init", {"folder": str(path.parent)}, "create it")
         ) from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8 text; save it as UTF-8") from None
     except OSError as error:
         raise ConfigError(
-            f"{path} cannot be read: {error.strerror}; mend its permissions"
+            f"{path} cannot be read: {error.strerror}; correct its permissions"
         ) from None
     return parse(text, str(path))
 
@@ -81,7 +81,9 @@ def _user_data() -> dict[str, Any]:
 def _only_user(data: Mapping[str, Any], path: Path) -> None:
     for key in HOME_ONLY:
         if key in data:
-            raise ConfigError(f"{path}: {key} belongs into a home's config.yaml; remove it here")
+            raise ConfigError(
+                f"{path}: {key} is only allowed in the config.yaml of a home; remove it here"
+            )
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,15 +149,17 @@ def _contradictions(config: Config) -> Iterator[ConfigError]:
             yield ConfigError(f"vaults.{name}.for: no agent {vault.agent!r}; allowed: {allowed}")
         if vault.id is not None and owners.setdefault(vault.id, name) != name:
             yield ConfigError(
-                f"vaults.{name}.id: {_one_line(vault.id)} is the id of vaults.{owners[vault.id]} "
-                "already; leave it out here"
+                f"vaults.{name}.id: {_one_line(vault.id)} is already the id of "
+                f"vaults.{owners[vault.id]}; remove it here"
             )
     for number, pattern in enumerate(config.secrets.allow):
         try:
             re.compile(pattern)
         except (re.error, RecursionError, OverflowError) as error:
             shown = _one_line(pattern)
-            yield ConfigError(f"secrets.allow[{number}]: {shown} is no regular expression: {error}")
+            yield ConfigError(
+                f"secrets.allow[{number}]: {shown} is not a valid regular expression: {error}"
+            )
     names = [f"blend_{name}_weight" for name in ("usefulness", "recency", "frequency")]
     total = sum(getattr(config.scoring, name) for name in names)
     if abs(total - 1) > 1e-9:
@@ -291,8 +295,8 @@ def _yaml(text: str, where: str) -> Any:
     except (YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
-        why = getattr(error, "problem", None) or "not readable as YAML"
-        raise ConfigError(f"{where}{line}: {why}; mend the YAML there") from None
+        why = getattr(error, "problem", None) or "invalid YAML"
+        raise ConfigError(f"{where}{line}: {why}; correct the YAML there") from None
 
 
 def _put(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:

@@ -20,11 +20,11 @@ def explain(message: str, root: type[msgspec.Struct]) -> str:
         return unknown(names[0], ".".join(path), known)
     key = ".".join(path)
     if at.startswith("`key`"):
-        return f"{'.'.join(path) or 'the file'}: a key is not text; write names as keys"
+        return f"{'.'.join(path) or 'the file'}: a key is not text; use names as keys"
     if text.startswith("expected "):
         return f"{key}: {text}"
     if "missing required field" in text and names:
-        return f"{key}.{names[0]} is missing; write it there"
+        return f"{key}.{names[0]} is missing; add it"
     match = re.search(r"got `([^`]*)`|Invalid enum value (.*)", text)
     actual = f", not {match[1] or match[2]}" if match else ""
     allowed = describe(_type_at(path, root)) or text.removeprefix("Expected ")
@@ -37,8 +37,8 @@ def unknown(name: str, at: str, known: list[str]) -> str:
     hint = f"did you mean {near[0]}? " if near else ""
     key = f"{at}.{name}" if at else name
     if not known:
-        return f"{key}: no such key; {at} is a single value"
-    return f"{key}: no such key; {hint}known here: {', '.join(known)}"
+        return f"{key}: unknown key; {at} is a single value"
+    return f"{key}: unknown key; {hint}allowed here: {', '.join(known)}"
 
 
 def _type_at(path: list[str], root: type[msgspec.Struct]) -> inspect.Type | None:

@@ -39,8 +39,8 @@ def discover(named: str | Path | None = None, *, start: Path | None = None) -> H
         # A clone lacks the state folder, because the state is made from the notes.
         if (folder / "config.yaml").is_file() and (folder / "vaults").is_dir():
             raise NotFound(
-                f"{folder} looks like a cloned home without its state",
-                Remedy("init", {"folder": str(folder)}, "completes it"),
+                f"{folder} looks like a home that was cloned without its state",
+                Remedy("init", {"folder": str(folder)}, "complete it"),
             )
     return _existing(Path.home() / "djinn")
 
@@ -48,14 +48,14 @@ def discover(named: str | Path | None = None, *, start: Path | None = None) -> H
 def _existing(root: Path) -> Home:
     if not (root / "config.yaml").is_file() and not (root / ".djinn").is_dir():
         raise NotFound(
-            f"no djinn home at {root}", Remedy("init", {"folder": str(root)}, "makes one")
+            f"no djinn home at {root}", Remedy("init", {"folder": str(root)}, "create one")
         )
     return Home(root.resolve())
 
 
 @dataclass(frozen=True)
 class Home:
-    """Where a person's memory lives on this disk."""
+    """The folder of one memory on this disk."""
 
     root: Path
 
@@ -118,8 +118,8 @@ class Home:
         ]
         if wanted and (wanted.url, wanted.key_env) not in known:
             raise Refused(
-                f"{self.config_path} is not trusted with {wanted}; check it first",
-                Remedy("trust", {}, "allows it"),
+                f"{self.config_path} names the {wanted}, which is not trusted; check it first",
+                Remedy("trust", {}, "allow it"),
             )
 
     def trust(self, endpoints: Sequence[Endpoint]) -> None:
@@ -226,8 +226,8 @@ class Home:
         if vault := access.own_vault(self.vaults, agent):
             return vault
         raise NotFound(
-            f"no vault {access.own_name(agent)!r} to write to",
-            Remedy("init", {"folder": str(self.root)}, "makes it"),
+            f"no vault {access.own_name(agent)!r} to write into",
+            Remedy("init", {"folder": str(self.root)}, "create it"),
         )
 
     def edit(self, *changes: Change) -> Config:
@@ -269,7 +269,7 @@ class Home:
         return validated[-1]
 
     def reread(self) -> None:
-        """Drop the settings in memory: this or another process has changed the file."""
+        """Discard the cached settings, because this or another process has changed the file."""
         for name in ("_settings", "vaults", "state"):
             self.__dict__.pop(name, None)
 

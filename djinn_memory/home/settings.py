@@ -17,14 +17,14 @@ Url = Annotated[
     str,
     Meta(
         pattern=r"^https?://[^\s@]+\Z",
-        description="http://host:port or https://host, without a password (that is key_env's)",
+        description="http://host:port or https://host, without a password (use key_env for it)",
     ),
 ]
 Variable = Annotated[
     str,
     Meta(
         pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}\Z",
-        description="the name of an environment variable, never a key itself",
+        description="the name of an environment variable, not the key itself",
     ),
 ]
 
@@ -35,7 +35,7 @@ Redis = Annotated[
         r"(?::\d{1,5})?(?:/\d{1,5})?"
         r"|unix:///[^\s@?#%]+(?:\?db=\d{1,5})?)\Z",
         description="redis://host:port/db, rediss:// or unix:///path, without a password "
-        "(that is working.key_env's)",
+        "(use working.key_env for it)",
     ),
 ]
 """No other options are allowed in it: one of them turns the check of certificates off."""
@@ -44,7 +44,7 @@ Languages = Annotated[
     str,
     Meta(
         pattern=r"^[A-Za-z_]{3,20}(?:\+[A-Za-z_]{3,20})*\Z",
-        description="names that tesseract knows, such as deu+eng",
+        description="tesseract language names, such as deu+eng",
     ),
 ]
 
@@ -91,7 +91,7 @@ else:
 
 
 class EmbeddingConfig(Struct, forbid_unknown_fields=True):
-    """How texts become vectors."""
+    """Settings of the embedding model."""
 
     provider: Provider = "auto"
     model: str | None = None
@@ -136,7 +136,7 @@ class SearchConfig(Struct, forbid_unknown_fields=True):
 
 
 class DocumentsConfig(Struct, forbid_unknown_fields=True):
-    """How files become documents."""
+    """Settings for ingesting documents."""
 
     strategy: Strategy = "adaptive"
     model_context: str = "default"
@@ -149,7 +149,7 @@ class DocumentsConfig(Struct, forbid_unknown_fields=True):
 
 
 class WatchConfig(Struct, forbid_unknown_fields=True):
-    """How `djinn watch` follows the vaults."""
+    """Settings of `djinn watch`."""
 
     debounce_ms: Annotated[int, Meta(ge=1, le=10_000)] = 100
     reconcile_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 300.0
@@ -158,7 +158,7 @@ class WatchConfig(Struct, forbid_unknown_fields=True):
 
 
 class WorkingConfig(Struct, forbid_unknown_fields=True):
-    """How long working memory keeps its values."""
+    """Settings of working memory."""
 
     key_env: Variable | None = None
     ttl: Annotated[int, Meta(ge=1, le=LONGEST_TTL)] = 300
@@ -168,7 +168,7 @@ class WorkingConfig(Struct, forbid_unknown_fields=True):
 
 
 class SecretsConfig(Struct, forbid_unknown_fields=True):
-    """Texts that may be written although they look like secrets."""
+    """Exceptions from the detection of secrets."""
 
     allow: list[str] = field(default_factory=list)
 
@@ -191,7 +191,7 @@ class ThresholdsConfig(Thresholds, forbid_unknown_fields=True):
 
 
 class ProfileConfig(Struct, forbid_unknown_fields=True):
-    """The purpose of a recall. An empty profile recalls exactly what a search finds."""
+    """The purpose of a recall. With an empty profile, a recall returns what a search finds."""
 
     types: dict[str, Factor] = field(default_factory=dict)
     others: Factor = 1.0

@@ -55,7 +55,7 @@ def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:
 
 
 def enclosing(folder: Path) -> str | None:
-    """The home or vault in which a folder lies that is no home itself, for the user."""
+    """The home or vault in which a folder lies that is not a home itself, for the user."""
     folder = expand(folder).resolve()
     if (folder / ".djinn").is_dir():
         return None
@@ -99,7 +99,7 @@ def _add_own_vaults(home: Home, new_agent: str | None = None) -> list[str]:
         if new_agent is not None and new_agent not in agents:
             vault = home.config.vaults.get(new_agent)
             if vault and vault.agent != new_agent:
-                raise Refused(f"a vault is named {new_agent} already; take another name")
+                raise Refused(f"a vault named {new_agent} already exists; choose another name")
             agents = [*agents, new_agent]
             yield ("agents",), agents
         for name, agent in access.own_vaults(agents).items():
@@ -138,10 +138,10 @@ def remove_agent(home: Home, name: str, *, trash: bool = False) -> Path | None:
     def removal() -> Iterable[Change]:
         agents = [agent for agent in home.config.agents if agent != home.agent(name)]
         if not agents:
-            raise Refused(f"{name} is the only agent; add another one first")
+            raise Refused(f"{name} is the only agent; add another agent first")
         for vault in home.vaults:
             if access.is_personal(vault, name) and not access.is_own(vault):
-                remedy = Remedy("vaults.remove", {"name": vault.name}, "removes it")
+                remedy = Remedy("vaults.remove", {"name": vault.name}, "remove the vault")
                 raise Refused(f"vault {vault.name} is reserved for {name}", remedy)
         yield ("agents",), agents
         own = access.own_vault(home.vaults, name)
@@ -178,14 +178,17 @@ def add_vault(
     check_name(name, "vault")
     folder = expand(path).resolve()
     if not folder.is_dir():
-        raise NotFound(f"no folder {path}; name one that exists")
+        raise NotFound(f"the folder {path} does not exist; check the path")
 
     def entry() -> Iterable[Change]:
         if name in home.config.vaults:
-            raise Refused(f"there is a vault {name} already; take another name, or remove it first")
+            raise Refused(
+                f"a vault named {name} already exists; choose another name, or remove that "
+                "vault first"
+            )
         for vault in home.vaults:
             if vault.root.resolve() == folder:
-                raise Refused(f"{folder} is vault {vault.name} already")
+                raise Refused(f"{folder} is already vault {vault.name}")
         yield ("vaults", name, "path"), str(folder)
         yield ("vaults", name, "id"), _new_id()
         if agent is not None:
@@ -239,7 +242,7 @@ def remove_vault(home: Home, name: str) -> Vault:
     def removal() -> Iterable[Change]:
         removed.extend(home.named((name,)))
         if not access.may_be_removed(removed[0]):
-            raise Refused(f"{name} is one of the home's own vaults and stays")
+            raise Refused(f"{name} is a built-in vault of the home and cannot be removed")
         yield ("vaults", name), None
 
     home.revise(removal)
@@ -252,7 +255,7 @@ def check_name(name: str, what: str) -> str:
         raise UsageError(
             f"{name!r} cannot name {'an' if what == 'agent' else 'a'} {what}; "
             "use letters, digits, '.', '-' and '_', beginning with a letter or digit"
-            + (" (shared is the common vault)" if access.is_shared_name(name) else "")
+            + (" (shared is reserved for the shared vault)" if access.is_shared_name(name) else "")
         )
     return name
 
@@ -269,4 +272,4 @@ def _example() -> bytes:
     for folder in (package, package.parent):
         if (folder / "config.example.yaml").is_file():
             return (folder / "config.example.yaml").read_bytes()
-    raise ConfigError("config.example.yaml is missing from this installation; install djinn again")
+    raise ConfigError("config.example.yaml is missing from this installation; reinstall djinn")

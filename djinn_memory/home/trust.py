@@ -37,11 +37,12 @@ class Endpoint(msgspec.Struct, frozen=True):
     """The environment variable that holds the key, if the settings name one."""
 
     def __str__(self) -> str:
-        what = f"{self.use}: {self.provider}"
-        what += f" {self.model}" if self.model else ""
+        what = f"{self.use} provider {self.provider}"
+        what += f" with model {self.model}" if self.model else ""
         # A URL may hold a password.
         what += f" at {re.sub('//[^/]*@', '//***@', self.url)}" if self.url else ""
-        return what + (f" with the key in {self.key_env}" if self.key_env else "")
+        joint = "and" if self.model else "with"
+        return what + (f" {joint} the key in {self.key_env}" if self.key_env else "")
 
 
 def of_embedding(embedding: EmbeddingConfig) -> Endpoint | None:
@@ -103,7 +104,7 @@ def trust(root: Path, endpoints: Sequence[Endpoint]) -> None:
 
 
 def distrust(root: Path) -> bool:
-    """Withdraw all trust from the home at `root`; returns whether it had any."""
+    """Revoke all trust of the home at `root`; returns whether it had any."""
     with _editing() as homes:
         return bool(homes.pop(str(root), None))
 
@@ -121,7 +122,7 @@ def _read() -> dict[str, list[Endpoint]]:
         return {}
     except (OSError, msgspec.DecodeError) as error:
         raise ConfigError(
-            f"{path} cannot be read: {error}; mend or delete it", Remedy("trust")
+            f"{path} cannot be read: {error}; correct or delete the file", Remedy("trust")
         ) from None
 
 

@@ -19,7 +19,7 @@ def watcher(home: Home) -> int | None:
 
 @contextmanager
 def claim(home: Home) -> Iterator[None]:
-    """Become the process that watches this home; `Busy` names the process that already does."""
+    """Claim the watch of this home. Raises `Busy` with the process that already watches it."""
     path = _lock_path(home)
     with ExitStack() as stack:
         try:
@@ -27,8 +27,8 @@ def claim(home: Home) -> Iterator[None]:
             stack.enter_context(lock(path, timeout=0.3))
         except Busy:
             raise Busy(
-                f"process {lock_holder(path) or 'of another user'} watches {home.root} already; "
-                "there can be one for a home, so stop that one first"
+                f"process {lock_holder(path) or 'of another user'} already watches {home.root}; "
+                "a home can have only one watch, so stop that process first"
             ) from None
         yield
 

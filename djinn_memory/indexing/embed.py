@@ -44,15 +44,15 @@ def embed(
 ) -> tuple[int, int]:
     """Fill in missing vectors; returns how many texts were embedded and how many were reused.
 
-    A text is embedded once, however many windows hold it. Vectors of another identity go on
+    A text is embedded once, however many windows hold it. Vectors of another identity continue
     answering until those of `embedder` are complete. `recipe` is stored for whoever has to embed a
     query for these vectors later. Vectors are committed every `step` texts.
 
     With `at_most`, only that many of the newest texts are embedded, and only if the vectors of
     `embedder` answer. With `only`, which are numbers of vaults in the index, only the texts of
     these are embedded. With `rebuild`, every window gets a new vector. The run ends early when the
-    model is no longer `wanted`. Other processes may change notes meanwhile. Two processes may not
-    embed at the same time, except with `at_most`.
+    model is no longer `wanted`. Other processes may change notes in the meantime. Two processes may
+    not embed at the same time, except with `at_most`.
     """
     connection = state.index
     space: VectorSpace | None
@@ -167,7 +167,7 @@ class _EmbeddingRun(Struct):
 
     @property
     def current(self) -> bool:
-        """Whether the space still answers or is still to take over."""
+        """Whether the vector space is in use or is being built."""
         return self.space in vectors.spaces(self.connection)
 
     def waiting(self, most: int | None = None) -> Waiting:
@@ -182,7 +182,7 @@ class _EmbeddingRun(Struct):
         return {key: waiting[key] for key in newest}
 
     def embed(self, waiting: Waiting) -> int:
-        """Embed texts that wait; returns how many."""
+        """Embed waiting texts; returns their number."""
         # Windows of like length share a batch, which pads least. The longest come first, so that
         # the remaining time is over- rather than understated.
         order = sorted(waiting, key=lambda key: -waiting[key][1])
@@ -197,7 +197,7 @@ class _EmbeddingRun(Struct):
             if batch and rows.shape[1] != self.space.dimensions:
                 raise Unavailable(
                     f"{self.space.identity} gives vectors of {rows.shape[1]} dimensions, before it "
-                    f"were {self.space.dimensions}; set embedding.dimensions to what it gives now"
+                    f"were {self.space.dimensions}; set embedding.dimensions to the new number"
                 )
             fresh = {key: row.astype("<f4").tobytes() for key, row in zip(batch, rows, strict=True)}
             tokens = {key: packed for key, packed in zip(batch, signs, strict=True) if packed}
@@ -225,7 +225,7 @@ class _EmbeddingRun(Struct):
         return embedded
 
     def reuse(self, waiting: Waiting) -> int:
-        """Take from the cache what it has of `waiting`; returns how many windows got a vector."""
+        """Copy vectors of `waiting` from the cache; returns how many windows got a vector."""
         reused, keys = 0, list(waiting)
         for start in range(0, len(keys), CACHED_AT_ONCE):
             cached = self.cache.get(self.space.identity, keys[start : start + CACHED_AT_ONCE])

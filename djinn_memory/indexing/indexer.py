@@ -1,4 +1,4 @@
-"""Brings the index up to date with the vaults: reads the files that changed."""
+"""Updates the index from the vaults: reads the files that changed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NAMED = 5_000
 Write = Callable[[], None]
 
 MAKER = f"notes {NOTES_VERSION}, chunks {CHUNKS_VERSION}, words {words.VERSION}"
-"""The versions of what made an index. `djinn index` reads an index of another maker anew."""
+"""The versions of what made an index. `djinn index` reads an index of another maker again."""
 
 
 class IndexTally(Struct):
@@ -95,7 +95,7 @@ def update(
     at_most: int | None = None,
     only: Collection[str] | None = None,
 ) -> IndexTally:
-    """Read new and changed notes of `vaults` and remove those that are gone.
+    """Read new and changed notes of `vaults` and remove those that no longer exist.
 
     Words are searchable when this returns; `embed` adds the vectors. At `deadline`, a
     `time.monotonic` value, the scan of folders ends. With `at_most`, only that many notes are read,
@@ -147,13 +147,13 @@ def update(
 
 
 def forget_others(state: State) -> None:
-    """Remove vaults that the home does not have any more."""
+    """Remove vaults that the home no longer has."""
     with transaction(state.index):
         memories.keep_vaults(state.index, {vault.id for vault in state.home.vaults})
 
 
 def outdated(connection: Connection) -> bool:
-    """Whether another version of djinn cut the notes of this index into chunks or words."""
+    """Whether another version of djinn built this index."""
     return meta.get(connection, "maker") not in (None, MAKER)
 
 
@@ -178,7 +178,7 @@ class _Run(Struct):
     number: int
     known: dict[str, IndexedFile]
     gone: dict[str, IndexedFile]
-    """Notes whose files are gone. A note that appears at another path is taken out of them."""
+    """Notes whose files no longer exist. A note that appears at another path is removed."""
     tally: IndexTally
     force: bool
 
@@ -280,7 +280,10 @@ def _costing_only_itself(run: _Run, file: FileStat) -> Iterator[None]:
     except (DatabaseError, DjinnError):
         raise
     except Exception as error:
-        why = f"cannot be understood ({type(error).__name__}: {error}); exclude it, and report this"
+        why = (
+            f"cannot be parsed ({type(error).__name__}: {error}); exclude the file and "
+            "report this bug"
+        )
         run.tally.problems.append(Problem(f"{run.vault.name}/{file.path}", why))
 
 
@@ -290,7 +293,10 @@ def _illegible(parsed: Iterable[ParsedMemory]) -> str | None:
     characters = sum(window.end - window.start for window in windows if not window.hash)
     if characters < NAMED:
         return None
-    return f"{characters:,} characters of data or minified text are found by words only"
+    return (
+        f"{characters:,} characters of data or minified text are not embedded (keyword "
+        "matches only)"
+    )
 
 
 def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Window]]]:

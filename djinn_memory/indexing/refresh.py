@@ -53,7 +53,7 @@ THOROUGH_SECONDS = 1.0
 """The time limit of a scan that holds until the change watch reports something."""
 
 Searchable = Literal["words and meaning", "words", "later"]
-"""How a note is found; `later` while it waits to be read."""
+"""How a note is found; `later` while it is waiting to be read."""
 
 Spare = Callable[[], Embedder | None]
 """Gives the embedder of the vectors that answer, if it is quick enough to embed a few texts."""
@@ -99,8 +99,8 @@ def index(
             wanted=lambda: models.wanted(recipe),
         )
         if not models.wanted(recipe):
-            remedy = Remedy("index", purpose="goes on with that")
-            why = f"another model was chosen meanwhile; {remedy}"
+            remedy = Remedy("index", purpose="continue with the new model")
+            why = f"another process chose a different model; {remedy}"
             problems.append(Problem("embedding", why))
     if models.reranker:
         try:
@@ -177,8 +177,11 @@ def sweep(
     if state.change_watch and seen.complete and not (seen.changed or seen.racy or seen.problems):
         state.change_watch.mark_scanned(vaults)
     if not seen.complete and watcher(state.home) is None and _worth_telling(state):
-        remedy = Remedy(purpose="`djinn watch` keeps the index up to date")
-        why = f"notes that changed lately may be missing: there are too many to check; {remedy}"
+        remedy = Remedy(purpose="run `djinn watch` to keep the index up to date")
+        why = (
+            "recent changes may be missing because the vaults have too many notes to "
+            f"check; {remedy}"
+        )
         seen.problems.append(Problem("index", why))
     if not (seen.changed or seen.racy) or not state.writable:
         return seen.changed, seen.problems
@@ -228,7 +231,7 @@ def index_notes(
     """Make notes that were just written searchable; returns by what they are.
 
     Meaning needs a model on this machine. When another process holds the index, that process or
-    the next question reads the notes; a question also mends a damaged index.
+    the next question reads the notes; a question also fixes a damaged index.
     """
     from djinn_memory.indexing.indexer import update
 
@@ -274,7 +277,7 @@ def _embed_notes(state: State, models: ModelRegistry, vault: Vault, paths: Seque
 
 
 def remove_notes(state: State, vault: Vault, paths: Sequence[str]) -> None:
-    """Remove notes from the index whose files are gone."""
+    """Remove notes from the index whose files no longer exist."""
     from djinn_memory.indexing.indexer import resolve_links
 
     # A locked index does no harm: a search leaves out a hit without a file.

@@ -1,4 +1,4 @@
-"""What changed between a vault and the index, by the times of the files. Pure."""
+"""Compares a vault with the index by file times. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LATEST_NS = 2**63 - 2 - RACY_NS
 
 
 class VaultChanges(Struct, frozen=True):
-    """The files that have to be read, and those that are gone."""
+    """The files that have to be read, and those that no longer exist."""
 
     suspects: tuple[FileStat, ...]
     """Files that are new, or whose times or size changed."""
@@ -48,7 +48,7 @@ def seen_again(before: IndexedFile, file: FileStat, now_ns: int) -> int:
     """The time at which a file counts as read that has the same bytes as `before`.
 
     Two reads that are further apart than `RACY_NS` prove that the times of the file can be trusted,
-    even if they lie in the future because a clock was set back or another machine's is ahead.
+    even if they are in the future because a clock was set back or another machine's is ahead.
     """
     if before.stat == file and abs(now_ns - before.seen_ns) > RACY_NS:
         return max(now_ns, _written(file) + RACY_NS + 1)

@@ -16,7 +16,7 @@ from djinn_memory.store.sqlite import Connection
 
 
 class StaleNotes(Struct, frozen=True):
-    """What a quick scan saw."""
+    """The result of a quick scan for changes."""
 
     changed: int
     """How many notes are new, changed or gone."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import NODEFAULT, Meta, Struct
 
 NARROWING_HINTS = {
-    "vaults": "Only these.",
+    "vaults": "Only these values.",
     "types": "Only these, such as decision.",
     "tags": "Only with all of these.",
     "since": "2026-03-01, 2026-03 or 30d.",

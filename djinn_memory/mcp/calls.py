@@ -22,7 +22,7 @@ is ten times as long."""
 
 
 class Calls:
-    """Runs calls in a thread of their own, so that the protocol goes on meanwhile.
+    """Runs calls in a thread of their own, so that the protocol goes on in the meantime.
 
     A single thread needs no locks around the home. A call that is cancelled while it waits is
     never started. A call that runs is not interrupted, so that what it writes is whole.

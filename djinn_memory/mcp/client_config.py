@@ -56,7 +56,7 @@ def client_config(
         text.encode()
     except UnicodeEncodeError:
         raise Unavailable(
-            f"{home.root}: the path is not UTF-8, which settings of clients have to be; rename it"
+            f"{home.root}: the path is not UTF-8, which client settings require; rename the folder"
         ) from None
     return ClientConfig(text, form.place)
 

@@ -70,7 +70,7 @@ class ClientContext:
     def may_write(self, tool: str) -> None:
         """Raise `Refused` on a read-only server."""
         if self.read_only:
-            raise Refused(f"this server only reads, so {tool} is not possible; leave it out")
+            raise Refused(f"this server is read-only, so {tool} is not available; do not call it")
 
     def close(self) -> None:
         """Release the files of the home."""

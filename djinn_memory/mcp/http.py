@@ -45,7 +45,7 @@ def serve(context: ClientContext, port: int, token: str | None) -> None:
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{hosts[0]}"), resource_server_url=None),
         token_verifier=verifier,
     )
-    log(f"serving {context.agent} at http://{hosts[0]}/mcp; end it with Ctrl-C")
+    log(f"Serving agent {context.agent} at http://{hosts[0]}/mcp. Press Ctrl-C to stop.")
     _Http(uvicorn.Config(app, log_level="warning", access_log=False)).run([listener])
 
 
@@ -72,7 +72,7 @@ def _checked(token: str) -> str:
     if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError(
             f"DJINN_MCP_TOKEN: a token has {MIN_TOKEN} or more ASCII characters without spaces; "
-            "unset it to have one made"
+            "unset it to let djinn create one"
         )
     return token
 

@@ -14,7 +14,7 @@ PROMPTS = (
     types.Prompt(
         name="start_session",
         title="Start a session with memory",
-        description="What the agent knew when it stopped, and how to use its memory.",
+        description="The context of the previous session, and instructions for using the memory.",
         arguments=[
             types.PromptArgument(
                 name="task", description="What this session is about.", required=False
@@ -24,13 +24,13 @@ PROMPTS = (
     types.Prompt(
         name="end_session",
         title="End a session",
-        description="Remember what matters of this session, then hand over to the next one.",
+        description="Save what matters from this session, then write a handoff for the next one.",
         arguments=[],
     ),
 )
 
 _HOW = """\
-Above is what your memory holds for this session. From here on:
+Above is the content of your memory for this session. From now on:
 
 - Before you work on something, `recall` it; look up details with `search`; `read` whole notes.
 - When a decision is made, something is learned, or a preference or commitment is stated, \
@@ -41,7 +41,7 @@ without this conversation.
 """
 
 _END = """\
-This session ends. Before it does:
+This session is about to end. First:
 
 1. Go through what happened. For each decision (with its reason), lesson, preference, commitment \
 (with its date) and fact about people or projects that will matter in another session: `recall` \
@@ -49,7 +49,7 @@ whether it is known, then `remember` it - new, or with `existing` set to append 
 out what only mattered today, what stands in the code or documents anyway, and all secrets.
 2. `rate` what you recalled and did not rate yet.
 3. Call `sleep` with a summary of what was done, what is next, and what is blocked, so that the \
-next session can go on from there.
+next session can continue from there.
 
 Then say in two or three sentences what you remembered.
 """
@@ -59,7 +59,7 @@ def prompt(context: ClientContext, name: str, arguments: Mapping[str, str]) -> s
     """The text of a prompt; that for the start includes what the memory knows."""
     listed = {prompt.name: prompt for prompt in PROMPTS}
     if name not in listed:
-        raise UsageError(f"no prompt {name[:100]!r}; there are {', '.join(listed)}")
+        raise UsageError(f"no prompt {name[:100]!r}; known: {', '.join(listed)}")
     known = {argument.name for argument in listed[name].arguments or ()}
     for argument in arguments.keys() - known:
         raise UsageError(f"{name} takes no {argument[:100]!r}")

@@ -11,7 +11,7 @@ from djinn_memory.mcp.tool import Tool
 
 
 class ToolWording(Wording):
-    """The words of one tool. A command that is no tool is for a person to run.
+    """The words of one tool. A command that is not a tool is for a person to run.
 
     A process that reads documents makes it without tools.
     """
@@ -31,7 +31,7 @@ class ToolWording(Wording):
         if not remedy.operation or remedy.operation in self._calls:
             return super().remedy(remedy)
         clause = f"ask a person to run {CommandWording().call(remedy)}"
-        return f"{clause}, which {remedy.purpose}" if remedy.purpose else clause
+        return f"{clause} to {remedy.purpose}" if remedy.purpose else clause
 
     def call(self, remedy: Remedy) -> str:
         """The tool with its arguments, or only the arguments."""

@@ -32,7 +32,7 @@ def page(context: ClientContext, cursor: str | None) -> tuple[list[types.Resourc
     skip = 0
     if cursor:
         if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
-            raise UsageError("no such cursor; begin again without one")
+            raise UsageError("unknown cursor; start again without one")
         skip = int(cursor)
     memories = context.djinn.memories.list(agent=context.agent, limit=PAGE + 1, skip=skip).memories
     listed = [
@@ -52,12 +52,12 @@ def page(context: ClientContext, cursor: str | None) -> tuple[list[types.Resourc
 
 
 def read(context: ClientContext, address: str) -> str:
-    """The text of a note as it is on the disk now.
+    """The text of a note as it is on disk now.
 
     Raises `NotFound` for anything else. The error is the same for a note that the agent may not
     see and for a note that does not exist.
     """
-    missing = NotFound(f"no resource {address[:500]!r}; resources/list shows what there is")
+    missing = NotFound(f"no resource {address[:500]!r}; call resources/list to list the resources")
     scheme, _, rest = address.partition("://")
     vault, slash, path = rest.partition("/")
     if scheme.lower() != "djinn" or not slash:

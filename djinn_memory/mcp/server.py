@@ -74,7 +74,7 @@ class _Handlers:
 
         def work(context: ClientContext) -> types.CallToolResult:
             if tool is None:
-                raise Refused(f"no tool {params.name[:100]!r}; there are {', '.join(self._tools)}")
+                raise Refused(f"no tool {params.name[:100]!r}; known: {', '.join(self._tools)}")
             with speaking(words):
                 return _answer(tool, context, arguments)
 
@@ -120,7 +120,7 @@ class _Handlers:
     async def _run(
         self, ctx: Ctx, method: str, arguments: dict[str, Any], work: Callable[..., T], *args: Any
     ) -> T:
-        """Run what is no tool; the protocol has errors of its own for that."""
+        """Run what is not a tool; the protocol has errors of its own for that."""
         words = ToolWording(None, TOOLS)
 
         def worded(context: ClientContext) -> T:

@@ -37,7 +37,7 @@ Text = Callable[[Any], Sequence[str]]
 
 
 class Tool(Struct, frozen=True, dict=True, kw_only=True):
-    """One operation, or several that are told apart by the argument `action`."""
+    """One operation, or several that are distinguished by the argument `action`."""
 
     text: Text
     """Writes the answer as a model reads it best, in lines or paragraphs without the problems.

@@ -1,4 +1,4 @@
-"""Removes a memory for good: its note, all copies of it, and every trace in djinn's databases."""
+"""Removes a memory permanently: its note, all copies, and every trace in the databases."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ a value may be another agent's, and is removed whole."""
 
 
 class PurgeReport(Struct, frozen=True):
-    """A memory that was, or would be, removed for good."""
+    """The result of a purge, or of its dry run."""
 
     id: str | None
     """`mem_` and 16 characters; null for a note that has none."""
@@ -75,7 +75,7 @@ class _Doomed(Struct, frozen=True):
     id: str | None
     title: str
     files: tuple[str, ...]
-    """The note last, so that what is cut short can be done again."""
+    """The note last, so that what is truncated can be done again."""
 
 
 def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeReport:
@@ -85,7 +85,7 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
     if request.dry_run:
         return report
     if request.files is not None and tuple(request.files) != doomed.files:
-        raise Refused(f"{request.name!r} has other files by now; look at them, then purge again")
+        raise Refused(f"the files of {request.name!r} have changed; check them, then purge again")
     if doomed.vault.read_only:
         raise Refused(f"vault {doomed.vault.name} is read-only; remove its files yourself")
     notes = list(_notes(doomed.vault, doomed.files))
@@ -161,7 +161,9 @@ def _erase(state: State) -> Iterator[Problem]:
         yield Problem(str(state.home.index_path), str(error))
     for path in sorted(state.home.state.glob("*.db.corrupt-*")):
         if path.name.startswith(state.home.ledger_path.name):
-            yield Problem(str(path), "was set aside and may hold it; delete it if you can")
+            yield Problem(
+                str(path), "was set aside and may still contain the memory; delete it if you can"
+            )
         else:
             # An index or a cache: all that it holds can be made anew.
             path.unlink(missing_ok=True)
@@ -218,7 +220,7 @@ def _trashed(name: str, vaults: Sequence[Vault]) -> _Doomed:
         raise NotFound(f"no note {name!r}, and none in the trash; give an id, a path or a title")
     if len({(vault.name, note.id or path) for vault, path, note in matches}) > 1:
         places = ", ".join(note.id or f"{vault.name}/{path}" for vault, path, note in matches)
-        raise UsageError(f"{name!r} could be any of: {places}; name one like that")
+        raise UsageError(f"{name!r} is ambiguous: {places}; use one of these names")
     vault, path, note = matches[0]
     parts = versions(vault, path)
     ids = [read_fields(vault, part).get("id") for part in parts]

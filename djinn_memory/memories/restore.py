@@ -37,7 +37,7 @@ class TrashedNote(Struct, frozen=True):
 
 
 class RestoreReport(Struct, frozen=True):
-    """What is in the trash, or what came back from it."""
+    """The content of the trash, or the restored files."""
 
     notes: tuple[TrashedNote, ...]
     """The note that came back; without a name, every note in the trash, by vault and path."""
@@ -62,7 +62,7 @@ def restore(state: State, vaults: Sequence[Vault], request: RestoreMemory) -> Re
         files = _files(vault, note, parsed)
         for path in files:
             if os.path.lexists(inside(vault.root, Path(path).parent) / Path(path).name):
-                raise Refused(f"{vault.name}/{path} exists; move it away first")
+                raise Refused(f"{vault.name}/{path} exists; move it first")
         if not request.dry_run:
             # The note last, so that what is cut short can be done again.
             for path in reversed(files):
@@ -112,8 +112,8 @@ def _named(name: str, trashed: Sequence[_Entry]) -> _Entry:
             return matches[0]
         if matches:
             places = ", ".join(f"{note.vault}:{note.path}" for _, note, _ in matches)
-            raise UsageError(f"{name!r} could be any of: {places}; give one of these")
-    listed = Remedy("memories.restore", {}, "lists it")
+            raise UsageError(f"{name!r} is ambiguous: {places}; use one of these")
+    listed = Remedy("memories.restore", {}, "list the trash")
     raise NotFound(f"no note {name!r} in the trash", listed)
 
 
@@ -140,4 +140,4 @@ def _move(vault: Vault, path: str) -> None:
     try:
         move_to_free_name(source, folder / source.name)
     except FileExistsError:
-        raise Refused(f"{vault.name}/{path} exists; move it away first") from None
+        raise Refused(f"{vault.name}/{path} exists; move it first") from None

@@ -40,7 +40,7 @@ from djinn_memory.store.recovery import store_errors
 
 
 class MemoryPage(Struct, frozen=True):
-    """Memories, without a question asked."""
+    """A page of a list of memories."""
 
     memories: tuple[Memory, ...]
     """The newest first."""
@@ -63,13 +63,13 @@ class MemoryLinks(Struct, frozen=True):
     memory: Memory
     """The memory."""
     links: tuple[LinkEnd, ...]
-    """What it leads to, in the order of the text."""
+    """Its links, in the order of the text."""
     backlinks: tuple[LinkEnd, ...]
-    """What leads to it."""
+    """Links to it."""
 
 
 class MemoryDeletion(Struct, frozen=True):
-    """A memory that was, or would be, moved to the trash."""
+    """The result of a deletion, or of its dry run."""
 
     memory: Memory
     """The memory that the name means."""
@@ -85,7 +85,7 @@ class FieldValues(Struct, frozen=True):
 
 
 class Memories(Namespace):
-    """The memories of a home, whatever they are about."""
+    """Operations on the memories of a home."""
 
     @operation(ListMemories)
     def list(self, request: ListMemories) -> MemoryPage:
@@ -102,7 +102,7 @@ class Memories(Namespace):
 
     @operation(ShowMemory)
     def show(self, request: ShowMemory) -> MemoryDetail:
-        """Show a memory with its text as it is on the disk now, and count that as a use of it."""
+        """Show a memory with its text as it is on disk now, and count that as a use of it."""
         from djinn_memory.memories.recall.rating import log_use
 
         vaults = self.runtime.fresh_scope(request.agent)
@@ -145,7 +145,7 @@ class Memories(Namespace):
 
     @operation(RestoreMemory)
     def restore(self, request: RestoreMemory) -> RestoreReport:
-        """Bring a note back from the trash of its vault, or without a name list the trash.
+        """Restore a note from the trash of its vault. Without a name, list the trash.
 
         Its earlier versions and the original of a document come too. Raises `Refused` where a file
         is in the way.
@@ -154,7 +154,7 @@ class Memories(Namespace):
 
     @operation(PurgeMemory, patient=True)
     def purge(self, request: PurgeMemory) -> PurgeReport:
-        """Remove a memory for good, also one that is in the trash.
+        """Remove a memory permanently, also one that is in the trash.
 
         Its versions, copies and vectors go too, and what the ledger quotes of it. Raises `Refused`
         when other files would be removed than those given.

@@ -87,12 +87,12 @@ def date_field(field: str, text: str | None, now: datetime, *, past: bool = Fals
     when = coming_date(text, now.astimezone())
     if not when:
         raise UsageError(
-            f"{text}: no date; write 2026-12-31, tomorrow, or how long from now: "
+            f"{text}: not a date; write 2026-12-31, tomorrow, or a time from now: "
             "90min, 12h, 30d, 2w, 6months, 1y",
             argument=field,
         )
     if not past and when < moment(now)[: len(when)]:
-        raise UsageError(f"{text}: that is past; give a day to come", argument=field)
+        raise UsageError(f"{text}: the date is in the past; give a future date", argument=field)
     return when
 
 

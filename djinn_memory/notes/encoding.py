@@ -29,7 +29,7 @@ def decode(data: bytes) -> tuple[str, str | None]:
         remark = remark or f"not valid {encoding.upper()}; broken characters were replaced"
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
-        remark = remark or "it has NUL characters; remove them"
+        remark = remark or "the file contains NUL characters; remove them"
     return text.replace("\r\n", "\n").replace("\r", "\n"), remark
 
 
@@ -58,6 +58,6 @@ def detect(data: bytes) -> tuple[bytes, str | None, str | None]:
     except UnicodeDecodeError as error:
         if b"\0" in head:
             return b"", None, "binary, not text; rename it or exclude it"
-        why = f"not UTF-8 (byte {error.start}); read as Windows-1252, save it as UTF-8"
+        why = f"not UTF-8 (byte {error.start}); it was read as Windows-1252, save it as UTF-8"
         return b"", "cp1252", why
     return b"", "utf-8", None

@@ -88,34 +88,38 @@ def read(text: str) -> FrontMatter:
     """
     block = _BLOCK.match(text)
     if not block:
-        why = "front matter never closes; read as text" if _OPENED.match(text) else None
+        why = "the front matter is not closed; it was read as text" if _OPENED.match(text) else None
         return FrontMatter({}, 0, why)
     source, body = block[2], block.end()
     if len(source) > MAX_BLOCK:
-        return FrontMatter({}, body, f"front matter of {len(source):,} characters was not read")
+        return FrontMatter(
+            {}, body, f"the front matter is too long ({len(source):,} characters) and was not read"
+        )
     try:
         value = _load(source)
     except _Broken as error:
         if unclosed := _unclosed(source):
             fields, length = unclosed
             line = source.count("\n", 0, length) + 2
-            why = f"front matter never closes; read as text from line {line} on"
+            why = f"the front matter is not closed; it was read as text from line {line} on"
             return FrontMatter(fields, block.start(2) + length, why)
         fields = _salvage(source)
-        return FrontMatter(fields, body if fields else 0, f"broken front matter: {error}")
+        return FrontMatter(fields, body if fields else 0, f"invalid front matter: {error}")
     if value in (None, "", "null", "~"):
         return FrontMatter({}, body)
     # Two rules with prose between them look the same. Read as text, nothing is lost.
     if not isinstance(value, dict):
-        return FrontMatter({}, 0, "front matter is not `key: value` lines; read as text")
+        return FrontMatter(
+            {}, 0, "the front matter does not consist of `key: value` lines; it was read as text"
+        )
     if _is_prose(source, value):
         return FrontMatter({}, 0, "the lines between the first two rules are read as text")
     remarks = [
-        f"front matter has {key[:60]} more than once; the last counts"
+        f"the front matter has {key[:60]} more than once; the last value is used"
         for key in _repeated(_PLACEHOLDER.sub(r"\1'\2'", source))[:3]
     ]
     if tag := _code_tag(source):
-        remarks.append(f"front matter asks for {tag[:60]}, which is not done")
+        remarks.append(f"the front matter uses the YAML tag {tag[:60]}, which is ignored")
     return FrontMatter(value, body, "; ".join(remarks) or None)
 
 
@@ -202,11 +206,14 @@ def _splice(data: bytes, change: Callable[[str, str], str]) -> bytes:
         if block and isinstance(fields, dict) and _is_prose(block[2], fields):
             block = None
     if block and len(block[2]) > MAX_BLOCK:
-        raise Refused(f"front matter of {len(block[2]):,} characters is not read; shorten it first")
+        raise Refused(
+            f"front matter of {len(block[2]):,} characters is too long to be edited; shorten "
+            "it first"
+        )
     try:
         changed = change(block[2] if block else "", newline)
     except (yaml.YAMLError, UnspliceableYaml) as error:
-        raise Refused(f"broken front matter, mend it first: {_first_line(error)}") from None
+        raise Refused(f"invalid front matter, correct it first: {_first_line(error)}") from None
     if not (block or changed):
         return data
     if block:
@@ -264,13 +271,13 @@ def _load(source: str) -> Any:
     except yaml.YAMLError as error:
         raise _Broken(_first_line(error)) from None
     except (ValueError, RecursionError, TypeError) as error:
-        raise _Broken(str(error) or "not readable") from None
+        raise _Broken(str(error) or "invalid YAML") from None
 
 
 def _count(value: Any, seen: list[int], depth: int) -> None:
     seen[0] += 1
     if seen[0] > MAX_VALUES or depth > 50:
-        raise _Broken("it unfolds to too many values")
+        raise _Broken("it expands to too many values")
     if isinstance(value, dict):
         for key, inner in value.items():
             if not isinstance(key, str):

@@ -139,7 +139,9 @@ def read(path: str, text: str) -> Journal:
             continue
         others.append((start, end))
         if isinstance(record, JournalRecord):
-            problems.append(f"line {line + 1}: a section above has the block id {record.block} too")
+            problems.append(
+                f"line {line + 1}: an earlier section also has the block id {record.block}"
+            )
         elif record:
             problems.append(f"line {line + 1}: {record}")
     if torn is not None:
@@ -149,7 +151,7 @@ def read(path: str, text: str) -> Journal:
 
 
 def find(path: str, text: str, block: str) -> JournalRecord | None:
-    """The record of a journal's text that has a block id; None when it is gone."""
+    """The record of a journal's text that has a block id; None when it no longer exists."""
     records = read(path, text).records
     return next((record for record in records if record.block == block), None)
 
@@ -201,7 +203,7 @@ def _record(text: str, start: int, line: int) -> JournalRecord | str | None:
         return None
     data = _decoded(comment["data"])
     if data is None:
-        return "the data in %% is no JSON object, so the section is read as text"
+        return "the data in %% is not a JSON object, so the section is read as text"
     return JournalRecord(
         block["block"], heading["title"].strip(), data, text, heading.end(), start, line
     )

@@ -148,7 +148,7 @@ def _no_dates(fields: dict[str, Any], rules: DialectRules) -> Iterator[str]:
     for key in dict.fromkeys((*rules.created, *rules.updated, *_OTHER_DATES)):
         written = _first(fields.get(key))
         if _DAY.match(written) and rules.moment(written) is None:
-            yield f"{key}: {' '.join(written[:40].split())} is no date"
+            yield f"{key}: {' '.join(written[:40].split())} is not a date"
 
 
 def _first(value: Any) -> str:

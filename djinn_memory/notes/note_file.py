@@ -20,7 +20,7 @@ from djinn_memory.notes.markdown.markup import blank
 from djinn_memory.notes.note import Note, parse, understand
 
 _TITLE = re.compile(r"^#[ \t][^\n]*", re.MULTILINE)
-"""The heading of a journal, which is no memory by itself."""
+"""The heading of a journal, which is not a memory by itself."""
 
 
 class NoteMemory(Struct, frozen=True):

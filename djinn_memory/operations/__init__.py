@@ -25,18 +25,18 @@ class Operation(Struct, frozen=True):
     name: str
     """The attribute path on `Djinn`, such as `gaps.close`."""
     writes: bool = False
-    """Whether it writes into the memory."""
+    """Whether the operation writes into the memory."""
     logs: bool = False
     """Whether it records that memories or values were used, which later answers depend on."""
     removes: bool = False
-    """Whether it can take away what was remembered."""
+    """Whether the operation can remove memories."""
     rights: Literal["agent", "person"] = "agent"
-    """Who may ask for it: `person` keeps it off servers that agents talk to."""
+    """Who may call the operation. `person` excludes it from servers for agents."""
     result: str = ""
     """The import path of the answer's type; empty if the module of the method imports that."""
 
     def load(self) -> OperationMethod[..., Any, Any]:
-        """Import the method."""
+        """Import the method of the operation."""
         namespace, _, verb = self.name.rpartition(".")
         method: OperationMethod[..., Any, Any] = _imported(f"{_NAMESPACES[namespace]}.{verb}")
         return method
@@ -56,7 +56,7 @@ class Operation(Struct, frozen=True):
         return kind
 
     def bind(self, djinn: Djinn) -> Callable[[Struct], Any]:
-        """The operation of an opened home: a request goes in, an `answer` comes out."""
+        """The operation bound to an opened home: takes a request and returns an `answer`."""
         bound: Callable[[Struct], Any] = attrgetter(self.name)(djinn)
         return bound
 

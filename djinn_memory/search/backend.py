@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Vocabulary(Protocol):
-    """The words of the index's vaults. No other vault counts in its numbers."""
+    """The vocabulary of the vaults of an index. Its counts cover only these vaults."""
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ class Vocabulary(Protocol):
 
     @property
     def total(self) -> int:
-        """How many chunks the vaults hold."""
+        """The number of chunks in the vaults."""
 
     def split(self, text: str) -> list[str]:
         """The words of a text before they are stemmed."""
@@ -55,7 +55,7 @@ class Vocabulary(Protocol):
         """The words of a text, each as its English stem."""
 
     def frequency(self, stem: str) -> int:
-        """In how many chunks a stem stands."""
+        """The number of chunks that contain a stem."""
 
     def holding(self, forms: Iterable[str]) -> int:
         """In how many chunks a word stands, given in the forms that the index may keep it in.
@@ -74,15 +74,15 @@ class Vocabulary(Protocol):
 
 
 class WordIndex(Vocabulary, Protocol):
-    """Finds chunks by their words."""
+    """Finds chunks by keywords."""
 
     def search(
         self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
     ) -> list[ChunkRef]:
-        """Chunks that hold words, best first by BM25, with at most `per_memory` of a memory."""
+        """Chunks that contain the words, best first by BM25, at most `per_memory` per memory."""
 
     def score(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
-        """BM25 of those of the chunks that hold any of the words."""
+        """The BM25 scores of those chunks that contain at least one of the words."""
 
     def texts_with(self, stem: str, limit: int) -> list[str]:
         """Titles and texts of some chunks with a word that begins with a stem."""
@@ -93,10 +93,10 @@ class VectorIndex(Protocol):
 
     @property
     def space(self) -> VectorSpace | None:
-        """The vectors that answer; None while nothing of the vaults is embedded."""
+        """The vector space in use; None while no window of the vaults is embedded."""
 
     def waiting(self) -> int:
-        """How many windows wait for a vector."""
+        """The number of windows that are not embedded yet."""
 
     def nearest(
         self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
@@ -107,7 +107,7 @@ class VectorIndex(Protocol):
         """
 
     def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
-        """The exact cosine of those of the chunks that have a vector: that of their best window."""
+        """The exact cosine of the best window of each chunk that has a vector."""
 
     def token_signs(self, starts: Mapping[int, int]) -> dict[int, bytes]:
         """The signs of the tokens of windows, each named by its chunk and where it starts there.
@@ -118,11 +118,11 @@ class VectorIndex(Protocol):
 
 
 class Index(Protocol):
-    """Reads memories and their links; a part each reads their words and their vectors."""
+    """Reads memories and their links. `words` and `vectors` read their other parts."""
 
     @property
     def vaults(self) -> tuple[Vault, ...]:
-        """The vaults that are read, of those that the index knows."""
+        """The vaults of this view that the index contains."""
 
     @property
     def words(self) -> WordIndex:
@@ -133,7 +133,7 @@ class Index(Protocol):
         """The vectors of the vaults."""
 
     def chunks(self, chunk_ids: Collection[int]) -> dict[int, IndexedChunk]:
-        """Chunks by their numbers."""
+        """Chunks by their row numbers."""
 
     def chunks_of(
         self, memory_ids: Collection[int], first: int | None = None
@@ -157,10 +157,10 @@ class Index(Protocol):
     def lookup(
         self, memory_ids: Collection[int], *, fields: Collection[str] | None = None
     ) -> dict[int, IndexedMemory]:
-        """Memories by their numbers, without those in other vaults."""
+        """Memories by their row numbers, without those in other vaults."""
 
     def count(self, selection: Selection = ...) -> int:
-        """How many memories a selection has."""
+        """The number of memories in a selection."""
 
     def titles(self, selection: Selection = ...) -> Sequence[TitledRef]:
         """Where each memory of a selection is, and its title, by path."""
@@ -173,13 +173,13 @@ class Index(Protocol):
         """
 
     def links(self, memory_ids: Collection[int]) -> Sequence[IndexedLink]:
-        """The links from and to some memories; none that leads into or out of a hidden vault."""
+        """The links from and to some memories, without links into or out of hidden vaults."""
 
     def counts(self, selection: Selection = ...) -> CatalogStats:
-        """How much a selection holds."""
+        """Counts of notes, chunks, windows and links in a selection."""
 
     def sizes(self, memory_ids: Collection[int]) -> dict[int, MemorySize]:
-        """How many chunks each memory has, and how many of its windows wait for a vector."""
+        """The number of chunks of each memory, and of its windows that are not embedded yet."""
 
     def values(self, name: str, selection: Selection = ...) -> list[str]:
         """All values of `tag`, `type`, `title` or a front matter field, in alphabetical order."""

@@ -1,4 +1,4 @@
-"""What one search carries, and the legs that propose and score its candidates."""
+"""The state of one search, and the legs that propose and score its candidates."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NEWEST = 1000
 
 
 class Scored(NamedTuple):
-    """What a leg makes of one chunk."""
+    """The score that a leg gives to one chunk."""
 
     raw: float = 0.0
     """As the leg measures it, such as BM25."""
@@ -62,7 +62,7 @@ Scores = Mapping[str, Mapping[int, Scored]]
 
 
 class Candidate(Struct):
-    """A chunk that may answer."""
+    """A chunk that may answer the query."""
 
     chunk_id: int
     memory_id: int
@@ -72,7 +72,7 @@ class Candidate(Struct):
     own_scores: Scores = {}
     """What they said before the question was widened; by this an answer is confident."""
     feedback: float = 0.0
-    """What likeness to the best memories added."""
+    """What similarity to the best memories added."""
     share: float = 1.0
     """What the legs count beside the stages that read its text."""
     verdicts: Mapping[str, LegScore] = {}
@@ -83,7 +83,7 @@ class Candidate(Struct):
     """The chunk that is shown for it, where its own is only links, footnotes or a heading."""
 
     def legs(self, weights: Mapping[str, float]) -> dict[str, LegScore]:
-        """What each leg and each later stage said, by name, with their shares of the score."""
+        """The scores of each leg and stage, by name, with their shares of the total."""
         said = {}
         for name, scored in self.scores.items():
             mark = scored.get(self.chunk_id, _NOTHING)
@@ -111,7 +111,7 @@ class Candidate(Struct):
 
 
 class HitLimits(Struct, frozen=True):
-    """How many hits there may be, in all and of one memory, and how much of each is shown."""
+    """Limits for hits: in total, per memory, and the length of the excerpts."""
 
     hits: int
     per_note: int
@@ -137,14 +137,14 @@ class Leg:
         """Begin what takes time, such as to embed the question."""
 
     def ready(self, search: Search) -> bool:
-        """Whether it can answer, asked once the index is open; it reports why it cannot."""
+        """Whether the leg can answer, called when the index is open. It reports why it cannot."""
         return True
 
     def prepare(self, search: Search) -> None:
-        """Called once it is settled which legs answer."""
+        """Called when it is known which legs answer."""
 
     def propose(self, search: Search, selection: Selection) -> Sequence[ChunkRef]:
-        """The chunks that it finds by itself, best first, about `search.depth` of them."""
+        """The chunks that the leg proposes, best first, about `search.depth` of them."""
         return ()
 
     def score(
@@ -162,7 +162,7 @@ class Leg:
         memory_of: Mapping[int, int],
         scored: Mapping[int, Scored],
     ) -> Mapping[int, float]:
-        """Scores of all legs, moved by what the candidates say of each other."""
+        """Adjust the scores of all legs by comparing the candidates with each other."""
         return scores
 
     def widen(
@@ -175,16 +175,16 @@ class Leg:
         return None
 
     def waiting(self, search: Search) -> int:
-        """How many windows this leg cannot find yet."""
+        """The number of windows that this leg cannot find yet."""
         return 0
 
     def certain(self, search: Search) -> AbstractSet[int]:
-        """Chunks that are what was asked for, whatever their scores."""
+        """Chunks that certainly match the query, whatever their scores."""
         return frozenset()
 
 
 class Search:
-    """One search on its way from the question to the hits."""
+    """The state of one search, from the query to the hits."""
 
     index: Index
     """Open from the moment in which the legs answer."""
@@ -228,18 +228,18 @@ class Search:
 
     @property
     def asked(self) -> list[Leg]:
-        """The legs that answer."""
+        """The legs that take part in the search."""
         return [self.legs[name] for name, weight in self.weights.items() if weight]
 
     def lookup(self, memory_ids: Iterable[int]) -> Mapping[int, IndexedMemory]:
-        """The memories of candidates, each read once."""
+        """The memories of candidates; each memory is read once."""
         missing = [key for key in memory_ids if key not in self._memories]
         if missing:
             self._memories |= self.index.lookup(missing)
         return self._memories
 
     def chunk(self, chunk_id: int) -> IndexedChunk:
-        """A chunk, read once."""
+        """A chunk; it is read once."""
         if chunk_id not in self._chunks:
             self._chunks |= self.index.chunks([chunk_id])
         return self._chunks[chunk_id]

@@ -1,4 +1,4 @@
-"""A question to a chat model, where the settings name one."""
+"""Requests to the chat model that the settings name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def ask(config: LlmConfig, prompt: str, timeout: float | None = None) -> str:
     when no model is configured.
     """
     if not config.model:
-        raise ConfigError("llm.model is not set; name a model there")
+        raise ConfigError("llm.model is not set; set it to the name of a model")
     name = config.key_env or _KEYS[config.provider]
     key = variable(name)
     url = (config.url or _DEFAULT[config.provider]).rstrip("/")
@@ -81,7 +81,7 @@ def ask(config: LlmConfig, prompt: str, timeout: float | None = None) -> str:
         reply = server.post("/chat/completions", body, _OpenAi, timeout=timeout, tries=TRIES)
         text = (reply.choices[0].message.content if reply.choices else "") or ""
     if not text.strip():
-        raise Unavailable(f"{server.name} answers with no text; try another llm.model")
+        raise Unavailable(f"{server.name} returned no text; try another llm.model")
     return text.strip()
 
 

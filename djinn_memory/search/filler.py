@@ -1,4 +1,4 @@
-"""Tells texts that say something from those that only lead elsewhere."""
+"""Tells texts with content from texts that consist of links and references."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def is_filler(text: str) -> bool:
-    """Whether a text is nothing but links, footnotes, references and headings, or empty."""
+    """Whether a text is empty, or consists only of links, footnotes, references and headings."""
     footnote = blank = False
     for line in text.splitlines():
         if not line.strip():
@@ -54,7 +54,7 @@ def is_filler(text: str) -> bool:
 
 
 def footnotes(text: str) -> set[str]:
-    """The labels of the footnotes that a text holds."""
+    """The labels of the footnotes that a text defines."""
     return {match[1] for line in text.splitlines() if (match := _FOOTNOTE.match(line))}
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 FEEDBACK = 0.15
-"""How much likeness to the best three memories counts: they say more than the query's few words."""
+"""The weight of similarity to the best three memories, which say more than a short query."""
 
 FEEDBACK_MEMORIES = 3
 
@@ -33,7 +33,7 @@ more chunks is better by chance. On four vaults it keeps 99 % of 760 tasks that 
 
 
 def shares(weights: Mapping[str, float]) -> dict[str, float]:
-    """Weights of legs as shares of the score."""
+    """The weights of the legs, normalised to shares of the score."""
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
 
@@ -62,7 +62,7 @@ def best_memories(scores: Mapping[int, float], memory_of: Mapping[int, int]) -> 
 def with_feedback(
     scores: Mapping[int, float], likeness: Mapping[int, float], best: Sequence[int]
 ) -> dict[int, float]:
-    """Add to each score its likeness to the best memories, against how alike those are themselves.
+    """Add to each score its similarity to the best memories, relative to their own similarity.
 
     A chunk without a vector yet keeps its score.
     """
@@ -77,7 +77,7 @@ def with_feedback(
 
 
 def confident(words: Iterable[float], cosines: Iterable[float] | None) -> bool:
-    """Whether any hit is likely to be what was asked for; `cosines` is None for words alone."""
+    """Whether any hit is likely to be what was requested; `cosines` is None for words alone."""
     if cosines is None:
         return max(words, default=0.0) >= CONFIDENT_WORDS
     return max(cosines, default=0.0) + max(words, default=0.0) / 4 >= CONFIDENT
@@ -93,5 +93,5 @@ def known(cosines: Iterable[float], coverage: Iterable[float], chunks: int) -> b
 
 
 def shown(score: float) -> float:
-    """A score as a user sees it, 0 to 1."""
+    """The score that users see, from 0 to 1."""
     return round(min(1.0, max(0.0, score)), 4)

@@ -1,4 +1,4 @@
-"""From ranked chunks to what a user sees: titles, places, snippets."""
+"""Turns ranked chunks into hits: titles, paths and snippets."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ def _pages(memory: IndexedMemory) -> int | None:
 
 
 def context(vault: Vault, path: str) -> str | None:
-    """What the user said of the innermost described folder that holds `path`."""
+    """The description of the innermost described folder that contains `path`."""
     texts = [(len(prefix), text) for prefix, text in vault.contexts if path.startswith(prefix)]
     return max(texts)[1] if texts else None
 
 
 def on_disk(vault: Vault, path: str | os.PathLike[str]) -> bool:
-    """Whether a note's file is there, and may be looked at."""
+    """Whether the file of a note exists and may be read."""
     return os.path.isfile(os.path.join(vault.root, path))  # noqa: PTH113, PTH118 - never raises
 
 

@@ -11,8 +11,10 @@ from msgspec import Meta, Struct
 from djinn_memory.errors import UsageError
 from djinn_memory.models import PLANES, Filters
 
-AgentName = Annotated[str | None, Meta(description="Whose memory; the default agent if not given.")]
-WHOLE_HOME = "Only what this agent may see; the whole home if not given."
+AgentName = Annotated[
+    str | None, Meta(description="The agent whose memory is used. Default: the first agent.")
+]
+WHOLE_HOME = "Show only what this agent may see. Default: the whole home."
 OnlyAgent = Annotated[str | None, Meta(description=WHOLE_HOME)]
 """The agent of a request about the whole home."""
 
@@ -26,7 +28,8 @@ class Narrowing(Struct, frozen=True, kw_only=True):
 
     agent: AgentName = None
     vaults: Annotated[
-        _Vaults, Meta(description="Only these vaults, such as `shared`; all that the agent sees.")
+        _Vaults,
+        Meta(description="Only these vaults, such as `shared`. Default: all that the agent sees."),
     ] = ()
     types: Annotated[
         _Types, Meta(description="Only memories of one of these types, such as `decision`.")
@@ -42,7 +45,7 @@ class Narrowing(Struct, frozen=True, kw_only=True):
         _Names, Meta(description=f"Only memories of one of these planes: {', '.join(PLANES)}.")
     ] = ()
     paths: Annotated[
-        _Names, Meta(description="Only memories with one of these texts in their path.")
+        _Names, Meta(description="Only memories whose path contains one of these texts.")
     ] = ()
     since: Annotated[
         Annotated[str, Meta(max_length=40)] | None,
@@ -50,7 +53,7 @@ class Narrowing(Struct, frozen=True, kw_only=True):
     ] = None
     until: Annotated[
         Annotated[str, Meta(max_length=40)] | None,
-        Meta(description="Up to this day, which is included."),
+        Meta(description="Up to and including this day."),
     ] = None
     where: Annotated[
         Sequence[Annotated[str, Meta(max_length=1000)]],
@@ -64,7 +67,7 @@ class Narrowing(Struct, frozen=True, kw_only=True):
         """The fields as filters; `now` is what `30d` and `yesterday` are relative to."""
         for plane in self.planes:
             if plane not in PLANES:
-                why = f"{plane}: no such plane; allowed: {', '.join(PLANES)}"
+                why = f"{plane}: unknown plane; allowed: {', '.join(PLANES)}"
                 raise UsageError(why, argument="planes")
         return Filters(
             vaults=tuple(self.vaults),
@@ -85,7 +88,7 @@ def _day(field: str, text: str | None, now: datetime) -> str | None:
 
     day = spoken_date(text, now.astimezone())
     if day is None:
-        why = f"{text}: no date; write 2026-03-01, 2026-03, 30d or yesterday"
+        why = f"{text}: not a date; write 2026-03-01, 2026-03, 30d or yesterday"
         raise UsageError(why, argument=field)
     return day
 

@@ -21,15 +21,21 @@ class SearchOptions(Narrowing, frozen=True):
         ),
     ]
     limit: Annotated[
-        Annotated[int, Meta(ge=1, le=1000)] | None, Meta(description="How many hits at most.")
+        Annotated[int, Meta(ge=1, le=1000)] | None, Meta(description="The maximum number of hits.")
     ] = None
     expired: Annotated[bool, Meta(description="Include memories that have expired.")] = False
-    mode: Annotated[Mode | None, Meta(description="Use both legs, or one of them.")] = None
+    mode: Annotated[
+        Mode | None,
+        Meta(description="Search with both legs (keywords and meaning), or with one of them."),
+    ] = None
     rerank: Annotated[
         bool | None,
-        Meta(description="Let the model of search.rerank read the best hits."),
+        Meta(description="Rerank the best hits with the model of search.rerank."),
     ] = None
     expand: Annotated[
         Expand | None,
-        Meta(description="Widen the query by words of the best notes, or by the model of llm."),
+        Meta(
+            description="Expand the query with words of the best notes (prf), or with the "
+            "chat model (llm)."
+        ),
     ] = None

@@ -26,7 +26,7 @@ def exact_hits(search: Search, rarity: float) -> Iterator[int]:
     """The chunks with a rare word of a question, of which all words have so much `rarity`.
 
     The word makes up half of that, or is written as a name. A question with capitals means its
-    words as they are written: VAT is no vat. Most questions begin with a capital; it says nothing.
+    words as they are written: VAT is not a vat. Most questions begin with a capital.
     """
     index, vocabulary = search.index, search.index.words
     greatest = math.log(2 * max(1, vocabulary.total))
@@ -61,7 +61,7 @@ def _written(word: str, text: str, case: re.RegexFlag) -> list[str]:
 def _is_name(written: list[str], languages: tuple[str, ...]) -> bool:
     """Whether a word has capitals or digits inside, or a capital in the middle of a sentence.
 
-    In German each noun has one. A number alone, such as a year, is no name.
+    In German each noun has one. A number alone, such as a year, is not a name.
     """
     words = [re.split(r"\W", each)[-1] for each in written]
     inside = any(re.search(r"[^\W\d_]\d|\d[^\W\d_]|\w[A-Z]", word) for word in words)

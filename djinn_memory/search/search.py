@@ -47,7 +47,7 @@ class RescoreStage(Protocol):
         """The candidates, the best first; `search.gather` finds more under other filters."""
 
     def confident(self, search: Search, chosen: Sequence[Candidate]) -> bool:
-        """Whether any of the chosen candidates is likely to be what was asked for."""
+        """Whether any of the chosen candidates is likely to be what was requested."""
 
 
 def search(
@@ -59,7 +59,7 @@ def search(
 ) -> SearchResult:
     """Find what answers `options.query` in the vaults that the agent sees.
 
-    `rescorer` judges the candidates anew, such as by how useful they were. `excerpt` is the length
+    `rescorer` judges the candidates again, such as by how useful they were. `excerpt` is the length
     of a hit's excerpt where it is not that of the settings.
     """
     began = time.monotonic()
@@ -102,7 +102,7 @@ def _parse(runtime: Runtime, options: SearchOptions, excerpt: int | None) -> Sea
     question, given = query.parse(options.query), options.filters(now)
     filters = question.narrow(given)
     if not (question.asks or question.without) and replace(filters, vaults=()) == Filters():
-        raise UsageError("nothing to search for; give a question, or words")
+        raise UsageError("the query is empty; give a question or keywords")
     search = Search(
         runtime,
         question,
@@ -255,13 +255,13 @@ def _present(search: Search, chosen: Sequence[Candidate]) -> tuple[Hit, ...]:
 
 
 def has_certain(search: Search, chosen: Sequence[Candidate]) -> bool:
-    """Whether any of the chosen candidates is what was asked for, whatever its scores."""
+    """Whether any of the chosen candidates is what was requested, whatever its scores."""
     certain = {chunk for leg in search.asked for chunk in leg.certain(search)}
     return any(each.chunk_id in certain or NAME in each.verdicts for each in chosen)
 
 
 def confident(search: Search, chosen: Sequence[Candidate]) -> bool:
-    """Judged by what is shown: a note that is gone from the disk vouches for nothing."""
+    """Judged by what is shown: a note that no longer exists from the disk vouches for nothing."""
     if has_certain(search, chosen):
         return True
     cosines = [candidate.value("meaning") for candidate in chosen]

@@ -16,7 +16,7 @@ from djinn_memory.store.index.records import Selection, WordMatch
 from djinn_memory.store.index.words import forms
 
 MAX_WORDS = 20
-"""Words of a query that are looked at."""
+"""Words of a query that are examined."""
 
 MIN_LENGTH = 3
 """A shorter word is like too many others."""

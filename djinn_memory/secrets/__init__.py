@@ -85,10 +85,10 @@ def guard(
         return
     first = secrets[0]
     more = f", and {len(secrets) - 1} more" if len(secrets) > 1 else ""
-    remedies = [Remedy("", {"allow_secret": True}, "writes it all the same")] if option else []
+    remedies = [Remedy("", {"allow_secret": True}, "write it anyway")] if option else []
     raise Refused(
-        f"{what} holds what looks like {first.kind} ({first.shown}, line {first.line}){more}; "
-        "remove it, or add a pattern to secrets.allow in your own settings",
+        f"{what} contains what looks like {first.kind} ({first.shown}, line {first.line}){more}; "
+        "remove it, or add a pattern to secrets.allow in your personal settings",
         *remedies,
     )
 

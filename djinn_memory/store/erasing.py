@@ -22,7 +22,8 @@ def erase(connection: apsw.Connection) -> None:
         raise
     except Unavailable:
         raise Unavailable(
-            f"another djinn process reads {path}, which may still hold what was purged; end that "
+            f"another djinn process is reading {path}, which may still contain purged text; "
+            "end that "
             "process, then purge again"
         ) from None
 

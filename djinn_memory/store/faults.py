@@ -21,8 +21,8 @@ from djinn_memory.store.sqlite import (
 def fault(path: Path, schema: Schema, *, thorough: bool = False) -> str | None:
     """Why a file is unusable as a database of `schema`; None when no fault is seen.
 
-    A missing file, a newer version or a lock is no fault. `thorough` also compares the indexes of
-    the file with its tables. No file is created beside it.
+    A missing file, a newer version or a lock is not a fault. `thorough` also compares the indexes
+    of the file with its tables. No file is created beside it.
     """
     if not_a_file(path):
         return "is not a file"
@@ -43,7 +43,7 @@ def _fault(path: Path, schema: Schema, thorough: bool, unwritten: bool) -> str |
             except Refused:
                 return None
             except ForeignDatabase:
-                return "is not of djinn's making"
+                return "was not created by djinn"
             check = "integrity_check(1)" if thorough else "quick_check(1)"
             result = str(connection.execute(f"pragma {check}").get)
             if result != "ok":

@@ -61,7 +61,7 @@ def _with_recovery(verb: Verb[S, P, T], rebuild: Callable[[S], None]) -> Verb[S,
 def set_aside(state: State, error: Exception) -> bool:
     """Set aside the index or the cache if an error may come from damage to it.
 
-    Returns whether it is worth a new try, also because another process has made the index anew.
+    Returns whether it is worth a new try, also because another process has made the index again.
     """
     import apsw
 

@@ -95,7 +95,10 @@ def recover(path: Path) -> tuple[SalvagedLedger, Path | None]:
     or the other in place, and the next call continues.
     """
     if path.is_symlink():
-        raise Refused(f"{path} is a link and may lead anywhere; put the file itself there")
+        raise Refused(
+            f"{path} is a symbolic link, which djinn does not follow; replace the link with "
+            "the file"
+        )
     with ledger_lock(path):
         sources = [source for source in (path, unfinished(path)) if source and source.is_file()]
         salvaged = _merge([read(source) for source in sources])

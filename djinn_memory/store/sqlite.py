@@ -80,7 +80,10 @@ def connect(
     `Refused` when a newer djinn made it, or it is a link, which in a cloned home may lead anywhere.
     """
     if write and path.is_symlink():
-        raise Refused(f"{path} is a link and may lead anywhere; remove it first", Remedy("index"))
+        raise Refused(
+            f"{path} is a symbolic link, which djinn does not follow; remove it first",
+            Remedy("index"),
+        )
     if not_a_file(path):
         raise DamagedDatabase(f"{path} is not a file", REPAIR)
     with explained(path):
@@ -227,7 +230,7 @@ def recognise(connection: apsw.Connection, path: Path, schema: Schema) -> None:
         raise Refused(f"{path} was made by a newer djinn (version {version}); update djinn")
     if schema.tables <= tables and (ours or (not application and 0 < version < schema.marked)):
         return
-    raise ForeignDatabase(f"{path} is not of djinn's making", REPAIR)
+    raise ForeignDatabase(f"{path} was not created by djinn", REPAIR)
 
 
 def peek(path: Path) -> apsw.Connection:
@@ -259,7 +262,7 @@ def _migrate(connection: apsw.Connection, path: Path, schema: Schema, write: boo
     version = connection.pragma("user_version")
     if not write:
         if version < newest:
-            raise Unavailable(f"{path} has an older version", Remedy("index", {}, "renews it"))
+            raise Unavailable(f"{path} has an older format", Remedy("index", {}, "update it"))
         return
     while version < newest:
         with transaction(connection):

@@ -178,7 +178,7 @@ class State:
             self._close(name)
 
     def renew(self) -> None:
-        """Close an index and a cache that another process has set aside meanwhile.
+        """Close an index and a cache that another process has set aside in the meantime.
 
         An index that can only be read is closed too: the disk may be writable again.
         """
@@ -198,7 +198,7 @@ class State:
         if not os.access(self.home.state, os.W_OK):
             raise Unavailable(
                 f"{self.home.state} holds a damaged index and cannot be written; "
-                "mend the folder's permissions"
+                "correct the permissions of the folder"
             )
         path, before = self.home.index_path, self._file_ids.get("index")
         for name in self._derived:
@@ -210,8 +210,8 @@ class State:
                 faults[path] = "cannot be read"
             for path, fault in faults.items():
                 aside = set_aside(path)
-                anew = " and made anew" if path == self.home.index_path else ""
-                why = f"{fault}; set aside as {aside.name}{anew}"
+                rebuilt = " and rebuilt" if path == self.home.index_path else ""
+                why = f"{fault}; set aside as {aside.name}{rebuilt}"
                 self.problems.append(Problem(str(path), why))
             return bool(faults) or (suspected and replaced)
 

@@ -72,7 +72,7 @@ def create(path: Path, data: bytes, *, private: bool = False) -> None:
 def replace(path: Path, data: bytes, was: bytes) -> None:
     """Write `data` over a file whose bytes are `was`, whole and durable. The file keeps its mode.
 
-    Raises `Changed` and leaves the file alone when its bytes differ from `was` or it is gone.
+    Raises `Changed` and leaves the file alone when its bytes differ from `was` or it is missing.
     Where the system can exchange two files, even a save at that very moment is not lost.
     """
     path = path.resolve()
@@ -111,7 +111,7 @@ def _put_back(swap: Swap, scratch: Path, path: Path, data: bytes) -> None:
 
 
 def revise(path: Path, change: Callable[[bytes], bytes]) -> None:
-    """Apply `change` to a file's bytes; apply it again when somebody saves the file meanwhile.
+    """Apply `change` to the bytes of a file; apply it again when another program saves the file.
 
     Raises `Changed` after five attempts.
     """
@@ -169,7 +169,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def is_leftover(path: Path) -> bool:
-    """Whether a file is a scratch file that a killed process left behind long ago."""
+    """Whether a file is a scratch file that an interrupted process left behind long ago."""
     scratch = _SCRATCH.fullmatch(path.name)
     return bool(scratch) and (path.is_symlink() or path.is_file()) and is_abandoned(path)
 
@@ -247,7 +247,7 @@ def file_version(path: Path) -> tuple[int, int, int] | None:
 
 
 def expand(path: str | Path) -> Path:
-    """`path` with a leading `~` replaced; `~name` of an unknown user stays as it is."""
+    """`path` with a leading `~` replaced; `~name` of an unknown user is unchanged."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path's own raises there
 
 
@@ -259,4 +259,4 @@ def inside(root: Path, relative: str | Path) -> Path:
         target = (base / relative).resolve()
         if target.is_relative_to(base):
             return target
-    raise OutsideVault(f"{relative} leads out of {root}; name a path inside it")
+    raise OutsideVault(f"{relative} leads out of {root}; give a path inside that folder")

@@ -63,7 +63,7 @@ class HttpServer:
     followed: a key and a text go only to the host that the settings name. A proxy of the
     environment is used, but not for servers on this machine.
 
-    Raises `ConfigError` when `url` is no HTTP address.
+    Raises `ConfigError` when `url` is not an HTTP address.
     """
 
     product: InitVar[str]
@@ -127,7 +127,7 @@ class HttpServer:
             if last or time.monotonic() + pause >= deadline:
                 break
             if pause >= NOTICE_SECONDS:
-                self.wait(f"{self.name} {failure.why}; again in {pause:.0f} s")
+                self.wait(f"{self.name} {failure.why}; retrying in {pause:.0f} s")
             time.sleep(pause)
         if not failure.why:
             remedy = f", or raise {self.section}.timeout" if seconds >= self.timeout else ""
@@ -137,15 +137,15 @@ class HttpServer:
     def _check_key(self) -> None:
         if self.needs_key and not self.key:
             remedy = Remedy(purpose=f"set {self.key_name} in the environment")
-            raise Unavailable(f"{self.name} wants a key", remedy)
+            raise Unavailable(f"{self.name} needs a key", remedy)
         if self.key and not (self.key.isascii() and self.key.isprintable()):
-            remedy = Remedy(purpose="set the right one there")
-            raise Unavailable(f"{self.key_name} does not hold a key", remedy)
+            remedy = Remedy(purpose="set it to a valid key")
+            raise Unavailable(f"{self.key_name} does not contain a valid key", remedy)
 
     def _try(self, url: str, data: bytes, deadline: float, at_most: int) -> bytes:
         """Send once, on a thread that is abandoned at the deadline.
 
-        A socket's time-out is not enough: it begins anew with every byte and does not cover the
+        A socket's time-out is not enough: it begins again with every byte and does not cover the
         look-up of a name.
         """
         outcome: list[bytes | BaseException] = []
@@ -225,13 +225,17 @@ class HttpServer:
         for link in chain:
             if isinstance(link, ssl.SSLError):
                 untrusted = isinstance(link, ssl.SSLCertVerificationError)
-                reason = "its certificate is not trusted" if untrusted else "it does not speak TLS"
+                reason = (
+                    "its certificate is not trusted" if untrusted else "the server does not use TLS"
+                )
                 return _Failure(f"cannot be reached ({reason})", f"check {self.section}.url")
             if isinstance(link, socket.gaierror):
                 return _Failure("cannot be reached (its name is not known)", where, retry=True)
         if isinstance(error, httpx2.ProxyError):
             return _Failure(
-                "cannot be reached (the proxy refuses)", "check the proxy's settings", retry=True
+                "cannot be reached (the proxy refused the connection)",
+                "check the proxy's settings",
+                retry=True,
             )
         if isinstance(error, httpx2.ConnectError):
             causes = (link for link in chain if isinstance(link, OSError) and link.strerror)
@@ -240,8 +244,12 @@ class HttpServer:
                 words = "connection refused"
             return _Failure(f"cannot be reached ({words})", where, retry=True)
         if isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError | OSError):
-            return _Failure("dropped the connection", "see its log, or try again later", retry=True)
-        return _Failure(f"cannot be asked ({type(error).__name__})", f"check {self.section}.url")
+            return _Failure(
+                "dropped the connection",
+                "check the log of the server, or try again later",
+                retry=True,
+            )
+        return _Failure(f"cannot be reached ({type(error).__name__})", f"check {self.section}.url")
 
     def _refusal(self, status: int, headers: Any, body: bytes) -> _Failure:
         """Why a server with this `status` and `body` did not answer."""
@@ -253,9 +261,9 @@ class HttpServer:
             if not self.key_name:
                 return _Failure(f"refuses access ({status})", f"check {section}.url")
             if self.key:
-                why = f"refuses the key in {self.key_name} ({status})"
-                return _Failure(why, "set the right one there")
-            return _Failure(f"wants a key ({status})", f"set {self.key_name} in the environment")
+                why = f"rejects the key in {self.key_name} ({status})"
+                return _Failure(why, "set it to a valid key")
+            return _Failure(f"needs a key ({status})", f"set {self.key_name} in the environment")
         if status == 404 and re.search("model", words, re.I):
             remedy = self.missing or f"check {section}.model"
             return _Failure(f"does not have the model ({reply})", remedy)
@@ -264,9 +272,11 @@ class HttpServer:
             later = f"in {wait:.0f} s" if wait else "later"
             return _Failure(f"is busy ({reply})", f"try again {later}", retry=True, wait=wait)
         if status >= 500:
-            return _Failure(f"fails ({reply})", "see its log, or try again later", retry=True)
+            return _Failure(
+                f"fails ({reply})", "check the log of the server, or try again later", retry=True
+            )
         if status < 400:
-            return _Failure(f"redirects ({status})", f"set {section}.url to where it is")
+            return _Failure(f"redirects ({status})", f"set {section}.url to the new address")
         remedy = f"check {section}.url and {section}.model"
         return _Failure(f"refuses the request ({reply})", remedy)
 

@@ -22,7 +22,7 @@ def lock(
 ) -> Iterator[None]:
     """Hold the file `path` as a lock between processes. The lock is not reentrant.
 
-    `timeout` is the time without any sign of progress: the wait starts anew when another process
+    `timeout` is the time without any sign of progress: the wait starts again when another process
     takes the lock, and when `pulse`, which shows that the holder advances, returns a new value.
     Without a `pulse` it is the time of the whole wait. Raises `Busy` after that time, and
     `Unavailable` when the lock file cannot be created. A long wait is announced with the holder.
@@ -43,7 +43,7 @@ def lock(
         _wait(acquire, path, timeout, pulse)
     except OSError as error:
         raise Unavailable(
-            f"{path} cannot be locked: {error.strerror}; check what lies there and its permissions"
+            f"{path} cannot be locked: {error.strerror}; check the file and its permissions"
         ) from None
     try:
         _write_signature(path)
@@ -66,7 +66,7 @@ def _wait(
         number = lock_holder(path)
         holder = "another djinn process" + (f" (pid {number})" if number else "")
         if now - progress >= timeout:
-            raise Busy(f"{holder} holds {path}; try again when it has finished")
+            raise Busy(f"{holder} is using {path}; try again when it has finished")
         if not notified and now - start > NOTICE_SECONDS:
             notified = True
             announce(f"waiting for {holder}")

@@ -257,7 +257,7 @@ def worker_pipes() -> tuple[SimpleQueue[bytes], BinaryIO]:
     """In the worker: the lines of its tasks, and the pipe for its messages.
 
     The standard streams are discarded, because libraries print, from Python or from C. When the
-    parent is gone the worker ends at once, whatever it is doing. Ctrl-C is left to the parent.
+    parent no longer exists the worker ends at once, whatever it does. The parent handles Ctrl-C.
     """
     tasks, messages = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)

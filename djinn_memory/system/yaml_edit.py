@@ -38,7 +38,7 @@ def _guarded(read: Any, text: str, loader: Any = _Text) -> Any:
     try:
         return read(text, Loader=loader)
     except RecursionError:
-        raise yaml.YAMLError("it nests too deep") from None
+        raise yaml.YAMLError("it is nested too deeply") from None
 
 
 def _check_depth(text: str) -> None:
@@ -48,7 +48,7 @@ def _check_depth(text: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
-            raise yaml.YAMLError("it nests too deep")
+            raise yaml.YAMLError("it is nested too deeply")
 
 
 def tags(text: str) -> Iterator[str]:
@@ -148,7 +148,7 @@ def remove_value(text: str, keys: Sequence[str]) -> str:
         return text
     if flow:
         raise UnspliceableYaml(
-            f"{'.'.join(keys)} stands in a {{...}} on one line; write a line for each key"
+            f"{'.'.join(keys)} is written as {{...}} on one line; write each key on its own line"
         )
     start = _line_start(text, pair[0].start_mark.index)
     changed = text[:start] + text[_line_stop(text, _span(text, pair)[1]) :]
@@ -185,7 +185,7 @@ def _check(before: str, after: str, keys: Sequence[str], value: list[Any]) -> No
     except yaml.YAMLError:
         same = False
     if not same:
-        raise UnspliceableYaml(f"{'.'.join(keys)} cannot be changed by itself; edit the file")
+        raise UnspliceableYaml(f"{'.'.join(keys)} cannot be changed separately; edit the file")
 
 
 def _with(data: Any, keys: Sequence[str], value: list[Any]) -> Any:
@@ -219,7 +219,7 @@ def _set(text: str, keys: Sequence[str], value: object, newline: str) -> str:
             block = _block(keys[depth + 1 :], value, pair[0].start_mark.column + 2, newline)
             stop = _line_stop(text, end)
             return _join(text[:start] + text[end:stop], block, newline) + text[stop:]
-    raise UnspliceableYaml("no key was named")
+    raise UnspliceableYaml("no key was given")
 
 
 def _insert(

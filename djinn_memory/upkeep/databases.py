@@ -39,7 +39,7 @@ WASTE = 10_000_000
 MOST_NAMED = 20
 """Notes with problems that are named one by one."""
 
-REMADE = Remedy("index", purpose="sets it aside and makes it anew")
+REMADE = Remedy("index", purpose="set it aside and rebuild it")
 
 
 def events(case: CheckedHome) -> Iterator[Check]:
@@ -49,13 +49,13 @@ def events(case: CheckedHome) -> Iterator[Check]:
         yield unusable
         return
     if not path.exists() and not unfinished(path):
-        yield ok("ledger", "nothing has happened yet")
+        yield ok("ledger", "the ledger is empty")
         return
     wrong = fault(path, ledger.SCHEMA, thorough=True)
     if wrong is None and unfinished(path):
-        wrong = "waits for the end of a recovery that was interrupted"
+        wrong = "has an interrupted recovery to finish"
     if wrong is None and (unseen := inspection.count_unseen_events(path)):
-        wrong = f"is damaged ({count(unseen, 'event')} in its log not seen any more)"
+        wrong = f"is damaged ({count(unseen, 'event')} in its log missing)"
     if wrong is None:
         yield from _writable("ledger", path)
         yield ok("ledger", count(inspection.count_events(path), "event"))
@@ -78,11 +78,11 @@ def cache(case: CheckedHome) -> Iterator[Check]:
     elif wrong := fault(path, vector_cache.SCHEMA):
         yield error("vectors", f"{path} {wrong}", REMADE, case.reindexed)
     elif not path.exists():
-        yield ok("vectors", "none are kept yet")
+        yield ok("vectors", "no vectors are cached yet")
     else:
         yield from _writable("vectors", path)
         yield from _roomy("vectors", path)
-        yield ok("vectors", f"{inspection.count_vectors(path):,} are kept")
+        yield ok("vectors", f"{inspection.count_vectors(path):,} are cached")
 
 
 def working(case: CheckedHome) -> Iterator[Check]:
@@ -95,13 +95,13 @@ def working(case: CheckedHome) -> Iterator[Check]:
     if unusable := _unusable("working", path, sqlite.SCHEMA):
         yield unusable
     elif wrong := fault(path, sqlite.SCHEMA):
-        what = f"{path} {wrong}; nothing of it lasts long, so nothing is recovered"
+        what = f"{path} {wrong}; its values are short-lived, so nothing is recovered"
         yield error("working", what, FIX, lambda: f"set aside as {set_aside(path).name}")
     elif not path.exists():
-        yield ok("working", "nothing is held yet")
+        yield ok("working", "no values are stored yet")
     else:
         yield from _writable("working", path)
-        yield ok("working", f"holds {count(inspection.count_values(path), 'value')}")
+        yield ok("working", f"contains {count(inspection.count_values(path), 'value')}")
 
 
 def index(case: CheckedHome) -> Iterator[Check]:
@@ -110,11 +110,11 @@ def index(case: CheckedHome) -> Iterator[Check]:
     if unusable := _unusable("index", path, index_store.SCHEMA):
         yield unusable
     elif not path.exists() or not path.stat().st_size:
-        yield warning("index", "there is none yet", INDEX, mend)
+        yield warning("index", "there is no index yet", INDEX, mend)
     elif wrong := index_store.fault(path):
         yield error("index", f"{path} {wrong}", REMADE, mend)
     elif inspection.index_version(path) < index_store.SCHEMA.newest:
-        yield hint("index", "it is of an older version of djinn", INDEX, mend)
+        yield hint("index", "it was written by an older version of djinn", INDEX, mend)
     else:
         yield from _writable("index", path)
         yield from _roomy("index", path)
@@ -126,19 +126,19 @@ def index(case: CheckedHome) -> Iterator[Check]:
 def _content(case: CheckedHome, connection: Connection) -> Iterator[Check]:
     content = inspection.index_content(connection)
     if outdated(connection):
-        what = "another version of djinn cut the notes it holds"
+        what = "its notes were divided into chunks by another version of djinn"
         yield warning("index", what, INDEX, case.reindexed)
     if others := len(set(content.vault_ids) - {vault.id for vault in case.home.vaults}):
-        what = f"it holds {count(others, 'vault')} not of this home any more"
+        what = f"it contains {count(others, 'vault')} that the home no longer has"
         yield hint("index", what, INDEX, case.reindexed)
     deadline = time.monotonic() + LOOK_SECONDS
     present = [vault for vault in case.home.vaults if vault.root.is_dir()]
     notes = stale(connection, present, case.home.config.exclude, deadline)
     if notes.changed:
-        what = f"{count(notes.changed, 'note')} new, changed or gone since the last reading"
+        what = f"{count(notes.changed, 'note')} new, changed or deleted since the last index run"
         yield hint("index", what, INDEX, case.reindexed)
     if content.waiting and case.home.config.embedding.provider != "none":
-        what = f"{count(content.waiting, 'window')} without a vector yet, found by words only"
+        what = f"{count(content.waiting, 'window')} not embedded yet (keyword matches only)"
         yield hint("index", what, INDEX, case.reindexed)
     yield ok("index", f"{count(content.notes, 'note')}")
 
@@ -146,27 +146,33 @@ def _content(case: CheckedHome, connection: Connection) -> Iterator[Check]:
 def _notes(connection: Connection) -> Sequence[Check]:
     """Problems of notes that a person should look at."""
     checks = [*_misread(connection), *_duplicates(connection)]
-    return checks or [ok("notes", "every note is understood, every id is one note's")]
+    return checks or [ok("notes", "all notes can be parsed and all ids are unique")]
 
 
 def _misread(connection: Connection) -> Iterator[Check]:
     notes = inspection.misread_notes(connection)
     for place, problem in notes[:MOST_NAMED]:
-        yield warning("notes", f"{place}: {problem}", "mend the note")
+        yield warning("notes", f"{place}: {problem}", "correct the note")
     if more := len(notes[MOST_NAMED:]):
-        what = f"{count(more, 'more note')} not understood in part"
-        yield warning("notes", what, Remedy("index", purpose="names them all"))
+        what = f"{count(more, 'more note')} with problems"
+        yield warning("notes", what, Remedy("index", purpose="list all of them"))
 
 
 def _duplicates(connection: Connection) -> Iterator[Check]:
     for identity, place, older in inspection.duplicate_ids(connection):
-        what = f"{older} and {place} have one id, {identity}: the older, {older}, keeps it"
+        what = (
+            f"{older} and {place} have the same id, {identity}; the older note, {older}, keeps it"
+        )
         yield warning("notes", what, f"write `id: {new_id()}` into {place}")
 
 
 def _unusable(part: str, path: Path, schema: Schema) -> Check | None:
     if path.is_symlink():
-        return error(part, f"{path} is a link and may lead anywhere", "put the file itself there")
+        return error(
+            part,
+            f"{path} is a symbolic link, which djinn does not follow",
+            "replace the link with the file",
+        )
     if inspection.held(path):
         return _held(part, path, "read")
     if version := newer_database(path, schema):
@@ -176,7 +182,7 @@ def _unusable(part: str, path: Path, schema: Schema) -> Check | None:
 
 
 def _held(part: str, path: Path, can: str) -> Check:
-    what = f"{path} is held by another process; nothing in it can be {can}"
+    what = f"{path} is locked by another process and cannot be {can}"
     return warning(part, what, "end that process, or try again when it has finished")
 
 
@@ -190,5 +196,5 @@ def _writable(part: str, path: Path) -> Iterator[Check]:
 def _roomy(part: str, path: Path) -> Iterator[Check]:
     free = inspection.free_bytes(path)
     if free > WASTE and free > path.stat().st_size // 2:
-        what = f"{free / 1e6:,.0f} MB of {path.name} are empty"
-        yield hint(part, what, FIX, lambda: f"gave back {inspection.vacuum(path) / 1e6:,.0f} MB")
+        what = f"{free / 1e6:,.0f} MB of {path.name} are unused"
+        yield hint(part, what, FIX, lambda: f"freed {inspection.vacuum(path) / 1e6:,.0f} MB")

@@ -1,4 +1,4 @@
-"""Examines everything a home needs, and mends what can be mended safely."""
+"""Checks an installation and applies safe fixes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CHECKS: dict[str, Checks] = {
     "chat model": models.chat_model,
     "leftovers": place.leftovers,
 }
-"""By part, in an order in which mending one part helps those behind it."""
+"""By part, in an order in which fixing one part helps those behind it."""
 
 AGAIN_SECONDS = 0.5
 """Before an error is checked again: as long as it takes to make a database."""
@@ -63,7 +63,7 @@ def examine(home: Home, *, fix: bool, progress: ProgressCallback) -> Diagnosis:
             findings += [check.finding for check in results]
     finally:
         state.close()
-    progress(Progress("prepare", 1, 1, "looked at everything"))
+    progress(Progress("prepare", 1, 1, "all checks ran"))
     return Diagnosis(home.root, tuple(findings))
 
 
@@ -74,8 +74,8 @@ def _possible(home: Home, findings: list[DoctorFinding]) -> Mapping[str, Checks]
     except ConfigError as wrong:
         findings.append(failure("config", wrong).finding)
         rest = ", ".join(part for part in CHECKS if part not in ("home", "config"))
-        what = f"not looked at, since the settings do not say where it is: {rest}"
-        findings.append(hint("config", what, "mend the settings first").finding)
+        what = f"not checked, because the settings do not say where it is: {rest}"
+        findings.append(hint("config", what, "correct the settings first").finding)
         return {"home": place.home}
     return CHECKS
 
@@ -100,14 +100,14 @@ def _tried(part: str, checks: Checks, case: CheckedHome) -> list[Check]:
     except Exception as wrong:
         # A check-up is for when something is broken: one check that fails must not end it.
         text = " ".join(f"{type(wrong).__name__}: {wrong}".split())
-        return [error(part, f"this could not be looked at ({text})", "report this")]
+        return [error(part, f"the check failed ({text})", "report this")]
 
 
 def _mend(results: list[Check]) -> tuple[list[DoctorFinding], set[str]]:
-    """Mend what can be mended.
+    """Mend what can be fixed.
 
     Returns these findings, each with what was done about it, and the texts of those that could not
-    be mended after all.
+    be fixed after all.
     """
     findings = []
     failed = set()
@@ -118,6 +118,6 @@ def _mend(results: list[Check]) -> tuple[list[DoctorFinding], set[str]]:
             findings.append(replace(finding, fixed=mend()))
         except (DjinnError, OSError) as wrong:
             failed.add(finding.what)
-            what = f"{finding.what}; mending it failed: {wrong}"
+            what = f"{finding.what}; the fix failed: {wrong}"
             findings.append(replace(finding, what=what, fixable=False))
     return findings, failed

@@ -30,7 +30,7 @@ FIX = Remedy("doctor", {"fix": True})
 
 
 class Check(Struct, frozen=True):
-    """A finding, with what mends it if that is safe to do unasked."""
+    """A finding, with what fixes it if that is safe to do unasked."""
 
     finding: DoctorFinding
     mend: Mend | None = None
@@ -73,16 +73,16 @@ def _check(
 
 
 ok = partial(_check, "ok")
-"""All is well with a part."""
+"""A part has no problem."""
 
 hint = partial(_check, "hint")
-"""Worth knowing; nothing fails because of it."""
+"""Useful information; no part fails because of it."""
 
 warning = partial(_check, "warning")
-"""Something does not work as it should; the rest goes on."""
+"""A part does not work correctly; other parts are not affected."""
 
 error = partial(_check, "error")
-"""Something does not work at all."""
+"""A part does not work at all."""
 
 
 def failure(part: str, raised: DjinnError, mend: Mend | None = None) -> Check:
@@ -106,16 +106,16 @@ def privacy(part: str, root: Path) -> Iterator[Check]:
         for path in paths:
             with suppress(FileNotFoundError):
                 path.chmod(stat.S_IMODE(path.lstat().st_mode) & 0o700)
-        return f"took the rights of others on {count(len(paths), 'file')}"
+        return f"removed the permissions of other users on {count(len(paths), 'file')}"
 
     remedy = f"chmod -R go-rwx {shlex.quote(str(root))}"
     if root in paths:
-        what = f"{root} is private, but other users of this machine have rights on it"
+        what = f"{root} is private, but other users of this machine can access it"
         yield warning(part, what, remedy, mend)
     elif paths:
         # The closed folder keeps others out for as long as the files stay in it.
         names = some([str(path.relative_to(root)) for path in paths])
-        what = f"only the closed folder {root} keeps other users from {names}"
+        what = f"only the permissions of the folder {root} protect {names} from other users"
         yield hint(part, what, remedy, mend)
 
 

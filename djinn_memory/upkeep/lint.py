@@ -152,12 +152,12 @@ def _links(notes: _Notes) -> Iterator[LintIssue]:
     for link in notes.links:
         memory = notes.memories[link.source]
         if link.how is None:
-            what = f"{link.text!r} names no note or file"
+            what = f"{link.text!r} does not match any note or file"
             yield notes.issue("unresolved-link", memory, what, link.line)
         elif link.ambiguous:
             target = notes.memories.get(link.target or 0)
             taken = f"; it leads to {target.vault}/{target.path}" if target else ""
-            what = f"{link.text!r} could mean several notes{taken}"
+            what = f"{link.text!r} matches several notes{taken}"
             yield notes.issue("ambiguous-link", memory, what, link.line)
 
 
@@ -193,7 +193,7 @@ def _duplicates(notes: _Notes) -> Iterator[LintIssue]:
         if memory.block is UNSET and memory.plane != "documents":
             titles[memory.vault, fold(memory.title)].append(memory)
         if memory.id and not memory.owns_id:
-            what = f"another note has the id {memory.id} as well"
+            what = f"another note also has the id {memory.id}"
             yield notes.issue("duplicate-id", memory, what)
     for same in titles.values():
         first, *others = sorted(same, key=lambda memory: memory.path)

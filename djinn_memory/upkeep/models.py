@@ -38,10 +38,10 @@ def embedder(case: CheckedHome) -> Iterator[Check]:
     try:
         embedder = models.embedder
         if embedder is None:
-            yield ok("embedder", "none: embedding.provider is none, only words are searched")
+            yield ok("embedder", "none: embedding.provider is none, so only keywords are searched")
             return
         if not embedder.ready:
-            what = f"{models.name} is not prepared yet, so that only words are searched"
+            what = f"{models.name} is not prepared yet, so only keywords are searched"
             yield hint("embedder", what, INDEX, _preparing(case))
             return
         began = time.monotonic()
@@ -97,15 +97,15 @@ def cache(case: CheckedHome) -> Iterator[Check]:
     """The user's folder of prepared models."""
     folder = model_cache()
     if not folder.exists():
-        yield ok("models", f"{folder} is not there yet")
+        yield ok("models", f"{folder} does not exist yet")
         return
     if not os.access(folder, os.W_OK | os.X_OK):
-        what = f"{folder} cannot be written, so that no model can be prepared"
-        yield error("models", what, "mend its permissions, or set DJINN_CACHE")
+        what = f"{folder} is not writable, so no model can be prepared"
+        yield error("models", what, "correct its permissions, or set DJINN_CACHE")
         return
     left = [path for path in sorted((folder / "models").glob(".export-*")) if is_abandoned(path)]
     if left:
-        what = f"{len(left)} exports were killed half-way: {some([path.name for path in left])}"
+        what = f"{len(left)} exports were interrupted: {some([path.name for path in left])}"
         yield hint("models", what, FIX, removing(left))
     else:
         yield ok("models", str(folder))
@@ -122,7 +122,7 @@ def _preparing(case: CheckedHome) -> Mend:
 
 
 def _remaking(case: CheckedHome) -> Mend | None:
-    """Prepares a model anew; None for a model that djinn did not prepare."""
+    """Prepares a model again; None for a model that djinn did not prepare."""
     embedder: Embedder | None = case.models.__dict__.get("embedder")
     prepared = embedder is not None and embedder.local and embedder.ready
     folder = getattr(embedder, "folder", None) if prepared else None
@@ -133,6 +133,6 @@ def _remaking(case: CheckedHome) -> Mend | None:
         shutil.rmtree(folder, ignore_errors=True)
         case.models.__dict__.pop("embedder", None)
         _preparing(case)()
-        return f"prepared {case.models.name} anew"
+        return f"prepared {case.models.name} again"
 
     return mend

@@ -21,7 +21,7 @@ def move_vault(state: State, name: str, folder: Path) -> Vault:
 
     A move that was interrupted between the two is completed when it is asked for again. On another
     disk the files are copied and compared before the old ones are removed. Raises `Refused` for a
-    place that is not empty, lies in a vault or contains one.
+    place that is not empty, is in a vault or contains one.
     """
     home = state.home
     [vault] = home.named((name,))
@@ -54,22 +54,24 @@ def _text(path: Path) -> str:
 def _require_room(home: Home, vault: Vault, source: Path, target: Path) -> None:
     """Raise an error where the folder cannot go."""
     if not source.is_dir():
-        raise NotFound(f"the folder of vault {vault.name} is gone: {source}; restore it")
+        raise NotFound(f"the folder of vault {vault.name} does not exist: {source}; restore it")
     if vault.inner:
         inner = min(vault.inner)
         raise Refused(f"{source / inner} is another vault inside {vault.name}; move that one first")
     if target == source:
-        raise Refused(f"vault {vault.name} is in {source} already")
+        raise Refused(f"vault {vault.name} is already in {source}")
     for other in home.vaults:
         root = other.root.resolve()
         if target.is_relative_to(root) and target != root:
-            raise Refused(f"{target} lies in vault {other.name}; name a folder outside of vaults")
+            raise Refused(
+                f"{target} is inside vault {other.name}; choose a folder outside all vaults"
+            )
         if root.is_relative_to(target):
-            raise Refused(f"{target} contains vault {other.name}; name another folder")
+            raise Refused(f"{target} contains vault {other.name}; choose another folder")
     if target.is_relative_to(home.state) or source == home.root:
-        raise Refused(f"{source} cannot be moved to {target}; name another folder")
+        raise Refused(f"{source} cannot be moved to {target}; choose another folder")
     if os.path.lexists(target) and (not target.is_dir() or any(target.iterdir())):
-        raise Refused(f"{target} is not empty; name a folder that is empty or does not exist")
+        raise Refused(f"{target} is not empty; choose a folder that is empty or does not exist")
 
 
 def _move(source: Path, target: Path) -> bool:
@@ -90,7 +92,7 @@ def _move(source: Path, target: Path) -> bool:
     try:
         shutil.copytree(source, staging, symlinks=True)
         if list(_content(source)) != list(_content(staging)):
-            raise Refused(f"{source} changed while it was copied; move it again")
+            raise Refused(f"{source} changed during the copy; run the command again")
         for path in (staging, *(folder for folder in staging.rglob("*") if folder.is_dir())):
             sync_folder(path)
         staging.rename(target)

@@ -36,7 +36,7 @@ def home(case: CheckedHome) -> Iterator[Check]:
     """The home's own folder."""
     root = case.home.root
     if not os.access(root, os.W_OK):
-        yield warning("home", f"{root} cannot be written", "mend the folder's permissions")
+        yield warning("home", f"{root} cannot be written", "correct the permissions of the folder")
     elif open_to(root, 0o002):
         yield warning("home", f"every user of this machine can write {root}", f"chmod o-w {root}")
     elif open_to(root, 0o004):
@@ -53,19 +53,17 @@ def settings(case: CheckedHome) -> Iterator[Check]:
 
 def _settings(home: Home) -> Iterator[Check]:
     for endpoint in home.untrusted:
-        what = f"this home is not trusted with {endpoint}"
-        yield warning(
-            "config", what, Remedy("trust", purpose="trusts it, once you have looked at it")
-        )
+        what = f"the {endpoint} is ignored because it is not trusted"
+        yield warning("config", what, Remedy("trust", purpose="allow it after you have checked it"))
     if not home.vaults:
-        what = f"{home.config_path} names no vault, so no note is read"
+        what = f"{home.config_path} lists no vault, so no note is indexed"
         yield warning("config", what, Remedy("init", {"folder": str(home.root)}))
     for vault in home.vaults:
         for inner in sorted(vault.inner):
             yield hint(
                 "config",
-                f"the folder {inner} of vault {vault.name} is a vault of its own, and its notes "
-                "are found there alone",
+                f"the folder {inner} of vault {vault.name} is a separate vault, and its notes "
+                "belong to that vault only",
             )
 
 
@@ -76,12 +74,12 @@ def state(case: CheckedHome) -> Iterator[Check]:
 
         def make() -> str:
             make_folder(folder, private=True)
-            return "made it"
+            return "created it"
 
-        yield hint("state", f"{folder} is not there yet", INDEX, make)
+        yield hint("state", f"{folder} does not exist yet", INDEX, make)
         return
     if not folder.is_dir():
-        yield error("state", f"{folder} is no folder", "move it away, or set state_dir")
+        yield error("state", f"{folder} is not a folder", "move the file, or set state_dir")
         return
     checks = list(_state(folder))
     yield from checks or [ok("state", str(folder))]
@@ -89,21 +87,21 @@ def state(case: CheckedHome) -> Iterator[Check]:
 
 def _state(folder: Path) -> Iterator[Check]:
     if not os.access(folder, os.W_OK | os.X_OK):
-        what = f"{folder} cannot be written, so that nothing new is indexed"
-        yield error("state", what, "mend its permissions, or set state_dir in config.yaml")
+        what = f"{folder} is not writable, so new notes are not indexed"
+        yield error("state", what, "correct its permissions, or set state_dir in config.yaml")
     yield from privacy("state", folder)
     if kind := network(folder):
-        what = f"{folder} lies on a network drive ({kind}), where databases break"
-        yield warning("state", what, "set state_dir in config.yaml to a folder of this machine")
+        what = f"{folder} is on a network drive ({kind}), which can damage databases"
+        yield warning("state", what, "set state_dir in config.yaml to a local folder")
     if above := synced(folder):
-        what = f"{folder} lies in {above}, which a sync client copies: databases break of that"
+        what = f"{folder} is inside {above}, which a sync client copies; this can damage databases"
         yield hint("state", what, "set state_dir in config.yaml to a folder outside")
     shut = [
         path.name for path in sorted(folder.iterdir()) if not os.access(path, os.R_OK | os.W_OK)
     ]
     if shut:
-        what = f"{some(shut)} in {folder} cannot be read and written by you"
-        yield error("state", what, "mend the files' permissions or owner")
+        what = f"{some(shut)} in {folder} cannot be read and written by the current user"
+        yield error("state", what, "correct the permissions or the owner of the files")
 
 
 def disk(case: CheckedHome) -> Iterator[Check]:
@@ -115,9 +113,11 @@ def disk(case: CheckedHome) -> Iterator[Check]:
     need = LEAST + 3 * sum(path.stat().st_size for path in databases if path.is_file())
     what = f"{_size(free)} free on the disk of {folder}"
     if free < LEAST:
-        yield error("disk", f"only {what}: nothing can be indexed", "make room")
+        yield error("disk", f"only {what}: nothing can be indexed", "free disk space")
     elif free < need:
-        yield warning("disk", f"only {what}, an index run may need {_size(need)}", "make room")
+        yield warning(
+            "disk", f"only {what}, an index run may need {_size(need)}", "free disk space"
+        )
     else:
         yield ok("disk", what)
 
@@ -127,7 +127,7 @@ def leftovers(case: CheckedHome) -> Iterator[Check]:
     checks = [*_locks(case.home.state), *_scratch(case.home), *_set_aside(case.home.state)]
     yield from checks or [ok("leftovers", "none")]
     if process := watcher(case.home):
-        yield ok("watch", f"process {process} follows the vaults")
+        yield ok("watch", f"process {process} is watching the vaults")
 
 
 def _locks(folder: Path) -> Iterator[Check]:
@@ -144,7 +144,7 @@ def _scratch(home: Home) -> Iterator[Check]:
     left = [path for folder in folders for path in folder.iterdir() if is_leftover(path)]
     left += [path for path in home.state.glob("ledger.db.recovering*") if is_abandoned(path)]
     if left:
-        what = f"a killed process left {some([path.name for path in left])}"
+        what = f"an interrupted process left {some([path.name for path in left])}"
         yield hint("leftovers", what, FIX, removing(left))
 
 
@@ -153,8 +153,8 @@ def _set_aside(folder: Path) -> Iterator[Check]:
     if kept:
         size = sum(path.stat().st_size for path in kept)
         names = [path.name for path in kept if not path.name.endswith(("-wal", "-shm"))]
-        what = f"{some(names)}, set aside, take {_size(size)}"
-        yield hint("leftovers", what, "delete them when you are sure that nothing is missing")
+        what = f"{some(names)}, set aside earlier, take {_size(size)}"
+        yield hint("leftovers", what, "delete them when nothing is missing")
 
 
 def _size(number: int) -> str:

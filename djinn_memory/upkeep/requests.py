@@ -22,14 +22,17 @@ class IndexOptions(Struct, frozen=True):
     complete; going back embeds nothing again.
     """
 
-    vaults: Annotated[Sequence[str], Meta(description="Only these vaults; all if not given.")] = ()
+    vaults: Annotated[
+        Sequence[str], Meta(description="Only these vaults. Default: all vaults.")
+    ] = ()
     rebuild: Annotated[
-        bool, Meta(description="Read every note again. Vectors are not computed again.")
+        bool, Meta(description="Read every note again. Unchanged texts are not embedded again.")
     ] = False
     model: Annotated[
         str | None,
         Meta(
-            description="Embed by this model from now on: local, ollama:NAME, openai:NAME, or the "
+            description="Embed with this model from now on: local, ollama:NAME, "
+            "openai:NAME, or the "
             "name or folder, as in ./mine, of a sentence-transformers model."
         ),
     ] = None
@@ -43,30 +46,34 @@ class ShowStatus(Struct, frozen=True):
 
 
 class MaintainOptions(Struct, frozen=True):
-    """Run the upkeep that a home needs about once a day."""
+    """Run periodic maintenance."""
 
-    only: Annotated[Sequence[str], Meta(description="Only these tasks; all if not given.")] = ()
-    dry_run: Annotated[bool, Meta(description="Say what would be done, and do nothing.")] = False
+    only: Annotated[Sequence[str], Meta(description="Only these tasks. Default: all tasks.")] = ()
+    dry_run: Annotated[bool, Meta(description="Report what would be done, without doing it.")] = (
+        False
+    )
     agent: OnlyAgent = None
 
 
 class DoctorOptions(Struct, frozen=True):
-    """Examine everything that djinn needs, and say what is wrong and what mends it.
+    """Check the installation and suggest fixes.
 
     Home, settings, vaults, ledger, index, models, permissions and disk. With `fix`, damaged
-    databases are set aside and made anew, a damaged ledger is recovered as far as it can be read,
+    databases are set aside and made again, a damaged ledger is recovered as far as it can be read,
     and the leftovers of dead processes are removed.
     """
 
     fix: Annotated[
-        bool, Meta(description="Mend what is safe to mend; no note is ever written.")
+        bool, Meta(description="Apply the safe fixes. Notes are never changed.")
     ] = False  # fmt: skip
 
 
 class LintOptions(Struct, frozen=True):
-    """Find links that lead nowhere, names that mean two notes, and front matter with problems."""
+    """Find dead links, ambiguous names and invalid front matter."""
 
-    vaults: Annotated[Sequence[str], Meta(description="Only these vaults; all if not given.")] = ()
+    vaults: Annotated[
+        Sequence[str], Meta(description="Only these vaults. Default: all vaults.")
+    ] = ()
     fix: Annotated[
         bool,
         Meta(description="Correct links to headings that differ only in case and punctuation."),
@@ -143,15 +150,15 @@ class DoctorFinding(Struct, frozen=True):
     what: str
     """The finding, in one sentence."""
     remedy: str | None = None
-    """The command or action that mends it."""
+    """The command or action that fixes it."""
     fixable: bool = False
-    """Whether `djinn doctor --fix` mends it."""
+    """Whether `djinn doctor --fix` fixes it."""
     fixed: str | None = None
     """What `--fix` did about it."""
 
 
 class Diagnosis(Struct, frozen=True):
-    """The condition of a home."""
+    """The result of `djinn doctor`."""
 
     home: Path
     """Its folder."""

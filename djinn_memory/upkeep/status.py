@@ -34,7 +34,7 @@ class ModelChange(Struct, frozen=True):
 
 
 class HomeStatus(Struct, frozen=True):
-    """How much there is, and what waits to be indexed."""
+    """How much there is, and what is waiting to be indexed."""
 
     home: Path
     """Its folder."""

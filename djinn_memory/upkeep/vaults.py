@@ -58,18 +58,20 @@ def vaults(case: CheckedHome) -> Iterator[Check]:
 def _vault(vault: Vault, part: str, listing: VaultListing) -> Iterator[Check]:
     checks = list(_folder(vault, part))
     for problem in listing.problems[:20]:
-        checks.append(warning(part, f"{problem.what}: {problem.why}", "mend or exclude it"))
+        checks.append(
+            warning(part, f"{problem.what}: {problem.why}", "correct or exclude the file")
+        )
     left, conflicts, shut = _look(vault, listing)
     if shut:
         what = f"{some(shut)} cannot be read"
-        checks.append(warning(part, what, "mend the files' permissions or owner"))
+        checks.append(warning(part, what, "correct the permissions or the owner of the files"))
     if conflicts:
-        what = f"a sync client left {some(conflicts)} beside the notes they are copies of"
-        checks.append(warning(part, what, "take over what is right and delete the copies"))
+        what = f"a sync client left {some(conflicts)} beside the original notes"
+        checks.append(warning(part, what, "merge the changes and delete the copies"))
     if is_private(vault):
         checks += privacy(part, vault.root)
     if left and not vault.read_only:
-        what = f"a killed process left {some([path.name for path in left])}"
+        what = f"an interrupted process left {some([path.name for path in left])}"
         checks.append(hint(part, what, FIX, removing(left)))
     yield from checks
     if not any(check.finding.severity in ("warning", "error") for check in checks):
@@ -78,12 +80,12 @@ def _vault(vault: Vault, part: str, listing: VaultListing) -> Iterator[Check]:
 
 def _folder(vault: Vault, part: str) -> Iterator[Check]:
     if not os.access(vault.root, os.R_OK | os.X_OK):
-        yield error(part, f"{vault.root} cannot be read", "mend the folder's permissions")
+        yield error(part, f"{vault.root} cannot be read", "correct the permissions of the folder")
     elif not vault.read_only and not os.access(vault.root, os.W_OK):
-        remedy = f"mend its permissions, or set vaults.{vault.name}.read_only"
+        remedy = f"correct its permissions, or set vaults.{vault.name}.read_only"
         yield warning(part, f"{vault.root} cannot be written", remedy)
     if kind := network(vault.root):
-        what = f"{vault.root} lies on a network drive ({kind}), whose changes are seen late"
+        what = f"{vault.root} lies on a network drive ({kind}), where changes are noticed late"
         yield hint(part, what)
 
 

@@ -43,7 +43,7 @@ def read(state: State, vault: Vault, paths: Sequence[str] | None, urgent: Urgent
 
 
 def conclude(state: State) -> None:
-    """Record that this version of djinn has read every note; remove vaults that are gone."""
+    """Record that this version of djinn has read every note; remove vaults that no longer exist."""
     with state.lock(timeout=LOCK_SECONDS):
         indexer.forget_others(state)
         meta.put(state.index, "maker", indexer.MAKER)
@@ -79,7 +79,7 @@ def warm(models: ModelRegistry) -> None:
 
 
 def settle(state: State, *, anew: bool) -> None:
-    """Resolve links if a note has changed since the last time; with `anew` in any case.
+    """Resolve links if a note has changed since the last time; with `again` in any case.
 
     Attachments change without a change of a note. Raises `Busy` while another process reads notes.
     """

@@ -118,7 +118,7 @@ class _Lost(logging.Handler):
         self._heard = heard
 
     def emit(self, record: logging.LogRecord) -> None:
-        why = "the system lost count of changes, so everything is looked at"
+        why = "the system dropped change events, so all vaults are scanned"
         self._heard.put(Notice("update", why))
         self._heard.put(FileChanged(None, ALL))
 

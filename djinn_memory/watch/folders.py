@@ -25,7 +25,7 @@ class FollowedFolders:
     def __init__(self, vaults: Iterable[Vault], heard: Heard, probe: Path, *, poll: bool) -> None:
         self._probe = probe
         self._roots = {vault.name: vault.root.resolve() for vault in vaults}
-        why = "watch.poll says so" if poll else None
+        why = "watch.poll is set" if poll else None
         self._native: NativeEvents | None = None
         try:
             self._native = None if poll else NativeEvents(heard)

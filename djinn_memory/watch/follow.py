@@ -130,7 +130,7 @@ class _Watch:
         self._file = file_id(self._home.index_path)
         few = len(self._vaults) <= 2
         vaults = ", ".join(self._vaults) if few else f"{len(self._vaults)} vaults"
-        self._say(Notice("start", f"watching {vaults or 'no vault yet'}"))
+        self._say(Notice("start", f"watching {vaults or 'no vaults'}"))
         self._follow_folders()
         self._open_inbox()
         self._reconcile()
@@ -224,7 +224,7 @@ class _Watch:
         for name in self._folders.renew():
             self._pending.add(FileChanged(name, ALL))
         for name, why in self._folders.polled.items():
-            self._warn(f"{name}: looked at every {self._settings.poll_seconds:g} s, since {why}")
+            self._warn(f"{name}: scanned every {self._settings.poll_seconds:g} s, because {why}")
 
     def _look_at_settings(self) -> None:
         written = self._marks()
@@ -236,7 +236,7 @@ class _Watch:
             home.named(self._names)
             self._next = home if home.config != self._home.config else None
         except (DjinnError, OSError) as error:
-            self._warn(f"the settings of before still hold: {error}")
+            self._warn(f"the previous settings stay in effect: {error}")
 
     def _marks(self) -> object:
         return [file_version(path) for path in (self._home.config_path, user_path())]
@@ -269,7 +269,7 @@ class _Watch:
             backoff.worked()
 
     def _set_aside(self, error: Exception) -> bool:
-        """Whether an error came from a damaged database, which is then set aside and made anew."""
+        """Whether an error came from a damaged database, which is then set aside and made again."""
         try:
             if not (isinstance(error, store_errors()) and set_aside(self._state, error)):
                 return False

@@ -34,7 +34,7 @@ UNFINISHED = frozenset({".part", ".partial", ".crdownload", ".download", ".tmp",
 Mark = tuple[int, int, int]
 
 FAILURES: tuple[type[Exception], ...] = (*store_errors(), DjinnError, OSError)
-"""After these a watch and its inbox go on."""
+"""After these a watch and its inbox continue."""
 
 
 def inbox_folder(home: Home, named: str, vaults: Iterable[Vault]) -> Path:
@@ -42,17 +42,19 @@ def inbox_folder(home: Home, named: str, vaults: Iterable[Vault]) -> Path:
     folder = (home.root / expand(named)).resolve()
     own = (home.config_path, home.state, *(vault.root for vault in vaults))
     if any(path.resolve().is_relative_to(folder) for path in own):
-        raise ConfigError(f"{folder} holds what djinn lives by; name a folder of its own")
+        raise ConfigError(
+            f"{folder} contains files that djinn needs; choose a separate folder for the inbox"
+        )
     if folder.is_relative_to(home.state):
-        raise ConfigError(f"{folder} is djinn's own; name another folder")
+        raise ConfigError(f"{folder} is used by djinn; choose another folder")
     if not folder.is_relative_to(home.root) and home.own.inbox != named:
         # A cloned home must not fetch files from this disk.
         raise ConfigError(
-            f"{folder} lies outside the home, so only your own settings may name it",
+            f"{folder} is outside the home, so only your personal settings may name it",
             Remedy("config.set", {"user": True, "key": "inbox", "value": named}),
         )
     if not folder.is_dir():
-        raise ConfigError(f"there is no folder {folder} yet; make it")
+        raise ConfigError(f"the folder {folder} does not exist; create it")
     return folder
 
 
@@ -72,7 +74,7 @@ class UnsettledFiles:
     def ready(self, now: float, settled: Mapping[str, Mark]) -> dict[str, Mark]:
         """Remove and return the files that have not changed for a while.
 
-        Files that are gone, or that are settled in this version, are only removed.
+        Files that no longer exist, or that are settled in this version, are only removed.
         """
         ready = {}
         for path, (before, since) in list(self._since.items()):

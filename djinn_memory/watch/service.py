@@ -34,7 +34,7 @@ class InstalledService(Struct, frozen=True):
     start: str
     """The command that starts it, now and at each login."""
     stop: str
-    """The command that ends it for good."""
+    """The command that ends it permanently."""
 
 
 class RemovedService(Struct, frozen=True):
@@ -76,7 +76,7 @@ def uninstall(home: Home, *, system: str = sys.platform) -> RemovedService:
     """
     path, _, stop = _place(home, system)
     if not path.exists():
-        raise NotFound(f"no service watches {home.root}: there is no {path}")
+        raise NotFound(f"no service is installed for {home.root}: {path} does not exist")
     if not _is_ours(path):
         raise Refused(f"{path} was not written by djinn; remove it yourself")
     ended = False
@@ -116,7 +116,8 @@ def _place(home: Home, system: str) -> tuple[Path, str, str]:
         )
     command = shlex.join(_command(home, ()))
     raise Unavailable(
-        f"no service can be installed on {system}; let its own scheduler run `{command}`"
+        f"djinn cannot install a service on {system}; use the scheduler of the system to run "
+        f"`{command}`"
     )
 
 
@@ -137,7 +138,7 @@ def _user() -> int:
 
 def _write(path: Path, data: bytes) -> None:
     if path.exists() and not _is_ours(path):
-        raise Refused(f"{path} was not written by djinn; move it away, then try again")
+        raise Refused(f"{path} was not written by djinn; move it, then try again")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, data, private=True)
 

@@ -80,7 +80,7 @@ def test_a_note_of_data_is_found_by_words_and_named_once(
     assert report.windows == report.embedded < 20
     [problem] = report.problems
     assert problem.what == "shared/data.md"
-    assert "found by words only" in problem.why
+    assert "keyword matches only" in problem.why
     assert djinn.search("zephyr", mode="words").hits[0].path == "data.md"
     line = DATA.splitlines()[300].split("+")[0].split("/")[0]
     assert djinn.search(line).hits[0].path == "data.md"

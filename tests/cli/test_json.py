@@ -185,7 +185,7 @@ def test_the_schema_of_a_command_is_printed(run: Run) -> None:
         assert json.loads(run("schema", name).stdout) == CHECKS["djinn.gap.list/1"].schema
     done = run("schema", "nothing")
     assert (done.returncode, done.stdout) == (4, "")
-    assert "`djinn schema` lists the names" in done.stderr
+    assert "run `djinn schema` to list the names" in done.stderr
 
 
 def test_the_schemas_are_schemas_that_describe_every_field() -> None:

@@ -14,8 +14,8 @@ def test_a_table_without_rows_at_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    output.columns([], head="date title", empty="nothing found")
-    assert capsys.readouterr() == ("", "nothing found\n")
+    output.columns([], head="date title", empty="No results.")
+    assert capsys.readouterr() == ("", "No results.\n")
 
 
 def test_a_table_has_a_head_at_a_terminal_alone(

@@ -70,18 +70,18 @@ def test_neither_long_nor_empty_texts_are_refused(home: Home, run: Run, command:
         (["fact", "get", "", "b"], 4, "no fact 'b'"),
         (["fact", "forget", ""], 4, "no fact"),
         (["fact", "verify", ""], 4, "no fact"),
-        (["fact", "set", "", "k", "v"], 2, "needs a category of at least a letter"),
+        (["fact", "set", "", "k", "v"], 2, "needs a category with at least one letter"),
         (["score", "show", ""], 4, "no note"),
         (["gap", "close", "g" * 101], 4, "no open gap"),
-        (["gap", "report", ""], 2, "say what was missing"),
-        (["checkpoint", ""], 2, "give a sentence"),
-        (["sleep", "--summary", ""], 2, "give a sentence"),
+        (["gap", "report", ""], 2, "describe what was missing"),
+        (["checkpoint", ""], 2, "give one sentence"),
+        (["sleep", "--summary", ""], 2, "give one sentence"),
         (["rate", "last", "--gap", ""], 2, "--useful 1,3"),
         (["remember", "lesson", "T" * 501, "text"], 2, "501 characters; 300"),
-        (["working", "set", "", "v"], 2, "KEY '' is no name"),
-        (["working", "set", "k", "v", "--ttl", "0"], 2, "what should last longer is a note"),
-        (["recall", "kettle", "--since", "", "--until", ""], 2, "no date"),
-        (["memory", "list", "--until", ""], 2, "no date"),
+        (["working", "set", "", "v"], 2, "KEY '' is not a valid name"),
+        (["working", "set", "k", "v", "--ttl", "0"], 2, "to keep a value longer, write a note"),
+        (["recall", "kettle", "--since", "", "--until", ""], 2, "not a date"),
+        (["memory", "list", "--until", ""], 2, "not a date"),
         (["memory", "list", "--limit", "1001"], 2, "from 1 to 1,000"),
     ],
 )
@@ -106,7 +106,9 @@ def test_a_note_for_all_is_not_superseded_from_a_vault_of_one(home: Home, run: R
         "remember", "lesson", "Pot", "Tea is made there.", "--supersedes", "Kettle", home=home.root
     )
     assert outcome.returncode == 3
-    assert "--shared writes for all, or leave --supersedes out" in outcome.stderr
+    assert (
+        "pass --shared to write into the shared vault, or leave --supersedes out" in outcome.stderr
+    )
 
 
 def test_what_is_given_by_place_is_named_so() -> None:

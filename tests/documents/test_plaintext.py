@@ -65,7 +65,7 @@ def test_text_without_text(tmp_path: Path, data: bytes) -> None:
 def test_nul_characters_are_shown_and_warned(tmp_path: Path) -> None:
     found = document(tmp_path, "\ufeffa\0b and more".encode("utf-16-le"))
     assert found.pages == ("a\ufffdb and more",)
-    assert found.warnings == ("it has NUL characters; remove them",)
+    assert found.warnings == ("the file contains NUL characters; remove them",)
 
 
 def test_a_text_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_text_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.write(b"text" * 3000)
         file.truncate(60_000_000)
-    with pytest.raises(Unreadable, match=r"^has 60,000,000 bytes of text, too much for a note"):
+    with pytest.raises(Unreadable, match=r"^has 60,000,000 bytes of text, too many for one note"):
         read(ReadRequest(path, "a.txt"), no_progress)
 
 

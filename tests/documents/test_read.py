@@ -51,7 +51,7 @@ def test_remarks_stand_before_warnings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("char", ["\ufffd", "\ue041"])
 def test_letters_that_are_lost_are_named(tmp_path: Path, char: str) -> None:
-    named = ("50% of its letters are replacement or private-use characters",)
+    named = ("50% of its characters are replacement or private-use characters",)
     assert document(tmp_path, f"lamp {char * 4}".encode(), "a.txt").warnings == named
     assert document(tmp_path, f"{char} lamps and lanterns".encode(), "a.txt").warnings == ()
 

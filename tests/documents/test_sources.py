@@ -47,7 +47,7 @@ def test_what_is_not_there_costs_only_itself(folder: Path, name: str) -> None:
     found, missing = sources([folder / name, folder / "b.pdf"])
     assert [source.name for source in found] == ["b.pdf"]
     assert [(path, str(error)) for path, error in missing] == [
-        (str(folder / name), "there is no such file or folder")
+        (str(folder / name), "no such file or folder")
     ]
 
 
@@ -83,8 +83,8 @@ def test_fingerprints(folder: Path) -> None:
     assert fingerprint(big) == (hashlib.sha256(b"x" * 3_000_000).hexdigest(), 3_000_000)
     os.mkfifo(folder / "fifo")
     for name, why in (
-        ("fifo", "is no file that can be read to its end"),
-        ("in", "is no file that can be read to its end"),
+        ("fifo", "is not a regular file"),
+        ("in", "is not a regular file"),
         ("gone", "cannot be read: No such file or directory"),
         ("x" * 300, "cannot be read: File name too long"),
     ):

@@ -104,11 +104,11 @@ def test_two_outputs_are_read_as_odds_and_three_are_refused(tmp_path: Path) -> N
 
 def test_what_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(
-        Unavailable, match="some-body/some-model is no folder, and cannot be fetched"
+        Unavailable, match="some-body/some-model is not a folder and cannot be downloaded"
     ):
         CrossEncoder("some-body/some-model", tmp_path).prepare()
-    with pytest.raises(Unavailable, match="is no folder"):
+    with pytest.raises(Unavailable, match="is not a folder"):
         CrossEncoder("no name at all: \0?", tmp_path).prepare()
     (tmp_path / "empty").mkdir()
-    with pytest.raises(Unavailable, match="no cross-encoder"):
+    with pytest.raises(Unavailable, match="not a cross-encoder"):
         CrossEncoder("./empty", tmp_path).prepare()

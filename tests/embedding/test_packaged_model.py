@@ -132,13 +132,16 @@ def test_without_the_model_words_answer(
     done = djinn(home, tmp_path / "copy", "index")
     assert done.returncode == 5
     assert done.stderr.startswith("error: the packaged model in ")
-    assert done.stderr.endswith("; install djinn again\n") and done.stderr.count("\n") == 1
+    assert done.stderr.endswith("; reinstall djinn\n") and done.stderr.count("\n") == 1
     done = djinn(home, tmp_path / "copy", "remember", "lesson", "A lamp", "A lamp lasts.")
     assert done.returncode == 0
-    assert done.stderr.startswith("searches find it by words; ") and done.stderr.count("\n") == 1
+    assert (
+        done.stderr.startswith("The memory can be found by keywords")
+        and done.stderr.count("\n") == 1
+    )
     done = djinn(home, tmp_path / "copy", "memory", "search", "lantern lamp")
     assert done.returncode == 0 and "new.md" in done.stdout and "a-lamp.md" in done.stdout
     assert done.stderr.startswith("warning: embedding: the packaged model in ")
-    assert done.stderr.endswith("; only words were searched\n") and done.stderr.count("\n") == 1
+    assert done.stderr.endswith("; only keywords were searched\n") and done.stderr.count("\n") == 1
     # What was embedded before is as it was once djinn is installed again.
     assert Djinn(home).index().embedded == 2

@@ -155,7 +155,7 @@ def test_a_search_answers_by_words_in_time(
     assert time.monotonic() - began < SLACK
     assert answer.hits and answer.mode == "words"
     (problem,) = answer.problems
-    assert problem.what == "embedding" and problem.why.endswith("only words were searched")
+    assert problem.what == "embedding" and problem.why.endswith("only keywords were searched")
     assert without_key(problem.why)
     assert len(server.asked) - before <= HASTY_TRIES
 
@@ -190,7 +190,7 @@ def test_as_a_user_runs_it(
     server.mood = mood
     ill = run("memory", "search", "lantern", home=home.root)
     assert ill.returncode == 0 and ".md" in ill.stdout
-    assert "only words were searched" in " ".join(ill.stderr.split())
+    assert "only keywords were searched" in " ".join(ill.stderr.split())
     for process in (done, answer, well, ill):
         assert without_key(process.stdout) and without_key(process.stderr)
     check_files(home)
@@ -337,9 +337,9 @@ def test_an_identity_is_one_word(model: str, query: str, document: str) -> None:
 def test_without_a_key(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.delenv("OLLAMA_API_KEY")
-    with pytest.raises(Unavailable, match=r"^openai at api\.openai\.com wants a key; set OPENAI_"):
+    with pytest.raises(Unavailable, match=r"^openai at api\.openai\.com needs a key; set OPENAI_"):
         remote("openai", server, url=None).embed(["x"])
-    with pytest.raises(Unavailable, match="wants a key; set MINE in the environment"):
+    with pytest.raises(Unavailable, match="needs a key; set MINE in the environment"):
         remote("ollama", server, key_env="MINE").embed(["x"])
     assert not server.asked
     # Servers of one's own want none, and are told none.
@@ -347,7 +347,7 @@ def test_without_a_key(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> 
         remote(provider, server).embed(["x"])
     assert all("authorization" not in request.headers for request in server.asked)
     server.mood = "401"
-    with pytest.raises(Unavailable, match=r"wants a key \(401\); set OPENAI_API_KEY"):
+    with pytest.raises(Unavailable, match=r"needs a key \(401\); set OPENAI_API_KEY"):
         remote("openai", server).embed(["x"])
 
 
@@ -356,7 +356,7 @@ def test_a_key_of_another_name(server: ModelServer, monkeypatch: pytest.MonkeyPa
     remote("ollama", server, key_env="MINE").embed(["x"])
     assert server.asked[0].headers["authorization"] == "Bearer another-key"
     monkeypatch.setenv("MINE", "clé")
-    with pytest.raises(Unavailable, match="MINE does not hold a key"):
+    with pytest.raises(Unavailable, match="MINE does not contain a valid key"):
         remote("ollama", server, key_env="MINE").embed(["x"])
 
 

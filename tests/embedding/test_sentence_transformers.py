@@ -111,7 +111,7 @@ def test_a_device_that_is_not_there_is_one_line(folder: Path) -> None:
 
     if torch.cuda.is_available():
         pytest.skip("this machine has the device that is to be missing")
-    with pytest.raises(Unavailable, match=r"torch finds no cuda here; set embedding\.device"):
+    with pytest.raises(Unavailable, match=r"torch finds no cuda device; set embedding\.device"):
         model(folder, device="cuda").embed(["x"])
 
 

@@ -58,7 +58,7 @@ def test_the_example_names_every_key_with_its_default(file: Path) -> None:
         ("embedding: {provider: magic}", "embedding.provider", "auto, hashing, local"),
         ("embedding: {url: localhost}", "embedding.url", "http://host:port"),
         ("embedding: {url: 'http://me:pw@host'}", "embedding.url", "without a password"),
-        ("llm: {key_env: sk-0123}", "llm.key_env", "never a key itself"),
+        ("llm: {key_env: sk-0123}", "llm.key_env", "not the key itself"),
         ("working_memory: localhost", "working_memory", "redis://host:port"),
         ("working_memory: 'redis://:pw@host'", "working_memory", "without a password"),
         ("working_memory: 'redis://h?ssl_cert_reqs=none'", "working_memory", "redis://host:port"),
@@ -85,7 +85,7 @@ def test_the_example_names_every_key_with_its_default(file: Path) -> None:
         ("state_dir: 2024-01-01", "state_dir", "text"),
         ("exclude: '*.md'", "exclude", "list"),
         ("exclude: [1]", "exclude.0", "text"),
-        ('"se\\narch": 1', "se arch", "known here"),
+        ('"se\\narch": 1', "se arch", "allowed here"),
         ("search: &a {limit: *a}", "search.limit", "whole number"),
         ("- a", "config.yaml", "`key: value`"),
         ("words", "config.yaml", "`key: value`"),
@@ -171,7 +171,7 @@ def test_the_environment_overrides(file: Path) -> None:
     ("name", "value", "why"),
     [
         ("DJINN_SEARCH__LIMIT", "many", "search.limit: expected a whole number"),
-        ("DJINN_SERCH__LIMIT", "1", "serch: no such key; did you mean search"),
+        ("DJINN_SERCH__LIMIT", "1", "serch: unknown key; did you mean search"),
         ("DJINN_SEARCH__LIMIT__X", "1", "search.limit"),
         ("DJINN_SEARCH__LIMIT", "[", "YAML"),
     ],
@@ -194,8 +194,8 @@ def test_values_by_their_key() -> None:
     for key, why in (
         ("serch", "did you mean search"),
         ("search.limit.x", "single value"),
-        ("", "known here"),
-        ("search.", "known here: limit"),
+        ("", "allowed here"),
+        ("search.", "allowed here: limit"),
     ):
         with pytest.raises(ConfigError, match=why):
             config.value_at(Config(), key)

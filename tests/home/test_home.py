@@ -238,7 +238,7 @@ def test_edits_at_one_time_are_all_kept(home: Home, tmp_path: Path, spawn: Run) 
     [won] = [d for d in done[5:] if d.returncode == 0]
     [lost] = [d for d in done[5:] if d.returncode == 3]
     assert str(now.named(("same",))[0].root) in won.stdout
-    assert "there is a vault same already" in lost.stderr
+    assert "a vault named same already exists" in lost.stderr
 
 
 def test_init_at_one_time_makes_one_home(tmp_path: Path, spawn: Run) -> None:
@@ -259,7 +259,7 @@ def test_what_an_edit_rests_on_is_read_under_the_lock(home: Home, tmp_path: Path
     add_vault(home, "notes", tmp_path / "one")
     with pytest.raises(Refused, match="a vault notes already"):
         add_vault(stale, "notes", tmp_path / "two")
-    with pytest.raises(Refused, match="is vault notes already"):
+    with pytest.raises(Refused, match="is already vault notes"):
         add_vault(Home(home.root), "again", tmp_path / "one")
     add_agent(stale, "zoe")
     assert stale.config.agents == ["me", "finn", "zoe"]

@@ -127,7 +127,7 @@ def test_working_memory_goes_to_no_server_of_a_clone(home: Home, run: Run) -> No
         assert run("working", "set", "plan", "swim", home=home.root).returncode == 0
         for command in ("working get plan", "working list --json", "maintain", "doctor"):
             done = run(*command.split(), home=home.root)
-            assert "not trusted with working_memory: redis at redis://" in done.stderr + done.stdout
+            assert "working_memory provider redis at redis://" in done.stderr + done.stdout
         with pytest.raises(BlockingIOError):
             spy.accept()
     home.trust(home.untrusted)
@@ -215,7 +215,7 @@ def test_a_broken_list_of_trust_is_one_line(
 def test_a_home_that_reaches_nothing(home: Home, run: Run) -> None:
     done = run("trust", home=home.root)
     assert done.returncode == 0
-    assert done.stdout.startswith("nothing to trust")
+    assert done.stdout.startswith("Nothing to trust")
 
 
 def test_a_cache_that_was_cloned_runs_no_sql(home: Home, shared: Path, tmp_path: Path) -> None:

@@ -86,32 +86,32 @@ def _numbered(name: str, form: str, most: int, head: str = "needle\n") -> None:
 _LAUGHS = "a0: &a0 [lol, lol]\n" + "".join(
     f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30)
 )
-_BROKEN = "broken front matter"
-_DATA = "characters of data or minified text are found by words only"
+_BROKEN = "invalid front matter"
+_DATA = "characters of data or minified text are not embedded (keyword matches only)"
 
-_front("billion laughs", _LAUGHS, why="unfolds to too many values")
+_front("billion laughs", _LAUGHS, why="expands to too many values")
 _front("quadratic bomb", f"a: &a {'x' * 80_000}\nb: [{','.join(['*a'] * 20_000)}]", why=_BROKEN)
 _front("alias of itself", "x: &x [*x]\ntitle: tide", "needle", "tide", why=_BROKEN)
 _front("mapping of itself", "x: &x\n  y: *x\ntitle: tide", "needle", "tide", why=_BROKEN)
 _front("alias of nothing", "x: *nobody\ntitle: tide", "needle", "tide", why="undefined alias")
 _front("alias with a long name", "x: *" + "n" * 5000 + "\ntitle: tide", "tide", why="undefined")
 _front("20,000 brackets, open", "x: " + "[" * 20_000, why=_BROKEN)
-_front("20,000 brackets, closed", "x: " + "[" * 20_000 + "]" * 20_000, why="nests too deep")
+_front("20,000 brackets, closed", "x: " + "[" * 20_000 + "]" * 20_000, why="nested too deeply")
 _front("20,000 braces", "{a: " * 20_000, why=_BROKEN)
 _front("20,000 dashes", "- " * 20_000, why=_BROKEN)
 _front("python object", "a: !!python/object/apply:os.system ['touch pwned']\ntitle: tide", "tide",
-       why="asks for !!python/object/apply:os.system, which is not done")  # fmt: skip
-_front("python name", "a: !!python/name:os.system\ntitle: tide", "tide", why="which is not done")
+       why="the YAML tag !!python/object/apply:os.system, which is ignored")  # fmt: skip
+_front("python name", "a: !!python/name:os.system\ntitle: tide", "tide", why="which is ignored")
 _front("other tags", "a: !!binary x\nb: !!float x\nc: !mine x\nd: !!set {e}\ntitle: tide", "tide")
 _front(
     "dates that are none",
     "created: 2026-02-30\nupdated: 0000-00-00\ndate: 2026-13-45T99:99:99Z",
-    why="created: 2026-02-30 is no date; updated: 0000-00-00 is no date; date: 2026-13-45T99",
+    why="created: 2026-02-30 is not a date; updated: 0000-00-00 is not a date; date: 2026-13-45T99",
 )
 _front(
     "dates at the end of time",
     "created: 9999-12-31T23:59:59-23:59\ndate: 0001-01-01T00:00+14:00",
-    why="is no date",
+    why="is not a date",
 )
 _front("number of 6,000 digits", f"importance: {'9' * 6000}\nid: {'7' * 6000}\ntitle: tide", "tide")
 _front("numbers that are none", "importance: .nan\nconfidence: -.inf\ndue: 1e999\nx: 0x\ny: 0o9")
@@ -131,7 +131,7 @@ _note(
     "---\ntitle: tide\nneedle\n",
     "tide",
     "needle",
-    why="front matter never closes",
+    why="front matter is not closed",
 )
 _note("marks alone", "---\n---\n---\n---\nneedle")
 _note("byte order mark", "\ufeff---\ntitle: tide\n---\nneedle", "tide", "needle")
@@ -141,7 +141,7 @@ _note("old Mac line ends", "---\rtitle: tide\r---\rneedle\r", "tide", "needle")
 _front("anchors and merge keys", "a: &a {x: 1}\nb:\n  <<: *a\ntitle: &t tide\nalias: *t", "tide")
 _front("merge of itself", "a: &a\n  <<: *a\ntitle: tide", "tide", why=_BROKEN)
 _front("block of 140 kB", "title: tide\ntext: |\n" + "  ebb flow\n" * 13_000, "tide")
-_front("block of 400 kB", "text: |\n" + "  ebb flow\n" * 36_000, why="characters was not read")
+_front("block of 400 kB", "text: |\n" + "  ebb flow\n" * 36_000, why="characters) and was not read")
 _front("12,000 fields", "".join(f"k{n}: v\n" for n in range(12_000)), why="too many values")
 _front("zero bytes in the block", b"title: ti\0de\nb: c", why="NUL")
 _front(
@@ -358,11 +358,15 @@ if _can_make_devices():
     _add("a device", _special(stat.S_IFCHR), (), x__md="is a device")
     _add("a disk", _special(stat.S_IFBLK), (), x__md="is a device")
 _add("a FIFO that is no note", lambda folder, _: os.mkfifo(folder / "x.txt"), ())
-_add("a link to itself", _linked(x__md="x.md"), x__md="in a circle")
+_add("a link to itself", _linked(x__md="x.md"), x__md="in a loop")
 _add("two links to each other", _linked(x__md="y.md", y__md="x.md"), x__md="circle", y__md="circle")
 _add("a link to its own folder", _linked(around="."))
-_add("a link to nothing", _linked(x__md="gone.md"), x__md="link to nothing")
-_add("a link to nothing outside", _linked(x__md="/nowhere/gone.md"), x__md="link to nothing")
+_add("a symbolic link to a missing file", _linked(x__md="gone.md"), x__md="link to a missing file")
+_add(
+    "a symbolic link to a missing file outside",
+    _linked(x__md="/nowhere/gone.md"),
+    x__md="link to a missing file",
+)
 _add("a link out of the vault", _linked(x__md="{out}/secret.md"), x__md="leads out of the vault")
 _add("a link to /etc/passwd", _linked(x__md="/etc/passwd"), x__md="leads out of the vault")
 _add("a link to a device", _linked(x__md="/dev/zero"), x__md="leads out of the vault")

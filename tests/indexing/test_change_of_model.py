@@ -186,7 +186,7 @@ def test_who_chooses_another_model_is_not_made_to_wait(
     server.go_on()
     out, _ = process.communicate(timeout=HANG)
     assert process.returncode == 1
-    assert "another model was chosen meanwhile" in json.loads(out)["problems"][0]["why"]
+    assert "another process chose a different model" in json.loads(out)["problems"][0]["why"]
     other.index()
     assert spaces(other) == ("hashing", None)
 
@@ -301,7 +301,7 @@ def test_status_tells_of_a_model_that_waits(filled: Home, run: Run) -> None:
     run("config", "set", "embedding.provider", "local", home=home.root)
     shown = run("status", home=home.root).stdout
     assert "embedding local, hashing-128-1 answers\n" in shown
-    assert "local takes over when it is complete; run `djinn index` to go on\n" in shown
+    assert "local takes over when it is complete; run `djinn index` to continue\n" in shown
     Djinn(Home(home.root)).index()
     assert "takes over" not in run("status", home=home.root).stdout
 

@@ -206,7 +206,7 @@ def test_words_answer_before_vectors_are_made(home: Home, shared: Path) -> None:
         == djinn.runtime.state.index.execute("select count(*) from window").get
         > 0
     )
-    assert any("nothing is embedded yet" in problem.why for problem in hybrid.problems)
+    assert any("no note is embedded yet" in problem.why for problem in hybrid.problems)
 
 
 def test_a_vault_that_left_the_config_leaves_the_index(home: Home, tmp_path: Path) -> None:

@@ -60,7 +60,9 @@ def test_all_else_is_no_resource(pair: Home, uri: str) -> None:
     async def work(client: Client) -> None:
         with pytest.raises(MCPError) as caught:
             await client.read_resource(uri)
-        assert str(caught.value) == f"no resource {uri!r}; resources/list shows what there is"
+        assert (
+            str(caught.value) == f"no resource {uri!r}; call resources/list to list the resources"
+        )
 
     asked(pair, work)
 
@@ -68,7 +70,7 @@ def test_all_else_is_no_resource(pair: Home, uri: str) -> None:
 def test_a_wrong_cursor(pair: Home) -> None:
     async def work(client: Client) -> None:
         for cursor in ("x", "-1", "9" * 30):
-            with pytest.raises(MCPError, match="no such cursor"):
+            with pytest.raises(MCPError, match="unknown cursor"):
                 await client.list_resources(cursor=cursor)
         assert not (await client.list_resources(cursor="100000")).resources
 

@@ -180,7 +180,7 @@ def test_recall(pair: Home) -> None:
         assert {one["title"] for one in found["memories"]} == {"Harbour light", "Keeper"}
         assert found["profile"] == "planning"
         assert found["request_id"]
-        assert "there are" in await refused(client, "recall", query="x", profile="nope")
+        assert "known:" in await refused(client, "recall", query="x", profile="nope")
         for narrow in ({"types": ["project"]}, {"tags": ["sea"]}, {"vaults": ["shared"]}):
             [one] = (await call(client, "recall", query="the lamp", **narrow))["memories"]
             assert one["title"] == "Harbour light"
@@ -267,7 +267,7 @@ def test_sessions(pair: Home) -> None:
 def test_the_summary(pair: Home) -> None:
     async def work(client: Client) -> None:
         said = await refused(client, "summary", action="show")
-        assert "no summary yet; `summary` with `action: build`" in said
+        assert "no summary yet; call `summary` with `action: build`" in said
         done = await call(client, "summary", action="set", text="Ada keeps the light.")
         assert (done["done"], done["summary"]["by"]) == ("created", "hand")
         assert "`force: true`" in await refused(client, "summary", action="build")
@@ -301,7 +301,7 @@ def test_scores(pair: Home) -> None:
         ("search", {"query": 7}, "query: expected str, got int"),
         ("search", {"query": "x", "mode": "z"}, "mode: invalid enum value 'z'"),
         ("search", {"query": "x", "colour": 1}, "unknown field colour"),
-        ("search", {"query": "x", "since": "soon"}, "`since` soon: no date"),
+        ("search", {"query": "x", "since": "soon"}, "`since` soon: not a date"),
         ("search", {"query": "x", "vaults": ["grace"]}, "no vault 'grace'; known: shared, finn"),
         ("search", {"query": "x", "agent": "grace"}, "speaks for one agent"),
         ("read", {"name": "Hidden"}, "no note 'Hidden'"),
@@ -324,7 +324,7 @@ def test_null_is_left_out(pair: Home) -> None:
 
 def test_an_unknown_tool(pair: Home) -> None:
     async def work(client: Client) -> None:
-        with pytest.raises(MCPError, match="no tool 'forgive'; there are "):
+        with pytest.raises(MCPError, match="no tool 'forgive'; known: "):
             await client.call_tool("forgive", {})
 
     asked(pair, work)
@@ -355,7 +355,7 @@ def test_what_is_written_while_the_index_is_held_is_no_error(pair: Home) -> None
     async def work(client: Client) -> None:
         written = await call(client, "remember", type="lesson", title="Tide", text="It waits.")
         [problem] = written["problems"]
-        assert "was not compared" in problem["why"]
+        assert "not compared" in problem["why"]
         fact = {"category": "harbour", "key": "lamps"}
         await call(client, "fact", action="set", value="2", **fact)
         await call(client, "fact", action="verify", **fact)
@@ -385,7 +385,7 @@ def test_read_only(pair: Home) -> None:
             ("summary", {"action": "build"}),
             ("rate", {"useful": ["Keeper"]}),
         ):
-            assert "this server only reads" in await refused(client, tool, **given)
+            assert "this server is read-only" in await refused(client, tool, **given)
         assert (await call(client, "score"))["memories"] == []
         await call(client, "recall", query="lamp")
         await call(client, "read", name="Keeper")

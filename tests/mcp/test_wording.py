@@ -29,10 +29,10 @@ LONG = "The keeper paints the rail of the mole white each spring before the ship
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("wake", {"budget": 1}, "budget"),
-    ("checkpoint", {"text": " "}, "give a sentence"),
-    ("sleep", {"summary": " "}, "give a sentence"),
-    ("recall", {"query": " "}, "nothing to search for"),
-    ("recall", {"query": "lamp", "profile": "no"}, "there are"),
+    ("checkpoint", {"text": " "}, "give one sentence"),
+    ("sleep", {"summary": " "}, "give one sentence"),
+    ("recall", {"query": " "}, "the query is empty"),
+    ("recall", {"query": "lamp", "profile": "no"}, "known:"),
     ("recall", {"query": "lamp", "since": "soon"}, "since"),
     ("rate", {}, "`rate` with `gap: what was missing`"),
     ("rate", {"request": "last", "useful": [1]}, "`recall`"),
@@ -41,7 +41,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("score", {"name": "nothing"}, "`list`"),
     ("gap", {"action": "close", "gap": "gap_1"}, "`gap` with `action: list`"),
     ("gap", {"action": "report"}, "needs `description`, what was missing"),
-    ("search", {"query": " "}, "nothing to search for"),
+    ("search", {"query": " "}, "the query is empty"),
     ("search", {"query": "lamp", "vaults": ["none"]}, "known:"),
     ("read", {"name": "nothing"}, "`list`"),
     ("neighbours", {"name": "nothing"}, "`list`"),
@@ -60,7 +60,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
      "remove it, or add a pattern"),
     ("forget", {"name": "nothing"}, "`list`"),
     ("ingest", {"paths": ["report.pdf"]}, "give an absolute path"),
-    ("ingest", {"paths": ["/no/such/file"]}, "there is no such file"),
+    ("ingest", {"paths": ["/no/such/file"]}, "no such file"),
     ("ingest", {"paths": ["/home/ada/.ssh/id_ed25519"]}, "ask a person to copy it"),
     ("fact", {"action": "get", "key": "nothing"}, "`fact` with `action: list`"),
     ("fact", {"action": "search", "query": " "}, "`fact` with `action: search`"),
@@ -71,15 +71,15 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("working", {"action": "get", "key": "nothing"},
      "`working` with `action: list` and `all: true`"),
     ("working", {"action": "get", "key": "k", "from": "grace", "task": "t"},
-     "give `task`, or give `from`"),
-    ("working", {"action": "get", "key": "two"}, "`from` chooses one"),
+     "pass `task`, or pass `from`"),
+    ("working", {"action": "get", "key": "two"}, "pass `from` to choose"),
     ("working", {"action": "resume", "task": "nothing"}, "`working` with `action: tasks`"),
     ("working", {"action": "share", "key": "one", "to": "finn"}, "`to` finn"),
     ("working", {"action": "step", "task": "t", "key": "b", "after": ["no"]}, "`after` 'no'"),
     ("working", {"action": "set", "key": "step", "value": 1, "task": "t"},
      "`action: step` and `task: t` and `key: step` and `status`"),
     ("working", {"action": "set", "key": "one", "value": "x" * 1_000_001},
-     "`ingest` makes"),
+     "call `ingest` to"),
     ("working", {"action": "set", "key": "one", "value": 1, "task": "\n"}, "`task` '"),
 ]  # fmt: skip
 
@@ -126,7 +126,7 @@ def test_nor_does_a_problem_of_the_settings(pair: Home) -> None:
 
     async def work(client: Client) -> None:
         answer = await call(client, "search", query="lamp")
-        [problem, *_] = [each["why"] for each in answer["problems"] if "trusted" in each["why"]]
+        [problem, *_] = [each["why"] for each in answer["problems"] if "is ignored" in each["why"]]
         assert "ask a person to run `djinn trust`" in problem and not command_line(problem)
 
     asked(Home(pair.root), work)

@@ -23,7 +23,7 @@ def test_working(pair: Home) -> None:
         ]
         assert len((await call(client, "working", action="list"))["values"]) == 1
         await call(client, "working", action="clear", key="step")
-        assert "nothing under" in await refused(client, "working", action="get", key="step")
+        assert "no value" in await refused(client, "working", action="get", key="step")
         for wrong in ({"action": "set", "key": "x"}, {"action": "get"}, {"action": "resume"}):
             assert "needs `" in await refused(client, "working", **wrong)
 

@@ -100,7 +100,9 @@ def test_a_section_is_neither_deleted_nor_purged_nor_superseded(djinn: Djinn, fi
     before = file.read_bytes()
     for name in (f"{PATH}#^two", ID):
         for dry_run in (False, True):
-            with pytest.raises(Refused, match=r"is a part of the journal shared/.* edit that file"):
+            with pytest.raises(
+                Refused, match=r"is a section of the journal shared/.* edit that file"
+            ):
                 djinn.memories.delete(name=name, dry_run=dry_run)
             with pytest.raises(Refused, match="cannot be purged by itself"):
                 djinn.memories.purge(name=name, dry_run=dry_run)

@@ -50,7 +50,7 @@ def test_fields_are_text_as_written(block: str, fields: dict[str, Any]) -> None:
 def test_code_is_not_run_and_is_told(block: str, fields: dict[str, Any]) -> None:
     found = read(f"---\n{block}\n---\nbody\n")
     assert found.fields == fields
-    assert "which is not done" in (found.problem or "")
+    assert "which is ignored" in (found.problem or "")
 
 
 @pytest.mark.parametrize(

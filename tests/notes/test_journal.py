@@ -144,7 +144,7 @@ def test_a_second_section_of_one_block_id_is_text() -> None:
     text = three() + journal.compose("10:00", "Copied", "TWO", "Again", {})
     file = read(text.encode())
     assert [memory.block for memory in file.memories] == ["one", "two", "three", None]
-    assert "a section above has the block id TWO too" in (file.problem or "")
+    assert "an earlier section also has the block id TWO" in (file.problem or "")
     assert "Again" in file.memories[3].parse().searched
 
 

@@ -26,7 +26,7 @@ _SCARY = re.compile(r"error|warning|failed:|Traceback|locked|busy|damaged|cannot
 
 BORNE = (
     # More notes were saved at once than a question reads on the way, or another process reads them.
-    re.compile(r"index: [\d,]+ changed notes? not read yet; run `djinn index`$"),
+    re.compile(r"index: [\d,]+ changed notes? not indexed yet; run `djinn index`$"),
 )
 """Lines that a command may say while others write: each is documented, and true."""
 

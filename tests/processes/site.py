@@ -247,7 +247,7 @@ def djinn_does(site: Site, *arguments: object) -> str:
 
 def scary_here(err: str) -> list[str]:
     """As `scary`; but that an index that was just made has no vectors is true."""
-    return [line for line in scary(err) if "nothing is embedded yet" not in line]
+    return [line for line in scary(err) if "no note is embedded yet" not in line]
 
 
 def kept(site: Site, out: str, arguments: Arguments) -> None:

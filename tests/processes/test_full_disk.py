@@ -91,7 +91,7 @@ def told(site: Site, arguments: Arguments, file_limit: int | None = None) -> int
         assert lines[-1].startswith("error: "), (arguments, err)
     if process.returncode == 1:
         # That a note is new is no fault, and what is written is acknowledged.
-        remarks = ("there was no note ", "the index could not take in the note")
+        remarks = ("there was no note ", "The note is saved but not indexed")
         lines = [line for line in lines if not line.startswith(remarks)]
         assert lines, arguments
         assert all(line.startswith(("failed: ", "warning: ")) for line in lines), (arguments, err)

@@ -127,7 +127,7 @@ def test_a_note_that_was_changed_while_the_person_was_asked_stays(home: Home, sh
     djinn = Djinn(home)
     digest = djinn.memories.find("a").digest
     note.write_text("two")
-    with pytest.raises(Changed, match="was changed meanwhile and stays"):
+    with pytest.raises(Changed, match="was changed by another program"):
         djinn.memories.delete("a", digest=digest)
     assert note.read_text() == "two"
     moved_to = djinn.memories.delete("a").moved_to

@@ -87,7 +87,7 @@ def test_without_a_key(server: ModelServer, provider: str, monkeypatch: pytest.M
     name = f"{provider.upper()}_API_KEY"
     monkeypatch.delenv(name)
     line = failure(settings(provider, server, url=None))
-    assert line.endswith(f"wants a key; set {name} in the environment")
+    assert line.endswith(f"needs a key; set {name} in the environment")
     assert "set MINE" in failure(settings(provider, server, key_env="MINE"))
     # A server of one's own may want none.
     assert ask(settings(provider, server), "x") == "an answer"
@@ -98,7 +98,7 @@ def test_a_key_that_no_header_can_hold(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n{KEY}")
-    assert "OPENAI_API_KEY does not hold a key" in failure(settings("openai", server))
+    assert "OPENAI_API_KEY does not contain a valid key" in failure(settings("openai", server))
     assert not server.asked
 
 

@@ -268,7 +268,7 @@ def test_a_year_or_a_word_in_other_capitals_is_no_exact_hit(home: Home, shared: 
 
 @pytest.mark.parametrize("text", ["", "   ", "\t\n"])
 def test_an_empty_question_is_refused_with_an_example(ask: Ask, text: str) -> None:
-    with pytest.raises(UsageError, match="nothing to search for"):
+    with pytest.raises(UsageError, match="the query is empty"):
         ask(text)
 
 
@@ -402,7 +402,7 @@ def test_what_expires_on_no_date_does_not_expire(djinn: Djinn, shared: Path) -> 
         (shared / f"{number}.md").write_text(f"---\nexpires: {said}\n---\na kettle")
     report = djinn.index()
     assert [problem.why for problem in report.problems] == [
-        f"expires: {said} is no date" for said in ("0000-00-00", "2025-02-31", "9999999-99-99")
+        f"expires: {said} is not a date" for said in ("0000-00-00", "2025-02-31", "9999999-99-99")
     ]
     found = {hit.path for hit in djinn.search("kettle").hits}
     assert found == {f"{n}.md" for n, (_, expired) in enumerate(EXPIRY) if not expired}

@@ -162,7 +162,7 @@ def test_a_password_is_masked_up_to_the_next_value(text: str, masked: str) -> No
 def test_a_refusal_says_what_was_seen_and_not_what_it_is() -> None:
     text = "one\ntwo ghp_a8Kd0sPq2LmN4vBx7ZcR1tYw6UeJ3hGf9iOo"
     with pytest.raises(
-        Refused, match=r"the text holds .* a GitHub token \(ghp_\*\*\*\*, line 2\);"
+        Refused, match=r"the text contains .* a GitHub token \(ghp_\*\*\*\*, line 2\);"
     ):
         guard(text, what="the text", settings=SecretsConfig())
     guard(text, what="the text", settings=SecretsConfig(), allow=True)
@@ -180,7 +180,7 @@ def test_a_pattern_sees_name_and_value() -> None:
 def test_a_bad_pattern_is_named() -> None:
     from djinn_memory.home.config import validate
 
-    with pytest.raises(ConfigError, match=r"here: secrets\.allow\[1\]: \(a is no regular"):
+    with pytest.raises(ConfigError, match=r"here: secrets\.allow\[1\]: \(a is not a valid regular"):
         validate({"secrets": {"allow": ["fine", "(a"]}}, "here")
 
 
@@ -202,7 +202,7 @@ def test_the_gate_stands_before_every_write(home: Home, run: Run, tmp_path: Path
     (papers / "fine.txt").write_text("Nothing to hide.\n")
     done = run("ingest", papers, home=home.root)
     assert done.returncode == 1 and "done 1, skipped 0, failed 1" in done.stdout
-    assert "its text holds what looks like a GitHub token (ghp_****, line 3)" in done.stderr
+    assert "its text contains what looks like a GitHub token (ghp_****, line 3)" in done.stderr
     said = (
         ["remember", "lesson", "Deploying", f"with {TOKEN}"],
         ["remember", "lesson", f"Deploying with {TOKEN}", "quickly"],
@@ -237,7 +237,7 @@ def test_what_may_pass_counts_from_the_users_own_settings(home: Home, run: Run) 
     run("config", "set", "secrets.allow", pattern, home=home.root)
     done = run(*words, home=home.root)
     assert done.returncode == 3 and "secrets.allow" in done.stderr
-    assert "counts from your own settings only" in run("status", home=home.root).stderr
+    assert "is only read from your personal settings" in run("status", home=home.root).stderr
     run("config", "set", "--user", "secrets.allow", pattern, home=home.root)
     assert run(*words, home=home.root).returncode == 0
     assert run("config", "set", "--user", "secrets.allow", '["("]').returncode == 2

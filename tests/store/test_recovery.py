@@ -117,7 +117,7 @@ def test_a_search_makes_the_index_anew_and_answers_by_meaning(
     assert done.returncode == 0, done
     assert "note-000" in done.stdout
     [line] = done.stderr.splitlines()
-    assert line.startswith("warning: ") and "made anew" in line
+    assert line.startswith("warning: ") and "and rebuilt" in line
     [aside] = asides(whole)
     now = aside.stat()
     assert (now.st_ino, now.st_mode, now.st_size) == (before.st_ino, before.st_mode, before.st_size)
@@ -133,7 +133,7 @@ def test_every_reading_command_does(whole: Home, run: Run, command: str, damage:
     done = run(*command.split(), home=whole.root)
     assert done.returncode == 0, done
     assert COMMANDS[command] in done.stdout
-    assert "made anew" in done.stderr and "Traceback" not in done.stderr
+    assert "and rebuilt" in done.stderr and "Traceback" not in done.stderr
     assert run("index", "--json", home=whole.root).stdout.count('"embedded": 0') == 1
 
 
@@ -144,7 +144,7 @@ def test_without_the_cache_words_answer_and_index_is_named(whole: Home, run: Run
     done = run("memory", "search", "kettle", home=whole.root)
     assert done.returncode == 0
     assert "note-000" in done.stdout
-    assert "made anew" in done.stderr and "run `djinn index`" in done.stderr
+    assert "and rebuilt" in done.stderr and "run `djinn index`" in done.stderr
 
 
 def test_an_index_run_makes_it_anew_itself(whole: Home, run: Run) -> None:
@@ -224,7 +224,7 @@ def test_many_find_it_at_once(whole: Home) -> None:
         assert process.returncode in (0, 1), (process.args, out, err)
         assert "Traceback" not in err and "locked" not in err
         # Who comes while it is being made anew finds what is there already.
-        assert "note" in out.lower() or "not read yet" in err, (process.args, out, err)
+        assert "note" in out.lower() or "not indexed yet" in err, (process.args, out, err)
     assert len(asides(whole)) == 1
     Djinn(whole).index()
     assert content(whole.index_path) == expected
@@ -238,7 +238,7 @@ class Mistaken(Namespace):
     @recovers
     def verb(self) -> None:
         self.tries += 1
-        {}["no such key"]
+        {}["unknown key"]
 
 
 def test_for_a_mistake_of_djinn_the_index_is_made_anew_once(whole: Home) -> None:

@@ -87,7 +87,7 @@ def test_an_older_database_is_not_migrated_by_a_reader(
 ) -> None:
     connect(tmp_path / "x.db", schema)
     (folder / "002.sql").write_text("create table two (a);")
-    with pytest.raises(Unavailable, match=r"`index\(\)` renews it"):
+    with pytest.raises(Unavailable, match=r"`index\(\)` to update it"):
         connect(tmp_path / "x.db", schema, write=False)
 
 
@@ -173,9 +173,9 @@ def test_nothing_is_written_into_what_is_not_ours(
     other.close()
     before = place.read_bytes()
     for write in (True, False):
-        with pytest.raises(ForeignDatabase, match="not of djinn's making"):
+        with pytest.raises(ForeignDatabase, match="not created by djinn"):
             connect(place, schema, write=write)
-    assert fault(place, schema) == "is not of djinn's making"
+    assert fault(place, schema) == "was not created by djinn"
     assert place.read_bytes() == before
     assert [one.name for one in tmp_path.glob("x.db*")] == ["x.db"]
 

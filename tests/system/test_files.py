@@ -175,7 +175,7 @@ def test_replace_writes_over_what_was_read_only(tmp_path: Path) -> None:
     (tmp_path / "link.md").symlink_to("note.md")
     replace(tmp_path / "link.md", b"three", b"two")
     assert (tmp_path / "link.md").is_symlink()
-    with pytest.raises(Changed, match="was changed meanwhile"):
+    with pytest.raises(Changed, match="was changed by another program"):
         replace(note, b"four", b"two")
     assert note.read_bytes() == b"three"
     note.unlink()

@@ -33,7 +33,7 @@ def client(url: str, timeout: float = TIMEOUT) -> HttpServer:
         key_name="TEST_KEY",
         headers={"authorization": f"Bearer {KEY}"},
         start="start it with `ollama serve`",
-        missing="get it with `ollama pull nomic-embed-text`",
+        missing="download it with `ollama pull nomic-embed-text`",
     )
 
 
@@ -77,7 +77,7 @@ def test_a_server_that_misbehaves(server: ModelServer, mood: str) -> None:
         ("not json", "answers with broken JSON"),
         ("another shape", "does not follow its protocol"),
         ("400", "refuses the request (400: input is too long)"),
-        ("401", "refuses the key in TEST_KEY (401)"),
+        ("401", "rejects the key in TEST_KEY (401)"),
         ("404", "refuses the request (404: 404 page not found)"),
         ("no model", "ollama pull nomic-embed-text"),
         ("echo 400", "Incorrect key: Bearer ***, that is *** in two lines"),
@@ -109,7 +109,7 @@ def test_a_pause_is_told(server: ModelServer) -> None:
     told: list[str] = []
     one = HttpServer("x", server.url, section="embedding", timeout=10, wait=told.append)
     ask(one)
-    assert len(told) == 1 and "is busy (429: slow down); again in 1 s" in told[0]
+    assert len(told) == 1 and "is busy (429: slow down); retrying in 1 s" in told[0]
 
 
 def test_connections_are_kept(server: ModelServer) -> None:
@@ -164,7 +164,7 @@ def test_a_listener_that_never_accepts() -> None:
 
 
 def test_not_a_tls_server(server: ModelServer) -> None:
-    assert "does not speak TLS" in failure(client(server.url.replace("http:", "https:")))
+    assert "does not use TLS" in failure(client(server.url.replace("http:", "https:")))
 
 
 def test_a_proxy_is_not_asked_for_this_machine(

@@ -222,34 +222,35 @@ FIXED: dict[str, tuple[Callable[[Home], object], str, str, str]] = {
     "a new note": (lambda h: fill(h.root / "vaults/me", 3), "hint", "index", "3 notes new"),
     "index: text": (lambda h: h.index_path.write_text("x" * 99), "error", "index", "damaged"),
     "index: pages": (lambda h: garbage(h.index_path), "error", "index", "is damaged"),
-    "index: none": (lambda h: h.index_path.unlink(), "warning", "index", "none yet"),
+    "index: none": (lambda h: h.index_path.unlink(), "warning", "index", "no index yet"),
     "index: vectors": (orphan_vector, "error", "index", "vectors for"),
     "index: words": (lost_words, "error", "index", "words of"),
-    "index: rows": (orphan_rows, "error", "index", "belong to nothing"),
-    "index: pending": (unembedded, "hint", "index", "1 window without a vector"),
+    "index: rows": (orphan_rows, "error", "index", "have no parent row"),
+    "index: pending": (unembedded, "hint", "index", "1 window not embedded yet"),
     "index: older": (older_index, "hint", "index", "older version"),
     "index: maker": (other_maker, "warning", "index", "another version of djinn"),
-    "index: vault": (other_vault, "hint", "index", "1 vault not of this home"),
+    "index: vault": (other_vault, "hint", "index", "1 vault that the home no longer has"),
     "vectors: text": (
         lambda h: h.embeddings_path.write_text("x" * 99), "error", "vectors", "is damaged",
     ),
-    "vectors: empty pages": (empty_pages, "hint", "vectors", "MB of embeddings.db are empty"),
+    "vectors: empty pages": (empty_pages, "hint", "vectors", "MB of embeddings.db are unused"),
     "working": (
         lambda h: h.working_path.write_text("x" * 99), "error", "working", "is damaged",
     ),
     "ledger: pages": (corrupt_ledger, "error", "ledger", "events; lost"),
-    "ledger: foreign": (foreign_ledger, "error", "ledger", "not of djinn's making"),
+    "ledger: foreign": (foreign_ledger, "error", "ledger", "not created by djinn"),
     "ledger: log": (garbage_log, "error", "ledger", "3 events in its log"),
     "ledger: unfinished": (unfinished_recovery, "error", "ledger", "recovery"),
     "locks": (
         lambda h: old(h.state / "locks" / "ingest-1.lock"), "hint", "leftovers", "1 ended run ",
     ),
     "half a file": (
-        lambda h: old(h.root / ".djinn-0123456789abcdef.tmp"), "hint", "leftovers", "a killed",
+        lambda h: old(h.root / ".djinn-0123456789abcdef.tmp"),
+        "hint", "leftovers", "an interrupted",
     ),
     "half a note": (
         lambda h: old(h.root / "vaults/shared/sub/.djinn-0123456789abcdef.tmp"),
-        "hint", "vault shared", "a killed process left .djinn-0123456789abcdef.tmp",
+        "hint", "vault shared", "an interrupted process left .djinn-0123456789abcdef.tmp",
     ),
 }  # fmt: skip
 
@@ -284,7 +285,7 @@ def test_what_is_held_is_counted_and_a_server_asked(well: Home) -> None:
     djinn = Djinn(well)
     djinn.working.set("a", "x")
     djinn.close()
-    assert "holds 1 value" in [one.what for one in look(well).findings]
+    assert "contains 1 value" in [one.what for one in look(well).findings]
     well.edit((("working_memory",), f"unix://{well.root}/none"))
     well.trust(well.untrusted)
     [found] = bad(look(well))
@@ -317,7 +318,7 @@ def test_a_held_database_is_named(well: Home, part: str, exclusive: bool, can: s
         finding = only(look(well))
         assert files(well.root) == before
     assert (finding.severity, finding.part) == ("warning", part)
-    assert finding.what == f"{path} is held by another process; nothing in it can be {can}"
+    assert finding.what == f"{path} is locked by another process and cannot be {can}"
     assert not bad(look(well))
 
 
@@ -404,21 +405,23 @@ LEFT: dict[str, tuple[Callable[[Home], object], str, str, str, str]] = {
         twins, "warning", "notes", "the older, shared/b.md, keeps it", "into shared/a.md",
     ),
     "a note that is not understood": (
-        broken_note, "warning", "notes", "shared/broken.md: ", "mend the note",
+        broken_note, "warning", "notes", "shared/broken.md: ", "correct the note",
     ),
     "conflict copies": (conflict, "warning", "vault shared", "a sync client left", "copies"),
     "a folder that is gone": (
-        lambda h: shutil.rmtree(h.root / "vaults/me"), "error", "vault me", "is gone", "restore",
+        lambda h: shutil.rmtree(h.root / "vaults/me"),
+        "error", "vault me", "does not exist", "restore",
     ),
     "a newer index": (newer_index, "error", "index", "newer djinn (version 99)", "update djinn"),
     "a newer ledger": (newer_ledger, "error", "ledger", "newer djinn", "update djinn"),
-    "a vault in a vault": (nested, "hint", "config", "is a vault of its own", ""),
-    "a ledger that is a link": (linked, "error", "ledger", "is a link", "the file itself"),
+    "a vault in a vault": (nested, "hint", "config", "is a separate vault", ""),
+    "a ledger that "
+        "is a link": (linked, "error", "ledger", "is a symbolic link", "replace the link"),
     "no trust": (
         lambda h: h.config_path.write_text(
             h.config_path.read_text() + "\nllm:\n  model: m\n  url: http://localhost:9\n"
         ),
-        "warning", "config", "not trusted with llm", "djinn trust",
+        "warning", "config", "the llm provider", "djinn trust",
     ),
 }  # fmt: skip
 
@@ -458,7 +461,7 @@ def test_settings_that_are_none(well: Home, run: Run, text: bytes, says: str) ->
         done = run(*command, home=well.root)
         assert done.returncode == 1, done
         assert done.stderr == ""
-        assert says in done.stdout and "not looked at" in done.stdout
+        assert says in done.stdout and "not checked" in done.stdout
     assert files(well.root) == before
 
 
@@ -485,7 +488,7 @@ def test_a_check_that_crashes_is_a_finding(well: Home, monkeypatch: pytest.Monke
     monkeypatch.setitem(CHECKS, "disk", crash)
     one = only(examine(well, fix=True, progress=lambda _: None))
     assert (one.severity, one.part) == ("error", "disk")
-    assert one.what == "this could not be looked at (ZeroDivisionError: by nothing)"
+    assert one.what == "the check failed (ZeroDivisionError: by nothing)"
 
 
 def test_what_is_wrong_at_a_second_look_only_is_told(
@@ -538,7 +541,7 @@ def test_what_cannot_be_mended_says_why(well: Home) -> None:
     (well.state / "ledger.db.recovering").mkdir()
     found = look(well, fix=True)
     one = only(Diagnosis(found.home, tuple(o for o in found.findings if o.part == "ledger")))
-    assert "; mending it failed: " in one.what
+    assert "; the fix failed: " in one.what
     assert one.fixed is None and not found.well
     assert not left.exists()
 
@@ -547,7 +550,7 @@ def test_settings_that_were_lost(well: Home) -> None:
     well.config_path.write_text("")
     found = [one for one in bad(look(Home(well.root))) if one.part == "config"]
     assert [one.severity for one in found] == ["warning"]
-    assert "names no vault" in found[0].what
+    assert "lists no vault" in found[0].what
 
 
 def test_files_that_writers_may_still_use_are_left(well: Home, shared: Path) -> None:

@@ -96,4 +96,6 @@ def test_the_command(djinn: Djinn, shared: Path, run: Run) -> None:
     (shared / "a.md").write_text("[[nowhere]]\n")
     done = run("lint", home=djinn.home.root)
     assert done.returncode == 1
-    assert "shared/a.md:1: 'nowhere' names no note or file [unresolved-link]" in done.stdout
+    assert (
+        "shared/a.md:1: 'nowhere' does not match any note or file [unresolved-link]" in done.stdout
+    )

@@ -97,7 +97,7 @@ def watching(home: Home) -> Iterator[Watching]:
 
 @contextmanager
 def watched(home: Home, *names: str, jobs: Sequence[Job] = ()) -> Iterator[Watching]:
-    """A watch that has looked at everything; it is stopped in the end."""
+    """A watch that has all checks ran; it is stopped in the end."""
     one = Watching(home, *names, jobs=jobs)
     try:
         # A job that is due speaks after the first idle, and nothing speaks after it.

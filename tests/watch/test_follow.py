@@ -132,7 +132,7 @@ def test_settings_that_are_broken_for_a_moment(
     whole = home.config_path.read_text()
     home.config_path.write_text(whole + "\nagents: [")
     watching.until(lambda: watching.of("warning"))
-    assert "the settings of before still hold" in watching.of("warning")[0]
+    assert "the previous settings stay in effect" in watching.of("warning")[0]
     (shared / "a.md").write_text("kettle")
     watching.until(lambda: watching.has("a.md", "kettle"))
     home.config_path.write_text(whole)
@@ -144,7 +144,7 @@ def test_a_folder_that_goes_and_comes_back(watching: Watching, shared: Path) -> 
     away = shared.with_name("away")
     shared.rename(away)
     watching.until(lambda: watching.of("warning"))
-    assert "gone" in watching.of("warning")[0]
+    assert "does not exist" in watching.of("warning")[0]
     # An unplugged disk is no reason to forget what is on it.
     assert watching.has("a.md", "kettle")
     (away / "a.md").write_text("zephyr")
@@ -197,7 +197,7 @@ def test_an_overflow_of_the_systems_queue_is_noticed(home: Home, shared: Path) -
 
     with watched(home) as one:
         logging.getLogger("watchdog.observers.inotify_c").warning("Inotify queue overflowed")
-        one.until(lambda: "lost count" in " ".join(one.of("update")))
+        one.until(lambda: "dropped change events" in " ".join(one.of("update")))
         one.until_idle()
 
 
@@ -206,7 +206,7 @@ def test_where_the_system_tells_of_nothing_it_looks_again_and_again(
 ) -> None:
     home.edit((("watch", "poll"), "always"), (("watch", "poll_seconds"), 0.2))
     with watched(Home(home.root)) as one:
-        assert any("looked at every 0.2 s" in text for text in one.of("warning"))
+        assert any("scanned every 0.2 s" in text for text in one.of("warning"))
         (shared / "a.md").write_text("kettle")
         one.until(lambda: one.has("a.md", "kettle"))
         (shared / "a.md").rename(shared / "b.md")

@@ -133,7 +133,7 @@ def test_what_cannot_be_read_costs_only_itself(home: Home, inbox: Path) -> None:
 def test_an_inbox_that_is_missing_is_told_and_taken_when_it_comes(home: Home) -> None:
     home.edit((("inbox",), "later"), (("watch", "poll_seconds"), 0.2))
     with watched(Home(home.root)) as one:
-        assert [text for text in one.of("warning") if "there is no folder" in text]
+        assert [text for text in one.of("warning") if "does not exist" in text]
         (home.root / "later").mkdir()
         (home.root / "later" / "a.txt").write_text("a kettle")
         one.until(lambda: "documents/a.md" in filed(one))
@@ -164,7 +164,7 @@ def test_a_folder_elsewhere_is_the_users_own_to_name(home: Home, tmp_path: Path)
     (elsewhere / "secret.txt").write_text("a kettle")
     home.edit((("inbox",), str(elsewhere)))
     with watched(home) as one:
-        assert [text for text in one.of("warning") if "lies outside the home" in text]
+        assert [text for text in one.of("warning") if "is outside the home" in text]
         assert one.of("ingest") == []
     edit_user(("inbox",), str(elsewhere))
     with watched(Home(home.root)) as one:

@@ -85,13 +85,13 @@ def test_what_is_not_ours_is_not_written_over(home: Home) -> None:
 
 
 def test_elsewhere_it_says_what_to_run(home: Home) -> None:
-    with pytest.raises(Unavailable, match="let its own scheduler run"):
+    with pytest.raises(Unavailable, match="use the scheduler of the system"):
         install(home, system="win32")
 
 
 @pytest.mark.parametrize("system", ["linux", "darwin"])
 def test_a_service_is_removed(home: Home, system: str) -> None:
-    with pytest.raises(NotFound, match="no service watches"):
+    with pytest.raises(NotFound, match="no service is installed"):
         uninstall(home, system=system)
     service = install(home, system=system)
     assert install(home, system=system) == service

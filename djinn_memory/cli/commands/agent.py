@@ -21,10 +21,10 @@ class AddAgent(Struct, frozen=True):
 
 
 class AddedAgent(Struct, frozen=True):
-    """An agent that the home has now."""
+    """The result of adding an agent."""
 
     agent: str
-    """Its name."""
+    """The name of the agent."""
     made: Sequence[str]
     """The folders that were created, relative to the home."""
 
@@ -34,7 +34,7 @@ class RemoveAgent(Struct, frozen=True):
 
     name: Annotated[str, Meta(description="An agent.")]
     trash_vault: Annotated[
-        bool, Meta(description="Move the folder of its vault to `.trash/` in the home.")
+        bool, Meta(description="Move the folder of the agent's vault to `.trash/` in the home.")
     ] = False
 
 
@@ -52,19 +52,19 @@ class RemovedAgent(Struct, frozen=True):
 
 
 class AgentEntry(Struct, frozen=True):
-    """A name that has a personal vault."""
+    """An agent, in a list."""
 
     name: str
-    """What `--agent` takes."""
+    """The name of the agent, as `--agent` takes it."""
     vault: str | None
-    """The folder of its vault as the settings name it; null when it has none."""
+    """The folder of the agent's vault, as written in the settings; null if it has no vault."""
 
 
 class AgentEntries(Struct, frozen=True):
     """The agents of the home."""
 
     agents: Sequence[AgentEntry]
-    """The first is the default."""
+    """The agents. The first one is the default."""
 
 
 def _add(call: Call) -> AddedAgent:
@@ -92,12 +92,12 @@ def _remove(call: Call) -> RemovedAgent:
     agent = home.agent(name)
     own = access.own_vault(home.vaults, agent)
     folder = own.root if own else None
-    place = "go to the trash of the home" if call.request.trash_vault else "stay"
+    place = "are moved to the trash of the home" if call.request.trash_vault else "are kept"
     about = (
         f"{agent}: its notes {place} ({folder or 'it has none'}). The ledger keeps its events. "
-        f"A server that runs for {agent} refuses every call from then on."
+        f"A server that runs for {agent} refuses every call from that point on."
     )
-    if not call.confirmed("Remove the agent?", about, "remove it"):
+    if not call.confirmed("Remove the agent?", about):
         return RemovedAgent(agent, False, folder, home.agent(None))
     trashed = setup.remove_agent(home, agent, trash=call.request.trash_vault)
     return RemovedAgent(agent, True, trashed or folder, home.agent(None))
@@ -111,10 +111,10 @@ def _remove(call: Call) -> RemovedAgent:
     run=_remove,
 )
 def remove(call: Call, answer: RemovedAgent) -> None:
-    """Remove an agent from the settings, after asking; its notes stay.
+    """Remove an agent from the settings. Its notes are kept.
 
     The ledger keeps its events, and values in working memory expire by themselves. A `djinn mcp`
-    that runs for the agent refuses every call from then on: remove it from its client too.
+    that runs for the agent refuses every call from that point on: remove it from its client too.
     `djinn agent add` brings the agent back with the notes that are in its folder.
 
     Examples:

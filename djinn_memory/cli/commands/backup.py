@@ -27,7 +27,7 @@ from djinn_memory.upkeep.backup.requests import (
 def create(call: Call, answer: CreatedBackup) -> None:
     """Write vaults, ledger, working memory and settings into one archive.
 
-    The archive is a compressed tar file. It is read back before it gets its name. Index and vectors
+    The archive is a compressed tar file. It is verified before it gets its name. Index and vectors
     are not in it: `djinn index` makes them again. Neither are links.
 
     Examples:
@@ -65,7 +65,7 @@ def restore(call: Call, answer: RestoredHome) -> None:
         djinn backup restore ~/memory-2026-11-20.tar.gz ~/memory
     """
     root = clean(str(answer.home))
-    say(f"made {root} from the backup of {answer.created}")
+    say(f"restored {root} from the backup of {answer.created}")
     _print_content(answer)
     talk(f"Next: `djinn --home {root} index`.")
 

@@ -14,7 +14,7 @@ from djinn_memory.cli.request_options import Field
 from djinn_memory.home.settings import Config
 
 Key = Annotated[str, Meta(description="A dotted key, such as search.limit.")]
-User = Annotated[bool, Meta(description="Use your own settings, which apply to every home.")]
+User = Annotated[bool, Meta(description="Use your personal settings, which apply to every home.")]
 
 KEY = {"key": Field(complete=candidates.keys)}
 
@@ -26,15 +26,17 @@ class GetSetting(Struct, frozen=True):
 
 
 class SetSetting(Struct, frozen=True):
-    """Change one setting; comments and order stay."""
+    """Change one setting. Comments and order are kept."""
 
     key: Key
-    value: Annotated[str, Meta(description="As in YAML: 20, true, [a, b]; null for the default.")]
+    value: Annotated[
+        str, Meta(description="The value in YAML: 20, true, [a, b]. null restores the default.")
+    ]
     user: User = False
 
 
 class LocateSettings(Struct, frozen=True):
-    """Show where the settings are."""
+    """Print the path of the settings file."""
 
     user: User = False
 
@@ -43,7 +45,7 @@ class AllSettings(Struct, frozen=True):
     """All settings in effect."""
 
     config: Config
-    """Defaults, the user's settings, the home's and the environment's, merged."""
+    """The merged settings: defaults, user settings, home settings and environment."""
 
 
 class Setting(Struct, frozen=True):
@@ -56,10 +58,10 @@ class Setting(Struct, frozen=True):
 
 
 class SettingsPath(Struct, frozen=True):
-    """Where the settings are."""
+    """The path of the settings file."""
 
     path: Path
-    """The file, which may be missing for `--user`."""
+    """The settings file. With `--user` it may not exist yet."""
 
 
 def _show(call: Call) -> AllSettings:
@@ -109,7 +111,7 @@ def _set(call: Call) -> Setting:
 
 @command(request=SetSetting, arguments=["key", "value"], fields=KEY, run=_set, warns=True)
 def set_(call: Call, answer: Setting) -> None:
-    """Change one setting; comments and order stay.
+    """Change one setting. Comments and order are kept.
 
     Examples:
         djinn config set search.limit 20
@@ -125,7 +127,7 @@ def _path(call: Call) -> SettingsPath:
 
 @command(request=LocateSettings, run=_path)
 def path(call: Call, answer: SettingsPath) -> None:
-    """Show where the settings are.
+    """Print the path of the settings file.
 
     Examples:
         djinn config path

@@ -21,14 +21,12 @@ _COLOURS = {"ok": "green", "hint": "blue", "warning": "yellow", "error": "red"}
     "doctor", DoctorOptions, progress=True, warns=False, failed=lambda diagnosis: not diagnosis.well
 )
 def doctor(call: Call, answer: Diagnosis) -> None:
-    """Check everything that djinn needs, and suggest repairs.
+    """Check the installation and suggest fixes.
 
     It checks the home, its settings, vaults, ledger, index, models, permissions and disk. With
-    `--fix` damaged databases are set aside and built again, a damaged ledger is recovered as far as
-    it can be read, and what dead processes left is removed. The exit code is 1 while more than
-    hints are left.
-
-    It is about the whole home: findings name vaults and files of all agents.
+    `--fix`, damaged databases are set aside and rebuilt, a damaged ledger is recovered as far as it
+    can be read, and the remains of dead processes are removed. The exit code is 1 if warnings or
+    errors remain. The report covers the whole home: it names vaults and files of all agents.
 
     Examples:
         djinn doctor
@@ -50,5 +48,5 @@ def doctor(call: Call, answer: Diagnosis) -> None:
         if (number := sum(finding.severity == severity for finding in left))
     ]
     fixable = sum(finding.fixable for finding in left)
-    fix = f"; `djinn doctor --fix` mends {fixable} of them" if fixable else ""
-    say(f"{', '.join(counts)}{fix}" if counts else "all is well")
+    fix = f"; `djinn doctor --fix` can fix {fixable} of them" if fixable else ""
+    say(f"{', '.join(counts)}{fix}" if counts else "No problems found.")

@@ -36,7 +36,7 @@ def list_(call: Call, answer: requests.DocumentList) -> None:
             for document in documents
         ],
         head="status file pages chunks type note",
-        empty="no documents yet; `djinn ingest FILE` creates one",
+        empty="No documents yet. Run `djinn ingest FILE` to add one.",
     )
     failures = sum(document.status == "failed" for document in documents)
     talk(dim(f"{count(len(documents) - failures, 'document')}, {failures:,} failed"))
@@ -67,7 +67,9 @@ def _remove(call: Call) -> requests.RemovedDocument:
     documents, name, agent = call.djinn.documents, call.request.name, call.request.agent
     preview = documents.remove(name, agent=agent, dry_run=True)
     document = preview.document
-    if call.request.dry_run or not call.confirmed("Remove it?", _about(document), "remove"):
+    if call.request.dry_run or not call.confirmed(
+        "Move the document to the trash?", _about(document)
+    ):
         return preview
     return documents.remove(
         name, agent=agent, document_id=document.document_id, version=document.version
@@ -92,7 +94,7 @@ def remove(call: Call, answer: requests.RemovedDocument) -> None:
     if call.request.dry_run:
         say(f"would remove {about}")
     elif answer.moved_to is None:
-        talk("nothing was removed")
+        talk("Aborted; nothing was removed.")
     else:
         say(f"removed {about}")
         for place in answer.moved_to:
@@ -101,7 +103,7 @@ def remove(call: Call, answer: requests.RemovedDocument) -> None:
 
 @command("documents.reprocess", requests.ReprocessDocument, fields={"name": NAME}, progress=True)
 def reprocess(call: Call, answer: requests.ReprocessedDocument) -> None:
-    """Cut a document into chunks again; the text of its note stays.
+    """Divide a document into chunks again, without changing its text.
 
     Examples:
         djinn document reprocess technical-spec.pdf --strategy semantic

@@ -24,7 +24,8 @@ NAME = {
         "[CATEGORY]",
         candidates.facts,
         optional=False,
-        help="The category; not needed if only one category has the key, nor for category/key.",
+        help="The category. Optional if only one category has the key. A fact can also be "
+        "given as category/key.",
     ),
     "key": Field("KEY", candidates.fact_keys, optional=True),
 }
@@ -49,12 +50,12 @@ def _read(call: Call) -> Any:
     requests.SetFact,
     fields={
         "category": Field(complete=candidates.fact_categories),
-        "value": Field(stdin="value", help="What is known; - reads it from stdin."),
+        "value": Field(stdin="value", help="The value. `-` reads it from stdin."),
         "source": Field("NAME", candidates.fact_sources),
     },
 )
 def set_(call: Call, answer: verbs.FactChange) -> None:
-    """Set a fact; its note keeps the previous value.
+    """Set a fact. Its note keeps the previous value.
 
     Setting the value that the fact already has only confirms it: `last_verified` changes.
 
@@ -99,7 +100,11 @@ def list_(call: Call, answer: verbs.FactPage) -> None:
         djinn fact list --category anna
         djinn fact list --sort updated -n 20 --page 2
     """
-    none = "" if answer.total else 'no facts; `djinn fact set anna city "Warsaw"` sets one'
+    none = (
+        ""
+        if answer.total
+        else 'No facts yet. Run, for example, `djinn fact set anna city "Warsaw"`.'
+    )
     _print_table(answer.facts, none)
     if max(answer.page, answer.pages) > 1:
         talk(f"page {answer.page} of {answer.pages}, {count(answer.total, 'fact')}")
@@ -119,14 +124,14 @@ def search(call: Call, answer: verbs.FactHits) -> None:
 def forget(call: Call, answer: verbs.ForgottenFact) -> None:
     """Move a fact to the `.trash/` of its vault.
 
-    `djinn memory purge` removes one for good.
+    `djinn memory purge` removes one permanently.
 
     Examples:
         djinn fact forget anna city
         djinn fact forget anna/city
     """
     name = f"{answer.fact.category}/{answer.fact.key}"
-    say(f"forgot {clean(name)}; it is in {clean(str(answer.moved_to))}")
+    say(f"moved {clean(name)} to {clean(str(answer.moved_to))}")
 
 
 @command(
@@ -137,7 +142,7 @@ def forget(call: Call, answer: verbs.ForgottenFact) -> None:
     schemas={"fact.set": "facts.verify"},
 )
 def verify(call: Call, answer: verbs.FactChange) -> None:
-    """Confirm that a fact still holds; an expired fact holds again.
+    """Confirm that a fact is still valid. An expired fact becomes valid again.
 
     Examples:
         djinn fact verify anna city

@@ -11,14 +11,14 @@ from djinn_memory.memories.recall import gaps
 
 @command("gaps.list", gaps.ListGaps)
 def list_(call: Call, answer: gaps.GapGroups) -> None:
-    """List open gaps, those about one thing together.
+    """List open gaps, grouped by topic.
 
     Examples:
         djinn gap list
         djinn gap list --closed --json
     """
     if not answer.groups:
-        talk("no gaps")
+        talk("No gaps.")
     for group in answer.groups:
         for number, gap in enumerate(group.gaps):
             query = f"  (asked: {gap.query})" if gap.query else ""
@@ -54,18 +54,21 @@ def close(call: Call, answer: gaps.ClosedGap) -> None:
 
 @command("gaps.suggest", gaps.SuggestAnswers)
 def suggest(call: Call, answer: gaps.GapSuggestions) -> None:
-    """Find notes, written since a gap was reported, that may answer it.
+    """Find notes written after a gap was reported that may answer it.
 
     Examples:
         djinn gap suggest
         djinn gap suggest --close
     """
     if not answer.suggestions:
-        talk("no note answers an open gap")
+        talk("No note answers an open gap.")
     for suggestion in answer.suggestions:
         say(clean(f"{suggestion.gap.id}  {suggestion.gap.description}"))
         relation = "closed by" if suggestion.closed else "maybe"
         place = f"{suggestion.vault}/{suggestion.path}"
         say(clean(f"  {relation} {suggestion.title}  ({place})  {suggestion.likeness:.2f}"))
     if answer.suggestions and not call.request.close:
-        talk("`djinn gap suggest --close` closes them, `djinn gap close ID --by NOTE` one")
+        talk(
+            "Run `djinn gap suggest --close` to close all of them, or `djinn gap close ID "
+            "--by NOTE` for one."
+        )

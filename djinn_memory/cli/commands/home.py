@@ -26,20 +26,21 @@ class InitHome(Struct, frozen=True):
     """Where to create a home, and for whom."""
 
     folder: Annotated[
-        Path | None, Meta(description="The folder; else --home, DJINN_HOME or ~/djinn.")
+        Path | None,
+        Meta(description="The folder of the home. Default: --home, DJINN_HOME or ~/djinn."),
     ] = None
     agents: Annotated[
         tuple[str, ...],
-        Meta(description="A name with a personal vault; repeatable. `me` if not given."),
+        Meta(description="An agent that gets a personal vault; repeatable. Default: `me`."),
     ] = ()
     notes: Annotated[
         Path | None,
-        Meta(description="A folder of notes to add as a vault; it stays where it is."),
+        Meta(description="A folder of notes to add as a vault, without moving it."),
     ] = None
 
 
 class CreatedHome(Struct, frozen=True):
-    """A home that is complete now."""
+    """The result of creating a home."""
 
     home: Path
     """Its folder."""
@@ -56,15 +57,15 @@ def _init(call: Call) -> CreatedHome:
 
     request = call.request
     if request.notes and not expand(request.notes).is_dir():
-        raise NotFound(f"no folder {request.notes}; name one that exists")
+        raise NotFound(f"the folder {request.notes} does not exist; check the path")
     named = request.folder or call.ctx.obj or variable("DJINN_HOME")
     place = Path(named or Path.home() / "djinn")
     # Without a folder the user may expect the home to be in this one.
     here = place if named or (place / ".djinn").is_dir() else Path.cwd() / "djinn"
     outer = setup.enclosing(here)
     if outer:
-        about = f"{here if here == place else here.parent} is in {outer}"
-        if not call.confirmed(f"Create a home at {place}?", about, f"create a home in {outer}"):
+        about = f"{here if here == place else here.parent} is inside {outer}"
+        if not call.confirmed(f"Create a home at {place}, inside {outer}?", about):
             return CreatedHome(place, ())
     home, created = setup.init(place, request.agents)
     return CreatedHome(home.root, created, request.notes and _add_notes(home, request.notes))
@@ -99,9 +100,10 @@ def _add_notes(home: Home, folder: Path) -> str | None:
 def init(call: Call, answer: CreatedHome) -> None:
     """Create a home: settings, a shared vault, and a personal vault for each agent.
 
-    Run it again to complete a home or to add agents; it changes nothing that exists. Inside another
-    home, or inside a vault, it asks first. Notes that you have already are added with `--notes`, or
-    later with `djinn vault add`.
+    A home is the folder of one memory. A vault is a folder of Markdown notes. Run the command again
+    to complete a home or to add agents; existing files are not changed. Inside another home, or
+    inside a vault, the command asks first. To search existing notes, pass `--notes`, or run
+    `djinn vault add` later.
 
     Examples:
         djinn init --notes ~/Documents/notes
@@ -125,17 +127,17 @@ class IndexView(Struct, frozen=True):
     """How an index run is started."""
 
     background: Annotated[
-        bool, Meta(description="Return at once; `djinn status` shows the progress.")
+        bool, Meta(description="Run in the background. `djinn status` shows the progress.")
     ] = False
 
 
 class BackgroundIndex(Struct, frozen=True):
-    """An index run that goes on by itself: what `djinn index --background` prints."""
+    """An index run in the background, as `djinn index --background` prints it."""
 
     process: int
-    """The id of its process."""
+    """The process id of the index run."""
     log: Path
-    """The file that its messages go to."""
+    """The log file of the index run."""
 
 
 def _index(call: Call) -> IndexReport | BackgroundIndex:
@@ -194,7 +196,7 @@ def index(call: Call, answer: Any) -> None:
     """
     if call.schema:
         log = clean(str(answer.log))
-        say(f"indexing as process {answer.process}; its messages go to {log}")
+        say(f"Indexing in process {answer.process}. Its log is {log}.")
         return
     from djinn_memory.indexing.indexer import movements
 
@@ -249,11 +251,11 @@ def _print_embedding(status: HomeStatus) -> None:
     answers = "" if status.current else " answers"
     identity = f", {status.identity}{answers}" if status.identity else ""
     say(f"embedding {status.provider}{model}{identity}")
-    next_step = "at work now" if status.indexing else "run `djinn index` to go on"
+    next_step = "now running" if status.indexing else "run `djinn index` to continue"
     if status.coming:
         done = f"{status.coming.embedded:,} of {count(status.coming.windows, 'window')}"
         say(f"{'':10}{status.coming.identity} takes over when it is complete: {done}; {next_step}")
     elif not status.current:
         say(f"{'':10}{status.provider}{model} takes over when it is complete; {next_step}")
     elif status.indexing:
-        say(f"{'':10}another process embeds now")
+        say(f"{'':10}another process is embedding")

@@ -43,14 +43,12 @@ def _ingest(call: Call) -> IngestReport:
     "documents.ingest",
     IngestOptions,
     fields={
-        "paths": Field(
-            "PATH...", optional=False, help="Files, folders of files, or - for what is piped."
-        ),
+        "paths": Field("PATH...", optional=False, help="Files or folders. `-` reads from stdin."),
         "recursive": Field(short="-r"),
         "document_type": Field(name="--doc-type"),
         "vault": Field("NAME", candidates.vaults),
         "password": Field(
-            "TEXT", help="Opens encrypted files; asked for at a terminal if not given."
+            "TEXT", help="The password of encrypted files. Without it, djinn asks at a terminal."
         ),
     },
     progress=True,
@@ -61,7 +59,7 @@ def ingest(call: Call, answer: IngestReport) -> None:
     """Turn files into documents that searches cite by page.
 
     Reads PDF, text, Markdown and CSV; with the extra `documents` also DOCX, PPTX, EPUB and
-    HTML. The content of a file says what it is. Files that are documents already are
+    HTML. The format is detected from the content of a file. Files that are documents already are
     skipped. A file with a known name and new content becomes the next version of its document.
 
     Examples:
@@ -70,7 +68,7 @@ def ingest(call: Call, answer: IngestReport) -> None:
         cat notes.txt | djinn ingest - --title "Minutes"
     """
     if not answer.documents:
-        talk("no files there; hidden files are left out, and so are inner folders without -r")
+        talk("No files found. Hidden files are skipped; subfolders are read only with -r.")
     say(f"done {answer.done:,}, skipped {answer.skipped:,}, failed {answer.failed:,}")
 
 
@@ -81,11 +79,11 @@ def _piped(folder: Path, title: str | None) -> Source:
     from djinn_memory.documents.sources import Source
 
     if sys.stdin.isatty():
-        raise UsageError("- reads what is piped; write `djinn ingest - < FILE`")
+        raise UsageError("`-` reads from stdin; write `djinn ingest - < FILE`")
     place = folder / "piped"
     with place.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
-    return Source(place, title or "piped text", lasting=False)
+    return Source(place, title or "text from stdin", lasting=False)
 
 
 def _print_file(outcome: FileOutcome) -> None:

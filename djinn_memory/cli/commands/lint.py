@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     failed=lambda report: any(not issue.fixed for issue in report.issues) or bool(report.problems),
 )
 def lint(call: Call, answer: LintReport) -> None:
-    """Find dead links, names that mean two notes, and front matter with problems.
+    """Find dead links, ambiguous names and invalid front matter.
 
-    It reports links to no note, links that could mean several notes, links to headings and blocks
-    that do not exist, titles and ids that two notes share, and front matter that cannot be read.
-    With `--fix` it corrects links to headings that differ only in case and punctuation; every other
-    issue needs a person. The exit code is 1 while issues are left.
+    It reports links to missing notes, links that match several notes, links to headings and blocks
+    that do not exist, titles and ids that two notes share, and front matter that cannot be parsed.
+    With `--fix` it corrects links to headings that differ only in case and punctuation. Every other
+    issue has to be fixed by hand. The exit code is 1 if issues remain.
 
     Examples:
         djinn lint
@@ -41,7 +41,7 @@ def lint(call: Call, answer: LintReport) -> None:
         if issue.fixed:
             say(dim(clean(f"    fixed: {issue.fix}")))
         elif issue.fix:
-            say(dim(clean(f"    --fix writes {issue.fix}")))
+            say(dim(clean(f"    --fix changes it to {issue.fix}")))
     fixed = sum(issue.fixed for issue in answer.issues)
     left = len(answer.issues) - fixed
     done = f", {fixed:,} fixed" if fixed else ""

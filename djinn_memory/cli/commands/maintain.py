@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     "maintain", MaintainOptions, fields={"only": Field("TASK", candidates.chores)}, warns=False
 )
 def maintain(call: Call, answer: MaintenanceReport) -> None:
-    """Run the upkeep that a home needs about once a day.
+    """Run periodic maintenance.
 
     promote: short-term entries of `djinn working` that were used at least three times become notes;
     entries that say the same become one note. expire: expired memories are marked as expired.

@@ -23,7 +23,7 @@ class ServeAgents(Struct, frozen=True):
     """How to serve the memory to agents."""
 
     agent: AgentName = None
-    read_only: Annotated[bool, Meta(description="Let no tool write into the memory.")] = False
+    read_only: Annotated[bool, Meta(description="Offer no tool that writes.")] = False
     http: Annotated[
         bool,
         Meta(
@@ -32,7 +32,7 @@ class ServeAgents(Struct, frozen=True):
         ),
     ] = False
     port: Annotated[
-        int, Meta(ge=0, le=65535, description="The port for --http; 0 takes any that is free.")
+        int, Meta(ge=0, le=65535, description="The port for --http. 0 chooses a free port.")
     ] = 8765
     print_config: Annotated[
         ClientName | None,
@@ -49,7 +49,7 @@ def _serve(call: Call) -> None:
         _print_config(djinn.home, request)
         return
     if find_spec("mcp") is None:
-        raise Unavailable("the package mcp is missing; install djinn-memory again")
+        raise Unavailable("the Python package mcp is missing; reinstall djinn-memory")
     _end_by_signal()
     from djinn_memory.mcp.context import ClientContext
 
@@ -61,7 +61,7 @@ def _serve(call: Call) -> None:
         http.serve(context, request.port, variable("DJINN_MCP_TOKEN"))
         return
     if sys.stdin.isatty():
-        talk("waiting for a client on stdin; clients start this by themselves, Ctrl-C ends it")
+        talk("Normally started by an MCP client. Press Ctrl-C to stop.")
     from djinn_memory.mcp import stdio
 
     stdio.serve(context)
@@ -70,7 +70,8 @@ def _serve(call: Call) -> None:
 def _print_config(home: Home, request: ServeAgents) -> None:
     if request.http or request.print_config is None:
         raise UsageError(
-            "goes without --http: the client starts the server", argument="print_config"
+            "cannot be combined with --http, because the client starts the server",
+            argument="print_config",
         )
     agent = home.agent(request.agent)
     block = client_config(request.print_config, home, agent, read_only=request.read_only)
@@ -82,8 +83,8 @@ def _print_config(home: Home, request: ServeAgents) -> None:
 def mcp(call: Call, answer: Struct) -> None:
     """Serve this memory to agents over the Model Context Protocol.
 
-    A client starts this by itself and talks to it over stdin and stdout. The agent is fixed here:
-    the client sees that agent's own vault and what is shared, whatever it asks for.
+    An MCP client starts this command and talks to it over stdin and stdout. The agent is fixed
+    here: the client sees that agent's own vault and the shared vaults, whatever it requests.
 
     Examples:
         djinn mcp

@@ -27,14 +27,17 @@ NAME = Field(complete=candidates.titles, words=True)
 
 
 class SearchView(Struct, frozen=True):
-    """How hits are printed."""
+    """Options for printing hits."""
 
     explain: Annotated[
         bool,
-        Meta(description="Show the scores of each leg and step, as `--json` always does."),
+        Meta(
+            description="Show the scores of each search leg and step. `--json` always "
+            "includes them."
+        ),
     ] = False
     format: Annotated[
-        Literal["table", "md", "paths", "csv"], Meta(description="How to print the hits.")
+        Literal["table", "md", "paths", "csv"], Meta(description="The output format of the hits.")
     ] = "table"
 
 
@@ -50,8 +53,8 @@ class SearchView(Struct, frozen=True):
 def search(call: Call, answer: SearchResult) -> None:
     """Search by words and by meaning in all vaults that the agent sees.
 
-    Nothing leaves this machine unless you chose a model on a server. Notes that changed since the
-    last `djinn index` are read first.
+    No data leaves this machine unless the settings name a model on a server. Notes that changed
+    since the last `djinn index` are indexed first.
 
     Examples:
         djinn search "how do I link to a heading"
@@ -93,7 +96,7 @@ def _tell_page(skip: int, shown: int, total: int) -> None:
     if shown == total or not total:
         return
     if not shown:
-        talk(f"nothing behind {skip}; there are {count(total, 'memory')}")
+        talk(f"No memories after offset {skip}; there are {count(total, 'memory')}.")
         return
     end = skip + shown
     following = f"; --offset {end} shows the next" if end < total else ""
@@ -115,7 +118,7 @@ def _delete(call: Call) -> MemoryDeletion:
     memory = memories.find(call.request.name, agent=agent)
     place = f"{memory.vault}/{memory.path}"
     dry_run = call.request.dry_run or not call.confirmed(
-        "Move it to the trash?", f"{memory.title}  ({place})", "delete"
+        "Move the note to the trash?", f"{memory.title}  ({place})"
     )
     return memories.delete(
         f"{memory.vault}:{memory.path}", agent=agent, digest=memory.digest, dry_run=dry_run
@@ -140,14 +143,14 @@ def delete(call: Call, answer: MemoryDeletion) -> None:
     if call.request.dry_run:
         say(f"would move {place} to the trash")
     elif answer.moved_to is None:
-        talk("nothing was moved")
+        talk("Aborted; nothing was moved.")
     else:
         say(f"moved {place} to {clean(str(answer.moved_to))}")
 
 
 @command("memories.restore", requests.RestoreMemory)
 def restore(call: Call, answer: RestoreReport) -> None:
-    """Bring a note back from the trash, or list what is there.
+    """Restore a note from the trash, or list the trash.
 
     A note returns to where it was, with its earlier versions, and never over an existing file.
 
@@ -157,7 +160,7 @@ def restore(call: Call, answer: RestoreReport) -> None:
     """
     if call.request.name is None:
         rows = [[note.title, f"{note.vault}/{note.path}", note.id or "-"] for note in answer.notes]
-        output.columns(rows, head="title path id", empty="the trash is empty")
+        output.columns(rows, head="title path id", empty="The trash is empty.")
     verb = "restored" if answer.restored else "would restore"
     for path in answer.files:
         say(clean(f"{verb} {answer.notes[0].vault}/{path}"))
@@ -167,7 +170,7 @@ def _purge(call: Call) -> PurgeReport:
     memories, request = call.djinn.memories, call.request
     preview = memories.purge(request.name, agent=request.agent, dry_run=True)
     about = f"{preview.title}: {', '.join(preview.files)} in {preview.vault}"
-    if request.dry_run or not call.confirmed("Remove it for good?", about, "purge"):
+    if request.dry_run or not call.confirmed("Remove the memory permanently?", about):
         return preview
     return memories.purge(request.name, agent=request.agent, files=preview.files)
 
@@ -181,17 +184,18 @@ def _purge(call: Call) -> PurgeReport:
     run=_purge,
 )
 def purge(call: Call, answer: PurgeReport) -> None:
-    """Remove a memory for good, with its versions and its copies in the trash.
+    """Remove a memory permanently, with its versions and its copies in the trash.
 
-    Its words are removed from the index, its vectors from the cache, its title and text from what
-    the ledger quotes. Copies elsewhere, such as in git or in a backup, are not touched.
+    Its text is removed from the index, its vectors from the cache, and its quotations from the
+    ledger (the log of uses and ratings). Copies elsewhere, such as in git or in a backup, are not
+    touched.
 
     Examples:
         djinn memory purge inbox/old-idea.md
         djinn memory purge mem_7k2m9q4dxw30hv5t --dry-run
     """
     if not (answer.purged or call.request.dry_run):
-        talk("nothing was removed")
+        talk("Aborted; nothing was removed.")
         return
     for path in answer.files:
         verb = "purged" if answer.purged else "would purge"

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 Program = Literal["editor", "obsidian", "system"]
 
-PRINT = Remedy(purpose="--print prints the path of the note")
+PRINT = Remedy(purpose="pass --print to print the path of the note")
 
 
 class OpenView(Struct, frozen=True):
-    """In which program a note is opened."""
+    """Options for opening a note."""
 
     program: Annotated[
         Program | None,
@@ -34,7 +34,7 @@ class OpenView(Struct, frozen=True):
             "by default in the first that there is."
         ),
     ] = None
-    print: Annotated[bool, Meta(description="Print the path, and start nothing.")] = False
+    print: Annotated[bool, Meta(description="Print the path only; open nothing.")] = False
 
 
 class OpenedMemory(Struct, frozen=True):
@@ -43,9 +43,9 @@ class OpenedMemory(Struct, frozen=True):
     file: Path
     """The absolute path of the note."""
     line: int
-    """The line at which it was opened, from 1."""
+    """The line at which the note was opened, from 1."""
     program: Program | None
-    """Where it was opened; null when only its path was asked for."""
+    """The program that opened the note; null when only the path was requested."""
 
 
 def _open(call: Call) -> OpenedMemory:
@@ -62,7 +62,7 @@ def _open(call: Call) -> OpenedMemory:
         why = f"{arguments[0]} could not be started: {error.strerror or error}"
         raise Unavailable(why, PRINT) from None
     if status:
-        raise Unavailable(f"{arguments[0]} ended with status {status}", PRINT)
+        raise Unavailable(f"{arguments[0]} exited with status {status}", PRINT)
     return OpenedMemory(file, line, program)
 
 
@@ -83,7 +83,7 @@ def _arguments(program: Program, file: Path, line: int) -> list[str]:
     opener = programs.opener()
     if opener is None or not programs.has_display():
         raise Unavailable(
-            "there is no display to open the note on", Remedy(purpose="set EDITOR"), PRINT
+            "no display is available to open the note", Remedy(purpose="set EDITOR"), PRINT
         )
     return opener(programs.obsidian_address(file) if program == "obsidian" else str(file))
 
@@ -142,7 +142,7 @@ def _section_line(call: Call, detail: MemoryDetail) -> int:
         "name": Field(
             complete=candidates.titles,
             words=True,
-            help="The memory: an id, a path, a title; with #Heading or :LINE behind it.",
+            help="The memory: an id, a path or a title, optionally followed by #Heading or :LINE.",
         ),
         "program": Field(name="--with"),
     },

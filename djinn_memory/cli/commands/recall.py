@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 
 class RecallView(Struct, frozen=True):
-    """How a recall is printed."""
+    """Options for printing a recall."""
 
     explain: Annotated[
-        bool, Meta(description="Show every number behind the order, as `--json` does.")
+        bool,
+        Meta(description="Show the numbers behind the ranking. `--json` always includes them."),
     ] = False
 
 
@@ -39,8 +40,8 @@ class RecallView(Struct, frozen=True):
 def recall(call: Call, answer: RecallResult) -> None:
     """Print whole memories that help with a question, the best first.
 
-    A search, adjusted by what you used and rated before and by what notes say of themselves. It is
-    logged, so that `djinn rate last` knows what was shown.
+    A recall is a search whose ranking also uses your ratings, your usage, and the importance that
+    notes state. It is logged, so that `djinn rate last` can refer to it.
 
     Examples:
         djinn recall "how do we deploy"
@@ -67,21 +68,23 @@ def _rate(call: Call) -> Any:
     fields={
         "target": Field(
             complete=candidates.requests,
-            help="`last`, or the id that a recall printed. Without it, ranks are those of the last "
+            help="`last`, or the id that a recall printed. Without it, ranks refer to the last "
             "recall, and names are those of any memory.",
         ),
         "useful": Field(
-            "RANKS", help="Ranks, as 1,3, or a memory's id, path or title; repeatable."
+            "RANKS",
+            help="What helped: ranks such as 1,3, or the id, path or title of a memory; "
+            "repeatable.",
         ),
-        "not_useful": Field("RANKS", help="The same, for what did not help."),
+        "not_useful": Field("RANKS", help="What did not help, in the same form."),
     },
     run=_rate,
 )
 def rate(call: Call, answer: RatingResult) -> None:
     """Rate the memories of a recall, so that the next recall learns.
 
-    Memories that you do not name are not rated. Bad ratings count from the third on. Rating the
-    same recall again corrects the earlier rating.
+    Memories that you do not name are not rated. Negative ratings count from the third on. Rating
+    the same recall again corrects the earlier rating.
 
     Examples:
         djinn rate last --useful 1,3 --not-useful 2
@@ -93,4 +96,4 @@ def rate(call: Call, answer: RatingResult) -> None:
         say(f"{'useful' if rating.useful else 'not useful'}: {rank}{clean(rating.title)}")
     if answer.gap_id:
         say(f"gap {answer.gap_id}")
-        talk("`djinn gap suggest` tells when a note answers it")
+        talk("run `djinn gap suggest` to find notes that answer it")

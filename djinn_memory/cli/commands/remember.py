@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class ExistingOptions(Struct, frozen=True):
-    """What happens to a note that has the title: a flag for each value of `existing`."""
+    """Flags for the case that a note has the title, one for each value of `existing`."""
 
-    append: Annotated[bool, Meta(description="If the title exists, add to that note.")] = False
+    append: Annotated[bool, Meta(description="If a note has this title, append to it.")] = False
     revise: Annotated[
         bool,
         Meta(
@@ -30,14 +30,14 @@ class ExistingOptions(Struct, frozen=True):
         ),
     ] = False
     new: Annotated[
-        bool, Meta(description="If the title exists, write a numbered note beside it.")
+        bool, Meta(description="If a note has this title, write a new note with a numbered title.")
     ] = False
 
 
 def _remember(call: Call) -> Any:
     chosen = [name for name in ExistingOptions.__struct_fields__ if getattr(call.view, name)]
     if len(chosen) > 1:
-        raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other; give one of them")
+        raise UsageError(f"--{chosen[0]} and --{chosen[1]} cannot be combined; pass one of them")
     call.values["existing"] = next(iter(chosen), None)
     return call.run()
 
@@ -48,16 +48,15 @@ def _remember(call: Call) -> Any:
     without=["existing", "fields"],
     fields={
         "type": Field(complete=candidates.types),
-        "text": Field(
-            stdin="text", help="What there is to say, in Markdown; - reads it from stdin."
-        ),
+        "text": Field(stdin="text", help="The text, in Markdown. `-` reads it from stdin."),
         "tags": Field("TAG", candidates.tags, help="A tag, such as project/myapp; repeatable."),
         "links": Field(
             "NOTE", candidates.titles, help="A note to link to, by title or path; repeatable."
         ),
         "status": Field(
             "WORD",
-            help="Where it stands: active, done; with --append it changes that of the note.",
+            help="The status, such as active or done. With --append it changes the status of "
+            "the note.",
         ),
         "supersedes": Field("NOTE", candidates.titles),
     },
@@ -67,9 +66,9 @@ def _remember(call: Call) -> Any:
 def remember(call: Call, answer: RememberResult) -> None:
     """Write a memory that the next search finds.
 
-    An existing note is never overwritten, what another note already says is not written again, and
-    what looks like a password or a key is not written at all. Each is refused with exit code 3 and
-    the options that allow it.
+    The command never overwrites an existing note, repeats what another note says, or writes text
+    that looks like a password or a key. It refuses each of these with exit code 3 and names the
+    option that allows it.
 
     Examples:
         djinn remember decision "MyApp: Tech Stack" "FastAPI and PostgreSQL; Django was rejected."
@@ -85,18 +84,21 @@ def remember(call: Call, answer: RememberResult) -> None:
 
 def _remarks(answer: RememberResult, request: NewMemory) -> Iterator[str]:
     if answer.action == "created" and request.existing in ("append", "revise"):
-        yield f"there was no note {answer.title!r} yet, so this is a new one"
+        yield f"there was no note {answer.title!r}, so a new note was written"
     elif answer.action == "created" and not request.text:
-        yield "the note has a title and no text; `-` as the text reads it from stdin"
+        yield "the note has a title but no text; pass `-` as the text to read it from stdin"
     for name, day in (("expires", answer.expires), ("due", answer.due)):
         if day:
             yield f"{name} {day}"
     for target, near in answer.unresolved.items():
         meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-        yield f"the link to {target!r} leads to no note yet{meant}"
+        yield f"the link to {target!r} does not match any note yet{meant}"
     if answer.previous:
         yield f"the previous version is {answer.vault}/{answer.previous}"
     if answer.searchable == "words":
-        yield "searches find it by words; after `djinn index` they find it by meaning too"
+        yield "The memory can be found by keywords. Run `djinn index` to find it by meaning too."
     elif answer.searchable == "later" and not answer.problems:
-        yield "the index could not take in the note; the next search that can write to it does"
+        yield (
+            "The note is saved but not indexed. The next search that can write to the "
+            "index adds it."
+        )

@@ -20,7 +20,7 @@ class ShowSchema(Struct, frozen=True):
     name: Annotated[
         str | None,
         Meta(
-            description="The schema, such as gap.list or djinn.gap.list/1; all names if left out."
+            description="The schema, such as gap.list or djinn.gap.list/1. Default: list all names."
         ),
     ] = None
 
@@ -38,7 +38,7 @@ def _print(call: Call) -> None:
         return
     name = call.request.name.removeprefix("djinn.").partition("/")[0]
     if name not in names():
-        remedy = Remedy("schema", purpose="lists the names")
+        remedy = Remedy("schema", purpose="list the names")
         raise NotFound(f"no schema {call.request.name!r}", remedy)
     sys.stdout.write((files("djinn_memory") / "schemas" / f"{name}.json").read_text("utf-8"))
 
@@ -51,9 +51,9 @@ def _print(call: Call) -> None:
     run=_print,
 )
 def schema(call: Call, answer: Struct) -> None:
-    """Print the JSON Schema of what a command prints.
+    """Print the JSON Schema of the output of a command.
 
-    With `--json` a command prints one object, whose `schema` names the schema that it follows.
+    With `--json` a command prints one object. Its `schema` field names the schema of the object.
 
     Examples:
         djinn schema

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @command("scores.show", ShowScores, fields={"name": Field("[NOTE]", candidates.titles)})
 def show(call: Call, answer: MemoryScores) -> None:
-    """Show the score of a memory with every number behind it.
+    """Show how usage and ratings affect ranking.
 
     Examples:
         djinn score show
@@ -41,7 +41,7 @@ def show(call: Call, answer: MemoryScores) -> None:
             for memory in answer.scores
         ],
         head="score factor uses useful title path",
-        empty="no memory was used or rated yet; `djinn recall` and `djinn rate last` do that",
+        empty="No memory was used or rated yet. Run `djinn recall`, then `djinn rate last`.",
     )
 
 
@@ -49,19 +49,20 @@ def _print_score(memory: MemoryScore) -> None:
     record, score = memory.record, memory.score
     place = dim(clean(f"{memory.vault}/{memory.path}"))
     say(f"{typer.style(clean(memory.title), bold=True)}  {place}")
-    own = {"importance": memory.importance, "confidence": memory.confidence}
-    stated = ", ".join(f"{key} {'-' if value is None else value}" for key, value in own.items())
+    stated = {"importance": memory.importance, "confidence": memory.confidence}
+    any_stated = any(value is not None for value in stated.values())
     numbers = {
-        "score": f"{score.adaptive:.4f} = 0.5 + 0.5 x {score.signal:.4f}, within the floor and 1",
-        "factor": f"{score.multiplier:.4f} at recall",
-        "usefulness": f"{score.usefulness:.4f}; its ratings say {score.usefulness_raw:.4f}, "
-        f"bad ones still count {score.rehabilitation:.0%}",
+        "score": f"{score.adaptive:.4f} = 0.5 + 0.5 x {score.signal:.4f}, from the floor to 1",
+        "factor": f"{score.multiplier:.4f} (recall multiplies the search score by it)",
+        "usefulness": f"{score.usefulness:.4f} ({score.usefulness_raw:.4f} from ratings; "
+        f"bad ratings still count {score.rehabilitation:.0%})",
         "recency": f"{score.recency:.4f}",
         "frequency": f"{score.frequency:.4f}",
         "rated": f"{count(record.valuations, 'time')}, useful {record.useful}"
         + _last(record.last_valued),
         "used": count(record.uses, "time") + _last(record.last_used),
-        "own word": f"{memory.own:.4f} of {stated}",
+        **{key: "not set" if value is None else f"{value}" for key, value in stated.items()},
+        **({"weight": f"{memory.own:.4f} (from importance and confidence)"} if any_stated else {}),
         "agents": ", ".join(memory.agents),
     }
     for label, text in numbers.items():

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @command("wake", WakeOptions, fields={"task": Field("TEXT")})
 def wake(call: Call, answer: WakeContext) -> None:
-    """Print the context to start with, and open a session.
+    """Print the context for a new session, and open the session.
 
-    The summary, the profile of the agent, the last handoff and checkpoint, open commitments, active
-    projects, preferences, and what the task recalls. A session that did not end with `djinn sleep`
-    is reported with its last checkpoint.
+    The context has the summary, the profile of the agent, the last handoff and checkpoint, open
+    commitments, active projects, preferences, and what a recall of the task returns. A session that
+    was not ended with `djinn sleep` is reported with its last checkpoint.
 
     Examples:
         djinn wake
@@ -37,15 +37,15 @@ def wake(call: Call, answer: WakeContext) -> None:
     Checkpoint,
     fields={
         "text": Field(
-            stdin="text", help="Where the work stands, in Markdown; - reads it from stdin."
+            stdin="text", help="The state of the work, in Markdown. `-` reads it from stdin."
         ),
-        "decisions": Field(name="--decision", help="What was decided; repeatable."),
+        "decisions": Field(name="--decision", help="A decision that was made; repeatable."),
     },
 )
 def checkpoint(call: Call, answer: RememberResult) -> None:
-    """Write a note that says where the work stands.
+    """Save the state of the work as a note.
 
-    Each checkpoint is a note of its own. If the session breaks off, the next `djinn wake` begins
+    Each checkpoint is a separate note. If the session is interrupted, the next `djinn wake` begins
     with the last one.
 
     Examples:
@@ -61,10 +61,10 @@ def checkpoint(call: Call, answer: RememberResult) -> None:
     Handoff,
     fields={
         "summary": Field(
-            "TEXT", stdin="text", help="What was done, in Markdown; - reads it from stdin."
+            "TEXT", stdin="text", help="What was done, in Markdown. `-` reads it from stdin."
         ),
-        "next": Field(help="What to do next; repeatable."),
-        "blocked": Field(help="What waits for something, and for what; repeatable."),
+        "next": Field(help="A next step; repeatable."),
+        "blocked": Field(help="A blocked task and what blocks it; repeatable."),
     },
 )
 def sleep(call: Call, answer: RememberResult) -> None:

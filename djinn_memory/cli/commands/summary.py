@@ -28,10 +28,10 @@ def show(call: Call, answer: NarrativeSummary) -> None:
 @command(
     "summary.set",
     SetSummary,
-    fields={"text": Field(stdin="text", help="The summary in Markdown; - reads it from stdin.")},
+    fields={"text": Field(stdin="text", help="The summary, in Markdown. `-` reads it from stdin.")},
 )
 def set_(call: Call, answer: SummaryChange) -> None:
-    """Write the summary; the previous one is kept.
+    """Write the summary. The previous one is kept.
 
     Examples:
         djinn summary set "Maren runs the harbour office."

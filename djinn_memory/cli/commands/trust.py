@@ -15,16 +15,16 @@ from djinn_memory.home.trust import Endpoint
 
 
 class TrustHome(Struct, frozen=True):
-    """What to do about the servers and models in the settings of a home."""
+    """Options of `djinn trust`."""
 
     listing: Annotated[
-        bool, Meta(description="Show what is trusted and what is waiting for trust.")
+        bool, Meta(description="List trusted servers and models, and those waiting for trust.")
     ] = field(default=False, name="list")
-    revoke: Annotated[bool, Meta(description="Trust nothing in this home any more.")] = False
+    revoke: Annotated[bool, Meta(description="Revoke all trust of this home.")] = False
 
 
 class TrustedEndpoints(Struct, frozen=True):
-    """What the home may reach."""
+    """The servers and models that the home may use."""
 
     home: Path
     """Its folder."""
@@ -42,7 +42,7 @@ def _trust(call: Call) -> TrustedEndpoints:
         waiting = list(home.untrusted)
     elif waiting and not call.request.listing:
         about = "; ".join(map(str, waiting))
-        if call.confirmed("Trust this home with that?", about, "trust it"):
+        if call.confirmed("Let this home use them?", about):
             home.trust(waiting)
             waiting = []
     return TrustedEndpoints(home.root, home.trusted, waiting)
@@ -52,8 +52,8 @@ def _trust(call: Call) -> TrustedEndpoints:
 def trust(call: Call, answer: TrustedEndpoints) -> None:
     """Let this home use the servers and models in its settings.
 
-    Until then they are ignored, so that a home that you cloned cannot send your notes anywhere. A
-    setting that changes later needs your trust again.
+    Until then they are ignored, so that a cloned home cannot send your notes to a server. A
+    setting that changes later must be trusted again.
 
     Examples:
         djinn trust
@@ -64,4 +64,4 @@ def trust(call: Call, answer: TrustedEndpoints) -> None:
     for endpoint in answer.waiting:
         say(f"waiting  {clean(str(endpoint))}")
     if not answer.trusted and not answer.waiting:
-        say("nothing to trust: this home reaches no server and no foreign model")
+        say("Nothing to trust: this home uses no server and no external model.")

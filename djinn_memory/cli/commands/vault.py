@@ -22,19 +22,22 @@ class AddVault(Struct, frozen=True):
 
     name: Annotated[str, Meta(description="The name of the vault.")]
     path: Annotated[Path, Meta(description="An existing folder of Markdown notes.")]
-    read_only: Annotated[bool, Meta(description="Never write into it.")] = False
-    agent: Annotated[str | None, Meta(description="Only this agent sees it.")] = None
+    read_only: Annotated[bool, Meta(description="Make the vault read-only for djinn.")] = False
+    agent: Annotated[str | None, Meta(description="Reserve the vault for this agent.")] = None
     dialect: Annotated[
-        Dialect | None, Meta(description="How its notes are written; guessed if not given.")
+        Dialect | None,
+        Meta(description="The Markdown dialect of the notes. Default: detected from the notes."),
     ] = None
 
 
 class DescribeVault(Struct, frozen=True):
     """Describe a folder in a sentence."""
 
-    place: Annotated[str, Meta(description="A vault, or a folder in it: notes/minutes.")]
+    place: Annotated[
+        str, Meta(description="A vault, or a folder in a vault, such as notes/minutes.")
+    ]
     text: Annotated[
-        str | None, Meta(description="A sentence; an empty one removes the description.")
+        str | None, Meta(description="The description, one sentence. An empty text removes it.")
     ] = None
 
 
@@ -48,7 +51,7 @@ class MoveVault(Struct, frozen=True):
     """Move the folder of a vault."""
 
     name: Annotated[str, Meta(description="A vault.")]
-    folder: Annotated[Path, Meta(description="A folder that is empty or does not exist.")]
+    folder: Annotated[Path, Meta(description="The new folder. It must be empty or not exist.")]
 
 
 class MovedVault(Struct, frozen=True):
@@ -108,7 +111,7 @@ def _add(call: Call) -> AddedVault:
     outer = setup.outer_vault(home, vault)
     problems = []
     if outer:
-        why = f"lies in vault {outer.name}; only {request.agent} sees that folder from now on"
+        why = f"is inside vault {outer.name}; from now on only {request.agent} sees that folder"
         problems.append(Problem(request.name, why))
     return AddedVault(VaultEntry.of(vault, home.vaults), guessed, certainty, problems)
 
@@ -120,7 +123,7 @@ def _add(call: Call) -> AddedVault:
     run=_add,
 )
 def add(call: Call, answer: AddedVault) -> None:
-    """Add a folder of notes; it stays where it is and is searched by default.
+    """Add a folder of notes, which stays in its place, to the searched vaults.
 
     Examples:
         djinn vault add notes ~/Documents/notes --read-only
@@ -138,7 +141,7 @@ def _list(call: Call) -> VaultEntries:
 
 @command(run=_list)
 def list_(call: Call, answer: VaultEntries) -> None:
-    """List the vaults and whom they are for.
+    """List the vaults and the agents that can use them.
 
     Examples:
         djinn vault list
@@ -173,7 +176,7 @@ def _describe(call: Call) -> FolderDescription:
     run=_describe,
 )
 def describe(call: Call, answer: FolderDescription) -> None:
-    """Describe a folder in a sentence that hits from it carry.
+    """Describe a folder in one sentence, which its hits show.
 
     A hit carries the sentence of the innermost described folder. Without a text, the command shows
     the sentence.
@@ -201,7 +204,7 @@ def _move(call: Call) -> MovedVault:
     run=_move,
 )
 def move(call: Call, answer: MovedVault) -> None:
-    """Move the folder of a vault; its identity, settings and index stay.
+    """Move the folder of a vault. Its id, settings and index are kept.
 
     On another disk the files are copied and compared, then the old ones are removed. If a move is
     interrupted, run the same command again.
@@ -228,9 +231,12 @@ def _remove(call: Call) -> RemovedVault:
     run=_remove,
 )
 def remove(call: Call, answer: RemovedVault) -> None:
-    """Remove a vault from the settings; its files stay.
+    """Remove a vault from the settings. Its files are not deleted.
 
     Examples:
         djinn vault remove notes
     """
-    say(f"removed {answer.vault.name}; its files stay in {clean(str(answer.vault.root))}")
+    say(
+        f"removed vault {answer.vault.name} from the settings; its files are still in "
+        f"{clean(str(answer.vault.root))}"
+    )

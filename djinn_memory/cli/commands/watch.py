@@ -24,12 +24,14 @@ STOP_SECONDS = 1.7
 
 
 class WatchOptions(Struct, frozen=True):
-    """What to watch, and how to tell of it."""
+    """Options of `djinn watch`."""
 
-    vaults: Annotated[tuple[str, ...], Meta(description="Only these vaults; repeatable.")] = ()
-    log: Annotated[
-        bool, Meta(description="Print a line for each event, as a service wants it.")
-    ] = False
+    vaults: Annotated[
+        tuple[str, ...], Meta(description="Watch only these vaults; repeatable.")
+    ] = ()
+    log: Annotated[bool, Meta(description="Print one line per event, for use as a service.")] = (
+        False
+    )
     install_service: Annotated[
         bool,
         Meta(
@@ -39,18 +41,18 @@ class WatchOptions(Struct, frozen=True):
     ] = False
 
     uninstall_service: Annotated[
-        bool, Meta(description="End that service, and remove its file.")
+        bool, Meta(description="Stop the installed service and remove its file.")
     ] = False
 
 
 class WatchPrintOptions(Struct, frozen=True):
-    """How events are printed."""
+    """Options for printing events."""
 
     json: Annotated[bool, Meta(description="Print each event as a JSON object.")] = False
 
 
 class WatchNotice(Struct, frozen=True):
-    """One event, on a line of its own."""
+    """One event of a watch, printed as one line."""
 
     at: str
     """When, in the local time."""
@@ -101,9 +103,9 @@ def _watch(call: Call) -> InstalledService | RemovedService | None:
 def watch(call: Call, answer: InstalledService | RemovedService) -> None:
     """Keep the index up to date while files change.
 
-    It follows all vaults until you stop it, and turns files that are dropped into the folder of the
+    It watches all vaults until you stop it, and turns files that are dropped into the folder of the
     setting `inbox` into documents. Where the system does not report changes, as on a network drive,
-    it looks again every few seconds. When you stop it, it ends with exit code 0.
+    it scans the vault every few seconds. Exits with 0 on Ctrl-C.
 
     Examples:
         djinn watch
@@ -116,11 +118,11 @@ def watch(call: Call, answer: InstalledService | RemovedService) -> None:
     if isinstance(answer, RemovedService):
         say(f"removed {clean(str(answer.path))}")
         if not answer.ended:
-            talk(f"if it still runs, end it: {clean(answer.stop)}")
+            talk(f"if the service is still running, stop it with: {clean(answer.stop)}")
         return
     say(f"wrote {clean(str(answer.path))}")
-    say(f"start it: {clean(answer.start)}")
-    say(f"end it:   {clean(answer.stop)}")
+    say(f"start: {clean(answer.start)}")
+    say(f"stop:  {clean(answer.stop)}")
 
 
 def _stop_by_signal(heard: Heard) -> None:

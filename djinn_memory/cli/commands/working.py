@@ -22,15 +22,16 @@ GIVER = Field("NAME", candidates.agents)
 
 
 class SetOptions(Struct, frozen=True):
-    """Options of `djinn working set` beside those of a value."""
+    """Options of `djinn working set` in addition to those of a value."""
 
     status: Annotated[
-        requests.StepStatus | None, Meta(description="Add a step to the task, or say how it goes.")
+        requests.StepStatus | None,
+        Meta(description="Add a step to the task, or set the status of the step."),
     ] = None
     after: Annotated[
-        tuple[str, ...], Meta(description="A step that must be completed before it; repeatable.")
+        tuple[str, ...], Meta(description="A step that must be completed first; repeatable.")
     ] = ()
-    json_value: Annotated[bool, Meta(description="The value is JSON, not text.")] = False
+    json_value: Annotated[bool, Meta(description="Parse the value as JSON.")] = False
 
 
 def _set(call: Call) -> requests.WorkingChange | requests.TaskStep:
@@ -41,11 +42,15 @@ def _set(call: Call) -> requests.WorkingChange | requests.TaskStep:
         given["value"] = from_json(given["value"])
     if not (call.view.status or call.view.after):
         if given["value"] is None:
-            raise UsageError(f"{given['key']!r} has no value; give a value, or - for stdin")
+            raise UsageError(
+                f"{given['key']!r} has no value; give one, or pass - to read it from stdin"
+            )
         return call.djinn.working.set(call.request)
     unfit = ("session", "short", "type", "append")
     if not (given["task"] and call.view.status) or any(given[name] for name in unfit):
-        raise UsageError("a step takes --task and --status, and of the rest --after and --ttl")
+        raise UsageError(
+            "--status sets a step and needs --task; only --after and --ttl can be added"
+        )
     call.schema = "working.step"
     return call.djinn.working.step(call.convert(requests.SetStep, result=given["value"]))
 
@@ -54,11 +59,13 @@ def _set(call: Call) -> requests.WorkingChange | requests.TaskStep:
     "working.set",
     requests.SetValue,
     fields={
-        "key": KEY._replace(help="A name on one line; with --status that of a step."),
+        "key": KEY._replace(
+            help="The name of the value, on one line. With --status, the name of a step."
+        ),
         "value": Field(
             optional=True,
             stdin="value",
-            help="Text; - reads it from stdin. For a step, its result.",
+            help="The text. `-` reads it from stdin. For a step, its result.",
         ),
         "after": Field("STEP"),
     },
@@ -67,11 +74,11 @@ def _set(call: Call) -> requests.WorkingChange | requests.TaskStep:
     schemas={"working.set": "working.set", "working.step": "working.step"},
 )
 def set_(call: Call, answer: Any) -> None:
-    """Keep a value under a key for a while, or set a step of a task.
+    """Store a value under a key for a limited time, or set a step of a task.
 
-    A value is kept for 300 seconds, with --task until nothing of the task changed for 7 days. It
-    replaces the value that was under the key, which is printed. It is no note, and no search finds
-    it.
+    A value is kept for 300 seconds. A value of a task (--task) is kept until the task has not
+    changed for 7 days. A value that was under the key before is replaced and printed. A value is
+    not a note, so searches do not find it.
 
     Examples:
         djinn working set cursor 1204 --ttl 60
@@ -92,7 +99,7 @@ def _get(call: Call) -> requests.WorkingLookup | requests.Task:
     if call.values["key"] is not None:
         return call.djinn.working.get(call.request)
     if call.values["task"] is None or call.values["session"] or call.values["giver"]:
-        raise UsageError("nothing names what to print; give a key, or --task alone")
+        raise UsageError("no key was given; give a key, or pass --task to print the whole task")
     call.schema = "working.task"
     return call.djinn.working.resume(call.convert(requests.ResumeTask))
 
@@ -121,14 +128,14 @@ def get(call: Call, answer: Any) -> None:
         talk(f"from {answer.given_by}")
     if answer.also_from:
         others = " and ".join(map(clean, answer.also_from))
-        talk(f"{others} handed over another; --from shows it")
+        talk(f"{others} shared another value under this key; pass --from to print it")
     say_verbatim(output.clean_lines(_text(answer.value, indent=True)))
 
 
 class ListOptions(Struct, frozen=True):
-    """What `djinn working list` lists."""
+    """Options of `djinn working list`."""
 
-    tasks: Annotated[bool, Meta(description="List the tasks, not the values.")] = False
+    tasks: Annotated[bool, Meta(description="List tasks instead of values.")] = False
 
 
 def _list(call: Call) -> requests.WorkingValues | requests.TaskEntries:
@@ -146,7 +153,7 @@ def _list(call: Call) -> requests.WorkingValues | requests.TaskEntries:
     schemas={"working.list": "working.list", "working.tasks": "working.tasks"},
 )
 def list_(call: Call, answer: Any) -> None:
-    """List what a session or a task holds, and what other agents handed over.
+    """List the values of a session or task, and values that other agents shared.
 
     Examples:
         djinn working list
@@ -159,7 +166,7 @@ def list_(call: Call, answer: Any) -> None:
                 for task in answer.tasks
             ],
             head="task status steps updated",
-            empty="there is no task",
+            empty="No tasks.",
         )
         return
     output.columns(
@@ -168,7 +175,7 @@ def list_(call: Call, answer: Any) -> None:
             for value in answer.values
         ],
         head="key of expires value",
-        empty="nothing is held there",
+        empty="No values.",
     )
 
 
@@ -178,11 +185,11 @@ def _clear(call: Call) -> requests.ClearedValues:
     scopes = {"session": request.session, "task": request.task, "from": request.giver}
     about = next(
         (f"{name} {scopes[name]}" for name in ("task", "from", "session") if scopes[name]),
-        "the current session",
+        "the values of the current session",
     )
     if not (request.task or request.giver):
-        about += ", what was set outside of any, and what was handed over"
-    if request.key is None and not call.confirmed("Forget all of it?", about, "forget it"):
+        about += ", values set outside any session, and values that other agents shared"
+    if request.key is None and not call.confirmed("Clear all of these values?", about):
         return requests.ClearedValues([])
     return call.djinn.working.clear(request)
 
@@ -195,13 +202,13 @@ def _clear(call: Call) -> requests.ClearedValues:
     run=_clear,
 )
 def clear(call: Call, answer: requests.ClearedValues) -> None:
-    """Forget the value under a key, or all that `djinn working list` shows.
+    """Remove a value, or all values that `djinn working list` shows.
 
     Examples:
         djinn working clear cursor
         djinn working clear --task deploy --yes
     """
-    say(f"forgot {count(len(answer.cleared), 'value')}")
+    say(f"cleared {count(len(answer.cleared), 'value')}")
 
 
 @command(
@@ -212,7 +219,7 @@ def clear(call: Call, answer: requests.ClearedValues) -> None:
 def share(call: Call, answer: requests.WorkingChange) -> None:
     """Give another agent a copy of a value.
 
-    The other agent sees whose value it was.
+    The other agent sees who shared the value.
 
     Examples:
         djinn working share plan --to grace

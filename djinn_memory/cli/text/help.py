@@ -1,4 +1,4 @@
-"""How the help of a command looks: its usage, its text, and a list for each kind of entry."""
+"""Formats the help of a command: usage, text, and lists of arguments and options."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def write_help(command: Any, ctx: Any, formatter: Any) -> None:
     blocks += [wrap(_styled(text), width, indent=1) for text in paragraphs(command.help)]
     arguments, options = parameters(command, ctx)
     lists = {**getattr(command, "sections", {}), "Arguments": arguments, "Options": options}
+    lists["Terms"] = [*getattr(command, "terms", {}).items()]
     blocks += [_list(title, rows, width) for title, rows in lists.items() if rows]
     for text in paragraphs(command.epilog):
         label, _, listed = text.partition(": ")

@@ -15,32 +15,36 @@ if TYPE_CHECKING:
     from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
     from djinn_memory.models import Hit, SearchResult
 
-NO_MATCH = "no confident match"
+NO_MATCH = "No confident match."
+NO_RESULTS = "No results."
 
 
 def print_hits(result: SearchResult, form: str, *, explain: bool) -> None:
-    """Print the hits in a form, and tell what a person should know beside them."""
+    """Print the hits in a format, with notices on stderr."""
     {"table": _table, "md": _markdown, "paths": _paths, "csv": _csv}[form](result, explain)
     for step in result.steps if explain else ():
         talk(dim(f"{step.name}: {clean(step.what)} ({step.milliseconds:,.0f} ms)"))
     if form != "table":
         if not result.hits:
-            talk(f"nothing found{_spellings(result)}")
+            talk(f"{NO_RESULTS}{_spellings(result)}")
         elif not result.confident:
             talk(NO_MATCH)
     if result.pending:
-        talk(f"{count(result.pending, 'changed note')} not read yet; run `djinn index`")
+        changed = count(result.pending, "changed note")
+        talk(f"{changed} not indexed yet. Run `djinn index` to update the index.")
     elif result.unembedded and not result.problems:
-        talk(f"{count(result.unembedded, 'window')} found by words only yet; run `djinn index`")
+        passages = count(result.unembedded, "passage")
+        verb = "is" if result.unembedded == 1 else "are"
+        talk(f"{passages} {verb} not embedded yet (keyword matches only). Run `djinn index`.")
 
 
 def _table(result: SearchResult, explain: bool) -> None:
     """Hits as blocks of title, place and snippet."""
     if not result.hits:
-        say(f"nothing found{_spellings(result)}")
+        say(f"{NO_RESULTS}{_spellings(result)}")
         return
     if not result.confident:
-        say(f"{NO_MATCH}{_spellings(result)}; the nearest:")
+        say(f"{NO_MATCH}{_spellings(result)} Closest:")
     for hit in result.hits:
         number = f"{hit.rank:2}. "
         say(
@@ -162,23 +166,21 @@ def _explained(hit: Hit) -> str:
         "meaning": "meaning cosine",
         "tokens": "token MaxSim",
         "rerank": "reranker",
-        "name": "its name",
+        "name": "exact name",
     }
     parts = [
         f"{names[name]} {leg.raw:.3f}"
-        f"{f' (rank {leg.rank})' if leg.rank else ''} gives {leg.part:.3f}"
+        f"{f' (rank {leg.rank})' if leg.rank else ''} contributes {leg.part:.3f}"
         for name, leg in hit.legs.items()
     ]
     if hit.feedback:
-        parts.append(f"likeness to the best {hit.feedback:+.3f}")
+        parts.append(f"similarity to the top hits {hit.feedback:+.3f}")
     if hit.before:
-        parts.append(f"rank before {hit.before}")
-    return "; ".join(parts) or "filter only"
+        parts.append(f"rank before reranking {hit.before}")
+    return "; ".join(parts) or "matched by filters only"
 
 
 def _spellings(result: SearchResult) -> str:
     return (
-        f"; did you mean: {', '.join(map(clean, result.suggestions))}?"
-        if result.suggestions
-        else ""
+        f" Did you mean: {', '.join(map(clean, result.suggestions))}?" if result.suggestions else ""
     )

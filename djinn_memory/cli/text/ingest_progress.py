@@ -1,4 +1,4 @@
-"""Shows files while workers read them: a line for each at a terminal, a word now and then else."""
+"""Shows the progress of files that workers read: live lines at a terminal, else a log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class FileLines:
-    """What is told of a run of `djinn ingest`. `settled` prints what became of a file."""
+    """The progress display of `djinn ingest`. `settled` prints the outcome of a file."""
 
     def __init__(self, quiet: bool, settled: Callable[[FileOutcome], None]) -> None:
         self._quiet = quiet
@@ -33,7 +33,7 @@ class FileLines:
         self._bars.stop()
 
     def tell(self, event: Event | FileOutcome) -> None:
-        """Show that a file is begun, goes on or is done."""
+        """Show the start, the progress or the end of a file."""
         from djinn_memory.documents.pool.pool import FileStarted, PagesRead
         from djinn_memory.memories.library.requests import FileOutcome
 
@@ -66,7 +66,7 @@ class FileLines:
         return answer or None
 
     def no_answer(self, name: str, why: str) -> str | None:
-        """For when nobody can be asked."""
+        """The answer when no terminal is available."""
         return None
 
     def _word(self, place: str, name: str, done: int, total: int | None) -> None:

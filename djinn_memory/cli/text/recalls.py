@@ -1,4 +1,4 @@
-"""How a recall looks: whole memories, why each came up, and how to rate them."""
+"""Prints a recall: whole memories, why each was found, and how to rate them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 def print_recall(result: RecallResult, *, explain: bool) -> None:
-    """Each memory under a line that says what it is and why it came up."""
+    """Print each memory below a line with its place and the reason for its rank."""
     for step in result.steps if explain else ():
         talk(dim(f"{step.name}: {clean(step.what)} ({step.milliseconds:,.0f} ms)"))
     if not result.memories:
         near = ", ".join(map(clean, result.suggestions))
-        say(f"nothing to recall{f'; did you mean: {near}?' if near else ''}")
-        talk('say what is missing with `djinn gap report "..."`')
+        say(f"No memories found.{f' Did you mean: {near}?' if near else ''}")
+        talk('Report what is missing with `djinn gap report "..."`.')
         return
     if not result.confident:
-        say("nothing is known that is likely to help; the closest:")
+        say("No confident match. Closest:")
     for memory in result.memories:
         title = typer.style(clean(memory.title), bold=True)
         say(f"{memory.rank}. {title}  {typer.style(f'{memory.score:.2f}', fg='green')}")
@@ -39,12 +39,12 @@ def print_recall(result: RecallResult, *, explain: bool) -> None:
         if result.confident:
             say()
     if result.confident:
-        left = f", {count(result.more, 'more memory')} beyond the budget" if result.more else ""
-        talk(f"{result.tokens:,} of {result.budget:,} tokens, profile {result.profile}{left}")
+        left = f", {count(result.more, 'more memory')} did not fit" if result.more else ""
+        talk(f"{result.tokens:,} of {result.budget:,} tokens, profile {result.profile}{left}.")
     else:
-        talk('say what is missing with `djinn gap report "..."`')
+        talk('Report what is missing with `djinn gap report "..."`.')
     if result.request_id:
-        talk(f"rate it: djinn rate {result.request_id} --useful 1 --not-useful 2 (or `last`)")
+        talk(f"Rate it: djinn rate {result.request_id} --useful 1 --not-useful 2 (or use `last`).")
 
 
 def _about(memory: RecalledMemory) -> list[str]:
@@ -71,34 +71,36 @@ def _why(memory: RecalledMemory) -> str:
     if "meaning" in why.legs:
         parts.append(f"meaning {why.legs['meaning'].raw:.2f}")
     if why.weight.via:
-        parts.append(f"linked with {why.weight.via}")
+        parts.append(f"linked from {why.weight.via}")
     elif not why.legs:
-        parts.append("among the newest")
+        parts.append("one of the newest")
     if why.scored and why.weight.multiplier != 1:
-        parts.append(f"used and rated x{why.weight.multiplier:.2f}")
+        parts.append(f"usage and ratings x{why.weight.multiplier:.2f}")
     return "; ".join(parts)
 
 
 def _numbers(memory: RecalledMemory) -> str:
     weight = memory.why.weight
     factors = {
-        "used and rated": weight.multiplier, "its own word": weight.own, "type": weight.type,
-        "status": weight.status, "recency": weight.recency,
+        "usage and ratings": weight.multiplier, "importance and confidence": weight.own,
+        "type": weight.type, "status": weight.status, "recency": weight.recency,
         "variety": weight.variety,
     }  # fmt: skip
     text = f"raw {weight.raw:.4f}"
     text += "".join(f" x {name} {value:.3f}" for name, value in factors.items() if value != 1)
     text += f" = {weight.score:.4f}"
     if memory.why.scored and abs(memory.why.scored.multiplier - weight.multiplier) > 1e-9:
-        text += f"; x{memory.why.scored.multiplier:.3f} for questions like those it was rated at"
+        text += (
+            f"; x{memory.why.scored.multiplier:.3f} for questions similar to those it was rated for"
+        )
     if weight.hops:
-        text += f"; over {count(weight.hops, 'link')}"
+        text += f"; reached through {count(weight.hops, 'link')}"
     return text + (f"; {_score(memory.why.scored)}" if memory.why.scored else "")
 
 
 def _score(score: Score) -> str:
     """The numbers of a score on one line."""
     return (
-        f"score {score.adaptive:.3f} of usefulness {score.usefulness:.3f}, "
+        f"score {score.adaptive:.3f}: usefulness {score.usefulness:.3f}, "
         f"recency {score.recency:.3f}, frequency {score.frequency:.3f}"
     )

@@ -1,4 +1,4 @@
-"""Mistakes in a command line, in djinn's words: what is wrong, and how to write it."""
+"""Explains errors in a command line: what is wrong, and the correct form."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any, NamedTuple
 
 
 class UsageMistake(NamedTuple):
-    """What is wrong with a command line, and what to do."""
+    """An error in a command line and its remedy."""
 
     message: str
     remedy: str
 
 
 def explain(error: Any) -> UsageMistake:
-    """The mistake that an error of the parser is about."""
+    """Explain an error of the parser."""
     message = error.format_message().replace("Value error, ", "").rstrip(".")
     ctx = getattr(error, "ctx", None)
     kind = type(error).__name__
     if kind == "BadOptionUsage":
-        return UsageMistake(f"{error.option_name} needs a value", "write the value behind it")
+        return UsageMistake(f"{error.option_name} needs a value", "write the value after it")
     if ctx is None:
         return UsageMistake(message, "")
     help_line = f"see `{ctx.command_path} --help`"
     extra = re.fullmatch(r"Got unexpected extra argument(?:\(s\)|s)? \((.*)\)", message)
     if extra:
-        return UsageMistake(f"too many words: {extra[1]}", _extra(ctx))
+        return UsageMistake(f"too many arguments: {extra[1]}", _extra(ctx))
     if kind == "MissingParameter" and error.param.param_type_name == "argument":
         return UsageMistake(
             f"{_name(error.param).rstrip('.')} is missing", f"write `{_usage(ctx)}`"
@@ -57,12 +57,12 @@ def _has_arguments(ctx: Any) -> bool:
 def _extra(ctx: Any) -> str:
     if not _has_arguments(ctx):
         return f"`{ctx.command_path}` takes only options; see `{ctx.command_path} --help`"
-    return f"write `{_usage(ctx)}`, with quotes around what has several words"
+    return f"write `{_usage(ctx)}`, with quotes around a value of several words"
 
 
 def _option(error: Any, ctx: Any) -> str:
     if ctx.parent is None:
-        return "write the options of a command behind it, as in `djinn search tide --vault notes`"
+        return "write options after the command, as in `djinn search tide --vault notes`"
     names = [name for param in ctx.command.params for name in param.opts]
     near = get_close_matches(error.option_name, names, 1, 0.7)
     if near:
@@ -87,7 +87,7 @@ def _value(error: Any, ctx: Any) -> UsageMistake | None:
         flags = [flag for other in ctx.command.params for flag in other.opts]
         if f"--{said[1]}" in flags:
             return UsageMistake(what, f"give one of {listed}, or use --{said[1]}")
-        return UsageMistake(f"{what}: no such choice", f"give one of {listed}")
+        return UsageMistake(f"{what}: not a valid choice", f"give one of {listed}")
     least, most = getattr(kind, "min", None), getattr(kind, "max", None)
     if least is None and most is None and "int" not in kind.name and "float" not in kind.name:
         return None
@@ -95,4 +95,4 @@ def _value(error: Any, ctx: Any) -> UsageMistake | None:
     bounds += "" if most is None else f" to {most:,}"
     whole = "a whole number" if "int" in kind.name else "a number"
     return UsageMistake(f"{what}: out of range" if re.fullmatch(r"-?[\d.]+", said[1]) else
-                        f"{what}: no number", f"give {whole}{bounds}")  # fmt: skip
+                        f"{what}: not a number", f"give {whole}{bounds}")  # fmt: skip

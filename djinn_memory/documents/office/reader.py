@@ -49,14 +49,16 @@ def _read_office(
     except ImportError:
         missing = ["?"]
     if missing:
-        raise Unreadable(f"is {name}, which needs an extra: {install_extra('documents')}")
+        raise Unreadable(
+            f"is {name}, which needs the extra `documents`: {install_extra('documents')}"
+        )
     data = request.path.read_bytes()
     try:
         document = convert(data)
     except (MemoryError, Unreadable):
         raise
     except RecursionError:
-        raise Unreadable("nests too deep to be read") from None
+        raise Unreadable("is nested too deeply to be read") from None
     except Exception as error:  # the libraries raise errors of every kind for a damaged file
         why = " ".join(str(error).split())[:200]
         raise Unreadable(f"is damaged and cannot be read ({type(error).__name__}: {why})") from None
@@ -148,11 +150,13 @@ def read_csv(request: ReadRequest, report: ReportPages) -> Document:
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text)))
     except csv.Error as error:
-        raise Unreadable(f"is no CSV that can be read: {error}") from None
+        raise Unreadable(f"is not valid CSV: {error}") from None
     rows = [row for row in rows if any(cell.strip() for cell in row)]
     width = max((len(row) for row in rows), default=0)
     if len(rows) * width > CELLS:
-        raise Unreadable(f"has {len(rows):,} rows of up to {width:,} cells: data, not a document")
+        raise Unreadable(
+            f"has {len(rows):,} rows of up to {width:,} cells; it is data, not a document"
+        )
     report(1, 1)
     cells = [[" ".join(_CONTROL.sub("", cell).split()) for cell in row] for row in rows]
     return Document(pages=(table(cells),), warnings=warnings)

@@ -50,7 +50,7 @@ class Table(Struct, frozen=True):
     top: float
 
     def holds(self, line: TextLine) -> bool:
-        """Whether a line of the page lies in the table."""
+        """Whether a line of the page is in the table."""
         middle = (line.left + line.right) / 2
         return self.left <= middle <= self.right and self.bottom <= line.base <= self.top
 

@@ -30,7 +30,7 @@ END = 1024
 """Bytes at the end of a file in which its last mark stands."""
 
 BROTLI = "is compressed with Brotli, which djinn cannot unpack; save it as an earlier PDF"
-DAMAGED = "is damaged or cut short, so no page can be read; fetch it again"
+DAMAGED = "is damaged or truncated, so no page can be read; download it again"
 
 
 @contextmanager
@@ -45,11 +45,11 @@ def open_pdf(path: Path, password: str | None = None) -> Iterator[Any]:
     except pdfium.PdfiumError as error:
         code = getattr(error, "err_code", None)
         if code == pdfium.raw.FPDF_ERR_SECURITY:
-            raise Unreadable("is encrypted in a way that cannot be opened here") from None
+            raise Unreadable("uses an encryption that djinn cannot open") from None
         if code != pdfium.raw.FPDF_ERR_PASSWORD:
             raise Unreadable(_reason(path)) from None
         if password:
-            raise Locked("is encrypted, and this password does not open it") from None
+            raise Locked("is encrypted, and the password is wrong") from None
         raise Locked("is encrypted", Remedy(arguments={"password": None})) from None
     with closing(file):
         yield file
@@ -149,7 +149,7 @@ def lost_objects(page: Any) -> int:
 
 
 def unmapped_share(text_page: Any) -> float:
-    """The share of characters, 0 to 1, for which pdfium gives the code for want of the letter."""
+    """The share of characters, 0 to 1, for which pdfium gives the code for lack of the letter."""
     import pypdfium2.raw as pdfium
 
     count = text_page.count_chars()

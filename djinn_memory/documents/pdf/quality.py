@@ -23,7 +23,7 @@ FEWEST_WORDS = 20
 """Fewer different words, or ideographs, do not show whether they are of a language."""
 
 COMMON = 0.7
-"""Share of common ideographs below which Chinese or Japanese is no text; of all ideographs of
+"""Share of common ideographs below which Chinese or Japanese is not text; of all ideographs of
 Unicode a third are common."""
 
 SYMBOLS = 0.6

@@ -81,9 +81,9 @@ class PdfPage(Struct):
 class UnreadablePage(Enum):
     """Why a page gives no text, or only a part of it."""
 
-    PICTURE = "a picture without text"
-    GARBLED = "left out: fonts do not say which letters they show"
-    THIN = "read in part: fonts do not say which letters they show"
+    PICTURE = "an image without text"
+    GARBLED = "left out: the fonts do not map glyphs to letters"
+    THIN = "read in part: the fonts do not map glyphs to letters"
     PACKED = "left out: compressed with Brotli"
     BROKEN = "left out: damaged"
 
@@ -127,7 +127,7 @@ def read_pdf(request: ReadRequest, report: ReportPages) -> Document:
     if request.password:
         raise Unreadable("is encrypted, so ocrmypdf cannot read it; save it without its password")
     with recognized_copy(request.path, request.ocr, sorted(unread)) as path:
-        return _document(_read(path, None, report), "ocrmypdf found none either")
+        return _document(_read(path, None, report), "ocrmypdf found no text either")
 
 
 def _read(path: Path, password: str | None, report: ReportPages) -> PdfText:
@@ -306,11 +306,11 @@ def _check(text: PdfText, hint: str) -> None:
         )
     if text.flawed(UnreadablePage.GARBLED) and little:
         raise Unreadable(
-            f"has fonts that do not say which letters they show, so its text is garbled; {hint}"
+            f"has fonts that do not map glyphs to letters, so its text is garbled; {hint}"
         )
     if text.flawed(UnreadablePage.THIN) and text.share < THIN and little:
         raise Unreadable(
-            f"has fonts that do not say which letters they show: {text.share:.0%} of its text can "
+            f"has fonts that do not map glyphs to letters: {text.share:.0%} of its text can "
             f"be read; {hint}"
         )
     if len(text.flawed(UnreadablePage.PICTURE)) >= SCANNED * len(pages) and little:
@@ -330,10 +330,10 @@ def _warnings(text: PdfText, hint: str) -> Iterator[str]:
             remedy = "" if flaw in NOT_SHOWN else f"; {hint}"
             yield f"{_count(pages)} {flaw.value}{remedy}"
     if text.share < THIN:
-        rest = "" if text.flaws else "; the others stand in lines that repeat from page to page"
+        rest = "" if text.flaws else "; the others are in headers and footers"
         yield f"the text has only {text.share:.0%} of the letters that the pages show{rest}"
     if text.wordless:
-        yield f"its letters form no words of a language, as those of a damaged font; {hint}"
+        yield f"its letters form no known words, as happens with a damaged font; {hint}"
 
 
 def _count(pages: Sequence[int]) -> str:

@@ -138,7 +138,7 @@ def _sides(page: Sequence[TextLine]) -> Iterator[list[list[TextLine]]]:
 def _page_marks(page: Sequence[TextLine], number: int) -> dict[int, tuple[set[Mark], set[Mark]]]:
     """By the id of each line near an edge: its marks, and those that tell of a header.
 
-    A line with a number tells of a header only if it is set off from the text and is no heading.
+    A line with a number tells of a header only if it is set off from the text and is not a heading.
     """
     marks: dict[int, tuple[set[Mark], set[Mark]]] = {}
     usual = median(line.size for line in page) if page else 0.0

@@ -117,7 +117,7 @@ class _Pool:
             limits.megabytes,
             too_long=f"took longer than {seconds}; raise documents.timeout to allow more",
             too_large=too_large(limits.megabytes),
-            crashed="the reader crashed on it ({})",
+            crashed="the reader crashed on this file ({})",
         )
         self._workers: list[WorkerProcess[ReadRequest]] = []
         self._inbox: Inbox = SimpleQueue()
@@ -191,7 +191,9 @@ class _Pool:
         if not worker.ready:
             self._failed_starts += 1
             if self._failed_starts == STARTS_TO_TRY:
-                raise Unavailable(f"no process to read documents starts ({why}); try again")
+                raise Unavailable(
+                    f"the process that reads documents did not start ({why}); try again"
+                )
         return None
 
     def _enforce_limits(self) -> None:

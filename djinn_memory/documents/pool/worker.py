@@ -105,7 +105,7 @@ def _answer(read: Reader, request: ReadRequest, report: ReportPages, megabytes: 
     try:
         document = read(request, report)
         if not isinstance(document, Document):
-            raise TypeError(f"the reader gave {type(document).__name__}, no document")
+            raise TypeError(f"the reader returned {type(document).__name__}, not a document")
         return ReadDone(document)
     except Unreadable as error:
         return ReadRefused(str(error), locked=isinstance(error, Locked))

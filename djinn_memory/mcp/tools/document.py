@@ -64,12 +64,13 @@ def _prepare(fields: dict[str, Any]) -> None:
 
 
 def _check(context: ClientContext, request: IngestOptions) -> None:
-    """Refuse what nobody would hand to an agent: keys and settings lie in hidden folders."""
+    """Refuse what nobody would hand to an agent: keys and settings are in hidden folders."""
     state = Path(os.path.realpath(context.djinn.home.state))
     for path in request.paths:
         place = Path(os.path.realpath(path))
         if place.is_relative_to(state) or any(part.startswith(".") for part in place.parts):
-            raise Refused(f"{path} is hidden", Remedy("", {}, "ask a person to copy it elsewhere"))
+            remedy = Remedy("", {}, "ask a person to copy it to another folder")
+            raise Refused(f"{path} is hidden", remedy)
 
 
 @tool(
@@ -83,7 +84,7 @@ def _check(context: ClientContext, request: IngestOptions) -> None:
         "recursive": "Include subfolders.",
         "document_type": "",
         "copy": "Even if another vault has it.",
-        "vault": "Your own if not given.",
+        "vault": "Default: your own.",
     },
     arguments={
         "paths": Argument(_Paths, NODEFAULT),

@@ -36,13 +36,13 @@ def _present(result: Any, arguments: Any) -> FactAnswer:
             return FactAnswer([hit.fact for hit in result.facts], problems=problems)
         case "forget":
             return FactAnswer([result.fact], "moved to the trash")
-    return FactAnswer([result.fact], "noted that it holds", problems=problems)
+    return FactAnswer([result.fact], "confirmed", problems=problems)
 
 
 def _line(fact: Fact) -> str:
     about = [fact.source or "unknown"]
     if fact.confidence is not None:
-        about.append(f"{fact.confidence:.2f} sure")
+        about.append(f"{fact.confidence:.2f} confidence")
     if fact.expires:
         about.append(f"{'expired' if fact.expired else 'until'} {fact.expires[:10]}")
     about.append(fact.vault)
@@ -68,7 +68,7 @@ def _prepare(fields: dict[str, Any]) -> None:
         "key": "",
         "value": "",
         "query": "",
-        "confidence": "0 to 1; by the source if not given.",
+        "confidence": "0 to 1. Default: by the source.",
         "expires": "30d or 2026-12-31.",
         "context": "What was said about it.",
         "shared": "Write it for all agents.",

@@ -28,21 +28,21 @@ def _present(result: Any, _: object) -> GapAnswer:
 
 
 @tool(
-    "What was missing",
+    "Report missing information",
     "gaps",
     actions=("report", "list", "close", "suggest"),
     present=_present,
     without=frozenset({"closed", "close"}),
     hints={
-        "description": "What was missing, in a sentence that stands by itself.",
+        "description": "What was missing, in one self-contained sentence.",
         "gap": "The id of the gap.",
         "by": "The note that answers it.",
     },
 )
 def gap(answer: GapAnswer) -> list[str]:
-    """Keep account of what the memory should have known and did not.
+    """Track information that is missing from memory.
 
-    Use it when you looked for something in vain. When you learn the answer, `remember` it and close
+    Use it when a search found no answer. When you learn the answer, `remember` it and close
     the gap; suggest finds notes that may answer. Not for things to do: `remember` a commitment.
     {actions}
     Example: {"action": "report", "description": "who runs the staging server"}

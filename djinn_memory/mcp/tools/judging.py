@@ -39,7 +39,7 @@ def _memories(description: str) -> Argument:
     names={"target": "request"},
     hints={
         "request": "`last`, or the request_id of a recall; without it, ids may be of any memory.",
-        "gap_query": "What you asked for it.",
+        "gap_query": "The query that missed it.",
     },
     arguments={
         "useful": _memories("Ranks or ids that helped."),
@@ -47,9 +47,9 @@ def _memories(description: str) -> Argument:
     },
 )
 def rate(result: RatingResult) -> list[str]:
-    """Say which memories of a recall helped, so that they rank higher next time.
+    """Rate which memories of a recall helped, so that they rank higher next time.
 
-    Use it after you worked with what `recall` gave; name only what you can judge. `gap` reports
+    Use it after you used the memories of a `recall`; rate only what you can judge. `gap` reports
     what was missing. Not for correcting a memory: `remember` with existing=revise.
     Example: {"request": "last", "useful": [1, 3], "gap": "why we left MySQL"}
     """
@@ -62,7 +62,7 @@ def rate(result: RatingResult) -> list[str]:
 
 
 @tool(
-    "Why a memory ranks as it does",
+    "Explain a memory's rank",
     "scores.show",
     present=_present_scores,
     hints={"name": f"{NAME_HINT} Without it, all that were used or rated."},

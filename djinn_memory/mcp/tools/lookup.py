@@ -40,7 +40,7 @@ class SearchAnswer(Answer):
 
     passages: list[Passage]
     confident: bool
-    """False when nothing found is likely to be what was asked for."""
+    """False when no hit is likely to answer the query."""
     suggestions: Sequence[str] = ()
 
 
@@ -75,17 +75,17 @@ def _present_passages(result: SearchResult, _: object) -> SearchAnswer:
     },
 )
 def search(answer: SearchAnswer) -> list[str]:
-    """Search all notes and documents by words and by meaning; shows passages with their place.
+    """Search all notes and documents by keywords and meaning; returns passages and their paths.
 
-    Use it to look something up. `read` then gives the whole note. Not for getting ready for a piece
-    of work: use `recall`.
+    Use it to look something up. `read` then gives the whole note. Not for preparing a piece of
+    work: use `recall`.
     Example: {"query": "why did we choose PostgreSQL", "types": ["decision"]}
     """
     parts = []
     if not answer.passages:
-        parts.append("Nothing found.")
+        parts.append("No results.")
     elif not answer.confident:
-        parts.append("Nothing found that surely answers; the nearest:")
+        parts.append("No confident match. Closest:")
     if answer.suggestions and not (answer.passages and answer.confident):
         parts.append(f"Did you mean: {', '.join(answer.suggestions)}?")
     for passage in answer.passages:
@@ -143,8 +143,8 @@ def _present_note(note: MemoryDetail, arguments: Any) -> ReadAnswer:
 def read(note: ReadAnswer) -> list[str]:
     """Read a note.
 
-    Use it when another tool named a note and its full text matters. A long note comes in parts: go
-    on with `from_line`. Not for finding something: use `search`.
+    Use it when another tool named a note and its full text matters. A long note comes in parts: use
+    `from_line`. Not for finding something: use `search`.
     Example: {"name": "Project: MyApp"}
     """
     head = f"{headline(note)}\n{note.vault}/{note.path}"
@@ -229,7 +229,7 @@ class ListAnswer(Answer):
 def list_(answer: ListAnswer) -> list[str]:
     """List memories, the newest first.
 
-    Use it to see what there is lately, of a type, or under a tag. Not for finding something by its
+    Use it to see recent memories, or those of a type or tag. Not for finding something by its
     content: use `search`.
     Example: {"types": ["commitment"], "since": "30d"}
     """

@@ -64,7 +64,7 @@ def _why(memory: RecalledMemory) -> str:
     arguments={
         "query": required_text(2000, "What you are about to do or want to know."),
         "limit": number(1, 50),
-        "budget": number(50, 50_000, "Most tokens of text."),
+        "budget": number(50, 50_000, "Maximum tokens of text."),
     },
 )
 def recall(answer: RecallAnswer) -> list[str]:
@@ -78,11 +78,11 @@ def recall(answer: RecallAnswer) -> list[str]:
     """
     parts = []
     if not answer.memories:
-        parts.append("Nothing is known about that.")
+        parts.append("No memory matches.")
         if answer.suggestions:
             parts.append(f"Did you mean: {', '.join(answer.suggestions)}?")
     elif not answer.confident:
-        parts.append("Nothing is known that is likely to help. The closest titles, to `read`:")
+        parts.append("No confident match. Closest titles, to `read`:")
         parts += [f"{memory.rank}. {headline(memory)}" for memory in answer.memories]
     for memory in answer.memories if answer.confident else ():
         cut = "\n(cut: `read` it for all)" if memory.cut else ""

@@ -12,7 +12,7 @@ def saved_lines(result: RememberResult) -> list[str]:
     lines = [f"{result.action.capitalize()} {result.type} {result.title!r} [{result.id}]"]
     lines.append(f"{result.vault}/{result.path}")
     if result.previous:
-        lines.append(f"The version before is {result.vault}/{result.previous}.")
+        lines.append(f"The previous version is {result.vault}/{result.previous}.")
     if result.searchable != "words and meaning":
         lines.append(f"Searchable by {result.searchable} so far.")
     return lines

@@ -40,7 +40,7 @@ def _points(description: str) -> Argument:
     without=frozenset({"session"}),
     arguments={
         "task": optional_text(2000, "What the session is about."),
-        "budget": number(MIN_BUDGET, 50_000, "Most tokens of text.", 2000),
+        "budget": number(MIN_BUDGET, 50_000, "Maximum tokens of text.", 2000),
     },
 )
 def wake(answer: WakeContext) -> list[str]:
@@ -54,16 +54,16 @@ def wake(answer: WakeContext) -> list[str]:
 
 
 @tool(
-    "Mark where work stands",
+    "Save a checkpoint",
     "checkpoint",
     arguments={
         "text": required_text(_LONGEST, "What you are working on."),
-        "focus": optional_text(_LONGEST, "What you are looking at just now."),
-        "decisions": _points("What was decided since the last one."),
+        "focus": optional_text(_LONGEST, "Your current focus."),
+        "decisions": _points("Decisions since the last checkpoint."),
     },
 )
 def checkpoint(answer: RememberResult) -> list[str]:
-    """Write down where the work stands. If the session breaks off, the next `wake` shows it.
+    """Save the state of the work. If the session is interrupted, the next `wake` shows it.
 
     Use it at a stopping point of long work, or before something risky. Not for knowledge that
     outlives the task (`remember`), and not at the end (`sleep`).
@@ -85,7 +85,7 @@ def checkpoint(answer: RememberResult) -> list[str]:
 def sleep(answer: RememberResult) -> list[str]:
     """End the session with a handoff, which the next `wake` shows first.
 
-    Use it once, when the work is done or breaks off. First `remember` what should be known for
+    Use it once, when the work is done or interrupted. First `remember` what should be known for
     longer. Not in between: use `checkpoint`.
     Example: {"summary": "login works", "next": ["write the docs"], "blocked": ["certificate"]}
     """

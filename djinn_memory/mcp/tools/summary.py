@@ -40,7 +40,7 @@ def _present(result: Any, arguments: Any) -> SummaryAnswer:
 def summary(answer: SummaryAnswer) -> list[str]:
     """Show or write the summary of who you work for and on what, which `wake` puts first.
 
-    Use it when the summary is wrong or old: show it, then set the whole of it anew; build makes one
+    Use it when the summary is wrong or old: show it, then set the whole text again; build makes one
     from facts and projects. The version before is kept. Not for one thing that was learned
     (`remember`, `fact`), nor for handing over (`sleep`).
     {actions}

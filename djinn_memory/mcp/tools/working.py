@@ -29,14 +29,14 @@ def _present(result: Any, arguments: Any) -> WorkingAnswer:
             return WorkingAnswer(values=[result.value], done=f"kept until {result.value.expires}")
         case "get":
             others = " and ".join(result.also_from)
-            done = f"{others} handed over another, see `from`" if others else ""
+            done = f"{others} shared another, see `from`" if others else ""
             return WorkingAnswer(values=[result], done=done)
         case "list":
             return WorkingAnswer(values=result.values)
         case "clear":
             return WorkingAnswer(values=result.cleared, done=f"cleared {len(result.cleared)}")
         case "share":
-            return WorkingAnswer(values=[result.value], done=f"handed to {arguments.to}")
+            return WorkingAnswer(values=[result.value], done=f"shared with {arguments.to}")
         case "tasks":
             return WorkingAnswer(tasks=result.tasks)
         case "step":
@@ -103,4 +103,4 @@ def working(answer: WorkingAnswer) -> list[str]:
         lines += map(_value, task.state)
         lines += [f"- step {step.title}: {step.status} {_json(step.result)}" for step in task.steps]
         lines.append(f"Next: {', '.join(task.next) or 'nothing'}")
-    return lines or ["Nothing is held."]
+    return lines or ["No values."]

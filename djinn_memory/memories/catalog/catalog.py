@@ -25,7 +25,7 @@ from djinn_memory.store.state import State
 
 
 class LinkEnd(Struct, frozen=True):
-    """A link as one of its two notes sees it."""
+    """A link, as seen from one of its two notes."""
 
     target: str
     """The target as written."""
@@ -44,7 +44,7 @@ class LinkEnd(Struct, frozen=True):
     how: str | None
     """How the target was resolved: by `path`, `title` and so on; null while it is unresolved."""
     ambiguous: bool
-    """Whether other notes could be meant as well."""
+    """Whether the target matches other notes too."""
 
 
 Links = tuple[LinkEnd, ...]
@@ -54,22 +54,22 @@ class MemoryDetail(Memory, frozen=True, kw_only=True):
     """A whole memory."""
 
     aliases: tuple[str, ...]
-    """Its other names."""
+    """The aliases of the note."""
     fields: dict[str, tuple[str, ...]]
     """Its front matter as text, one value or many for each field; dotted names for fields within
     fields."""
     text: str = ""
-    """The whole file, front matter included, as it is on the disk now."""
+    """The whole file, front matter included, as it is on disk now."""
     links: Links
-    """What it leads to, in the order of the text."""
+    """Its links, in the order of the text."""
     backlinks: Links
-    """What leads to it, from the vaults that the agent sees."""
+    """Links to it from the vaults that the agent sees."""
     problems: tuple[Problem, ...] = ()
-    """What is wrong with its note."""
+    """The problem of its note; null if there is none."""
 
 
 def as_memory(memory: Memory) -> Memory:
-    """A memory without what a more detailed record says of it."""
+    """The basic fields of a more detailed memory record."""
     return extended(memory, Memory)
 
 
@@ -92,13 +92,13 @@ def find(index: Index, name: str) -> IndexedMemory:
     memories = index.resolve(name) or index.resolve(_place(index, name))
     if len(memories) > 1:
         places = ", ".join(memory.address for memory in memories)
-        raise UsageError(f"{name!r} could be any of: {places}; name one like that")
+        raise UsageError(f"{name!r} is ambiguous: {places}; use one of these names")
     if not memories or not _is_present(index, memories[0]):
         near = near_titles(index, name)
         if near:
             meant = " or ".join(map(repr, near))
             raise NotFound(f"no note {name!r}", Remedy(purpose=f"did you mean {meant}?"))
-        remedy = Remedy("memories.list", purpose="shows them")
+        remedy = Remedy("memories.list", purpose="list the notes")
         raise NotFound(f"no note {name!r}; give an id, a path or a title", remedy)
     return memories[0]
 
@@ -130,7 +130,7 @@ def require_note(state: State, memory: IndexedMemory, change: str) -> None:
 def part_of_journal(memory: TitledRef | IndexedMemory, change: str, *remedies: Remedy) -> Refused:
     """The error for a change of a memory that would reach the others of its journal."""
     return Refused(
-        f"{memory.title!r} is a part of the journal {memory.vault}/{memory.path} and cannot be "
+        f"{memory.title!r} is a section of the journal {memory.vault}/{memory.path} and cannot be "
         f"{change} by itself; edit that file instead",
         *remedies,
     )
@@ -143,7 +143,7 @@ def find_memory(state: State, name: str, vaults: Sequence[Vault]) -> IndexedMemo
 
 
 def detail(index: Index, memory: IndexedMemory) -> MemoryDetail:
-    """All that the index has of a memory, with its links both ways."""
+    """The indexed data of a memory, with its links in both directions."""
     fields: dict[str, tuple[str, ...]] = {}
     for key, value in memory.fields:
         fields[key] = (*fields.get(key, ()), value)
@@ -197,7 +197,7 @@ def _is_present(index: Index, memory: Memory) -> bool:
 
 
 def body_of(vault: Vault, memory: MemoryRef) -> str:
-    """What a memory says on the disk now, without its front matter."""
+    """The current text of a memory on disk, without its front matter."""
     data = disk.read(vault, memory.path)
     if memory.block is UNSET:
         return body.text_of(data)

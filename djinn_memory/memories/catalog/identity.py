@@ -46,8 +46,8 @@ def former_names(
     """By memory: the names that earlier events may have for it, its current name first.
 
     A memory that had no id was known by its path. A memory without an id that was renamed was known
-    by another path, where it is gone: it was seen there with a text that this memory has or had,
-    and that no other memory in `vaults` has. It was never in a vault that is not one of them.
+    by another path, where it no longer exists: it was seen there with a text that this memory has
+    or had, and that no other memory in `vaults` has. It was never in any other vault.
     """
     names = {key: list(dict.fromkeys((name.memory, name.place))) for key, name in known.items()}
     texts = {name.hash: key for key, name in known.items() if name.hash}
@@ -67,7 +67,7 @@ def former_names(
 
 
 def _gone(state: State, ledger: Ledger, former: set[str], hidden: Collection[str]) -> list[str]:
-    """The names of memories known by path that are gone, and the names they had before.
+    """The names of memories known by path that no longer exist, and the names they had before.
 
     Names in the vaults with `hidden` ids are left out, whether or not something is there.
     """

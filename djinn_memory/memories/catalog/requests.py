@@ -23,9 +23,9 @@ CatalogField = Literal["tag", "type", "title", "document", "fact", "category", "
 class ListMemories(Narrowing, frozen=True):
     """List memories, the newest first."""
 
-    limit: Annotated[int, Meta(ge=1, le=10_000, description="How many at most.")] = 50
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="The maximum number of memories.")] = 50
     skip: Annotated[
-        int, Meta(ge=0, le=10_000_000, description="How many of the newest to leave out.")
+        int, Meta(ge=0, le=10_000_000, description="How many of the newest memories to skip.")
     ] = 0
     expired: Annotated[bool, Meta(description="Include memories that have expired.")] = False
 
@@ -56,7 +56,9 @@ class DeleteMemory(NamedMemory, frozen=True):
         str | None,
         Meta(description="Only if the note is unchanged since `memories.find` gave this digest."),
     ] = None
-    dry_run: Annotated[bool, Meta(description="Say what would be moved, and move nothing.")] = False
+    dry_run: Annotated[bool, Meta(description="Report what would be moved, without moving it.")] = (
+        False
+    )
 
 
 class RestoreMemory(Struct, frozen=True):
@@ -64,16 +66,16 @@ class RestoreMemory(Struct, frozen=True):
 
     name: Annotated[
         str | None,
-        Meta(description="The note: its path, id or title; lists the trash if not given."),
+        Meta(description="The note: its path, id or title. Default: lists the trash."),
     ] = None
     agent: AgentName = None
-    dry_run: Annotated[bool, Meta(description="Say what would come back, and move nothing.")] = (
-        False
-    )
+    dry_run: Annotated[
+        bool, Meta(description="Report what would be restored, without restoring it.")
+    ] = False
 
 
 class PurgeMemory(NamedMemory, frozen=True):
-    """Remove a memory for good: the note, its earlier versions and its copies in the trash.
+    """Remove a memory permanently: the note, its earlier versions and its copies in the trash.
 
     Its words go out of the index, its vectors out of the cache, its title and text out of what
     the ledger quotes. Copies elsewhere, such as in git or in a backup, are not touched.
@@ -83,9 +85,9 @@ class PurgeMemory(NamedMemory, frozen=True):
         Sequence[str] | None,
         Meta(description="Only if these are the files to remove, as a dry run lists them."),
     ] = None
-    dry_run: Annotated[bool, Meta(description="Say what would be removed, and remove nothing.")] = (
-        False
-    )
+    dry_run: Annotated[
+        bool, Meta(description="Report what would be removed, without removing it.")
+    ] = False
 
 
 class CountMemories(Narrowing, frozen=True):

@@ -35,7 +35,7 @@ _AnyCategory = Annotated[
     Name | None, Meta(description="The category; not needed if only one category has the key.")
 ]
 _Expired = Annotated[bool, Meta(description="Include facts that have expired.")]
-_Limit = Annotated[int, Meta(ge=1, le=1000, description="How many facts at most.")]
+_Limit = Annotated[int, Meta(ge=1, le=1000, description="The maximum number of facts.")]
 
 
 class SetFact(Struct, frozen=True):
@@ -46,7 +46,7 @@ class SetFact(Struct, frozen=True):
 
     category: _Category
     key: _Key
-    value: Annotated[str, Meta(max_length=20_000, description="What is known.")]
+    value: Annotated[str, Meta(max_length=20_000, description="The value of the fact.")]
     source: Annotated[
         _Short | None,
         Meta(
@@ -56,14 +56,17 @@ class SetFact(Struct, frozen=True):
     ] = None
     confidence: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None,
-        Meta(description="How certain it is, from 0 to 1; by the source if not given."),
+        Meta(description="The confidence, from 0 to 1. Default: depends on the source."),
     ] = None
     expires: Annotated[
-        _Short | None, Meta(description="Until when the fact holds: 30d, 2026-12-31.")
+        _Short | None,
+        Meta(description="When the fact expires: a date, or an interval such as 30d."),
     ] = None
-    context: Annotated[_Short | None, Meta(description="What was said about it, or where.")] = None
+    context: Annotated[
+        _Short | None, Meta(description="The context: what was said about the fact, or where.")
+    ] = None
     shared: Annotated[
-        bool, Meta(description="Write into the vault that all agents see, not into your own.")
+        bool, Meta(description="Write into the shared vault instead of your own.")
     ] = False
     agent: AgentName = None
     allow_secret: Annotated[
@@ -90,10 +93,10 @@ class ListFacts(Struct, frozen=True):
     sort: Annotated[SortKey, Meta(description="What to sort by.")] = "category"
     order: Annotated[
         SortOrder | None,
-        Meta(description="Ascending or descending; names ascend and others descend by default."),
+        Meta(description="The sort direction. Default: ascending for names, descending otherwise."),
     ] = None
     limit: _Limit = PAGE
-    page: Annotated[int, Meta(ge=1, le=100_000, description="Which page, from 1.")] = 1
+    page: Annotated[int, Meta(ge=1, le=100_000, description="The page of the list, from 1.")] = 1
     expired: _Expired = False
     agent: AgentName = None
 
@@ -115,7 +118,7 @@ class ForgetFact(Struct, frozen=True):
 
 
 class VerifyFact(Struct, frozen=True):
-    """Confirm that a fact still holds; an expired fact holds again."""
+    """Confirm that a fact is still valid. An expired fact becomes valid again."""
 
     key: _Key
     category: _AnyCategory = None

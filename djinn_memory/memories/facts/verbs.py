@@ -52,7 +52,7 @@ from djinn_memory.store.busy import WRITE_SECONDS, within
 
 
 class FactChange(Struct, frozen=True):
-    """What setting or verifying a fact did."""
+    """The result of setting or verifying a fact."""
 
     action: Action
     """`verified` when the fact already had the value: then only that was noted."""
@@ -100,7 +100,7 @@ class FactHits(Struct, frozen=True):
 
 
 class ForgottenFact(Struct, frozen=True):
-    """A fact that was moved to the trash."""
+    """The result of forgetting a fact."""
 
     fact: Fact
     """The fact as it was."""
@@ -123,8 +123,8 @@ class Facts(Namespace):
         home, now = self._state.home, self.runtime.now()
         category, key = _name("category", request.category), _name("key", request.key)
         if not request.value.strip():
-            forget = Remedy("facts.forget", {"key": f"{category}/{key}"}, "removes a fact")
-            raise UsageError("no value", forget)
+            forget = Remedy("facts.forget", {"key": f"{category}/{key}"}, "remove a fact")
+            raise UsageError("the value is empty", forget)
         # The key says what the value is: in the note, `password` and `hunter2` stand apart.
         text = f"{category} {key}: {request.value}\n{request.context or ''}"
         guard(text, what="the fact", settings=home.config.secrets, allow=request.allow_secret)
@@ -174,10 +174,10 @@ class Facts(Namespace):
 
     @operation(SearchFacts)
     def search(self, request: SearchFacts) -> FactHits:
-        """Search facts: the nearest in meaning first, then those in which the words stand."""
+        """Search facts: the nearest in meaning first, then those that contain the words."""
         if not request.query.strip():
-            example = Remedy("facts.search", {"query": "where she lives"}, "is an example")
-            raise UsageError("nothing to search for", example)
+            example = Remedy("facts.search", {"query": "where she lives"}, "see an example")
+            raise UsageError("the query is empty", example)
         vaults = self.runtime.fresh_scope(request.agent)
         facts = self._facts(vaults, expired=False)
         problems: list[Problem] = []
@@ -207,7 +207,7 @@ class Facts(Namespace):
 
     @operation(VerifyFact)
     def verify(self, request: VerifyFact) -> FactChange:
-        """Note that a fact still holds."""
+        """Record that a fact is still valid."""
         fact = self._find(request.category, request.key, request.agent, expired=True)
         [vault] = self._state.home.named((fact.vault,))
         with writing(self.runtime, vault) as writer:
@@ -220,7 +220,7 @@ class Facts(Namespace):
     def mark_expired(self, agent: str | None = None) -> int:
         """Write `status: expired` into the facts that have expired; returns how many were marked.
 
-        Facts in vaults that djinn does not write to stay as they are.
+        Facts in vaults that djinn does not write to are unchanged.
         """
         vaults = self.runtime.fresh_scope(agent)
         return len(mark_expired(self.runtime, unmarked_expired(self.runtime, vaults)))
@@ -230,7 +230,7 @@ class Facts(Namespace):
         return [fact for fact in facts if expired or not fact.expired]
 
     def _read(self, fact: IndexedFact) -> Fact | None:
-        """The fact as its note is now; None when the note was deleted or broken meanwhile."""
+        """The fact as its note is now; None when the note was deleted or broken in the meantime."""
         with suppress(OSError, DjinnError):
             return read_fact(fact.vault, fact.path, self.runtime.now())
         return None
@@ -274,7 +274,7 @@ class Facts(Namespace):
         if category and (fact := self._unindexed(vaults, category, key, expired=expired)):
             return fact
         name = f"{category}/{key}" if category else key
-        listing = Remedy("facts.list", purpose="shows those there are")
+        listing = Remedy("facts.list", purpose="list the facts")
         raise failure or NotFound(f"no fact {name!r}", listing)
 
     def _path_of(self, writer: VaultWriter, category: str, key: str) -> str | None:
@@ -327,9 +327,9 @@ def _flat(text: str) -> str:
 def _name(field: str, text: str) -> str:
     name = " ".join(writable(text).split())
     if not name or not any(map(str.isalnum, name)):
-        raise UsageError(f"a fact needs a {field} of at least a letter, such as person or city")
+        raise UsageError(f"a fact needs a {field} with at least one letter, such as person or city")
     if len(name) > MAX_TITLE // 3:
         raise UsageError(
-            f"the {field} has {len(name)} characters; {MAX_TITLE // 3} at most, please"
+            f"the {field} has {len(name)} characters; at most {MAX_TITLE // 3} are allowed"
         )
     return name

@@ -41,7 +41,7 @@ def draft_of_fact(category: str, key: str, value: str, given: Fields, now: datet
 
 
 def change(writer: VaultWriter, path: str, value: str, given: Fields) -> tuple[Action, str | None]:
-    """Give a fact a new value, or note that it has that value; returns the value before."""
+    """Give a fact a new value, or confirm the current one; returns the previous value."""
     fact = read_fact(writer.vault, path, writer.now)
     now = moment(writer.now)
     if fact.value == value:

@@ -130,7 +130,7 @@ def unfinished(ledger: Ledger, locks: Path, vaults: Sequence[Vault]) -> list[Doc
             if running[run]:
                 status = "pending" if verb == "pending" else "processing"
             else:
-                reason = "was interrupted; ingest it again"
+                reason = "was interrupted; ingest the file again"
         source = text_of(event, "source")
         name = text_of(event, "name") or PurePosixPath(source).name
         nothing: dict[str, Any] = dict.fromkeys(DocumentEntry.__struct_fields__)
@@ -188,8 +188,8 @@ def find_document(documents: Sequence[StoredDocument], name: str) -> StoredDocum
             return matches[0]
         if matches:
             places = ", ".join(document.place for document in matches)
-            raise UsageError(f"{name!r} could be any of: {places}; give one of these")
-    remedy = Remedy("documents.list", purpose="shows those there are")
+            raise UsageError(f"{name!r} is ambiguous: {places}; use one of these")
+    remedy = Remedy("documents.list", purpose="list the documents")
     raise NotFound(f"no document {name!r}", remedy)
 
 
@@ -206,7 +206,7 @@ def trash_document(document: StoredDocument) -> list[Path]:
 
 
 def original_path(document: StoredDocument) -> str | None:
-    """The path of the kept file in the vault; None if none was kept, or it is gone.
+    """The path of the kept file in the vault; None if none was kept, or it no longer exists.
 
     It lies beside the note, or in the folder of documents if only the note was moved. It is
     recognised by its hash, because another file may have its name. A file that was changed, or is
@@ -255,7 +255,7 @@ def history(document: StoredDocument) -> list[str]:
 
 
 def read_fields(vault: Vault, path: str) -> dict[str, str]:
-    """The front matter of a note on the disk, without its lists; empty if the note is gone."""
+    """The front matter of a note on disk, without its lists; empty if the note is missing."""
     with suppress(OSError, DjinnError), inside(vault.root, path).open("rb") as file:
         fields = frontmatter.read(decode(file.read(HEAD))[0]).fields
         return {key: value for key, value in fields.items() if isinstance(value, str)}

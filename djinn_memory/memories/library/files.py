@@ -108,7 +108,7 @@ def put(
     nothing. Raises `Changed` and `FileExistsError` as `files.replace` and `files.create`.
     """
     if vault.read_only:
-        another = Remedy("", {"vault": None}, "chooses another")
+        another = Remedy("", {"vault": None}, "choose another vault")
         raise Refused(f"vault {vault.name} is read-only", another)
     target = inside(vault.root, place.note)
     private = is_private(vault)

@@ -91,11 +91,11 @@ def ingest(
     agent = home.agent(options.agent)
     [vault] = home.scope(agent, (options.vault or agent,))
     if vault.read_only:
-        another = Remedy("", {"vault": None}, "chooses another")
+        another = Remedy("", {"vault": None}, "choose another vault")
         raise Refused(f"vault {vault.name} is read-only", another)
     if not vault.root.is_dir() and not vault.root.is_relative_to(home.root):
         # A disk that is not plugged in: what is written there now is hidden when it is.
-        raise NotFound(f"the folder of vault {vault.name} is gone: {vault.root}; restore it")
+        raise NotFound(f"the folder of vault {vault.name} does not exist: {vault.root}; restore it")
     run = IngestRun(state, models, vault, options, plan_of(home, options), tell, ask)
     for path, error in missing:
         run.settle(FileOutcome(path, PurePosixPath(path).name, "failed", str(error)))
@@ -178,20 +178,20 @@ def _jobs(run: IngestRun, sources: Sequence[Source]) -> list[FileJob]:
             why = f"already ingested as {document.path}"
             if any((run.options.strategy, run.options.chunk_size, run.options.chunk_overlap,
                     run.options.model_context)):  # fmt: skip
-                why += f"; {Remedy('documents.reprocess', {}, 'cuts it anew')}"
+                why += f"; {Remedy('documents.reprocess', {}, 'cut it into chunks again')}"
             run.skip(source, why, document.id)
         elif other := elsewhere.get(file.sha256):
-            copies = Remedy("", {"copy": True}, "ingests it here too")
+            copies = Remedy("", {"copy": True}, "ingest it here too")
             place = f"{other.vault.name}/{other.path}"
-            run.skip(source, f"another vault has it, {place}; {copies}", other.id)
+            run.skip(source, f"already in another vault, as {place}; {copies}", other.id)
         elif file.sha256 in jobs and file.size:
             # Not "already ingested": that file may still fail.
             job = jobs[file.sha256]
             job.duplicates.append(source)
             # The ledger records it when the job is done.
-            run.conclude(source, "skipped", f"has the same bytes as {job.source.name}")
+            run.conclude(source, "skipped", f"is identical to {job.source.name}")
         elif failure := run.failed_before(file):
-            again = Remedy("", {"retry": True}, "reads it again")
+            again = Remedy("", {"retry": True}, "try again")
             run.conclude(source, "failed", f"{failure} (the file has not changed since); {again}")
         else:
             # What is piped without a title has a name that says nothing.
@@ -220,7 +220,7 @@ def _file(run: IngestRun, source: Source, kinds: Mapping[str, set[str]]) -> Inge
     """
     try:
         if note := _note(run, source.path):
-            run.skip(source, f"is a note already, {note}")
+            run.skip(source, f"is already a note: {note}")
             return None
         sha256, size = fingerprint(source.path)
     except (DjinnError, OSError) as error:
@@ -315,7 +315,7 @@ def _secret(run: IngestRun, job: FileJob, document: Document, text: str) -> str 
 
 
 def _reread(run: IngestRun, before: StoredDocument) -> StoredDocument | None:
-    """`before` as it is now; it was moved, removed or superseded meanwhile."""
+    """`before` as it is now; it was moved, removed or superseded in the meantime."""
     read(run.state, [run.vault])
     return current(before, stored_documents(run.state, [run.vault]))
 

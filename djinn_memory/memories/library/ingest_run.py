@@ -38,7 +38,7 @@ class FileJob(Struct, frozen=True):
     file: IngestFile
     replaces: StoredDocument | None
     duplicates: list[Source] = field(default_factory=list)
-    """Files with the same bytes."""
+    """Files with identical content."""
 
     @property
     def source(self) -> Source:

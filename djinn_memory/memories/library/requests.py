@@ -22,15 +22,20 @@ DocumentName = Annotated[
 
 
 class ChunkOptions(Struct, frozen=True, kw_only=True):
-    """How a document is cut into chunks; what is left out is as the settings say."""
+    """Options for dividing a document into chunks. Defaults come from the settings."""
 
-    strategy: Annotated[Strategy | None, Meta(description="How the text is cut.")] = None
+    strategy: Annotated[
+        Strategy | None, Meta(description="How the text is divided into chunks.")
+    ] = None
     chunk_size: Annotated[
         int | None,
-        Meta(description="The most tokens of a chunk; characters for the strategy `words`."),
+        Meta(
+            description="The maximum size of a chunk in tokens; in characters for the "
+            "strategy `words`."
+        ),
     ] = None
     chunk_overlap: Annotated[
-        int | None, Meta(description="The most that neighbouring chunks share.")
+        int | None, Meta(description="The maximum overlap of neighbouring chunks.")
     ] = None
     model_context: Annotated[
         str | None,
@@ -49,21 +54,24 @@ class IngestOptions(ChunkOptions, frozen=True):
     """Turn files into documents: notes with the whole text, found and cited by page."""
 
     paths: Annotated[Sequence[Path], Meta(description="Files, and folders of files.")] = ()
-    recursive: Annotated[bool, Meta(description="Include the folders in a folder.")] = False
-    title: Annotated[str | None, Meta(description="The title of the one document.")] = None
+    recursive: Annotated[bool, Meta(description="Include subfolders.")] = False
+    title: Annotated[
+        str | None, Meta(description="The title of the document; for one file only.")
+    ] = None
     document_type: Annotated[
-        DocumentType | None, Meta(description="The kind of document; `general` if not given.")
+        DocumentType | None, Meta(description="The kind of document. Default: `general`.")
     ] = None
     vault: Annotated[
-        str | None, Meta(description="Where the notes go; the vault of the agent if not given.")
+        str | None,
+        Meta(description="The vault for the documents. Default: the vault of the agent."),
     ] = None
-    password: Annotated[str | None, Meta(description="Opens encrypted files.")] = None
-    ocr: Annotated[bool, Meta(description="Let ocrmypdf read pages that are pictures.")] = False
+    password: Annotated[str | None, Meta(description="The password of encrypted files.")] = None
+    ocr: Annotated[bool, Meta(description="Read scanned pages with ocrmypdf.")] = False
     copy: Annotated[
         bool, Meta(description="Ingest a file even if another vault has it already.")
     ] = False
     retry: Annotated[
-        bool, Meta(description="Read files again that failed and have not changed since.")
+        bool, Meta(description="Retry files that failed before and have not changed since.")
     ] = False
 
 
@@ -72,12 +80,12 @@ class ListDocuments(Struct, frozen=True):
 
     agent: AgentName = None
     vaults: Annotated[
-        Sequence[str], Meta(description="Only these vaults; all that the agent sees.")
+        Sequence[str], Meta(description="Only these vaults. Default: all that the agent sees.")
     ] = ()
 
 
 class ShowDocument(Struct, frozen=True):
-    """Show what is known of a document, and its text."""
+    """Show the details of a document and its text."""
 
     name: DocumentName
     page: Annotated[
@@ -102,11 +110,13 @@ class RemoveDocument(FindDocument, frozen=True):
     version: Annotated[
         int | None, Meta(description="Only if this is still the version of the document.")
     ] = None
-    dry_run: Annotated[bool, Meta(description="Say what would be moved, and move nothing.")] = False
+    dry_run: Annotated[bool, Meta(description="Report what would be moved, without moving it.")] = (
+        False
+    )
 
 
 class ReprocessDocument(ChunkOptions, frozen=True):
-    """Cut a document anew. Its text stays as it is in the note."""
+    """Divide a document into chunks again. The text of its note is unchanged."""
 
     name: DocumentName
 
@@ -115,7 +125,7 @@ class DocumentEntry(Struct, frozen=True):
     """A document, or a file that failed to become one."""
 
     status: DocumentStatus
-    """`pending`: waits to be read, or to be embedded; `failed`: see `reason`."""
+    """`pending`: is waiting to be read, or to be embedded; `failed`: see `reason`."""
     reason: str | None
     """Why it failed."""
     document_id: str | None
@@ -175,7 +185,7 @@ class DocumentText(Struct, frozen=True):
 
 
 class RemovedDocument(Struct, frozen=True):
-    """A document that was, or would be, moved to the trash."""
+    """The result of removing a document, or of its dry run."""
 
     document: DocumentEntry
     """The document that the name means."""
@@ -184,7 +194,7 @@ class RemovedDocument(Struct, frozen=True):
 
 
 class ReprocessedDocument(Struct, frozen=True):
-    """A document that was cut anew."""
+    """The result of dividing a document into chunks again."""
 
     document: DocumentEntry
     """As it is now."""
@@ -200,7 +210,7 @@ class FileOutcome(Struct, frozen=True):
     file: str
     """Its path, as given or as found in a folder."""
     filename: str
-    """Its name."""
+    """The name of the agent."""
     status: Literal["ingested", "skipped", "failed"]
     """`skipped` if it was a document before."""
     why: str | None = None
@@ -224,7 +234,7 @@ class FileOutcome(Struct, frozen=True):
     chunk_size_tokens: int | None = None
     """The most tokens of a chunk; null where the strategy counts characters."""
     document_type: DocumentType | None = None
-    """As it was given."""
+    """The document type as it was given."""
     version: int = 1
     """2 or more for a file that superseded an earlier one."""
     warnings: tuple[str, ...] = ()
@@ -247,7 +257,7 @@ class IngestReport(Struct, frozen=True):
     embedded: int
     """Texts that the model embedded."""
     seconds: float
-    """How long it took."""
+    """The duration."""
     problems: tuple[Problem, ...] = ()
     """Failures beside those of files, such as a model that is unavailable."""
 

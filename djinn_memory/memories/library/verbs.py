@@ -1,4 +1,4 @@
-"""The verbs for documents: ingest files, list, show, find, remove, cut anew."""
+"""The verbs for documents: ingest files, list, show, find, remove, cut again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Documents(Namespace):
 
     @operation(IngestOptions, recover=False, patient=True)
     def ingest(self, request: IngestOptions) -> IngestReport:
-        """Make documents of files, and of the files in folders."""
+        """Turn files, and the files in folders, into documents."""
         return self.ingest_files(request)
 
     @recovers
@@ -72,7 +72,7 @@ class Documents(Namespace):
         if request.title is not None and (
             len(paths) + len(piped) != 1 or any(path.is_dir() for path in paths)
         ):
-            raise UsageError("names one document; give one file", argument="title")
+            raise UsageError("applies to one document; give one file", argument="title")
         files, missing = sources(paths, recursive=request.recursive)
         files = self._readable(files, paths, missing, request.agent)
         if missing and not files and not piped:
@@ -120,7 +120,7 @@ class Documents(Namespace):
 
     @operation(ShowDocument)
     def show(self, request: ShowDocument) -> DocumentText:
-        """Show a document and its text, or that of one page, as it is on the disk now.
+        """Show a document and its text, or that of one page, as it is on disk now.
 
         `NotFound` for a page that it does not have.
         """
@@ -156,7 +156,9 @@ class Documents(Namespace):
         entry = document if isinstance(document, DocumentEntry) else self._entry(document)
         expected = (request.document_id or entry.document_id, request.version or entry.version)
         if expected != (entry.document_id, entry.version):
-            raise Refused(f"{entry.filename} has another version by now; look at it, then again")
+            raise Refused(
+                f"{entry.filename} has a newer version; check it, then run the command again"
+            )
         if request.dry_run:
             return RemovedDocument(entry, None)
         if isinstance(document, DocumentEntry):
@@ -175,7 +177,7 @@ class Documents(Namespace):
 
     @operation(ReprocessDocument, patient=True)
     def reprocess(self, request: ReprocessDocument) -> ReprocessedDocument:
-        """Cut a document anew and index it; its text stays as it is in the note.
+        """Cut a document again and index it; its text is unchanged in the note.
 
         `Refused` where the text looks like a secret, unless the request allows it.
         """
@@ -185,7 +187,7 @@ class Documents(Namespace):
         document = self._document(request.name, request.agent)
         vault, path = document.vault, document.path
         if vault.read_only:
-            raise Refused(f"vault {vault.name} is read-only; its notes are not changed")
+            raise Refused(f"vault {vault.name} is read-only, so its notes are not changed")
         if request.strategy is None:
             with suppress(ValidationError):
                 last = convert(document.fields.get("chunk_strategy"), Strategy)
@@ -212,7 +214,7 @@ class Documents(Namespace):
         for after in stored_documents(self._state, [vault]):
             if after.path == path:
                 return ReprocessedDocument(self._entry(after), embedded, tuple(problems))
-        raise NotFound(f"{place} is gone")
+        raise NotFound(f"{place} does not exist any more")
 
     def _entry(self, document: StoredDocument) -> DocumentEntry:
         return catalog.document_entry(document, embeds=self._models.embedder is not None)
@@ -231,13 +233,13 @@ class Documents(Namespace):
                 raise
         if len(failed) > 1:
             places = ", ".join(f"{entry.source} in {entry.vault}" for entry in failed)
-            raise UsageError(f"{name!r} could be any of: {places}; give a whole path")
+            raise UsageError(f"{name!r} is ambiguous: {places}; give the absolute path")
         return failed[0]
 
     def _document(self, name: str, agent: str | None) -> StoredDocument:
         document = self._find(name, agent)
         if isinstance(document, DocumentEntry):
-            raise NotFound(f"{name!r} is no document: it {document.reason}")
+            raise NotFound(f"{name!r} is not a document: it {document.reason}")
         return document
 
     def _unfinished(self, vaults: Sequence[Vault]) -> Sequence[DocumentEntry]:
@@ -246,6 +248,6 @@ class Documents(Namespace):
             ledger = self._state.ledger_if_any
             return catalog.unfinished(ledger, locks, vaults) if ledger else []
         except Busy as error:
-            why = f"{error}; files that failed are not listed"
+            why = f"{error}; failed files are not listed"
             self.runtime.problems.append(Problem("ledger", why))
             return []

@@ -59,7 +59,7 @@ def write_document(
     """Write a document of a run, which supersedes `before`. The caller holds the lock of the vault.
 
     `text` is its `body` and `chunk_fields` are its `plan_fields`; both take time that is not
-    spent under the lock. A note that somebody else saves meanwhile is written again on top of
+    spent under the lock. A note that somebody else saves in the meantime is written again on top of
     that. After `Refused` and `OSError` everything is as it was before.
     """
     source = file.source
@@ -77,7 +77,7 @@ def write_document(
         note = frontmatter.compose(fields, text).encode("utf-8", "replace")
         if len(note) > MAX_BYTES:
             size = f"{len(note):,} bytes of text"
-            raise Refused(f"has {size}, too much for a note; split the file")
+            raise Refused(f"has {size}, too many for one note; split the file")
         try:
             # Ctrl-C waits until the note is beside its original.
             with deferred():

@@ -1,4 +1,4 @@
-"""The audit: each call of a tool in the ledger, for whom, how it ended, how long it took."""
+"""The audit: the ledger records each tool call, its agent, its outcome and its duration."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ToolCall(Struct, frozen=True):
 
 
 def record(state: State, call: ToolCall) -> Problem | None:
-    """Append a call to the ledger, without secrets; returns what kept it from being written."""
+    """Append a call to the ledger, without secrets; returns the problem if it cannot be written."""
     kind, _, reason = call.outcome.partition(": ")
     data = {
         "agent": call.agent,

@@ -1,4 +1,4 @@
-"""Gaps: what an agent looked for in vain, and the notes that answer it later."""
+"""Gaps: information that an agent did not find, and notes that answer it later."""
 
 from __future__ import annotations
 
@@ -63,24 +63,24 @@ Sentence = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 
 
 class ReportGap(Struct, frozen=True):
-    """Report something that the memory should have known."""
+    """Report information that is missing from memory."""
 
     description: Annotated[
-        Sentence, Meta(description="What was missing, in a sentence that stands by itself.")
+        Sentence, Meta(description="What was missing, in one self-contained sentence.")
     ]
-    query: Annotated[Sentence | None, Meta(description="What you asked.")] = None
+    query: Annotated[Sentence | None, Meta(description="The query that found no answer.")] = None
     agent: AgentName = None
 
 
 class ListGaps(Struct, frozen=True):
-    """List open gaps, those about one thing together."""
+    """List open gaps, grouped by topic."""
 
     closed: Annotated[bool, Meta(description="Include closed gaps.")] = False
     agent: AgentName = None
 
 
 class CloseGap(Struct, frozen=True):
-    """Close an open gap for good."""
+    """Close an open gap permanently."""
 
     gap: Annotated[str, Meta(max_length=100, description="The gap's id: `gap_` and 10 letters.")]
     by: Annotated[
@@ -93,7 +93,7 @@ class CloseGap(Struct, frozen=True):
 class SuggestAnswers(Struct, frozen=True):
     """Find notes written since a gap was reported that may answer it, by meaning."""
 
-    close: Annotated[bool, Meta(description="Close each gap by the note found.")] = False
+    close: Annotated[bool, Meta(description="Close each gap with the suggested note.")] = False
     agent: AgentName = None
 
 
@@ -105,7 +105,7 @@ class ReportedGap(Struct, frozen=True):
 
 
 class GapGroups(Struct, frozen=True):
-    """What an agent looked for in vain."""
+    """The gaps of an agent."""
 
     groups: tuple[GapGroup, ...]
     """Gaps about one thing are one group; the oldest come first."""
@@ -128,13 +128,13 @@ class GapSuggestions(Struct, frozen=True):
 def reported(
     settings: SecretsConfig, agent: str, session: str | None, description: str, query: str | None
 ) -> Event:
-    """The event that tells of a gap; its subject is the gap's id.
+    """The event that records a gap; its subject is the id of the gap.
 
     `Refused` where what was missing is told with a secret; in the query that stands masked.
     """
     text = " ".join(description.split())
     if not text or len(text) > LONGEST:
-        raise UsageError(f"say what was missing in 1 to {LONGEST:,} characters")
+        raise UsageError(f"describe what was missing in 1 to {LONGEST:,} characters")
     guard(text, what="the gap", settings=settings, option=False)
     query = mask(query) if query else query
     data = {"agent": agent, "session": session, "description": text, "query": query}
@@ -142,7 +142,7 @@ def reported(
 
 
 class Gaps(Namespace):
-    """What the agents of a home looked for in vain; each sees its own."""
+    """The gaps of the agents of a home. Each agent sees its own."""
 
     @operation(ReportGap, recover=False)
     def report(self, request: ReportGap) -> ReportedGap:
@@ -167,10 +167,10 @@ class Gaps(Namespace):
 
     @operation(CloseGap)
     def close(self, request: CloseGap) -> ClosedGap:
-        """Close an open gap for good; `by` names the memory that answers it."""
+        """Close an open gap permanently; `by` names the memory that answers it."""
         gaps = {gap.id: gap for gap in self._gaps(request.agent, "open")}
         if request.gap not in gaps:
-            remedy = Remedy("gaps.list", purpose="shows them")
+            remedy = Remedy("gaps.list", purpose="list the open gaps")
             raise NotFound(f"no open gap {request.gap!r}", remedy)
         answer = self._memory(request.by, request.agent) if request.by else None
         self._state.ledger.append([Event("gap.closed", request.gap, {"by": answer})])
@@ -244,7 +244,7 @@ class Gaps(Namespace):
         try:
             return embedder.embed([gap.description for gap in gaps])
         except DjinnError as error:
-            why = f"{error}; gaps are grouped by their words only"
+            why = f"{error}; gaps are grouped by keywords only"
             self._state.problems.append(Problem("embedding", why))
             return None
 

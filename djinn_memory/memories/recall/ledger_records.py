@@ -1,4 +1,4 @@
-"""What the ledger says of memories to an agent: their uses and their ratings."""
+"""Usage and ratings of memories from the ledger, as an agent sees them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from djinn_memory.store.state import State
 
 
 class LedgerRecords(Struct, frozen=True):
-    """What the ledger says of one memory to an agent."""
+    """Usage and ratings of one memory, as an agent sees them."""
 
     name: LedgerName
     """The name of the memory in the ledger."""
@@ -32,7 +32,7 @@ class LedgerRecords(Struct, frozen=True):
 def records_of(
     state: State, ledger: Ledger | None, memories: Sequence[IndexedMemory], agent: str
 ) -> dict[int, LedgerRecords]:
-    """What the ledger says of memories to an agent, by memory.
+    """Usage and ratings of memories, as an agent sees them, by memory.
 
     In the vault of `pool_of` the records of all agents count.
     """

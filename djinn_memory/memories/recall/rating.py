@@ -36,7 +36,7 @@ class RatedMemory(Struct, frozen=True):
 
 
 class RatingResult(Struct, frozen=True):
-    """What was rated."""
+    """The result of a rating."""
 
     request_id: str | None
     """The recall; null if memories were rated by themselves."""
@@ -58,20 +58,20 @@ def ranks_and_names(texts: Sequence[str]) -> tuple[RankOrName, ...]:
     return tuple(names)
 
 
-_RECALL = Remedy("recall", {"query": None}, "recalls memories")
+_RECALL = Remedy("recall", {"query": None}, "recall memories")
 
 
 def rate(state: State, vaults: Sequence[Vault], request: RatingRequest) -> RatingResult:
-    """Write down what was useful; see `Djinn.rate`. `vaults` are those that the agent sees."""
+    """Record ratings; see `Djinn.rate`. `vaults` are those that the agent sees."""
     agent = state.home.agent(request.agent)
     ratings = [(name, True) for name in request.useful]
     ratings += [(name, False) for name in request.not_useful]
     if not ratings and not request.gap:
         ranks = {"target": LAST, "useful": [1, 3], "not_useful": [2]}
         raise UsageError(
-            "the rating names no memory and no gap",
-            Remedy("rate", ranks, "rates the first three hits of the last recall"),
-            Remedy("rate", {"gap": "what was missing"}, "reports a gap"),
+            "the rating contains no memory and no gap",
+            Remedy("rate", ranks, "rate the first three memories of the last recall"),
+            Remedy("rate", {"gap": "what was missing"}, "report a gap"),
         )
     session = request.session or session_log.current(state, agent)
     ranked = any(isinstance(name, int) for name, _ in ratings)
@@ -106,9 +106,9 @@ def rate(state: State, vaults: Sequence[Vault], request: RatingRequest) -> Ratin
 
 
 def log_use(state: State, memory: IndexedMemory, agent: str) -> list[Problem]:
-    """Write down that a memory was read in full; returns what kept it from being written.
+    """Record that a memory was read in full; returns the problem if it cannot be recorded.
 
-    A home that is only read from counts no uses, which is no problem.
+    A home that is only read from counts no uses, which is not a problem.
     """
     if not state.writable:
         return []
@@ -120,7 +120,7 @@ def log_use(state: State, memory: IndexedMemory, agent: str) -> list[Problem]:
         event = Event("memory.opened", name.memory, data)
         state.ledger.append([event])
     except (DjinnError, OSError) as error:
-        return [Problem("ledger", f"{error}; this use of the memory does not count")]
+        return [Problem("ledger", f"{error}; this use of the memory is not counted")]
     return []
 
 
@@ -133,16 +133,18 @@ def _recall(
     """
     ledger = state.ledger_if_any
     if ledger is None:
-        raise NotFound("nothing was recalled yet", _RECALL)
+        raise NotFound("there is no recall yet", _RECALL)
     if target != LAST:
         if reading.query(ledger, target, agent) is None:
-            remedy = Remedy("recall", {"query": None}, "gives the id of a new one")
-            raise NotFound(f"no recall {target!r} of {agent}; `last` names the last one", remedy)
+            remedy = Remedy("recall", {"query": None}, "start a new recall")
+            raise NotFound(
+                f"no recall {target!r} of {agent}; `last` is the most recent recall", remedy
+            )
         return target, reading.shown(ledger, target, agent)
     last = reading.last_request(ledger, agent, session, shown=rated)
     last = last or reading.last_request(ledger, agent, shown=rated)
     if last is None:
-        raise NotFound(f"{agent} recalled nothing yet", _RECALL)
+        raise NotFound(f"{agent} has no recall yet", _RECALL)
     return last, reading.shown(ledger, last, agent)
 
 
@@ -172,4 +174,4 @@ def _rated(
 
 def _listed(shown: Sequence[ShownMemory]) -> str:
     listed = (f"{memory.rank} {' '.join(memory.title.split())[:40]}" for memory in shown)
-    return f"there were: {', '.join(listed)}" if shown else "it showed nothing"
+    return f"its ranks are: {', '.join(listed)}" if shown else "it returned no memories"

@@ -59,7 +59,7 @@ _ALL = 10_000_000
 
 
 class RecallReason(Struct, frozen=True):
-    """Why a memory came up where it did."""
+    """The reasons for the rank of a memory."""
 
     words: tuple[str, ...]
     """Words of the question, as the memory has them."""
@@ -73,12 +73,12 @@ class RecallReason(Struct, frozen=True):
 
 
 class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
-    """A whole memory, as a recall gives it."""
+    """A whole memory in a recall."""
 
     rank: int
     """Its place, from 1: what `djinn rate` takes."""
     type: str | None
-    """Such as `decision`; null for a plain note."""
+    """The type, such as `decision`; null for a plain note."""
     title: str
     """The title of the memory."""
     lines: tuple[int, int]
@@ -86,11 +86,11 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     page_number: int | None
     """The page of what answers best; null for a note."""
     tags: tuple[str, ...]
-    """Without `#`."""
+    """The tags, without `#`."""
     created: str | None
     """When it was written, as ISO 8601."""
     updated: str | None
-    """When it was last changed, as ISO 8601."""
+    """When the memory was last changed, as ISO 8601."""
     date: str
     """The day it is about, else when it was written."""
     age: int
@@ -98,7 +98,7 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     score: float
     """The raw score times all of `why`; not bounded by 1."""
     text: str
-    """The note without its front matter, as it is on the disk now; of a document, the chunk. Empty
+    """The note without its front matter, as it is on disk now; of a document, the chunk. Empty
     in a recall that is not confident."""
     tokens: int
     """The length of the text."""
@@ -132,7 +132,7 @@ class RecallResult(Struct, frozen=True):
     budget: int
     """What they were to fit into."""
     suggestions: tuple[str, ...]
-    """Near spellings from the index, when nothing was found."""
+    """Similar spellings from the index, when there are no results."""
     milliseconds: float
     """How long the recall took."""
     problems: tuple[Problem, ...]
@@ -172,7 +172,7 @@ def recall(
         memories = tuple(_title(runtime, *pair) for pair in judged[:closest])
     named = request.session or session_log.given(state, None)
     request_id: str | None = None
-    failure, losses = rescorer.failure, ["ratings do not count"] if rescorer.failure else []
+    failure, losses = rescorer.failure, ["ratings are not counted"] if rescorer.failure else []
     try:
         data = {
             "agent": agent, "session": named or session_log.current(state, agent), "run": None,
@@ -208,7 +208,7 @@ def profile_for(name: str, query: str, settings: RecallConfig) -> str:
     if name != "auto":
         if name not in settings.profiles:
             known = ", ".join(["auto", *settings.profiles])
-            raise UsageError(f"no profile {name!r}; there are: {known}")
+            raise UsageError(f"no profile {name!r}; known: {known}")
         return name
 
     def spoken(text: str) -> str:

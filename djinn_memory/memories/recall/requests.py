@@ -1,4 +1,4 @@
-"""What can be asked of a recall; light, so that a front end can describe it at no cost."""
+"""Requests of recalls and ratings. The module is cheap to import for front ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RankOrName = (
 
 Session = Annotated[
     Annotated[str, Meta(max_length=100)] | None,
-    Meta(description="The session; the current one if not given."),
+    Meta(description="The session. Default: the current session."),
 ]
 _Sentence = Annotated[str, Meta(min_length=1, max_length=2000)]
 _Memories = Annotated[Sequence[RankOrName], Meta(max_length=1000)]
@@ -44,19 +44,20 @@ class RecallOptions(Narrowing, frozen=True):
         ),
     ] = None
     limit: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST)] | None, Meta(description="How many memories at most.")
+        Annotated[int, Meta(ge=1, le=MOST)] | None,
+        Meta(description="The maximum number of memories."),
     ] = None
     budget: Annotated[
         Annotated[int, Meta(ge=LEAST_BUDGET, le=MOST_BUDGET)] | None,
-        Meta(description="How many tokens of text at most."),
+        Meta(description="The maximum number of tokens of text."),
     ] = None
     session: Session = None
 
 
 class RatingRequest(Struct, frozen=True):
-    """Say which memories of a recall helped, so that the next recall knows.
+    """Rate the memories of a recall, so that the next recall learns.
 
-    Memories that are not named are not judged. Bad ratings count from the third on. Rating the
+    Memories that are not named are not judged. Negative ratings count from the third on. Rating the
     same recall again corrects the earlier rating.
     """
 
@@ -75,18 +76,18 @@ class RatingRequest(Struct, frozen=True):
     ] = ()
     gap: Annotated[
         _Sentence | None,
-        Meta(description="What was missing, in a sentence that stands by itself."),
+        Meta(description="What was missing, in one self-contained sentence."),
     ] = None
     gap_query: Annotated[
         _Sentence | None,
-        Meta(description="What you asked for it; the query of the recall if not given."),
+        Meta(description="The query that found no answer. Default: the query of the recall."),
     ] = None
     agent: AgentName = None
     session: Session = None
 
 
 class ShowScores(Struct, frozen=True):
-    """Show how use and ratings move memories in a recall, with every number behind it."""
+    """Show how usage and ratings affect ranking."""
 
     name: Annotated[
         Annotated[str, Meta(min_length=1, max_length=1000)] | None,

@@ -52,7 +52,7 @@ _FIELDS = ("status", "importance", "confidence")
 
 
 class ScoreBreakdown(Struct, frozen=True):
-    """Why a memory came up where it did: its raw score, and all that it was multiplied by."""
+    """The parts of the score of a memory: the raw score and its factors."""
 
     raw: float
     """The score of the search."""
@@ -77,7 +77,7 @@ class ScoreBreakdown(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True):
-    """What a rescorer made of one memory."""
+    """The result of rescoring one memory."""
 
     name: LedgerName
     """The name of the memory in the ledger."""
@@ -138,7 +138,7 @@ class Rescorer:
         return [replace(candidate, score=judgement.weight.score) for candidate, judgement in judged]
 
     def confident(self, search: Search, chosen: Sequence[Candidate]) -> bool:
-        """Whether the best of what was chosen is likely to help."""
+        """Whether the best chosen memory is likely to help."""
         if self._asks_for_newest or has_certain(search, chosen):
             return True
         words, front = search.legs.get("words"), chosen[:JUDGED]

@@ -1,4 +1,4 @@
-"""Scores: what the ledger says of an agent's memories, with every number behind it."""
+"""Scores of an agent's memories, computed from the ledger."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class MemoryScore(Struct, frozen=True):
 
 
 class MemoryScores(Struct, frozen=True):
-    """What use and ratings say of memories."""
+    """How usage and ratings affect the ranking of memories."""
 
     scores: tuple[MemoryScore, ...]
     """The memory that was named, else all that were used or rated, the most recent first."""
 
 
 class Scores(Namespace):
-    """How use and ratings move the memories of a home."""
+    """Operations on the scores of memories."""
 
     @operation(ShowScores)
     def show(self, request: ShowScores) -> MemoryScores:

@@ -23,7 +23,7 @@ _STEPS: dict[str, Step] = {f"session.{step}": step for step in get_args(Step)}
 
 
 class Session(Struct, frozen=True):
-    """A session as its last event leaves it."""
+    """The state of a session after its last event."""
 
     id: str
     """What it is called."""
@@ -77,7 +77,7 @@ def name(state: State, text: str) -> str:
     """The name of a session as it is kept; `UsageError` if invalid, `Refused` for a secret."""
     text = text.strip()
     if not text.isprintable() or not 0 < len(text) <= MAX_NAME:
-        raise UsageError(f"a session's name is a word of at most {MAX_NAME} characters")
+        raise UsageError(f"the name of a session is one word of at most {MAX_NAME} characters")
     guard(text, what="the session's name", settings=state.home.config.secrets, option=False)
     return text
 
@@ -91,5 +91,5 @@ def start(state: State, agent: str, session: str | None, now: datetime) -> str:
 
 
 def new_name(now: datetime) -> str:
-    """The name of a session that nobody named."""
+    """A new name for an unnamed session."""
     return f"s{now.astimezone(UTC):%Y%m%d-%H%M%S-%f}"

@@ -25,7 +25,7 @@ SHOWN = 60
 
 
 def checkpoint(runtime: Runtime, request: Checkpoint) -> RememberResult:
-    """Write down where the work stands."""
+    """Save the state of the work."""
     parts = {"Focus": [request.focus] if request.focus else [], "Decisions": request.decisions}
     return _mark(runtime, request, "checkpoint", request.text, parts)
 
@@ -46,7 +46,7 @@ def _mark(
     """Write a note of its own; `parts` are points under headings."""
     state, now = runtime.state, runtime.now()
     if not text.strip():
-        raise UsageError(f"a {kind} says what was done; give a sentence")
+        raise UsageError(f"a {kind} needs a text that says what was done; give one sentence")
     what = "the summary" if kind == "handoff" else "the text"
     # The text is in the title too, which nobody gave.
     guard(text, what=what, settings=state.home.config.secrets, allow=request.allow_secret)

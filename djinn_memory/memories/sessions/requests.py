@@ -21,7 +21,7 @@ SummaryAuthor = Literal["hand", "djinn", "model"]
 
 
 class WakeOptions(Struct, frozen=True):
-    """Begin a session: who the agent is, where it stopped, what is due, what holds.
+    """Begin a session and return its context.
 
     The summary, the profile, the last handoff and checkpoint, open commitments, active projects,
     preferences, and what the task recalls. A session that was not ended is reported, with its last
@@ -33,7 +33,10 @@ class WakeOptions(Struct, frozen=True):
         Meta(description="The task of the session; what is known of it is recalled."),
     ] = None
     budget: Annotated[
-        int, Meta(ge=MIN_BUDGET, le=MOST_BUDGET, description="The most tokens of the answer.")
+        int,
+        Meta(
+            ge=MIN_BUDGET, le=MOST_BUDGET, description="The maximum number of tokens of the answer."
+        ),
     ] = 2000
     session: Session = None
     agent: AgentName = None
@@ -45,9 +48,9 @@ class Checkpoint(Struct, frozen=True):
     If the session breaks off, the next wake begins with its last checkpoint.
     """
 
-    text: Annotated[str, Meta(min_length=1, description="Where the work stands, in Markdown.")]
-    focus: Annotated[str | None, Meta(description="What has the attention just now.")] = None
-    decisions: Annotated[_Points, Meta(description="What was decided since the last one.")] = ()
+    text: Annotated[str, Meta(min_length=1, description="The state of the work, in Markdown.")]
+    focus: Annotated[str | None, Meta(description="The current focus of the work.")] = None
+    decisions: Annotated[_Points, Meta(description="Decisions since the last checkpoint.")] = ()
     session: Session = None
     allow_secret: _AllowSecret = False
     agent: AgentName = None
@@ -57,10 +60,10 @@ class Handoff(Struct, frozen=True):
     """End the session with a handoff note, with which the next wake begins."""
 
     summary: Annotated[
-        str, Meta(min_length=1, description="What was done and how it stands, in Markdown.")
+        str, Meta(min_length=1, description="What was done and the state of the work, in Markdown.")
     ]
-    next: Annotated[_Points, Meta(description="What to do next, the first thing first.")] = ()
-    blocked: Annotated[_Points, Meta(description="What waits for something, and for what.")] = ()
+    next: Annotated[_Points, Meta(description="The next steps, in order.")] = ()
+    blocked: Annotated[_Points, Meta(description="Blocked tasks, and what blocks them.")] = ()
     session: Session = None
     allow_secret: _AllowSecret = False
     agent: AgentName = None
@@ -75,7 +78,7 @@ class ShowSummary(Struct, frozen=True):
 class SetSummary(Struct, frozen=True):
     """Write the summary. The version before is kept beside it."""
 
-    text: Annotated[str, Meta(description="All that the summary shall say, in Markdown.")]
+    text: Annotated[str, Meta(description="The whole summary, in Markdown.")]
     agent: AgentName = None
     allow_secret: _AllowSecret = False
 
@@ -87,13 +90,13 @@ class BuildSummary(Struct, frozen=True):
     """
 
     force: Annotated[
-        bool, Meta(description="Replace a summary that was written by hand, too.")
+        bool, Meta(description="Replace the summary even if it was written by hand.")
     ] = False  # fmt: skip
     agent: AgentName = None
 
 
 class MemoryExcerpt(MemoryRef, frozen=True, kw_only=True):
-    """As much of a memory as the budget has room for."""
+    """An excerpt of a memory that fits into the budget."""
 
     type: str | None
     """Such as `commitment`."""
@@ -119,7 +122,7 @@ class UnfinishedSession(Struct, frozen=True):
     """A session that was not ended."""
 
     session: str
-    """Its name."""
+    """The name of the agent."""
     since: str
     """When something last happened in it, as ISO 8601 in UTC."""
     checkpoint: MemoryExcerpt | None
@@ -127,7 +130,7 @@ class UnfinishedSession(Struct, frozen=True):
 
 
 class WakeContext(Struct, frozen=True):
-    """The context to start with."""
+    """The context at the start of a session."""
 
     agent: str = ""
     """The agent that wakes."""
@@ -160,7 +163,7 @@ class WakeContext(Struct, frozen=True):
     suggestions: tuple[str, ...] = ()
     """What to do first, a sentence each."""
     built_at: str = ""
-    """When this was put together, as ISO 8601 in UTC."""
+    """When this was compiled, as ISO 8601 in UTC."""
     query_used: str | None = None
     """The query of the recall: the task."""
     confident: bool | None = None

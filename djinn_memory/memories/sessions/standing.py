@@ -58,7 +58,7 @@ Keep = Callable[[IndexedMemory], bool]
 
 
 class TokenBudget(Struct):
-    """What is left of a budget of tokens."""
+    """The remaining part of a token budget."""
 
     budget: int
     left: int = 0
@@ -162,7 +162,7 @@ class StandingMemories:
         return self._first(candidates)
 
     def credible(self, written: str) -> str:
-        """A time of writing; empty, the earliest, if it lies in the future.
+        """A time of writing; empty, the earliest, if it is in the future.
 
         The memory would stay the last one until then.
         """
@@ -196,7 +196,7 @@ class StandingMemories:
         return self._excerpts(preferences[:MANY])
 
     def newest(self, plane: str) -> Iterator[MemoryExcerpt]:
-        """The newest few of a plane, without what `wake` shows in a part of its own."""
+        """The newest memories of a plane, without those in other parts of the `wake` context."""
         selection = Selection(Filters(planes=(plane,)))
         memories = self._memories(self._scope, selection, "newest", _is_open)
         others = (memory for memory in memories if memory.type not in _APART)
@@ -289,7 +289,7 @@ def _is_open(memory: IndexedMemory) -> bool:
 
 
 def _importance(memory: IndexedMemory) -> float:
-    """From 0 to 1; what is no number is 0."""
+    """From 0 to 1; what is not a number is 0."""
     text = memory.field("importance")
     try:
         value = 0.5 if text is None else float(text)

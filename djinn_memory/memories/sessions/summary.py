@@ -42,14 +42,14 @@ class Summaries(Namespace):
         """Show the summary of an agent; `NotFound` if there is none yet."""
         summary = self._current(self._state.home.agent(request.agent))
         if summary is None:
-            raise NotFound("no summary yet", Remedy("summary.build", purpose="makes one"))
+            raise NotFound("no summary yet", Remedy("summary.build", purpose="build one"))
         return summary
 
     @operation(SetSummary)
     def set(self, request: SetSummary) -> SummaryChange:
         """Replace the summary by a text; the version before is kept."""
         if not request.text.strip():
-            raise UsageError("a summary says something; give a text")
+            raise UsageError("the summary is empty; give a text")
         agent = self._state.home.agent(request.agent)
         return self._write(agent, request.text, {}, request.allow_secret)
 
@@ -66,8 +66,8 @@ class Summaries(Namespace):
         if before and before.by == "hand" and not request.force:
             raise Refused(
                 f"{before.vault}/{before.path} was written by hand",
-                Remedy("", {"force": True}, "builds another in its place, and keeps it"),
-                Remedy("summary.set", purpose="changes it"),
+                Remedy("", {"force": True}, "replace it; djinn keeps the old version"),
+                Remedy("summary.set", purpose="edit it"),
             )
         facts = indexed_facts(self._state, home.scope(agent), now)
         standing = StandingMemories(self._state, agent, now)
@@ -75,9 +75,9 @@ class Summaries(Namespace):
         text = mask(render_summary(current, standing, now))
         if not text:
             raise NotFound(
-                "nothing to build a summary from",
-                Remedy("facts.set", purpose="notes a fact"),
-                Remedy("remember", purpose="notes anything else"),
+                "there is nothing to build a summary from",
+                Remedy("facts.set", purpose="set a fact"),
+                Remedy("remember", purpose="write a memory"),
             )
         problems: list[Problem] = []
         author: SummaryAuthor = "djinn"
@@ -106,7 +106,7 @@ class Summaries(Namespace):
             for memory in others:
                 if memory.title == TITLE:
                     raise Refused(
-                        f"{vault.name}/{memory.path} is called {TITLE!r} and is no summary; "
+                        f"{vault.name}/{memory.path} has the title {TITLE!r} but is not a summary; "
                         "rename it first"
                     )
         note = NewMemory(

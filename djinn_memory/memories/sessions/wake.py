@@ -1,4 +1,4 @@
-"""The context that an agent starts with: who it is, where it stopped, what is due, what holds."""
+"""The context of a new session: profile, last handoff, commitments and preferences."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ AROUND = 150
 
 
 def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
-    """Put together what an agent starts with, and open a session; see `Djinn.wake`."""
+    """Build the context of a new session, and open the session; see `Djinn.wake`."""
     state, now = runtime.state, runtime.now()
     agent, budget = state.home.agent(options.agent), options.budget
     task = (options.task or "").strip()
@@ -157,18 +157,18 @@ def _suggestions(context: WakeContext) -> Iterator[str]:
         last = context.unfinished.checkpoint
         sleep = words.call(Remedy("sleep"))
         yield (
-            f"Session {context.unfinished.session} did not end with {sleep}"
-            + (f"; go on from {last.title!r}." if last else "; it has no checkpoint.")
+            f"Session {context.unfinished.session} was not ended with {sleep}"
+            + (f"; continue from {last.title!r}." if last else "; it has no checkpoint.")
         )
     late = [excerpt for excerpt in context.commitments if excerpt.overdue]
     if late:
         others = f", with {len(late) - 1} more overdue" if late[1:] else ""
         yield f"{late[0].title!r} was due on {late[0].due}{others}."
     if context.confident is False:
-        yield f"Note what you find out about the task with {words.call(Remedy('remember'))}."
+        yield f"Save what you learn about the task with {words.call(Remedy('remember'))}."
     if context.request_id:
         arguments = {"target": context.request_id, "useful": "RANK,..."}
-        yield f"Say what helped: {words.call(Remedy('rate', arguments))}."
+        yield f"Rate what helped: {words.call(Remedy('rate', arguments))}."
     if context.left_out:
         memories = count(context.left_out, "memory")
-        yield f"{memories} did not fit; give a larger {words.argument('budget')} to see all."
+        yield f"{memories} did not fit; pass a larger {words.argument('budget')} to see all."

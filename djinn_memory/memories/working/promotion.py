@@ -63,7 +63,7 @@ def earned(state: State, agents: Sequence[str]) -> list[WorkingEntry]:
 
 
 def promote(runtime: Runtime, agents: Sequence[str]) -> tuple[list[Promotion], list[Problem]]:
-    """Make notes of the entries that earned it, in the personal vaults of these agents.
+    """Turn earned entries into notes in the personal vaults of these agents.
 
     A note names its entry and is written before the entry is removed. So after an interruption the
     next run finds what was done. An entry that cannot be written stays, and is a problem.
@@ -83,7 +83,7 @@ def promote(runtime: Runtime, agents: Sequence[str]) -> tuple[list[Promotion], l
                 state.working.change(entry.slot, forget(entry))
             except (DjinnError, OSError) as error:
                 why = getattr(error, "strerror", None) or str(error)
-                problems.append(Problem(f"{entry.agent}: {entry.key}", f"stays as it is: {why}"))
+                problems.append(Problem(f"{entry.agent}: {entry.key}", f"was not promoted: {why}"))
             else:
                 promotions.append(promotion)
     return promotions, problems
@@ -164,7 +164,7 @@ def _text(value: object) -> str:
 def _origin(value: WorkingValue) -> str:
     where = f"task {value.task}" if value.task else f"session {value.session}"
     if value.given_by:
-        where = f"handed over by {value.given_by}"
+        where = f"shared by {value.given_by}"
     return f"{where}, key {value.key}, used {count(value.uses, 'time')}"
 
 

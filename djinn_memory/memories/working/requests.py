@@ -23,10 +23,10 @@ OptionalKey = Annotated[Name | None, Meta(description="The name of a value, on o
 TaskId = Annotated[Name, Meta(description="The id of the task.")]
 Ttl = Annotated[
     Annotated[
-        int, Meta(ge=1, le=LONGEST_TTL, extra={"remedy": "what should last longer is a note"})
+        int, Meta(ge=1, le=LONGEST_TTL, extra={"remedy": "to keep a value longer, write a note"})
     ]
     | None,
-    Meta(description="Seconds after which the value expires."),
+    Meta(description="Seconds until the value expires."),
 ]
 AllowSecret = Annotated[bool, Meta(description="Keep text that looks like a key or a password.")]
 
@@ -45,7 +45,7 @@ class OfScope(OfAgent, frozen=True, kw_only=True):
         Meta(description="The session; else DJINN_SESSION, else the current session."),
     ] = None
     task: Annotated[
-        Name | None, Meta(description="The task, which outlives sessions; instead of a session.")
+        Name | None, Meta(description="A task instead of a session. A task outlives sessions.")
     ] = None
 
 
@@ -53,12 +53,12 @@ class OfGiver(OfScope, frozen=True, kw_only=True):
     """A scope, or the agent who handed values over."""
 
     giver: Annotated[
-        Name | None, Meta(description="The agent who handed the value over.")
+        Name | None, Meta(description="The agent who shared the value.")
     ] = field(default=None, name="from")  # fmt: skip
 
 
 class SetValue(OfScope, frozen=True):
-    """Keep a value under a key for a while."""
+    """Store a value under a key for a limited time."""
 
     key: Key
     value: Annotated[Any, Meta(description="What to keep: text, or any other JSON.")]
@@ -85,19 +85,19 @@ class GetValue(OfGiver, frozen=True):
 
 
 class ListWorkingValues(OfScope, frozen=True):
-    """List what a session or a task holds, and what other agents handed over."""
+    """List the values of a session or task, and values that other agents shared."""
 
     all: Annotated[bool, Meta(description="List the values of all sessions and tasks.")] = False
 
 
 class ClearValues(OfGiver, frozen=True):
-    """Forget a value, or everything that a list of the same scope shows."""
+    """Remove a value, or all values that a list of the same scope shows."""
 
     key: OptionalKey = None
 
 
 class ShareValue(OfScope, frozen=True):
-    """Hand a copy of a value to another agent, who sees whose it was."""
+    """Give another agent a copy of a value. The other agent sees who shared it."""
 
     key: Key
     to: Annotated[Name, Meta(description="The agent who gets a copy.")]
@@ -107,18 +107,18 @@ class ShareValue(OfScope, frozen=True):
 class SetStep(OfAgent, frozen=True):
     """Add a step to a task, or update one.
 
-    The status is `pending` if not given; other fields that are not given stay as they were.
+    The status is `pending` if not given; other fields that are not given are unchanged.
     """
 
     task: TaskId
     key: Annotated[Name, Meta(description="The title of the step.")]
-    status: Annotated[StepStatus, Meta(description="How the step goes.")] = "pending"
-    result: Annotated[Any, Meta(description="What came of the step: text, or any other JSON.")] = (
+    status: Annotated[StepStatus, Meta(description="The status of the step.")] = "pending"
+    result: Annotated[Any, Meta(description="The result of the step: text, or any other JSON.")] = (
         None
     )
     after: Annotated[
         Sequence[Name],
-        Meta(max_length=100, description="The steps that must be completed before this one."),
+        Meta(max_length=100, description="The steps that must be completed before this step."),
     ] = ()
     ttl: Ttl = None
     allow_secret: AllowSecret = False
@@ -129,13 +129,13 @@ class ListTasks(OfAgent, frozen=True):
 
 
 class ResumeTask(OfAgent, frozen=True):
-    """Show all of a task, and what is next."""
+    """Show a whole task and its next steps."""
 
     task: TaskId
 
 
 class WorkingValue(Struct, frozen=True):
-    """What working memory holds under a key."""
+    """The value that working memory stores under a key."""
 
     key: str
     """Names it in its session or task."""
@@ -148,7 +148,7 @@ class WorkingValue(Struct, frozen=True):
     agent: str
     """Whose it is."""
     session: str | None
-    """The session it belongs to; null for the value of a task, and for one handed over."""
+    """The session it belongs to; null for the value of a task, and for one shared."""
     task: str | None
     """The task it belongs to."""
     given_by: str | None
@@ -171,28 +171,28 @@ class WorkingLookup(WorkingValue, frozen=True):
     """A value that was read by its key."""
 
     also_from: Sequence[str]
-    """The agents who handed over another value under this key."""
+    """The agents who shared another value under this key."""
 
 
 class WorkingChange(Struct, frozen=True):
-    """A value that was set or handed over."""
+    """A value that was set or shared."""
 
     value: WorkingValue
     """The value as it is now."""
     replaced: WorkingValue | None
     """The value that was under the key before; null if there was none, after an append, and for
-    a value that was handed over."""
+    a value that was shared."""
 
 
 class WorkingValues(Struct, frozen=True):
-    """What working memory holds."""
+    """The values in working memory."""
 
     values: Sequence[WorkingValue]
     """In the order of creation; the steps of a task are among them."""
 
 
 class ClearedValues(Struct, frozen=True):
-    """The values that were forgotten."""
+    """The values that were removed."""
 
     cleared: Sequence[WorkingValue]
     """As they were."""
@@ -231,7 +231,7 @@ class TaskEntry(Struct, frozen=True):
 
 
 class Task(TaskEntry, frozen=True):
-    """A task with all that is needed to go on with it."""
+    """A task with its values and steps."""
 
     state: Sequence[WorkingValue]
     """Its values."""

@@ -42,7 +42,9 @@ class WorkingScopes:
         scopes = {"session": session, "task": task, "giver": giver}
         given = [Remedy("", {field: None}) for field, name in scopes.items() if name is not None]
         if len(given) > 1:
-            raise UsageError("a value belongs to one session, one task or one giver", *given)
+            raise UsageError(
+                "a value belongs to one session, one task or one sharing agent", *given
+            )
         agent = self._state.home.agent(agent)
         check_name("key", key)
         if giver is not None:
@@ -70,7 +72,7 @@ class WorkingScopes:
         return _visible(self.entries(slot.agent), slot)
 
     def lookup(self, slot: WorkingSlot) -> tuple[WorkingEntry, list[str]]:
-        """The entry under a key, and the agents who handed over another one under it.
+        """The entry under a key, and the agents who shared another one under it.
 
         The session's own entry comes first, then one set outside of any session, then one handed
         over. `UsageError` when several agents handed one over.
@@ -85,8 +87,8 @@ class WorkingScopes:
             return own[0], [entry.name for entry in handed]
         if len(handed) > 1:
             givers = ", ".join(entry.name for entry in handed)
-            choose = Remedy("", {"giver": None}, "chooses one")
-            raise UsageError(f"{slot.key!r} was handed over by {givers}", choose)
+            choose = Remedy("", {"giver": None}, "choose an agent")
+            raise UsageError(f"{slot.key!r} was shared by {givers}", choose)
         if handed:
             return handed[0], []
         raise self._nothing(slot)
@@ -144,10 +146,10 @@ class WorkingScopes:
 
     @staticmethod
     def _nothing(slot: WorkingSlot) -> NotFound:
-        where = {"from": "handed over by", "task": "in task", "session": "in session"}
+        where = {"from": "shared by", "task": "in task", "session": "in session"}
         return NotFound(
-            f"nothing under {slot.key!r} {where[slot.space]} {slot.name}, or it has expired",
-            Remedy("working.list", {"all": True}, "shows what there is"),
+            f"no value {slot.key!r} {where[slot.space]} {slot.name}, or it has expired",
+            Remedy("working.list", {"all": True}, "list all values"),
         )
 
 

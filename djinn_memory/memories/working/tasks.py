@@ -17,7 +17,7 @@ STEP = "step"
 
 
 class StepValue(Struct):
-    """What the value of a step's entry says."""
+    """The parsed value of the entry of a step."""
 
     status: StepStatus = "pending"
     result: Any = None

@@ -57,14 +57,14 @@ def as_json(value: object, key: str) -> str:
     try:
         text = msgspec.json.encode(value)
     except UnicodeEncodeError:
-        raise UsageError(f"the value of {key!r} is no UTF-8 text") from None
+        raise UsageError(f"the value of {key!r} is not UTF-8 text") from None
     except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f"the value of {key!r} is nothing that JSON can say: {error}") from None
+        raise UsageError(f"the value of {key!r} cannot be written as JSON: {error}") from None
     if len(text) > MOST_BYTES:
         raise UsageError(
             f"the value of {key!r} takes {len(text):,} bytes, more than {MOST_BYTES:,}",
-            Remedy("remember", purpose="writes a note"),
-            Remedy("documents.ingest", purpose="makes a document of a file"),
+            Remedy("remember", purpose="write a note instead"),
+            Remedy("documents.ingest", purpose="turn a file into a document"),
         )
     return text.decode()
 
@@ -76,7 +76,7 @@ def appended(before: WorkingEntry | None, entry: WorkingEntry, most: int) -> Wor
     """
     elements = msgspec.json.decode(before.value if before else "[]")
     if not isinstance(elements, list):
-        raise UsageError(f"{entry.key!r} holds no list to append to; clear it first")
+        raise UsageError(f"{entry.key!r} is not a list; clear it before you append")
     texts = [msgspec.json.encode(element).decode() for element in elements] + [entry.value]
     del texts[:-most]
     while len(texts) > 1 and sum(len(text.encode()) + 1 for text in texts) >= MOST_BYTES:
@@ -95,7 +95,7 @@ def check_name(field: str, name: str) -> str:
     odd = any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in name)
     if odd or not name.strip() or len(name) > MOST_CHARACTERS:
         raise UsageError(
-            f"{name[:40]!r} is no name; allowed: 1 to {MOST_CHARACTERS} characters on one line",
+            f"{name[:40]!r} is not a valid name; use 1 to {MOST_CHARACTERS} characters on one line",
             argument=field,
         )
     return name

@@ -1,4 +1,4 @@
-"""The verbs of working memory: what an agent holds for minutes, and the context of its tasks."""
+"""Operations on working memory: short-lived values, and the state of tasks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class WorkingMemory(Namespace):
         def decide(before: WorkingEntry | None, now: float) -> WorkingEntry:
             if before and before.type == STEP:
                 place = {"task": slot.name, "key": slot.key, "status": None}
-                step = Remedy("working.step", place, "updates it")
+                step = Remedy("working.step", place, "update the step")
                 raise UsageError(f"{slot.key!r} is a step of the task", step)
             tier = "short" if request.short else "working"
             entry = new_entry(slot, now, usual, value=text, type=kind, tier=tier)
@@ -76,7 +76,7 @@ class WorkingMemory(Namespace):
         """Read the value under a key, which counts as a use of it.
 
         A key that the session lacks is looked up among the values set outside of any session, then
-        among those handed over, by `giver` or by any agent.
+        among those shared, by `giver` or by any agent.
         """
         slot = self._scopes.slot(
             request.key, request.agent, request.session, request.task, request.giver
@@ -90,7 +90,9 @@ class WorkingMemory(Namespace):
         try:
             after = self._state.working.change(entry.slot, use)[1]
         except StoreUnwritable as error:
-            self._state.problems.append(Problem("working memory", f"{error}; no use is counted"))
+            self._state.problems.append(
+                Problem("working memory", f"{error}; this use is not counted")
+            )
             after = None
         # It may have expired just now.
         value = value_of(after or self._scopes.lookup(slot)[0])
@@ -110,7 +112,7 @@ class WorkingMemory(Namespace):
 
     @operation(ClearValues, recover=False)
     def clear(self, request: ClearValues) -> ClearedValues:
-        """Forget what `list` shows, all of it or the value under a key; returns what it was."""
+        """Remove all values that `list` shows, or the value under a key; returns them."""
         key = "all" if request.key is None else request.key
         slot = self._scopes.slot(key, request.agent, request.session, request.task, request.giver)
         entries = self._scopes.forget(slot, request.key)
@@ -122,11 +124,11 @@ class WorkingMemory(Namespace):
         slot = self._scopes.slot(request.key, request.agent, request.session, request.task)
         entry = self._scopes.lookup(slot)[0]
         if request.to == entry.agent:
-            why = f"{request.to}: the value is this agent's own; name another agent"
+            why = f"{request.to}: the value already belongs to this agent; choose another agent"
             raise UsageError(why, argument="to")
         if request.to not in self._state.home.config.agents:
             # A client must not learn the names of all agents by a guess at one.
-            remedy = Remedy("agents.list", purpose="shows the agents")
+            remedy = Remedy("agents.list", purpose="list the agents")
             raise NotFound(f"{request.to}: no such agent", remedy, argument="to")
         target = WorkingSlot(request.to, "from", entry.agent, entry.key)
 
@@ -151,7 +153,7 @@ class WorkingMemory(Namespace):
         for name in request.after:
             if name not in known:
                 steps = ", ".join(sorted(known)) or "none"
-                why = f"{name!r}: no such step before it; there are: {steps}"
+                why = f"{name!r}: no such earlier step; known: {steps}"
                 raise UsageError(why, argument="after")
         self._checked(slot, request.result, request.allow_secret)
         usual = self._state.home.config.working.task_ttl
@@ -159,7 +161,7 @@ class WorkingMemory(Namespace):
         def decide(before: WorkingEntry | None, now: float) -> WorkingEntry:
             if before and before.type != STEP:
                 raise UsageError(
-                    f"{title!r} is a value of the task, and no step; name it otherwise"
+                    f"{title!r} is a value of the task, not a step; choose another name"
                 )
             step = StepValue(request.status, request.result, request.after)
             if before:
@@ -186,13 +188,13 @@ class WorkingMemory(Namespace):
 
     @operation(ResumeTask, recover=False)
     def resume(self, request: ResumeTask) -> Task:
-        """Show all of a task, and what is next."""
+        """Show a whole task and its next steps."""
         slot = self._scopes.slot("all", request.agent, task=request.task)
         entries = self._scopes.same_scope(slot)
         if not entries:
             raise NotFound(
                 f"no task {request.task!r}, or it has expired",
-                Remedy("working.tasks", purpose="shows the tasks there are"),
+                Remedy("working.tasks", purpose="list the tasks"),
             )
         return task_of(request.task, entries)
 

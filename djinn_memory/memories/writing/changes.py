@@ -40,7 +40,7 @@ def change_note(
     note = parse(path, current, dialect)
     if note.type not in (None, draft.type):
         kinds = f"is a {note.type}, and this a {draft.type}"
-        raise Refused(f"{name} {kinds}; say {note.type} if you mean that note", BESIDE)
+        raise Refused(f"{name} {kinds}; use the type {note.type} to change that note", BESIDE)
     fields, tags = draft.fields, draft.fields.get("tags")
     if revise:
         until = writer.now.astimezone().strftime("%Y-%m-%d %H:%M:%S")
@@ -49,7 +49,7 @@ def change_note(
         own = {"title": draft.title, "type": draft.type}
         fields = {**own, **fields, "supersedes": f"[[{place}/{old_name}]]"}
     elif draft.text and f"\n{draft.text}\n" in f"\n{note.text[note.body :]}\n":
-        raise Refused(f"{name} says that already; nothing was added")
+        raise Refused(f"{name} already contains that text; nothing was added")
     elif isinstance(tags, list):
         fields = {**fields, "tags": _joined(note, tags)}
 

@@ -1,4 +1,4 @@
-"""Drafts: what a request to remember says, checked, as it will stand in a note."""
+"""Drafts: the validated content of a new memory, before it is written as a note."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_TYPE = 100
 
 
 class Draft(Struct, frozen=True):
-    """A memory before it is a note."""
+    """A memory that is not written yet."""
 
     type: str
     title: str
@@ -73,10 +73,10 @@ def draft_of(
     if not kind or len(kind) > MAX_TYPE or not kind.isprintable():
         raise UsageError("a memory needs a type such as decision, lesson or preference")
     if kind == DOCUMENT:
-        ingest = Remedy("documents.ingest", purpose="makes a document of a file")
+        ingest = Remedy("documents.ingest", purpose="turn a file into a document")
         raise UsageError("documents are made from files", ingest)
     if not inline(title):
-        raise UsageError("a memory needs a title of at least a letter")
+        raise UsageError("a memory needs a title with at least one letter")
     if len(title) > MAX_TITLE:
         raise UsageError(f"the title has {len(title)} characters; {MAX_TITLE} are allowed")
     text = writable(request.text.replace("\r\n", "\n")).strip("\n").rstrip()
@@ -91,7 +91,7 @@ def draft_of(
     }
     for key in request.fields:
         if key in (*fields, "id", "type", "title", "supersedes"):
-            why = f"{key!r} is a field of the request itself; set it there"
+            why = f"{key!r} is a field of its own; set that field instead"
             raise UsageError(why, argument="fields")
     fields |= request.fields
     fields |= {"status": request.status} if request.status else {}
@@ -110,7 +110,7 @@ def draft_of(
 def _tag(text: str) -> str:
     tag = writable(text).strip().lstrip("#").strip("/")
     if not tag or re.search(r"[\s,]", tag):
-        raise UsageError(f"{text!r}: a tag is a word such as project/myapp", argument="tags")
+        raise UsageError(f"{text!r}: a tag is one word, such as project/myapp", argument="tags")
     return tag
 
 

@@ -1,4 +1,4 @@
-"""Finds what says the same already, before it is written once more."""
+"""Finds existing memories that say the same as a new one."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class DuplicateFinder:
                 self._mine = Background(lambda: self._vectors(embedder, self._day))
 
     def find(self) -> Duplicate | None:
-        """The memory in the vaults that says most nearly the same, if one is near enough."""
+        """The most similar memory in the vaults, if one is similar enough."""
         mine = numbers(f"{self._draft.title} {self._draft.text}")
         by_name = {vault.name: vault for vault in self._vaults}
         with self._state.reading(self._vaults) as index:
@@ -186,7 +186,7 @@ def likeness(first: str, second: str) -> float:
 
 
 def numbers(text: str) -> set[str]:
-    """The words of a text with a digit in them: what has others says another thing."""
+    """The words of a text that contain a digit. Texts with other numbers say different things."""
     return {word for word in _WORD.findall(fold(text)) if any(map(str.isdigit, word))}
 
 

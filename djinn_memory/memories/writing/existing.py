@@ -1,4 +1,4 @@
-"""The notes that have the title of a new memory, and what becomes of it then."""
+"""Handles existing notes that have the title of a new memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from djinn_memory.search.hits import on_disk
 from djinn_memory.store.index.records import TitledRef
 from djinn_memory.store.state import State
 
-BESIDE = Remedy("", {"existing": "new"}, "writes a note beside it")
+BESIDE = Remedy("", {"existing": "new"}, "write a separate note")
 
 
 def choose_note(
@@ -50,14 +50,14 @@ def choose_note(
                 raise part_of_journal(section, "changed", BESIDE)
     if taken and existing == "refuse":
         raise Refused(
-            f"there is a note {draft.title!r} already ({vault.name}/{taken[0]})",
-            Remedy("", {"existing": "append"}, "adds to it"),
-            Remedy("", {"existing": "revise"}, "replaces its text and keeps the old version"),
-            Remedy("", {"existing": "new"}, "writes a numbered note beside it"),
+            f"a note {draft.title!r} already exists ({vault.name}/{taken[0]})",
+            Remedy("", {"existing": "append"}, "append to it"),
+            Remedy("", {"existing": "revise"}, "replace its text and keep the old version"),
+            Remedy("", {"existing": "new"}, "write a numbered note beside it"),
         )
     places = [(vault.name, path) for path in taken]
     if old and existing != "new" and (old.vault, old.path) in places:
-        revise = Remedy("", {"existing": "revise"}, "alone keeps the old version")
+        revise = Remedy("", {"existing": "revise"}, "replace its text")
         raise UsageError(f"{draft.title!r} cannot supersede itself", revise)
     places += [(old.vault, old.path)] if old else []
     same = duplicate.memory if duplicate else None
@@ -65,14 +65,16 @@ def choose_note(
         raise Refused(
             f"{same.vault}/{same.path} says nearly the same ({duplicate.how} "
             f"{duplicate.likeness:.2f}): {same.title!r}, {same.id or 'without id'}; "
-            "add to that note",
-            Remedy("", {"force": True}, "writes it all the same"),
+            "append to that note",
+            Remedy("", {"force": True}, "write it anyway"),
         )
     if existing == "new" and taken:
         return None, replace(draft, title=_numbered(draft.title, titles.values()))
     if len(taken) > 1:
         choices = ", ".join(taken)
-        raise UsageError(f"{draft.title!r} could be any of: {choices}; give each its own title")
+        raise UsageError(
+            f"{draft.title!r} is the title of several notes: {choices}; give each its own title"
+        )
     return (taken[0] if taken else None), draft
 
 

@@ -77,7 +77,7 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
             sweep(state, scope)
         duplicate = finder.find() if finder else None
     except Busy as error:
-        why = f"{error.message}; the memory is written, but was not compared with others"
+        why = f"{error.message}; the memory was saved but not compared with others"
         problems.append(Problem("index", why))
     revise = request.existing == "revise"
     identity: str | None
@@ -120,9 +120,9 @@ def _check_type(runtime: Runtime, kind: str, scope: Sequence[Vault]) -> None:
     near = get_close_matches(kind, {*known, *chain(*PLANES.values())}, 1, TYPE_LIKENESS)
     if near and near[0] != kind:
         raise Refused(
-            f"{kind!r} is a new type, and is spelled like {near[0]!r}",
-            Remedy(purpose=f"write {near[0]!r}"),
-            Remedy("", {"force": True}, "keeps the new type"),
+            f"{kind!r} is a new type with a spelling close to {near[0]!r}",
+            Remedy(purpose=f"use {near[0]!r} instead"),
+            Remedy("", {"force": True}, "use the new type"),
         )
 
 
@@ -155,13 +155,13 @@ def _superseded(runtime: Runtime, name: str, scope: Sequence[Vault], vault: Vaul
     path = f"{old.vault}/{old.path}"
     alone = Remedy(purpose=f"leave {wording.get().argument('supersedes')} out")
     if not access.is_own(place):
-        why = f"{path} is in a vault that djinn only reads; it cannot be superseded"
+        why = f"{path} is in a read-only vault and cannot be superseded"
         raise Refused(why, alone)
     if access.is_open(place) and not access.is_open(vault):
         raise Refused(
             f"{path} is for all, and only {vault.agent} sees {vault.name}, so that it cannot be "
             "superseded from there",
-            Remedy("", {"shared": True}, "writes for all"),
+            Remedy("", {"shared": True}, "write into the shared vault"),
             alone,
         )
     return old
@@ -175,6 +175,6 @@ def _mark_superseded(runtime: Runtime, old: Memory, link: str) -> list[Problem]:
         with writing(runtime, vault) as writer:
             writer.rewrite(old.path, lambda data: dated(data, fields, writer.now))
     except (DjinnError, OSError) as error:
-        why = f"is not marked as superseded: {getattr(error, 'strerror', None) or error}"
+        why = f"was not marked as superseded: {getattr(error, 'strerror', None) or error}"
         return [Problem(f"{old.vault}/{old.path}", why)]
     return writer.problems

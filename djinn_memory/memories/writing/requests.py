@@ -1,4 +1,4 @@
-"""What can be asked of a new memory; light, so that a front end can describe it at no cost."""
+"""The request for a new memory. The module is cheap to import for front ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Lines = Annotated[Sequence[_Line], Meta(max_length=50)]
 
 
 class NewMemory(Struct, frozen=True):
-    """Remember something: write a note that the next search finds.
+    """Write a memory as a note that the next search finds.
 
     An existing note is never overwritten, what another note already says is not written again,
     and what looks like a password or a key is not written at all. Each is refused, with what can
@@ -36,30 +36,36 @@ class NewMemory(Struct, frozen=True):
         str,
         Meta(
             max_length=500,
-            description="What it is about, on one line; links refer to it by this title.",
+            description="The title, on one line. Links refer to the note by it.",
         ),
     ]
-    text: Annotated[str, Meta(description="What there is to say, in Markdown.")] = ""
+    text: Annotated[str, Meta(description="The text, in Markdown.")] = ""
     tags: Annotated[_Lines, Meta(description="Tags such as project/myapp.")] = ()
     links: Annotated[_Lines, Meta(description="Notes to link to, by title or path.")] = ()
     importance: Annotated[_Share | None, Meta(description="How important it is, from 0 to 1.")] = (
         None
     )
     confidence: Annotated[_Share | None, Meta(description="How certain it is, from 0 to 1.")] = None
-    source: Annotated[_Line | None, Meta(description="Where it comes from.")] = None
+    source: Annotated[_Line | None, Meta(description="The source of the memory.")] = None
     expires: Annotated[
-        _Line | None, Meta(description="Until when it holds: 30d, 12h, 2026-12-31.")
+        _Line | None, Meta(description="The expiry date, or an interval such as 30d.")
     ] = None
-    due: Annotated[_Line | None, Meta(description="When it is due: 2w, tomorrow, 2026-12-31.")] = (
+    due: Annotated[_Line | None, Meta(description="The due date, or an interval such as 2w.")] = (
         None
     )
     status: Annotated[
         _Line | None,
-        Meta(description="Where it stands: active, done. `append` changes that of the note."),
+        Meta(
+            description="The status, such as active or done. `append` changes the status of "
+            "the note."
+        ),
     ] = None
     supersedes: Annotated[
         _Line | None,
-        Meta(description="The note that it replaces, by id, path or title; it is marked so."),
+        Meta(
+            description="The note that this one replaces, by id, path or title. It is marked "
+            "as superseded."
+        ),
     ] = None
     existing: Annotated[
         Existing,
@@ -79,7 +85,7 @@ class NewMemory(Struct, frozen=True):
         bool, Meta(description="Write it even if it looks like a key or a password.")
     ] = False
     shared: Annotated[
-        bool, Meta(description="Write into the vault that all agents see, not into your own.")
+        bool, Meta(description="Write into the shared vault instead of your own.")
     ] = False
     agent: AgentName = None
-    fields: Annotated[Mapping[str, Any], Meta(description="More front matter, by key.")] = {}
+    fields: Annotated[Mapping[str, Any], Meta(description="More front matter fields, by key.")] = {}

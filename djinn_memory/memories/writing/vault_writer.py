@@ -1,4 +1,4 @@
-"""The one way in which djinn writes a memory: whole, under the vault's lock, found on return."""
+"""Writes memories: atomically, under the lock of the vault, and searchable on return."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class VaultWriter(Struct):
         return path
 
     def rewrite(self, path: str, change: Callable[[bytes], bytes]) -> None:
-        """Write what `change` makes of a note's bytes; keeps what somebody saves meanwhile."""
+        """Apply `change` to the bytes of a note. A save by another program in between is kept."""
 
         def checked(data: bytes) -> bytes:
             changed = change(data)
@@ -103,11 +103,11 @@ def _make_root(home: Home, vault: Vault) -> None:
     """Create the folder of a vault inside the home, which a clone without notes lacks."""
     if not vault.root.is_dir():
         if home.root not in (vault.root.resolve(), *vault.root.resolve().parents):
-            raise Unavailable(f"{vault.root} of vault {vault.name} is not there; mount it")
+            raise Unavailable(f"{vault.root} of vault {vault.name} does not exist; mount it")
         make_folder(vault.root.parent)
         make_folder(vault.root, private=is_private(vault))
 
 
 def _check_size(data: bytes) -> None:
     if len(data) > MAX_BYTES:
-        raise Refused(f"{len(data):,} bytes are too much for a note; split the text")
+        raise Refused(f"{len(data):,} bytes are too many for one note; split the text")

@@ -69,7 +69,7 @@ def guess(root: Path) -> DialectGuess:
 
 
 def _marks(root: Path) -> Iterator[tuple[Dialect, str]]:
-    """The dialects of programs whose settings lie in the folder, each with its settings."""
+    """The dialects of programs whose settings are in the folder, each with its settings."""
     for dialect, names in _SETTINGS:
         if mark := next((name for name in names if os.path.lexists(root / name)), None):
             yield dialect, mark

@@ -20,7 +20,7 @@ Span = tuple[int, int]
 _TAG_START = r"(?<![^\s(,;])(?<!\]\()#"
 _TAG_CHARACTER = r"[\w/-]|[^\x00-\x7f\s\u2010-\u206f\u3000-\u303f]"
 _TAG = re.compile(rf"{_TAG_START}((?:{_TAG_CHARACTER})++)")
-"""A tag begins a word. A number alone is no tag, because it refers to an issue or a year."""
+"""A tag begins a word. A number alone is not a tag, because it refers to an issue or a year."""
 
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 

@@ -43,7 +43,8 @@ def trash(vault: Vault, path: str) -> Path:
     source = vault.root.resolve() / path
     inside(vault.root, Path(path).parent)
     if not source.is_symlink() and not source.is_file():
-        raise NotFound(f"{vault.name}/{path} is gone already", Remedy("index", {}, "notices that"))
+        update = Remedy("index", {}, "update the index")
+        raise NotFound(f"{vault.name}/{path} no longer exists", update)
     folder = inside(vault.root, Path(TRASH, path).parent)
     make_folder(folder, private=is_private(vault))
     name = PurePosixPath(path)

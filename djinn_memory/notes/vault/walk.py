@@ -69,14 +69,14 @@ def walk(
     Symbolic links are not followed. A file in the vault is listed under its own name. A link that
     leads out of the vault is a problem, like every other file that could be a note but is none.
     With `only`, only these files and the content of these folders are visited. Raises `NotFound`
-    when the root is gone.
+    when the root no longer exists.
     """
     root = str(vault.root)
     if not os.path.isdir(root):  # noqa: PTH112 - a string path, walked by the thousand
         raise NotFound(
-            f"the folder of vault {vault.name} is gone: {root}",
+            f"the folder of vault {vault.name} does not exist: {root}",
             Remedy(purpose="restore it"),
-            Remedy("vaults.remove", {"name": vault.name}, "removes the vault"),
+            Remedy("vaults.remove", {"name": vault.name}, "remove the vault from the settings"),
         )
     tour = _Walk(vault, _spec(exclude), [""] if only is None else [], VaultListing([]))
     for path in _outermost(only or ()):
@@ -106,7 +106,7 @@ def walk(
 
 
 def _outermost(paths: Collection[str]) -> Iterator[str]:
-    """Paths without those that lie in another one of them."""
+    """Paths without those that are in another one of them."""
     outer = set(paths)
     for path in outer:
         if not any(str(parent) in outer for parent in PurePosixPath(path).parents):
@@ -163,12 +163,14 @@ class _Walk(Struct):
             self.miss(path, error)
             return
         if not stat.S_ISREG(info.st_mode):
-            kind = _SPECIAL.get(stat.S_IFMT(info.st_mode), "no file")
+            kind = _SPECIAL.get(stat.S_IFMT(info.st_mode), "not a regular file")
             self._report(path, f"is {kind}, not a note; rename or exclude it")
         elif not _encodable(path):
-            self._report(path, "its name is not valid UTF-8; rename it")
+            self._report(path, "the file name is not valid UTF-8; rename the file")
         elif info.st_size > MAX_BYTES:
-            self._report(path, f"{info.st_size:,} bytes is too large for a note; skipped")
+            self._report(
+                path, f"{info.st_size:,} bytes is too large for a note; the file was skipped"
+            )
         else:
             mtime, ctime = (
                 max(-_INT64, min(_INT64, time)) for time in (info.st_mtime_ns, info.st_ctime_ns)
@@ -212,19 +214,20 @@ def _link_problem(vault: Vault, path: str) -> str | None:
             return None
         target, root = link.resolve(strict=True), vault.root.resolve()
     except FileNotFoundError:
-        return "is a link to nothing; mend or remove it"
+        return "is a symbolic link to a missing file; correct or remove it"
     except (OSError, RuntimeError):
-        return "is a link in a circle; remove it"
+        return "is a symbolic link in a loop; remove it"
     if not target.is_relative_to(root):
         if any(target.is_relative_to(other) for other in vault.others):
             return None
-        add = Remedy("vaults.add", {"name": None, "folder": str(target)}, "adds that folder")
+        purpose = "add the folder that it leads to"
+        add = Remedy("vaults.add", {"name": None, "folder": str(target)}, purpose)
         remedy = "copy it here" if is_note else str(add)
-        return f"is a link that leads out of the vault and is not followed; {remedy}"
+        return f"is a symbolic link that leads out of the vault and is not followed; {remedy}"
     inner = target.relative_to(root)
     unseen = any(map(hidden, inner.parts))
     if unseen or (is_note and inner.suffix.lower() not in (".md", "")):
-        return f"is a link to {inner}, which is no note; copy it here"
+        return f"is a symbolic link to {inner}, which is not a note; copy the file here"
     return None
 
 

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.models import Vectors
 
-_NO_MODEL = Problem("embedding", "embedding.provider is none, so only words were searched")
+_NO_MODEL = Problem("embedding", "embedding.provider is none, so only keywords were searched")
 _OVERTAKEN = Problem(
-    "embedding", "another model took over just now, so only words were searched; search again"
+    "embedding",
+    "the embedding model has just changed, so only keywords were searched; search again",
 )
 
 
@@ -55,24 +56,24 @@ class QuestionVector:
             if embedder is None:
                 return
             if not embedder.ready:
-                self._report_unindexed("the model is not prepared yet")
+                self._report_unindexed("the embedding model is not prepared yet")
             elif space is None:
                 self._waits = True
             elif space.identity != embedder.identity:
                 self._report_unindexed(
-                    f"the index was embedded with {space.identity}, the model at hand is "
+                    f"the index was embedded with {space.identity}, but the current model is "
                     f"{embedder.identity}"
                 )
             else:
                 at_once = resident and embedder.local
                 self._vector = embed_in_background(embedder, *query.for_meaning, at_once=at_once)
         except DjinnError as error:
-            self._report(f"{error}; only words were searched")
+            self._report(f"{error}; only keywords were searched")
 
     def get(self, index: Index) -> Vectors | None:
         """The vector, waited for; None where there is none. `index` is what it is to search."""
         if self._waits and index.vectors.waiting():
-            self._report_unindexed("nothing is embedded yet")
+            self._report_unindexed("no note is embedded yet")
         return self._get()
 
     def _get(self) -> Vectors | None:
@@ -81,26 +82,26 @@ class QuestionVector:
         try:
             vector = self._vector.result()
         except DjinnError as error:
-            self._report(f"{error}; only words were searched")
+            self._report(f"{error}; only keywords were searched")
             return None
         if len(vector) != (dimensions := self._space.dimensions):
             self._report_unindexed(
-                f"the model gives {len(vector)} dimensions, the index has {dimensions}"
+                f"the model returns {len(vector)} dimensions, but the index has {dimensions}"
             )
             return None
         return vector
 
     def spare(self) -> Embedder | None:
-        """What can embed a few windows more at once; None when nothing can."""
+        """An embedder that can embed a few more windows at once; None without one."""
         local = self._vector and self.embedder and self.embedder.local
         return self.embedder if local and self._get() is not None else None
 
     def outdated(self, space: VectorSpace | None) -> bool:
-        """Whether the vectors that answer are of another model than the question's."""
+        """Whether the index was embedded with a different model than the query."""
         return space is None or self._space is None or space.identity != self._space.identity
 
     def _report_unindexed(self, why: str) -> None:
-        self._report(f"{why}; {Remedy('index')}, until then only words are searched")
+        self._report(f"{why}, so only keywords are searched; {Remedy('index')}")
 
     def _report(self, why: str) -> None:
         problem = Problem("embedding", why)
@@ -129,7 +130,7 @@ class MeaningLeg(Leg):
         self._vector: Vectors | None = None
 
     def ready(self, search: Search) -> bool:
-        """Whether the question has a vector of the model that answers now."""
+        """Whether the query has a vector of the model that the index uses."""
         if search.mode == "meaning" and not search.runtime.models.embedder:
             search.problems.append(_NO_MODEL)
         self._vector = self.question.get(search.index)
@@ -174,7 +175,7 @@ class MeaningLeg(Leg):
         memory_of: Mapping[int, int],
         scored: Mapping[int, Scored],
     ) -> Mapping[int, float]:
-        """Scores with the likeness of each chunk's best window to those of the best memories."""
+        """Scores with the similarity of each chunk's best window to those of the best memories."""
         import numpy as np
 
         best = fusion.best_memories(scores, memory_of)
@@ -196,7 +197,7 @@ def likeness(
     """By memory: how like some vectors it is, of the memories nearest to any of them.
 
     That is the calibrated cosine of that vector which is least like any window of the memory;
-    `neighbours` windows of each vault are looked at for each vector.
+    `neighbours` windows of each vault are examined for each vector.
     """
     space = index.vectors.space
     if space is None:

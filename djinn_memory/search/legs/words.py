@@ -17,7 +17,7 @@ from djinn_memory.system.plural import count
 
 
 class WordsLeg(Leg):
-    """Finds chunks by their words."""
+    """Finds chunks by keywords."""
 
     name = "words"
     weight = 0.5
@@ -38,7 +38,7 @@ class WordsLeg(Leg):
         self._wider = self._question
         search.stems = self._question.marked if self._question else frozenset()
         if search.expand == "prf" and not search.weights[self.name]:
-            what = "prf adds words, which meaning alone does not ask for"
+            what = "prf adds keywords, which a search by meaning alone does not use"
             search.steps.append(SearchStep("expand", what, 0.0))
 
     def propose(self, search: Search, selection: Selection) -> list[ChunkRef]:
@@ -72,9 +72,9 @@ class WordsLeg(Leg):
         began = time.perf_counter()
         query = self._question
         if query is None:
-            what = "the question has no words to add to"
+            what = "the query has no keywords to expand"
         elif query.added:
-            what = "the query brings its own words, so none were added"
+            what = "the query has `words:` parts of its own, so no words were added"
         else:
             best = prf.best_of_memories(candidates)
             terms = prf.terms(search.index, query.stems, best)

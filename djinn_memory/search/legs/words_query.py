@@ -22,7 +22,7 @@ MAX_TIMES = 3
 """A word that is repeated more often counts no more."""
 
 LOOKUP_TERMS = 4
-"""So few words, all in one chunk, are what was asked for, whatever the scores."""
+"""So few words, all in one chunk, are what was requested, whatever the scores."""
 
 PAIR_WEIGHT = 0.3
 """What neighbours in the query that are neighbours in the text add to the BM25 of single words."""

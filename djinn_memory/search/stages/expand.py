@@ -23,7 +23,7 @@ MAX_QUESTION = 2000
 """Characters of the question that are sent: a pasted page needs no expansion."""
 
 _READ = 20_000
-"""Characters of an answer that are looked at."""
+"""Characters of an answer that are examined."""
 
 PROMPT = """\
 Someone searches personal notes. Help to find the notes that answer, also when they use other words.
@@ -60,17 +60,23 @@ def by_model(query: Query, config: LlmConfig) -> tuple[Query, SearchStep, Proble
         return SearchStep("expand", what, (time.monotonic() - began) * 1000)
 
     if query.words or query.meanings:
-        return query, step("the query brings its own words, so the model was not asked"), None
+        return (
+            query,
+            step(
+                "the query has `words:` or `meaning:` parts of its own, so the model was not asked"
+            ),
+            None,
+        )
     try:
         question = query.question[:MAX_QUESTION]
         answer = ask(config, PROMPT.format(question=question), config.timeout)
     except DjinnError as error:
-        why = f"{error}; the question was searched as it is"
+        why = f"{error}; the query was not expanded"
         return query, step("the model did not answer"), Problem("expand", why)
     words, passage = parse(answer)
     if not (words or passage):
-        why = f"{config.model} did not answer in the form asked for; nothing was added"
-        return query, step("the answer held nothing of use"), Problem("expand", why)
+        why = f"{config.model} did not answer in the requested form; nothing was added"
+        return query, step("the answer contained nothing useful"), Problem("expand", why)
     added = replace(
         query,
         added_words=(words,) if words else (),

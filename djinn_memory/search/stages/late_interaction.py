@@ -69,7 +69,9 @@ def interact(search: Search, embedder: Embedder) -> None:
         if unknown:
             signs |= _embedded(search, unknown, embedder)
     except DjinnError as error:
-        search.problems.append(Problem("embedding", f"{error}; the order is that without tokens"))
+        search.problems.append(
+            Problem("embedding", f"{error}; the hits were not rescored by tokens")
+        )
         return
     similar = maxsim(
         asked.vectors,

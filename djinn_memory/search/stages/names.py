@@ -10,17 +10,17 @@ from djinn_memory.search.candidates import Candidate, Search
 from djinn_memory.store.index.records import IndexedMemory, Selection
 
 FULL = 1.0
-"""The score of a memory that was asked for by its name; more, if another one has more."""
+"""The score of a memory that was requested by its name; more, if another one has more."""
 
 NAME = "name"
 """The verdict of this stage."""
 
 
 def put_named_first(search: Search) -> None:
-    """Put memories with the name that was asked for first, each by its best chunk.
+    """Put memories with the name that was requested first, each by its best chunk.
 
     Names are the whole query, as in `Notes -draft`, and its text beside its operators. Titles come
-    before aliases and file names. A query that is no name costs one look-up, or two with operators.
+    before aliases and file names. Other queries cost one lookup, or two with operators.
     """
     named = _named(search, search.named)
     if name_key(search.query.text) != name_key(search.named.name or ""):

@@ -29,13 +29,13 @@ def rerank(search: Search, reranker: Reranker) -> None:
         texts = window_texts(search, read)
         verdicts = reranker.judge(search.query.question, texts) if texts else []
     except DjinnError as error:
-        search.problems.append(Problem("rerank", f"{error}; the order is that without it"))
-        what = f"{reranker.name} changed nothing"
+        search.problems.append(Problem("rerank", f"{error}; the hits were not reranked"))
+        what = f"{reranker.name} did not change the order"
     else:
         search.candidates = _blend(search.candidates, verdicts)
         ranked = enumerate(search.candidates[: len(read)], 1)
         moved = sum(candidate.before != rank for rank, candidate in ranked)
-        what = f"{reranker.name} read the best {len(read)}, {moved} of them changed place"
+        what = f"{reranker.name} read the best {len(read)}, {moved} of them changed rank"
     search.steps.append(SearchStep("rerank", what, (time.monotonic() - began) * 1000))
 
 

@@ -19,7 +19,7 @@ BATCH = 8
 
 SOFTENED = 4.0
 """Cross-encoders trained on clicks say -11 to 11 in log-odds and mean less by it: divided by this,
-two poor texts are still told apart, and a model that knows nothing (all near 0) moves nothing."""
+two poor texts still differ, and a model that knows nothing (all near 0) changes nothing."""
 
 
 class EncoderReranker:
@@ -37,7 +37,7 @@ class EncoderReranker:
             much = f"{len(odds)} of {count(len(texts), 'text')} in {self._milliseconds:,} ms"
             raise Unavailable(f"{self.name} read {much} (search.rerank_ms)")
         if not all(map(math.isfinite, odds)):
-            raise Unavailable(f"{self.name} gives scores that are no numbers; try another model")
+            raise Unavailable(f"{self.name} returns scores that are not numbers; try another model")
         return [Verdict(_sigmoid(value), _sigmoid(value / SOFTENED)) for value in odds]
 
     def _odds(self, question: str, texts: Sequence[str]) -> list[float]:

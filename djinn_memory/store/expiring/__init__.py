@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from djinn_memory.home.home import Home
 
 Space = Literal["session", "task", "from", "kept"]
-"""What a key belongs to. `from` holds values that another agent handed over. `kept` holds values
+"""What a key belongs to. `from` holds values that another agent shared. `kept` holds values
 that wait to become a note while their key has a newer value."""
 
 Tier = Literal["working", "short"]
@@ -54,7 +54,7 @@ class WorkingEntry(WorkingSlot, frozen=True, kw_only=True):
     uses: int = 0
     used: Time | None = None
     claim: str | None = None
-    """The run that makes a note of it."""
+    """The run that turns the entry into a note."""
     claimed: Time | None = None
     """When that run claimed it."""
 
@@ -102,7 +102,7 @@ class WorkingStore(Protocol):
 
 
 def forget(old: WorkingEntry) -> Decide:
-    """A callback that empties a slot, unless another entry has replaced `old` meanwhile."""
+    """A callback that empties a slot, unless another entry has replaced `old` in the meantime."""
     return lambda current, _: None if current and current.id == old.id else current
 
 

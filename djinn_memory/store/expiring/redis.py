@@ -49,7 +49,7 @@ class RedisWorkingStore:
             import redis
         except ImportError:
             raise Unavailable(
-                "working_memory: the package redis is missing",
+                "working_memory: the Python package redis is missing",
                 install_extra("redis"),
                 Remedy(purpose="remove working_memory"),
             ) from None
@@ -75,7 +75,7 @@ class RedisWorkingStore:
                 retry=Retry(NoBackoff(), 0),
             )
         except ValueError as error:
-            raise ConfigError(f"working_memory: {url}: {error}; mend the address") from None
+            raise ConfigError(f"working_memory: {url}: {error}; correct the address") from None
 
     @classmethod
     def of(cls, home: Home) -> RedisWorkingStore:
@@ -108,7 +108,7 @@ class RedisWorkingStore:
                     return before, after
                 except self._conflict:
                     continue
-        raise Busy(f"{self._name}: others keep changing {slot.key!r}; try again")
+        raise Busy(f"{self._name}: other processes keep changing {slot.key!r}; try again")
 
     def entries(self, agent: str) -> tuple[list[WorkingEntry], float]:
         """See `WorkingStore`."""
@@ -185,7 +185,7 @@ class RedisWorkingStore:
         text = " ".join(str(error).split())[:160]
         if any(word in text for word in ("NOAUTH", "WRONGPASS", "AUTH", "invalid username")):
             remedy = Remedy(purpose=f"set {self._key} in the environment ({text})")
-            return Unavailable(f"{self._name}: it wants another password", remedy)
+            return Unavailable(f"{self._name}: the server rejected the password", remedy)
         if "Timeout" in type(error).__name__:
             text = f"no answer within {ANSWER_SECONDS:g} s"
         return Unavailable(f"{self._name}: {text.rstrip('.')}", _REMEDY)

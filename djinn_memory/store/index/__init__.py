@@ -59,7 +59,7 @@ def fault(path: Path) -> str | None:
 
 def _disorder(connection: apsw.Connection) -> Iterator[str]:
     if connection.execute("pragma foreign_key_check").get:
-        yield "some of its rows belong to nothing"
+        yield "some of its rows have no parent row"
     for table in ("vault", "note", "memory", "tag", "alias", "field", "chunk", "link"):
         for _ in connection.execute(f"select * from {table}"):
             pass  # Text that is not UTF-8 shows when it is read.
@@ -69,7 +69,7 @@ def _disorder(connection: apsw.Connection) -> Iterator[str]:
     ):
         indexed = words.chunk_count(connection, vault)
         if chunks != indexed:
-            yield f"it holds the words of {count(indexed, 'chunk')} and the texts of {chunks:,}"
+            yield f"it contains the words of {count(indexed, 'chunk')} but the texts of {chunks:,}"
     for space in vectors.spaces(connection):
         mark, table = ("embedded" if space.serving else "coming"), f"vectors_{space.number}"
         marked = connection.execute(f"select count(*) from window where {mark}").get

@@ -1,4 +1,4 @@
-"""What the index says of itself: versions of what made it, the vectors' identity."""
+"""Metadata of the index: the versions that built it, and the identity of its vectors."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def count_hash(connection: apsw.Connection, digest: str, vaults: Sequence[Vault]
 def place_exists(connection: apsw.Connection, place: str) -> bool:
     """Whether `<vault uuid>/<path>` is a note, or `<vault uuid>/<path>#^<block>` a section.
 
-    An id, which names a note for good, always is one.
+    An id, which names a note permanently, always is one.
     """
     if "/" not in place:
         return True

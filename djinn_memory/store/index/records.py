@@ -93,7 +93,7 @@ class IndexedMemory(Memory, frozen=True, kw_only=True):
     problem: str | None
     """Why it was not understood in full."""
     aliases: tuple[str, ...]
-    """Its other names."""
+    """The aliases of the note."""
     fields: tuple[tuple[str, str], ...]
     """Its front matter; a key with a list of values stands once for each."""
 

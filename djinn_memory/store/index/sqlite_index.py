@@ -110,11 +110,11 @@ class SqliteIndex:
 
     @property
     def vaults(self) -> tuple[Vault, ...]:
-        """The vaults that are read, of those that the index knows."""
+        """The vaults of this view that the index contains."""
         return tuple(self._numbered.values())
 
     def chunks(self, chunk_ids: Collection[int]) -> dict[int, IndexedChunk]:
-        """Chunks by their numbers."""
+        """Chunks by their row numbers."""
         return {chunk.chunk_id: chunk for chunk in self._chunks("id in", chunk_ids)}
 
     def chunks_of(
@@ -175,7 +175,7 @@ class SqliteIndex:
         return loaded
 
     def count(self, selection: Selection = _ALL) -> int:
-        """How many memories a selection has."""
+        """The number of memories in a selection."""
         where = self._selections.where(selection)
         sql = f"select count(*) {_FROM} where {where.sql}"
         return int(self._connection.execute(sql, where.values).get)
@@ -208,7 +208,7 @@ class SqliteIndex:
         return sorted(self.lookup(keys).values(), key=lambda memory: memory.address)
 
     def links(self, memory_ids: Collection[int]) -> list[IndexedLink]:
-        """The links from and to some memories; none that leads into or out of a hidden vault."""
+        """The links from and to some memories, without links into or out of hidden vaults."""
         ids = json.dumps(list(memory_ids))
         these = "(select value from json_each(?))"
         listed = rows(
@@ -231,7 +231,7 @@ class SqliteIndex:
         ]
 
     def counts(self, selection: Selection = _ALL) -> CatalogStats:
-        """How much a selection holds."""
+        """Counts of notes, chunks, windows and links in a selection."""
         where = self._selections.where(selection)
         base = f"{_FROM} where {where.sql}"
         chunk = f"from chunk where memory_id in (select memory.id {base})"
@@ -264,7 +264,7 @@ class SqliteIndex:
         )
 
     def sizes(self, memory_ids: Collection[int]) -> dict[int, MemorySize]:
-        """How many chunks each memory has, and how many of its windows wait for a vector."""
+        """The number of chunks of each memory, and of its windows that are not embedded yet."""
         sql = """
             select memory_id, count(distinct chunk.id), count(window.id) filter (where not embedded)
             from chunk left join window on chunk_id = chunk.id

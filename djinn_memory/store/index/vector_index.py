@@ -31,7 +31,7 @@ def no_token_signs(identity: str, hashes: Sequence[bytes]) -> Mapping[bytes, byt
 
 
 MOST_WINDOWS = 4096
-"""Nearest windows of a vault that are looked at: a few long memories may fill an answer."""
+"""Nearest windows of a vault that are examined: a few long memories may fill an answer."""
 
 
 class SqliteVectorIndex:
@@ -55,7 +55,7 @@ class SqliteVectorIndex:
         return space if held else None
 
     def waiting(self) -> int:
-        """How many windows wait for a vector."""
+        """The number of windows that are not embedded yet."""
         return vectors.pending(self._connection, self._selections.vaults)
 
     def nearest(
@@ -89,7 +89,7 @@ class SqliteVectorIndex:
         return near
 
     def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
-        """The exact cosine of those of the chunks that have a vector: that of their best window."""
+        """The exact cosine of the best window of each chunk that has a vector."""
         import numpy as np
 
         if self.space is None:

@@ -165,7 +165,7 @@ def add(
 ) -> None:
     """Store the vectors of (window id, text hash, float32 bytes).
 
-    A window that is gone is left out, also where another now has its number.
+    A window that no longer exists is left out, also where another now has its number.
     """
     for window_id, digest, vector in vectors:
         connection.execute(
@@ -181,7 +181,7 @@ def add(
 
 @contextmanager
 def kept(connection: apsw.Connection, memory_id: int | None) -> Iterator[None]:
-    """Inside, a memory is written anew: windows whose text stays the same keep their vectors."""
+    """Inside, a memory is written again: windows whose text stays the same keep their vectors."""
     if memory_id is None:
         yield
         return
@@ -208,7 +208,7 @@ def kept(connection: apsw.Connection, memory_id: int | None) -> Iterator[None]:
 
 
 def texts(connection: apsw.Connection, window_ids: Sequence[int]) -> dict[int, str]:
-    """The text that is embedded for each window; a window that is gone is left out."""
+    """The text that is embedded for each window; a window that no longer exists is left out."""
     from djinn_memory.chunking.window_text import path_at, prefix, window_text
 
     texts = {}

@@ -122,7 +122,7 @@ class SqliteWordIndex:
     def search(
         self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
     ) -> list[ChunkRef]:
-        """Chunks that hold words, best first by BM25, with at most `per_memory` of a memory."""
+        """Chunks that contain the words, best first by BM25, at most `per_memory` per memory."""
         scores = self._scores(match)
         best = sorted(scores, key=scores.__getitem__, reverse=True)
         where = self._selections.where(selection, chunks=True)
@@ -146,7 +146,7 @@ class SqliteWordIndex:
         return refs
 
     def score(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
-        """BM25 of those of the chunks that hold any of the words."""
+        """The BM25 scores of those chunks that contain at least one of the words."""
         if match.every or match.terms in self._sums:
             scores = self._scores(match)
             return {chunk: scores[chunk] for chunk in chunk_ids if chunk in scores}

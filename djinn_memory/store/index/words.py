@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 from djinn_memory.store.sqlite import rows
 
 VERSION = 3
-"""Raised when `prepare` gives other words: the index is then made anew."""
+"""Raised when `prepare` gives other words: the index is then made again."""
 
 MAX_SEGMENTS = 8
 """FTS5 looks for a word in each segment. By itself it leaves about 13, up to 24, which double the
@@ -51,7 +51,7 @@ def _stemmed(text: str, language: str) -> str:
 
 
 class Columns(Struct, frozen=True):
-    """Where the words of a chunk stand."""
+    """The columns in which the words of a chunk are indexed."""
 
     title: str
     aliases: str

@@ -64,7 +64,10 @@ class Ledger:
         self._scoring = scoring or ScoringConfig()
         self._patience = patience or Patience()
         if path.is_symlink():
-            raise Refused(f"{path} is a link and may lead anywhere; put the file itself there")
+            raise Refused(
+                f"{path} is a symbolic link, which djinn does not follow; replace the link "
+                "with the file"
+            )
         with self._locked():
             self._connect()
 

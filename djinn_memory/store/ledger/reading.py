@@ -74,7 +74,7 @@ class LoggedCall(Struct, frozen=True):
 
 
 def records(ledger: Ledger, memories: Sequence[str]) -> dict[str, dict[str, Record]]:
-    """The records of `memories`, by memory and agent, without those to which nothing happened."""
+    """The records of `memories`, by memory and agent, without memories that have no events."""
     result: dict[str, dict[str, Record]] = {}
     for memory, agent, *counts in ledger.rows(
         f"select memory_id, {_RECORD} from memory_scores "

@@ -61,7 +61,7 @@ class ArchiveWriter:
         self.files: list[ArchivedFile] = []
 
     def add(self, path: str, source: Path) -> None:
-        """Add a file. Raises `Changed` if it gets shorter meanwhile; what is appended is left."""
+        """Add a file. Raises `Changed` if the file gets shorter while it is read."""
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         with os.fdopen(os.open(source, flags), "rb") as file:
             info = os.fstat(file.fileno())
@@ -96,10 +96,10 @@ def read_archive(archive: Path, sink: Sink | None = None) -> Manifest:
         with tarfile.TarFile(fileobj=stream) as tar:
             for member in tar:
                 if manifest is not None:
-                    raise ValueError("files follow its manifest")
+                    raise ValueError("it has files after its manifest")
                 path = _checked(member)
                 if path in paths:
-                    raise ValueError(f"{path[:200]!r} is in it twice")
+                    raise ValueError(f"it contains {path[:200]!r} twice")
                 paths.add(path)
                 budget.spend(member.size + tarfile.BLOCKSIZE)
                 data = tar.extractfile(member)
@@ -112,7 +112,7 @@ def read_archive(archive: Path, sink: Sink | None = None) -> Manifest:
         while piece := stream.read(PIECE):
             budget.spend(len(piece))
         if manifest is None:
-            raise ValueError("it ends too early")
+            raise ValueError("it is truncated")
         _compare(manifest, files)
     return manifest
 
@@ -136,13 +136,13 @@ def _checked(member: tarfile.TarInfo) -> str:
     parts = path.split("/")
     plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
     if not plain:
-        raise ValueError(f"{path[:200]!r} is no plain file")
+        raise ValueError(f"{path[:200]!r} is not a regular file")
     inside = all(part not in ("", ".", "..") for part in parts) and not set(path) & {"\0", "\\"}
     known = path in _PLACES or (
         len(parts) > 2 and parts[0] == "vaults" and bool(re.fullmatch(NAME, parts[1]))
     )
     if not (inside and known):
-        raise ValueError(f"{path[:200]!r} has no place in a home")
+        raise ValueError(f"{path[:200]!r} does not belong in a home")
     return path
 
 
@@ -165,7 +165,7 @@ def _compare(manifest: Manifest, files: list[ArchivedFile]) -> None:
     listed = {file.path: file for file in manifest.files}
     for file in files:
         if listed.pop(file.path, None) != file:
-            raise ValueError(f"{file.path!r} is not as its manifest says")
+            raise ValueError(f"{file.path!r} does not match the manifest")
     if listed:
         raise ValueError(f"{min(listed)!r} is missing")
     vaults = {file.path.split("/")[1] for file in files if file.path.startswith("vaults/")}
@@ -183,13 +183,13 @@ def _explained(archive: Path) -> Iterator[None]:
     except FileNotFoundError as error:
         if error.filename != str(archive):
             raise
-        raise NotFound(f"no file {archive}; name one that exists") from None
+        raise NotFound(f"no file {archive}; check the path") from None
     except (
         tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError, OverflowError,
         RecursionError,
     ) as error:  # fmt: skip
         why = " ".join(str(error).split()) or "it is damaged"
-        raise Refused(f"{archive} is no whole backup of djinn: {why}") from None
+        raise Refused(f"{archive} is not a complete djinn backup: {why}") from None
 
 
 class _HashedReader:
@@ -228,4 +228,4 @@ class _Budget:
     def spend(self, size: int) -> None:
         self._left -= size
         if self._left < 0:
-            raise ValueError(f"its files are more than {MOST_RATIO} times its size")
+            raise ValueError(f"its files are more than {MOST_RATIO} times as large as the archive")

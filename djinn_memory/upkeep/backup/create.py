@@ -37,9 +37,11 @@ def create_backup(home: Home, request: CreateBackup, now: datetime) -> CreatedBa
     file = expand(request.file).absolute()
     vaults = home.named(request.vaults)
     if os.path.lexists(file):
-        raise Refused(f"{file} exists already; name another file")
+        raise Refused(f"{file} already exists; choose another file name")
     if not file.parent.is_dir():
-        raise NotFound(f"no folder {file.parent}; name a file in one that exists")
+        raise NotFound(
+            f"the folder {file.parent} does not exist; create it or choose another folder"
+        )
     scratch = scratch_path(file)
     left_out: list[Problem] = []
     problems: list[Problem] = []
@@ -56,12 +58,12 @@ def create_backup(home: Home, request: CreateBackup, now: datetime) -> CreatedBa
             target.flush()
             os.fsync(target.fileno())
         if read_archive(scratch) != manifest:
-            raise Refused(f"{file} was not written as it should be; check the disk")
+            raise Refused(f"{file} was not written correctly; check the disk")
         size = scratch.stat().st_size
         try:
             move_to_free_name(scratch, file)
         except FileExistsError:
-            raise Refused(f"{file} exists already; name another file") from None
+            raise Refused(f"{file} already exists; choose another file name") from None
     finally:
         scratch.unlink(missing_ok=True)
     sync_folder(file.parent)
@@ -77,7 +79,7 @@ def _add_state(writer: ArchiveWriter, home: Home) -> Iterator[Problem]:
     databases = {LEDGER: home.ledger_path, WORKING: home.working_path}
     if home.config.working_memory:
         del databases[WORKING]
-        yield Problem("working memory", "is kept by a server and is not in the backup")
+        yield Problem("working memory", "is stored on a server and is not in the backup")
     with TemporaryDirectory(prefix="djinn-") as folder:
         for path, database in databases.items():
             if not sqlite.empty(database):
@@ -96,7 +98,8 @@ def _add_vault(
     """Add every file of a vault: notes, attachments, trash and hidden files."""
     if not vault.root.is_dir():
         raise NotFound(
-            f"the folder of vault {vault.name} is gone: {vault.root}; restore it, or name the "
+            f"the folder of vault {vault.name} does not exist: {vault.root}; restore it, or "
+            "name the "
             "other vaults"
         )
     root = vault.root.resolve()

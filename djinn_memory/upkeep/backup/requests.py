@@ -17,7 +17,9 @@ class CreateBackup(Struct, frozen=True):
     """Write vaults, ledger, working memory and settings into one archive."""
 
     file: Annotated[Path, Meta(description="The new file, such as memory.tar.gz.")]
-    vaults: Annotated[Sequence[str], Meta(description="Only these vaults; all if not given.")] = ()
+    vaults: Annotated[
+        Sequence[str], Meta(description="Only these vaults. Default: all vaults.")
+    ] = ()
 
 
 class RestoreBackup(Struct, frozen=True):

@@ -42,7 +42,7 @@ RESERVE = 100 << 20
 def restore_backup(archive: Path, folder: Path) -> RestoredHome:
     """Make a home in `folder`, which may be missing, empty, or a home without notes and ledger.
 
-    Every vault of the archive lies in `vaults/` afterwards, wherever it was before. Raises
+    Every vault of the archive is in `vaults/` afterwards, wherever it was before. Raises
     `Refused` for a folder with anything in it, and for an archive that is damaged or hostile;
     nothing has changed then.
     """
@@ -83,7 +83,7 @@ def _require_empty(root: Path) -> None:
         inside = home.state.is_relative_to(root)
         if inside and not lost:
             return
-    raise Refused(f"{root} is not empty; name a folder that is empty or does not exist")
+    raise Refused(f"{root} is not empty; choose a folder that is empty or does not exist")
 
 
 def _sink(staging: Path) -> Sink:
@@ -96,7 +96,7 @@ def _sink(staging: Path) -> Sink:
         target = staging / path
         make_folder(target.parent, private=True)
         if shutil.disk_usage(staging).free < RESERVE:
-            raise Unavailable(f"the disk of {staging.parent} is nearly full; make room on it")
+            raise Unavailable(f"the disk of {staging.parent} is nearly full; free disk space")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         return _DatedFile(os.open(target, flags, 0o600), changed)
 
@@ -130,16 +130,16 @@ def _adapt(staging: Path, archive: Path, manifest: Manifest) -> Iterator[Problem
         changes: list[Change] = []
         if config.state_dir != STATE:
             changes.append((("state_dir",), STATE))
-            yield Problem("state_dir", f"was {config.state_dir} and is {STATE} now")
+            yield Problem("state_dir", f"was {config.state_dir} and is now {STATE}")
         for name in manifest.vaults:
             (staging / "vaults" / name).mkdir(0o700, parents=True, exist_ok=True)
             if config.vaults[name].path != f"vaults/{name}":
                 changes.append((("vaults", name, "path"), f"vaults/{name}"))
-                yield Problem(name, f"was in {config.vaults[name].path} and is in the home now")
+                yield Problem(name, f"was in {config.vaults[name].path} and is now inside the home")
         text, data = configuration.splice(text, changes, CONFIG)
         configuration.validate(data, CONFIG)
     except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"{archive} is no whole backup of djinn: it has no settings") from error
+        raise Refused(f"{archive} is not a complete djinn backup: it has no settings") from error
     except ConfigError as error:
         raise Refused(f"{archive}: its settings cannot be used: {error}") from None
     path.write_text(text, encoding="utf-8")
@@ -164,5 +164,5 @@ def _put_in_place(staging: Path, root: Path) -> None:
             raise
     except OSError as error:
         why = error.strerror or error
-        raise Unavailable(f"{root} cannot be made: {why}; name another folder") from None
+        raise Unavailable(f"{root} cannot be created: {why}; choose another folder") from None
     shutil.rmtree(aside, ignore_errors=True)

@@ -26,7 +26,7 @@ def _run(context: JobContext) -> JobReport:
 
 def _action(promotion: Promotion) -> JobAction:
     became = (
-        "says what this note says, which tells of both" if promotion.joined else "became a note"
+        "says the same as this note, which now covers both" if promotion.joined else "became a note"
     )
     what = f"{promotion.entry.agent}: {promotion.entry.key} {became}"
     return JobAction("promote", what, promotion.vault, promotion.path)

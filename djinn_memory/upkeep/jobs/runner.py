@@ -24,7 +24,7 @@ def named_jobs(names: Sequence[str]) -> tuple[Job, ...]:
     for name in names:
         if name not in JOBS:
             known = ", ".join(JOBS)
-            raise UsageError(f"{name}: no such task; allowed: {known}", argument="only")
+            raise UsageError(f"{name}: unknown task; allowed: {known}", argument="only")
     return tuple(job for name, job in JOBS.items() if name in names or not names)
 
 

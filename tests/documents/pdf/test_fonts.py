@@ -141,11 +141,11 @@ def test_latin_beside_vertical_text_keeps_its_lines(tmp_path: Path) -> None:
 def test_what_no_reader_can_tell_is_named_with_its_share(tmp_path: Path) -> None:
     shown = letter_by_letter(CHINESE * 4, lambda text: text.encode("utf-16-be"))
     fonts = font_elsewhere("Identity-H", "Identity")
-    with pytest.raises(Unreadable, match=r"fonts that do not say which letters they show"):
+    with pytest.raises(Unreadable, match=r"fonts that do not map glyphs to letters"):
         read(by_hand_at(tmp_path, page(shown, fonts)))
     few = page(shown + latin(["twelve lamps burn here"] * 3), fonts)
     first, second = read(by_hand_at(tmp_path, few)).warnings
-    assert first.startswith("page 1 is read in part: fonts do not say which letters they show; ")
+    assert first.startswith("page 1 is read in part: the fonts do not map glyphs to letters; ")
     assert second == "the text has only 30% of the letters that the pages show"
     many = page(shown + latin(prose(40)), fonts)
     assert read(by_hand_at(tmp_path, many)).warnings == ()
@@ -167,7 +167,7 @@ def test_what_no_reader_can_tell_is_named_with_its_share(tmp_path: Path) -> None
 def test_letters_that_are_none_are_no_text(tmp_path: Path, entries: str, apart: bool) -> None:
     lines = [" ".join(line.replace(" ", "")) if apart else line for line in prose(30)]
     shown = latin(lines).replace("/F2", "/F1")
-    with pytest.raises(Unreadable, match="fonts that do not say which letters they show"):
+    with pytest.raises(Unreadable, match="fonts that do not map glyphs to letters"):
         read(by_hand_at(tmp_path, page(shown, mapped(entries))))
 
 
@@ -182,7 +182,7 @@ def test_letters_that_are_none_are_no_text(tmp_path: Path, entries: str, apart: 
 def test_letters_that_form_no_words_are_named(tmp_path: Path, entries: str) -> None:
     shown = latin([ENGLISH.lower()] * 4).replace("/F2", "/F1")
     (warning,) = read(by_hand_at(tmp_path, page(shown, mapped(entries)))).warnings
-    assert warning.startswith("its letters form no words of a language")
+    assert warning.startswith("its letters form no known words")
 
 
 @pytest.mark.parametrize(

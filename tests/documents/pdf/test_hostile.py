@@ -72,7 +72,7 @@ def test_a_page_that_cannot_be_loaded_is_left_out_and_named(tmp_path: Path) -> N
 def test_a_file_of_damaged_pages_is_damaged(tmp_path: Path) -> None:
     broken = objects("unseen")
     broken[3] = "(no page at all)"
-    assert str(outcome(by_hand_at(tmp_path, broken))).startswith("is damaged or cut short")
+    assert str(outcome(by_hand_at(tmp_path, broken))).startswith("is damaged or truncated")
 
 
 def test_files_without_pages(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_files_without_pages(tmp_path: Path) -> None:
         path = by_hand_at(tmp_path, empty)
         assert outcome(path) == "has no pages"
         path.write_bytes(path.read_bytes()[:-9])
-        assert str(outcome(path)).startswith("is damaged or cut short")
+        assert str(outcome(path)).startswith("is damaged or truncated")
 
 
 def test_bookmarks_in_a_loop_and_to_nowhere(
@@ -183,7 +183,7 @@ def test_what_is_no_pdf(tmp_path: Path) -> None:
     path = tmp_path / "no.pdf"
     for data in (b"", b"%PDF-", b"%PDF-1.7\n%%EOF", b"MZ\x90", "%PDF-ü".encode()):
         path.write_bytes(data)
-        assert str(outcome(path)).startswith("is damaged or cut short")
+        assert str(outcome(path)).startswith("is damaged or truncated")
 
 
 def test_no_reason_is_longer_than_a_line(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_pages_that_are_mostly_headers_are_named(tmp_path: Path) -> None:
         put(made, [f"lamp {number} burns"], top=300)
     (warning,) = read(saved(made, tmp_path)).warnings
     assert warning.startswith("the text has only 17% of the letters")
-    assert warning.endswith("the others stand in lines that repeat from page to page")
+    assert warning.endswith("the others are in headers and footers")
 
 
 def test_on_two_pages_nothing_is_a_header(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_encrypted_files_want_their_password(tmp_path: Path) -> None:
     path = saved(made, tmp_path)
     with pytest.raises(Locked, match="is encrypted; give `password="):
         read(path)
-    with pytest.raises(Locked, match="this password does not open it"):
+    with pytest.raises(Locked, match="the password is wrong"):
         read(path, "wrong")
     assert read(path, "s\u00e9same").pages == ("\n".join(prose(3)),)
 
@@ -346,7 +346,7 @@ def test_a_picture_among_pages_is_named(tmp_path: Path) -> None:
     found = read(saved(made, tmp_path))
     assert found.pages == ("\n".join(prose(9)), "", "\n".join(prose(9, 2)))
     (warning,) = found.warnings
-    assert warning.startswith("page 2 is a picture without text; ")
+    assert warning.startswith("page 2 is an image without text; ")
 
 
 def test_blank_files_have_no_text(tmp_path: Path) -> None:

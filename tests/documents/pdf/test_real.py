@@ -91,14 +91,14 @@ def test_each_class_gets_its_verdict(pdf_dir: Path) -> None:
     for name, why in (
         (
             "pdfjs__ThuluthFeatures.pdf",
-            r"has fonts that do not say which letters they show.*ocr=True",
+            r"has fonts that do not map glyphs to letters.*ocr=True",
         ),
         ("ocrmypdf__linn.pdf", r"is a scan without text; .*ocr=True"),
         ("ocrmypdf__multipage.pdf", r"is a scan without text"),
         ("pdfplumber__password-example.pdf", r"is encrypted; give `password=...`"),
-        ("ocrmypdf__invalid.pdf", r"is damaged or cut short"),
+        ("ocrmypdf__invalid.pdf", r"is damaged or truncated"),
         ("pdfplumber__empty.pdf", r"is empty"),
-        ("derived__truncated.pdf", r"is damaged or cut short"),
+        ("derived__truncated.pdf", r"is damaged or truncated"),
     ):
         with pytest.raises(Unreadable, match=why) as raised:
             read(order(pdf_dir / name), no_progress)
@@ -107,7 +107,7 @@ def test_each_class_gets_its_verdict(pdf_dir: Path) -> None:
 
 def test_the_encrypted_file_opens_with_its_password_only(pdf_dir: Path) -> None:
     path = pdf_dir / "pdfplumber__password-example.pdf"
-    with pytest.raises(Locked, match="this password does not open it"):
+    with pytest.raises(Locked, match="the password is wrong"):
         read_pdf(order(path, "wrong"), no_progress)
     found = read_pdf(order(path, "test"), no_progress)
     assert len(found.pages) == 4

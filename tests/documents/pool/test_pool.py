@@ -147,7 +147,7 @@ def test_a_bomb_costs_one_file(make: Make) -> None:
 
 def test_a_crash_costs_one_file(make: Make) -> None:
     orders = make("leave 3", "segfault", "die SIGABRT", "leave_a_child", "leave 0", "good x")
-    crash = "the reader crashed on it ({})".format
+    crash = "the reader crashed on this file ({})".format
     assert why(orders) == [
         crash("exit code 3"),
         crash("SIGSEGV"),
@@ -177,14 +177,14 @@ def test_what_a_reader_says_is_passed_on(make: Make) -> None:
         "wants a password; give --password",
         "is no PDF; convert it first",
         "cannot be read (SystemExit: 3)",
-        "cannot be read (TypeError: the reader gave NoneType, no document)",
+        "cannot be read (TypeError: the reader returned NoneType, not a document)",
         "Not a directory",
     ]
     assert [name for name, end in failed.items() if end.locked] == ["2.txt"]
 
 
 def test_an_answer_that_makes_no_sense_fails_the_file(make: Make) -> None:
-    crash = "the reader crashed on it ({})".format
+    crash = "the reader crashed on this file ({})".format
     garbled, silent = crash("garbled answer"), crash("it has closed its pipe")
     orders = make("garble", "lie", "start_again", "flood", "fall_silent", "good x")
     assert why(orders) == [garbled, garbled, garbled, MEMORY, silent, "read"]
@@ -260,7 +260,9 @@ def test_a_reader_that_cannot_be_had_is_told(
         list(read_all(make("good x"), LIMITS, "tests.documents.none:read"))
     (tmp_path / "leaving.py").write_text("import os; os._exit(7)")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(Unavailable, match=r"no process to read documents starts .*exit code 7"):
+    with pytest.raises(
+        Unavailable, match=r"the process that reads documents did not start .*exit code 7"
+    ):
         list(read_all(make("good x"), LIMITS, "leaving:read"))
 
 

@@ -292,7 +292,7 @@ def test_what_is_no_fact(djinn: Djinn, what: dict[str, object], error: str) -> N
 
 
 def test_secrets_are_seen_by_key_and_value_together(home: Home, djinn: Djinn) -> None:
-    with pytest.raises(Refused, match=r"the fact holds what looks like a password \(hu\*\*\*\*"):
+    with pytest.raises(Refused, match=r"the fact contains what looks like a password \(hu\*\*\*\*"):
         djinn.facts.set("wifi", "password", "hunter22")
     assert not (home.root / "vaults" / "me" / "facts").exists()
     assert djinn.facts.set("wifi", "password", "hunter22", allow_secret=True).action == "created"

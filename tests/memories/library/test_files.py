@@ -258,7 +258,7 @@ def test_a_version_that_is_not_replaced_leaves_no_history(vault: Vault, source: 
     source.write_bytes(b"%PDF-2")
     (vault.root / NEW.note).write_bytes(b"an editor's")
     with (
-        pytest.raises(Changed, match="was changed meanwhile"),
+        pytest.raises(Changed, match="was changed by another program"),
         files.retired(vault, NEW.note, b"one", NEW.original, 1),
     ):
         files.put(vault, NEW, b"two", source, "copy", replaced=b"one")

@@ -171,7 +171,7 @@ def test_a_vault_that_cannot_take_them(home: Home, papers: Path) -> None:
     djinn = Djinn(home)
     with pytest.raises(Refused, match="read-only"):
         put(djinn, path, vault="theirs")
-    with pytest.raises(NotFound, match="is gone"):
+    with pytest.raises(NotFound, match="does not exist"):
         put(djinn, path, vault="gone")
     for vault in ("none", "finn"):
         with pytest.raises(NotFound, match="no vault"):
@@ -288,7 +288,7 @@ def test_the_same_bytes_are_one_document(djinn: Djinn, me: Path, papers: Path) -
     report = put(djinn, path, other, path)
     assert outcomes(report) == [
         ("a.txt", "ingested", None),
-        ("b.txt", "skipped", "has the same bytes as a.txt"),
+        ("b.txt", "skipped", "is identical to a.txt"),
     ]
     assert {one[2] for one in outcomes(put(djinn, path, other))} == {
         "already ingested as documents/a.md"
@@ -397,7 +397,7 @@ def test_a_version_that_came_from_elsewhere_is_superseded_in_its_turn(
 
 def test_what_is_piped_without_a_title_supersedes_nothing(djinn: Djinn, papers: Path) -> None:
     def piped(text: str, title: str | None) -> int:
-        source = Source(write(papers / "piped", text), title or "piped text", lasting=False)
+        source = Source(write(papers / "piped", text), title or "text from stdin", lasting=False)
         return put_sources(djinn, [source], title=title).documents[0].version
 
     assert [piped("kettle", None), piped("lantern", None)] == [1, 1]
@@ -439,10 +439,10 @@ def test_a_failed_file_is_read_again_only_when_something_changed(home: Home, pap
         assert (report.failed, report.done) == (1, 0)
         return any(isinstance(event, FileStarted) for event in read), report.documents[0].why or ""
 
-    assert attempt() == (True, "is damaged or cut short, so no page can be read; fetch it again")
+    assert attempt() == (True, "is damaged or truncated, so no page can be read; download it again")
     was_read, why = attempt()
     assert not was_read
-    assert why.startswith("is damaged or cut short, so no page can be read; fetch it again (")
+    assert why.startswith("is damaged or truncated, so no page can be read; download it again (")
     assert "the file has not changed since" in why
     assert "retry" in why
     assert attempt()[0] is False
@@ -456,7 +456,7 @@ def test_a_failed_file_is_read_again_only_when_something_changed(home: Home, pap
     (entry,) = Djinn(home).documents.list().documents
     assert (entry.status, entry.reason) == (
         "failed",
-        "is damaged or cut short, so no page can be read; fetch it again",
+        "is damaged or truncated, so no page can be read; download it again",
     )
 
 

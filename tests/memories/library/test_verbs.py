@@ -50,7 +50,7 @@ def test_what_failed_is_listed_until_it_succeeds_or_is_forgotten(
     entry = djinn.documents.find("a.pdf")
     assert (entry.reason, entry.path, entry.source) == (entry.reason or "", None, str(one))
     for verb in (djinn.documents.show, djinn.documents.reprocess):
-        with pytest.raises(NotFound, match="is no document"):
+        with pytest.raises(NotFound, match="is not a document"):
             verb("a.pdf")
     pdf(one, sentences(2))
     put(djinn, one)
@@ -75,7 +75,7 @@ def test_failed_files_of_one_name_are_named_by_their_paths(djinn: Djinn, papers:
     for place in "xy":
         write(papers / place / "a.pdf", f"%PDF-1.4 nothing {place}")
     put(djinn, papers)
-    with pytest.raises(UsageError, match="could be any of"):
+    with pytest.raises(UsageError, match="is ambiguous"):
         djinn.documents.remove("a.pdf")
     djinn.documents.remove(str(papers / "x" / "a.pdf"))
     assert djinn.documents.find("a.pdf").source == str(papers / "y" / "a.pdf")
@@ -263,7 +263,7 @@ def test_reprocess_of_broken_front_matter_changes_nothing(
     note = me / "a.md"
     note.write_text(note.read_text().replace("type: document", "type: document\nx: [unclosed"))
     before = note.read_bytes()
-    with pytest.raises(DjinnError, match="mend it first"):
+    with pytest.raises(DjinnError, match="correct it first"):
         djinn.documents.reprocess("a.txt", strategy="fixed")
     assert note.read_bytes() == before
 

@@ -57,7 +57,7 @@ def test_what_only_reads_answers_with_a_problem(held: Djinn) -> None:
     assert [memory.title for memory in answer.memories] == ["Kettle"]
     assert answer.request_id is None
     [why] = ledger_problems(answer.problems)
-    assert "finished; ratings do not count, and this recall cannot be rated" in why
+    assert "finished; ratings are not counted, and this recall cannot be rated" in why
     context = held.wake(task="kettle")
     assert context.session is None
     assert ledger_problems(context.problems) == [why]

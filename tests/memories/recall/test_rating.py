@@ -66,10 +66,10 @@ def test_a_memory_is_rated_by_name(kettles: Djinn) -> None:
 
 
 def test_mistakes_say_what_there_was(kettles: Djinn, home: Home) -> None:
-    with pytest.raises(NotFound, match=r"recalled yet; `recall\("):
+    with pytest.raises(NotFound, match=r"recall yet; call `recall\("):
         kettles.rate("last", useful=[1])
     found = kettles.recall("kettle water", limit=2)
-    there = r"there were: 1 \w, 2 \w$"
+    there = r"its ranks are: 1 \w, 2 \w$"
     for bad in ({"useful": [3]}, {"not_useful": [0]}):
         with pytest.raises(UsageError, match=there):
             kettles.rate("last", **bad)  # type: ignore[arg-type]
@@ -78,7 +78,7 @@ def test_mistakes_say_what_there_was(kettles: Djinn, home: Home) -> None:
         kettles.rate("last", useful=[left_out])
     with pytest.raises(UsageError, match="named twice"):
         kettles.rate("last", useful=[1], not_useful=[1])
-    with pytest.raises(UsageError, match="names no memory and no gap"):
+    with pytest.raises(UsageError, match="contains no memory and no gap"):
         kettles.rate("last")
     assert kettles.scores.show().scores == ()
     add_agent(home, "grace")
@@ -196,7 +196,7 @@ def test_a_gap_belongs_to_the_last_question_even_if_it_found_nothing(kettles: Dj
         "what it weighs": "kettle",
     }  # fmt: skip
     assert by_id.judged == ()
-    with pytest.raises(UsageError, match=r"no rank 1 in .*; it showed nothing"):
+    with pytest.raises(UsageError, match=r"no rank 1 in .*; it returned no memories"):
         kettles.rate(nothing.request_id, useful=[1])
     with pytest.raises(NotFound):
         kettles.rate(nothing.request_id, gap="not his", agent="grace")

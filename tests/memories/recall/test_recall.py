@@ -321,7 +321,7 @@ def test_a_question_for_the_command_line(project: Djinn, home: Home, run: Run) -
     assert run("rate", request, "--useful", "1,2", home=home.root).returncode == 0
     wrong = run("rate", "last", "--useful", "3", home=home.root)
     assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
-    assert "there were: 1 Stack, 2 " in wrong.stderr
+    assert "its ranks are: 1 Stack, 2 " in wrong.stderr
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_session_that_was_not_ended_offers_its_last_checkpoint(djinn: Djinn) -
     assert found.unfinished.session == first
     assert found.unfinished.checkpoint
     assert found.unfinished.checkpoint.id == mark.id
-    assert any("did not end" in one for one in found.suggestions)
+    assert any("was not ended" in one for one in found.suggestions)
     djinn.sleep("done now")
     assert djinn.wake().unfinished is None
 
@@ -179,7 +179,7 @@ def test_names_of_sessions(djinn: Djinn, bad: str) -> None:
 
 
 def test_a_session_is_not_called_by_a_secret(djinn: Djinn, home: Home) -> None:
-    with pytest.raises(Refused, match="session's name holds what looks like a GitHub"):
+    with pytest.raises(Refused, match="session's name contains what looks like a GitHub"):
         djinn.wake(session="ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8")
     assert not home.ledger_path.exists()
 

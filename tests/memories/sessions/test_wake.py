@@ -1,4 +1,4 @@
-"""The context to start with."""
+"""The context at the start of a session."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_nothing_in_a_note_is_a_heading_of_the_context(home: Home, text: str) ->
     djinn.close()
     heads = [line for line in said.split("\n") if line.startswith("# ")]
     assert [line.partition(" (")[0] for line in heads] == ["# Context for me"]
-    assert "## Suggestions" not in said.split("\n") or "did not end" in said
+    assert "## Suggestions" not in said.split("\n") or "was not ended" in said
 
 
 def test_a_note_that_is_gone_meanwhile(full: Djinn, home: Home) -> None:

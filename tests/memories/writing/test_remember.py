@@ -87,7 +87,7 @@ def test_append_keeps_every_byte_and_adds_a_paragraph(djinn: Djinn, own: Path) -
     assert (own / "kettle.md").read_bytes() == (
         b"---\r\ntitle: Kettle # mine\r\ntags: [a, b]\r\n---\r\nOne.\r\n\r\nTwo.\r\n"
     )
-    with pytest.raises(Refused, match="says that already"):
+    with pytest.raises(Refused, match="already contains that text"):
         djinn.remember("lesson", "Kettle", "Two.", existing="append")
     # Part of a line says something else.
     assert djinn.remember("lesson", "Kettle", "Tw", existing="append").action == "appended"
@@ -217,7 +217,7 @@ def test_what_can_not_be_told_so_is_a_problem(
     assert (own / "old.md").read_text() == "---\na: [\n---\nold times\n"
     told = run("remember", "decision", "Two", "More.", "--supersedes", "old.md", home=home.root)
     assert (told.returncode, told.stdout.split()[-1]) == (1, "me/decisions/two.md")
-    assert "me/old.md: is not marked as superseded" in told.stderr
+    assert "me/old.md: was not marked as superseded" in told.stderr
 
 
 @pytest.mark.parametrize(
@@ -227,9 +227,9 @@ def test_what_can_not_be_told_so_is_a_problem(
         ({"title": " \n "}, "needs a title"), ({"title": "x" * 301}, "300"),
         ({"importance": 1.5}, "importance 1.5"), ({"confidence": -1.0}, "confidence"),
         ({"tags": ["a b"]}, "tags"), ({"links": ["a]] b"]}, "links"),
-        ({"expires": "soon"}, "expires soon: no date; .*90min, 12h, 30d"),
-        ({"expires": "45m"}, "expires 45m: no date"),
-        ({"expires": "yesterday"}, "that is past"),
+        ({"expires": "soon"}, "expires soon: not a date; .*90min, 12h, 30d"),
+        ({"expires": "45m"}, "expires 45m: not a date"),
+        ({"expires": "yesterday"}, "the date is in the past"),
         ({"due": "2026-13-45"}, "due"),
         ({"existing": "overwrite"}, "'overwrite': give one of refuse, append, revise, new"),
         ({"fields": {"id": "mem_0000000000000000"}}, "'id'"),

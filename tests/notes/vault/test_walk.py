@@ -111,9 +111,9 @@ def test_links_are_not_followed(vault: Vault, tmp_path: Path) -> None:
     assert set(told) == {"out", "secret.md", "loop.md", "gone.md", "astray.md", "old.md", "data.md"}
     assert "`djinn vault add NAME " in told["out"]
     assert "leads out of the vault" in told["secret.md"]
-    assert "in a circle" in told["loop.md"]
+    assert "in a loop" in told["loop.md"]
     assert "no note" in told["data.md"]
-    assert "to nothing" in told["gone.md"]
+    assert "to a missing file" in told["gone.md"]
     assert not [path for path in attachments(vault) if "secret" in path]
 
 
@@ -169,7 +169,7 @@ def test_a_name_that_is_no_text_is_a_problem(vault: Vault) -> None:
     listing = walk(vault)
     assert paths(listing) == ["a.md"]
     assert [problem.why for problem in listing.problems] == [
-        "its name is not valid UTF-8; rename it"
+        "the file name is not valid UTF-8; rename the file"
     ]
     listing.problems[0].what.encode()
     assert list(attachments(vault)) == []

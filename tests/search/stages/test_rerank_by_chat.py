@@ -117,7 +117,7 @@ def test_the_model_orders_the_hits(asking: Djinn, server: ModelServer) -> None:
         parts = sum(leg.part for leg in hit.legs.values()) + hit.feedback
         assert hit.score == pytest.approx(parts, abs=1e-4)
     [step] = after.steps
-    assert (step.name, step.what) == ("rerank", "m read the best 3, 3 of them changed place")
+    assert (step.name, step.what) == ("rerank", "m read the best 3, 3 of them changed rank")
 
 
 def test_equal_scores_keep_the_order(asking: Djinn, server: ModelServer) -> None:
@@ -153,9 +153,9 @@ def test_a_bad_answer_keeps_the_order_and_gives_one_line(
     [problem] = after.problems
     assert problem.what == "rerank"
     assert problem.why.startswith("m did not score the hits as asked: ")
-    assert problem.why.endswith("; the order is that without it")
+    assert problem.why.endswith("; the hits were not reranked")
     assert "\n" not in problem.why
-    assert [step.what for step in after.steps] == ["m changed nothing"]
+    assert [step.what for step in after.steps] == ["m did not change the order"]
 
 
 @pytest.mark.parametrize("mood", ["never", "drip", "500", "401", "not json", "dropped", "no text"])

@@ -28,7 +28,7 @@ def test_the_list_of_jobs_is_complete() -> None:
     assert list(JOBS) == ["promote", "expire"]
     assert all(job.cost.endswith(".") and job.every >= timedelta(hours=1) for job in JOBS.values())
     assert [job.name for job in named_jobs(["expire", "promote"])] == ["promote", "expire"]
-    with pytest.raises(UsageError, match="only nap: no such task"):
+    with pytest.raises(UsageError, match="only nap: unknown task"):
         named_jobs(["nap"])
 
 
