@@ -155,7 +155,7 @@ class Filters(Struct, frozen=True):
 
 
 class LegScore(Struct, frozen=True):
-    """What one leg said of a hit."""
+    """The score of one leg for a hit."""
 
     raw: float
     """BM25 or cosine, as the leg measured it; 1 for the memory's own name."""

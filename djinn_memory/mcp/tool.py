@@ -30,7 +30,7 @@ _FOR_PERSONS = frozenset({"allow_secret"})
 _DAYS = frozenset({"since", "until"})
 
 OTHER_NARROWING = frozenset({"planes", "paths", "where"})
-"""Fields that narrow a request and that no tool offers: a model that narrows much misses much."""
+"""Filters that no tool offers, because a model that uses many filters misses memories."""
 
 
 Text = Callable[[Any], Sequence[str]]

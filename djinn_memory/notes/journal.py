@@ -50,7 +50,7 @@ _ACTIVE = re.compile(r"[#`~=\-%<$^*_\[\]]")
 
 
 class JournalRecord(Struct, frozen=True):
-    """One memory of a journal as its section says it."""
+    """One memory of a journal, parsed from its section."""
 
     block: str
     """By which links and the ledger name it."""

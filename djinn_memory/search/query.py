@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from djinn_memory.models import Filters
 
 MAX_OPERATORS = 50
-"""Phrases, words left out and filters of one query; what comes after them is text."""
+"""The maximum number of phrases, excluded words and filters in a query; the rest is text."""
 
 MAX_MARKS = 20
 """Parts of one query for one leg: each of meaning is embedded. What comes after them is text."""
@@ -69,7 +69,7 @@ class Query(Struct, frozen=True):
 
     @property
     def more_words(self) -> tuple[str, ...]:
-        """What the words leg is asked too, counting less: as much as plain text it misleads."""
+        """Additional keywords with a lower weight, because a full weight misleads the search."""
         return (self.words if self.text else ()) + self.added_words
 
     @property

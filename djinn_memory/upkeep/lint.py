@@ -31,7 +31,7 @@ IssueCode = Literal[
 
 _BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
 _PUNCTUATION = re.compile(r"[!-&(-,.-/:-@\[-^`{-~\s]+")
-"""What Obsidian leaves out where it compares a heading with a link; `-`, `_` and `'` count."""
+"""Characters that Obsidian ignores when it compares a heading with a link."""
 
 _NO_LETTERS = re.compile(r"[\W_]+")
 

@@ -152,7 +152,7 @@ def read(note: ReadAnswer) -> list[str]:
     if note.first_line > 1 or note.last_line < note.total_lines:
         head += f", lines {note.first_line}-{note.last_line} of {note.total_lines}"
     if note.last_line < note.total_lines:
-        rest.append(f"(It goes on: read it with from_line={note.last_line + 1}.)")
+        rest.append(f"(To continue, call read with from_line={note.last_line + 1}.)")
     return [head, note.text, *rest]
 
 

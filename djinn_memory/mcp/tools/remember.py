@@ -41,7 +41,7 @@ def saved_lines(result: RememberResult) -> list[str]:
             "decision, lesson, preference, commitment, pattern, plan, observation, person, "
             "project, concept, skill, or your own.",
         ),
-        "title": required_text(500, "One line, by which links name it."),
+        "title": required_text(500, "The title, on one line; links use it."),
         "text": optional_text(200_000, "Markdown; [[Title]] links to a note."),
     },
 )

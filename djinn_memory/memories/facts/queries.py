@@ -29,7 +29,7 @@ NEIGHBOURS = 50
 
 
 _FACTS = Selection(Filters(types=("fact",)), whole_files=True)
-"""Facts are read and written by path, so a section of a journal is none."""
+"""Facts are read and written by path, so a section of a journal cannot be a fact."""
 
 _FIELDS = ("category", "key", "confidence", "expires", "status")
 

@@ -266,7 +266,7 @@ IngestCallback = Callable[["Event | FileOutcome"], None]
 """Called as files are begun, read page by page, and done."""
 
 AskPassword = Callable[[str, str], str | None]
-"""Given a file's name and why it is locked: a password, or None to give up."""
+"""Takes the name of a file and why it is locked; returns a password, or None to give up."""
 
 
 def ignore_event(_: Event | FileOutcome) -> None:

@@ -38,7 +38,7 @@ class RememberResult(MemoryRef, frozen=True, kw_only=True):
     type: str
     """Such as `decision`."""
     title: str
-    """The title that the note has: numbered when another note has the one given."""
+    """The title of the note. It is numbered if another note has the requested title."""
     action: Action
     """What was done: `numbered` when another note has the title too."""
     previous: str | None = None

@@ -33,7 +33,7 @@ class VaultWriter(Struct):
     problems: list[Problem] = field(default_factory=list)
     """Once the vault was released: what keeps the notes from being found at once."""
     searchable: Searchable = "later"
-    """Once the vault was released: by what the notes are found."""
+    """After the release of the vault: how the notes can be found."""
 
     def create(self, draft: Draft) -> tuple[str, str]:
         """Write a new note under a free name; returns its id and its path.

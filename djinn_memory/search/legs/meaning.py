@@ -140,7 +140,7 @@ class MeaningLeg(Leg):
         return self._vector is not None
 
     def waiting(self, search: Search) -> int:
-        """Windows without a vector; none are missed where no model is to answer."""
+        """The number of windows without a vector; 0 if the settings name no model."""
         return search.index.vectors.waiting() if self.question.embedder else 0
 
     def propose(self, search: Search, selection: Selection) -> list[ChunkRef]:

@@ -49,7 +49,7 @@ class Gap(Struct, frozen=True):
     description: str
     """What is missing, in the agent's words."""
     query: str | None
-    """The query that found nothing."""
+    """The query that had no answer."""
     status: str
     """`open` or `closed`."""
     closed_by: str | None
