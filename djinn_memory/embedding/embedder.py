@@ -68,7 +68,8 @@ class Embedder(Protocol):
         """The vectors of `embed`, and for each text the signs of its tokens' vectors.
 
         The signs of a token are `dimensions` bits, packed as by `numpy.packbits`: 1 where its
-        vector is positive. They are empty where the model gives only vectors of whole texts.
+        vector is positive. Tokens that say nothing are left out. There are no signs where the model
+        gives only vectors of whole texts.
         """
         return self.embed(texts), [b""] * len(texts)
 

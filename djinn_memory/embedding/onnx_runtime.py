@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import string
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from djinn_memory.chunking.tokens import PACKAGED_MODEL
 from djinn_memory.embedding.embedder import TokenVectors
 from djinn_memory.errors import Remedy, Unavailable
+from djinn_memory.languages.stop_words import stop_words
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -88,7 +90,8 @@ def embed_texts(
 ) -> Vectors:
     """Embed `texts` one by one; the vector of a text too long for the model is that of its parts.
 
-    To `signs` those of each text's tokens are added; only the packaged model has this output.
+    To `signs` those of each text's tokens are added, without stop words and punctuation, which are
+    half of all and say nothing. Only the packaged model has this output.
 
     A model in int8 takes the scale of its activations from all texts of a batch. A vector would
     then depend on texts that its reader may not see. A batch is no quicker on a processor.
@@ -96,18 +99,28 @@ def embed_texts(
     import numpy as np
 
     vectors = np.zeros((len(texts), session.get_outputs()[0].shape[1]), dtype=np.float32)
+    silent = _silent_tokens(tokenizer) if signs is not None else ()
     for row, text in zip(vectors, tokenizer.encode_batch(texts), strict=True):
         bits = b""
         for part in (text, *text.overflowing):
             outputs = _run(session, part, ["output"] if signs is None else ["output", "tokens"])
             row += outputs[0]
             if signs is not None:
-                bits += np.packbits(outputs[1][1:-1] > 0, axis=1).tobytes()
+                telling = ~np.isin(part.ids[1:-1], silent)
+                tokens = outputs[1][1:-1]
+                rows = tokens[telling] if telling.any() else tokens
+                bits += np.packbits(rows > 0, axis=1).tobytes()
         if text.overflowing:
             row /= np.linalg.norm(row)
         if signs is not None:
             signs.append(bits)
     return vectors
+
+
+def _silent_tokens(tokenizer: Any) -> list[int]:
+    """The numbers of English stop words and of punctuation in a model's vocabulary."""
+    numbers = map(tokenizer.token_to_id, (*stop_words(), *string.punctuation, *"“”‘’«»–—…·"))
+    return [number for number in numbers if number is not None]
 
 
 def embed_tokens(session: Any, tokenizer: Any, text: str) -> TokenVectors:

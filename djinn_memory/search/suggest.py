@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from posixpath import basename
 
 from djinn_memory.errors import wording
+from djinn_memory.languages.stop_words import stop_words
 from djinn_memory.models import Filters, Problem
 from djinn_memory.notes.slugs import fold
 from djinn_memory.search.backend import Index, Vocabulary
-from djinn_memory.search.stop_words import stop_words
 from djinn_memory.store.index.records import Selection, WordMatch
 from djinn_memory.store.index.words import forms
 

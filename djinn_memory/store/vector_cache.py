@@ -1,7 +1,7 @@
 """The cache of vectors by model and text. It outlives the index, because vectors cost time.
 
 Beside the vector of a text it keeps the signs of its tokens' vectors: 48 bytes a token of the
-packaged model, a thirtieth of the vectors themselves, with which late interaction answers as well.
+packaged model, a 32nd of the vectors themselves, with which late interaction answers as well.
 """
 
 from __future__ import annotations

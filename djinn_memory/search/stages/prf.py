@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from djinn_memory.languages.stop_words import stop_words
 from djinn_memory.search.backend import Index, Vocabulary
 from djinn_memory.search.candidates import Candidate
-from djinn_memory.search.stop_words import stop_words
 from djinn_memory.store.index.words import idf
 
 NOTES = 10

@@ -7,4 +7,4 @@ from pathlib import Path
 @cache
 def stop_words() -> frozenset[str]:
     """The words, in lower case."""
-    return frozenset(Path(__file__).with_name("stopwords.txt").read_text().split())
+    return frozenset(Path(__file__).with_name("english.txt").read_text().split())
