@@ -402,7 +402,7 @@ def linked(home: Home) -> None:
 
 LEFT: dict[str, tuple[Callable[[Home], object], str, str, str, str]] = {
     "two notes with one id": (
-        twins, "warning", "notes", "the older, shared/b.md, keeps it", "into shared/a.md",
+        twins, "warning", "notes", "the older note, shared/b.md, keeps it", "into shared/a.md",
     ),
     "a note that is not understood": (
         broken_note, "warning", "notes", "shared/broken.md: ", "correct the note",
@@ -450,7 +450,7 @@ def test_what_is_for_a_person_is_named_and_left_alone(well: Home, name: str) -> 
         (b"serch: {}\n", "serch"),
         (b"- a\n", "key: value"),
         (b"vaults: {x: {path: v, id: a}, y: {path: v, id: b}}\n", "the same folder"),
-        (b"vaults: {x: {path: v, id: a}, y: {path: w, id: a}}\n", "is the id of vaults.x"),
+        (b"vaults: {x: {path: v, id: a}, y: {path: w, id: a}}\n", "is already the id of vaults.x"),
         (b"vaults: {x: {}}\n", "vaults.x.path"),
     ],
 )
@@ -560,7 +560,7 @@ def test_files_that_writers_may_still_use_are_left(well: Home, shared: Path) -> 
     with claim(well):
         found = look(well, fix=True)
     assert not bad(found)
-    assert f"process {os.getpid()} follows" in str(found)
+    assert f"process {os.getpid()} is watching" in str(found)
     assert (shared / ".djinn-0123456789abcdef.tmp").exists()
     assert (shared / ".djinn-mine.tmp").exists()
 

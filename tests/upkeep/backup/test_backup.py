@@ -98,7 +98,7 @@ def test_no_file_is_written_over(full: Djinn, archive: Path, tmp_path: Path) -> 
     with pytest.raises(NotFound, match="does not exist"):
         full.backups.create(tmp_path / "no" / "b.tar.gz")
     (tmp_path / "notes").rename(tmp_path / "away")
-    with pytest.raises(NotFound, match="vault notes is gone"):
+    with pytest.raises(NotFound, match="vault notes does not exist"):
         full.backups.create(tmp_path / "b.tar.gz")
     assert not list(tmp_path.glob(".djinn-*")) and not (tmp_path / "b.tar.gz").exists()
 
