@@ -47,7 +47,7 @@ def test_what_is_not_there_costs_only_itself(folder: Path, name: str) -> None:
     found, missing = sources([folder / name, folder / "b.pdf"])
     assert [source.name for source in found] == ["b.pdf"]
     assert [(path, str(error)) for path, error in missing] == [
-        (str(folder / name), "no such file or folder")
+        (str(folder / name), "no such file or folder; check the path")
     ]
 
 

@@ -64,7 +64,7 @@ def answer(ask: Callable[[Djinn], Any], djinn: Djinn) -> str:
     if isinstance(given, dict):
         for key in ("milliseconds", "request_id", "steps"):
             given.pop(key, None)
-    return repr(given)
+    return repr(given).replace(str(djinn.home.root), "HOME")
 
 
 def indexed(folder: Path, order: list[list[tuple[str, str]]]) -> Home:

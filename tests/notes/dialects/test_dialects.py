@@ -653,7 +653,7 @@ def test_unknown_dialect(home: Home, tmp_path: Path, run: Run) -> None:
     done = run("vault", "add", "notes", tmp_path, "--dialect", "roam", home=home.root)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "not one of 'obsidian', 'foam', 'dendron', 'logseq', 'markdown'" in done.stderr
+    assert "give one of obsidian, foam, dendron, logseq, markdown" in done.stderr
     assert "notes" not in home.config.vaults
 
 
