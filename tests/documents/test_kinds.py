@@ -93,10 +93,10 @@ def test_what_a_file_is(
 @pytest.mark.parametrize(
     ("data", "name", "remark"),
     [
-        (pdf(), "a.txt", "it is PDF, whatever its name says"),
-        (DOCX, "a.html", "it is Word (DOCX), whatever its name says"),
-        (HTML, "a.md", "it is HTML, whatever its name says"),
-        (HTML, "a.csv", "it is HTML, whatever its name says"),
+        (pdf(), "a.txt", "it was read as PDF, although its name says otherwise"),
+        (DOCX, "a.html", "it was read as Word (DOCX), although its name says otherwise"),
+        (HTML, "a.md", "it was read as HTML, although its name says otherwise"),
+        (HTML, "a.csv", "it was read as HTML, although its name says otherwise"),
     ],
 )
 def test_a_name_that_is_wrong_is_remarked(
@@ -118,8 +118,10 @@ PASSWORD[DOCX.index(b"PK\x01\x02") + 8] |= 1  # the flag in the directory
             "a.pdf",
             "is HTML, not PDF (perhaps a failed download); rename it to .html to ingest it as HTML",
         ),
-        (b"text", "a.docx", "is plain text, not Word (DOCX); rename it to .txt"),
-        (DOCX, "a.pdf", "is Word (DOCX), not PDF; rename it to .docx"),
+        (b"text", "a.docx",
+         "is plain text, not Word (DOCX); rename it to .txt to ingest it as plain text"),
+        (DOCX, "a.pdf",
+         "is Word (DOCX), not PDF; rename it to .docx to ingest it as Word (DOCX)"),
         (DOCX[:-30], "a.docx", "is a damaged or truncated ZIP or Office file; download it again"),
         (DOCX[:40], "a.docx", "is a damaged or truncated ZIP or Office file; download it again"),
         (bytes(PASSWORD), "a.docx", "is a password-protected ZIP file; save it without a password"),

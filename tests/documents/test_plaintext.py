@@ -12,7 +12,7 @@ from djinn_memory.notes.markdown.markup import code_blocks
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.pages import pages
 
-CP1252 = "not UTF-8 (byte {}); read as Windows-1252, save it as UTF-8"
+CP1252 = "not UTF-8 (byte {}); it was read as Windows-1252, save it as UTF-8"
 
 
 def document(folder: Path, data: bytes, name: str = "a.txt") -> Document:

@@ -35,7 +35,7 @@ def test_a_file_is_read_as_what_it_is_and_its_name_remarked(tmp_path: Path) -> N
     assert found.content_type == "application/pdf"
     assert found.paged and len(found.pages) == 2
     assert "The first page speaks." in found.pages[0]
-    assert found.warnings[0] == "it is PDF, whatever its name says"
+    assert found.warnings[0] == "it was read as PDF, although its name says otherwise"
     assert not document(tmp_path, pdf("The first page speaks."), "minutes.pdf").warnings
 
 
@@ -44,8 +44,8 @@ def test_remarks_stand_before_warnings(tmp_path: Path) -> None:
     found = document(tmp_path, b"<html><p>\xe9", "page.txt")
     assert found.pages == ("é",)
     assert found.warnings == (
-        "it is HTML, whatever its name says",
-        "not UTF-8 (byte 9); read as Windows-1252, save it as UTF-8",
+        "it was read as HTML, although its name says otherwise",
+        "not UTF-8 (byte 9); it was read as Windows-1252, save it as UTF-8",
     )
 
 

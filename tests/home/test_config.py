@@ -202,7 +202,9 @@ def test_values_by_their_key() -> None:
 
 
 def test_two_vaults_with_one_id_are_refused(file: Path) -> None:
-    with pytest.raises(ConfigError, match=r"vaults\.b\.id: x is the id of vaults\.a") as error:
+    with pytest.raises(
+        ConfigError, match=r"vaults\.b\.id: x is already the id of vaults\.a"
+    ) as error:
         load(file, "vaults: {a: {path: a, id: x}, c: {path: c}, b: {path: b, id: x}, d: {path: d}}")
     assert len(str(error.value).splitlines()) == 1
 

@@ -157,7 +157,7 @@ def test_a_vault_called_shared_stays_whoever_reads_it(
     changed = Home(home.root)
     [vault] = (vault for vault in changed.vaults if vault.name == "shared")
     assert vault.agent == "me"
-    with pytest.raises(Refused, match="shared is one of the home's own vaults"):
+    with pytest.raises(Refused, match="shared is a built-in vault of the home"):
         remove_vault(changed, "shared")
     assert pool_of(changed) == vault.id
     config = replace(changed.config, working_memory="redis://localhost:1")
@@ -257,7 +257,7 @@ def test_what_an_edit_rests_on_is_read_under_the_lock(home: Home, tmp_path: Path
         (tmp_path / name).mkdir()
     add_agent(home, "finn")
     add_vault(home, "notes", tmp_path / "one")
-    with pytest.raises(Refused, match="a vault notes already"):
+    with pytest.raises(Refused, match="a vault named notes already exists"):
         add_vault(stale, "notes", tmp_path / "two")
     with pytest.raises(Refused, match="is already vault notes"):
         add_vault(Home(home.root), "again", tmp_path / "one")

@@ -114,7 +114,7 @@ def test_what_is_trusted_is_used_and_what_changes_is_asked_anew(
     assert home.untrusted == []
     revoked = run("trust", "--revoke", home=home.root)
     assert revoked.returncode == 0
-    assert "waiting  embedding: ollama nomic-embed-text" in revoked.stdout
+    assert "waiting  embedding provider ollama with model nomic-embed-text" in revoked.stdout
     assert Djinn(Home(home.root)).search("kettle").mode == "words"
     assert len(server.asked) == asked
 
@@ -273,7 +273,7 @@ def test_a_database_that_was_cloned_leads_nowhere(
     (home.state / name).symlink_to(tmp_path / "victim.db")
     done = run("index", home=home.root)
     assert (done.returncode, done.stderr.count("\n")) == (3, 1)
-    assert "is a link" in done.stderr
+    assert "is a symbolic link" in done.stderr
     assert not (tmp_path / "victim.db").exists()
 
 
@@ -340,4 +340,4 @@ def test_a_key_of_the_users_goes_to_no_other_provider(
 
 def test_a_password_in_a_url_is_not_told() -> None:
     told = str(Endpoint("embedding", "ollama", url="http://bob:hunter2@localhost:1/x@y"))
-    assert told == "embedding: ollama at http://***@localhost:1/x@y"
+    assert told == "embedding provider ollama at http://***@localhost:1/x@y"

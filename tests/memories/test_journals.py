@@ -203,7 +203,9 @@ def test_a_section_is_no_summary(djinn: Djinn, typed: Path) -> None:
 
 @pytest.mark.parametrize("existing", ["append", "revise"])
 def test_a_section_is_not_changed_by_its_title(djinn: Djinn, typed: Path, existing: Any) -> None:
-    with pytest.raises(Refused, match=r"a part of the journal me/.* cannot be changed by itself"):
+    with pytest.raises(
+        Refused, match=r"a section of the journal me/.* cannot be changed by itself"
+    ):
         djinn.remember("lesson", "Manual", "Of terns", existing=existing)
     assert djinn.remember("lesson", "Manual", "Of terns", existing="new").action == "created"
     assert djinn.remember("lesson", "Manual", "Of skuas", existing=existing).action != "created"

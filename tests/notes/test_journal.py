@@ -151,7 +151,7 @@ def test_a_second_section_of_one_block_id_is_text() -> None:
 def test_data_that_is_no_json_is_text() -> None:
     file = read(three().replace('{"type": "observation"}', "{type}").encode())
     assert [memory.block for memory in file.memories] == ["one", "three", None]
-    assert "line 16: the data in %% is no JSON object" in (file.problem or "")
+    assert "line 16: the data in %% is not a JSON object" in (file.problem or "")
 
 
 def test_which_files_are_journals() -> None:

@@ -232,13 +232,13 @@ def test_real_vaults_are_read(data_dir: Path) -> None:
         ("created: {{date}}", None),
         ("other: 2026-02-30", None),
         ("x: !!python/object/apply:os.system [ls]",
-         "front matter uses the YAML tag !!python/object/apply:os.system, which is ignored"),
+         "the front matter uses the YAML tag !!python/object/apply:os.system, which is ignored"),
         ("x: see !important", None),
         ('title: "!!python/object/apply:os.system [ls]"', None),
         ('title: "see !!python/object/apply:os.system [ls]"', None),
         ("x: [see !!python/name, '!!python/name']", None),
         ("x: [a, !!python/name:os.system ]",
-         "front matter uses the YAML tag !!python/name:os.system, which is ignored"),
+         "the front matter uses the YAML tag !!python/name:os.system, which is ignored"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_told(field: str, problem: str | None) -> None:

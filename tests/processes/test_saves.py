@@ -142,7 +142,7 @@ def test_a_document_with_a_new_version_stays(home: Home, me: Path, tmp_path: Pat
     seen = djinn.documents.find("a.txt")
     path.write_text("kettle two")
     put(djinn, path)
-    with pytest.raises(Refused, match="another version"):
+    with pytest.raises(Refused, match=r"a\.txt has a newer version; check it"):
         djinn.documents.remove("a.txt", document_id=seen.document_id, version=seen.version)
     assert (me / "a.md").exists()
     seen = djinn.documents.find("a.txt")

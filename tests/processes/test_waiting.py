@@ -142,7 +142,7 @@ def test_who_stands_still_is_named(home: Home, monkeypatch: pytest.MonkeyPatch, 
     djinn = Djinn(home)
     with (
         holding(home.state / f"{what}.lock") as process,
-        pytest.raises(Busy, match=rf"another djinn process \(pid {process.pid}\) holds .*{what}"),
+        pytest.raises(Busy, match=rf"process \(pid {process.pid}\) is using .*{what}\.lock; try"),
     ):
         djinn.index()
 

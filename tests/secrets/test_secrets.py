@@ -237,7 +237,7 @@ def test_what_may_pass_counts_from_the_users_own_settings(home: Home, run: Run) 
     run("config", "set", "secrets.allow", pattern, home=home.root)
     done = run(*words, home=home.root)
     assert done.returncode == 3 and "secrets.allow" in done.stderr
-    assert "is only read from your personal settings" in run("status", home=home.root).stderr
+    assert "is only read from your own settings" in run("status", home=home.root).stderr
     run("config", "set", "--user", "secrets.allow", pattern, home=home.root)
     assert run(*words, home=home.root).returncode == 0
     assert run("config", "set", "--user", "secrets.allow", '["("]').returncode == 2

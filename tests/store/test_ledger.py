@@ -195,7 +195,7 @@ def test_the_verbs_never_set_a_damaged_one_aside(djinn: Djinn, home: Home) -> No
 
 def test_a_link_is_refused(path: Path, tmp_path: Path) -> None:
     path.symlink_to(tmp_path / "elsewhere.db")
-    with pytest.raises(Refused, match="is a link"):
+    with pytest.raises(Refused, match="is a symbolic link"):
         Ledger(path)
     assert not (tmp_path / "elsewhere.db").exists()
 

@@ -108,7 +108,7 @@ def test_a_second_one_is_told_who_is_there(start: Start, run: Run, home: Home) -
     read_until(process, "searchable")
     second = run("watch", home=home.root)
     assert second.returncode == 5
-    assert f"process {process.pid} watches" in second.stderr
+    assert f"process {process.pid} already watches" in second.stderr
     assert len(second.stderr.strip().splitlines()) == 1
     status = json.loads(run("status", "--json", home=home.root).stdout)
     assert status["watcher"] == process.pid

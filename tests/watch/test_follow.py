@@ -245,7 +245,7 @@ def test_there_is_one_for_a_home(home: Home, watching: Watching) -> None:
     second = Watching(home)
     second._thread.join(20)
     assert isinstance(second.error, Busy)
-    assert f"process {os.getpid()} watches {home.root} already" in str(second.error)
+    assert f"process {os.getpid()} already watches {home.root};" in str(second.error)
     assert watching.error is None
     assert Djinn(home).status().watcher == os.getpid()
 

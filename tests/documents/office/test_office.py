@@ -405,7 +405,7 @@ def test_without_the_extra_the_message_names_it(tmp_path: Path) -> None:
         [sys.executable, "-c", MISSING, *(tmp_path / name for name in files)],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    needs = f"which needs the extra: {install_extra('documents')}"
+    needs = f"which needs the extra `documents`: {install_extra('documents')}"
     assert done.stdout.splitlines() == [
         f"is DOCX, {needs}", f"is HTML, {needs}", "('| a | b |\\n| --- | --- |',)", "('t',)",
     ]  # fmt: skip
@@ -443,7 +443,7 @@ def test_tables(document: Reader, data: bytes, rows: list[str]) -> None:
 def test_tables_that_are_no_documents(document: Reader, tmp_path: Path) -> None:
     for data, why in (
         (b" \n\n", "has no text"),
-        (b"a,b\0\xff\xfe\x01" * 100, "is binary"),
+        (b"a,b\0\xff\xfe\x01" * 100, "is a binary file in a format that djinn does not read"),
         (b"x" + b"," * 3000 + b"\n" + b"a\n" * 1000, "1,001 rows of up to 3,001 cells; it is data"),
     ):
         with pytest.raises(Unreadable, match=why):

@@ -79,7 +79,7 @@ def test_files_without_pages(tmp_path: Path) -> None:
     """After a locked one, whose error pdfium would give again."""
     locked = new()
     locked.set_encryption("captain", "mate")
-    assert outcome(saved(locked, tmp_path)) == "is encrypted; give `password=...`"
+    assert outcome(saved(locked, tmp_path)) == "is encrypted; pass `password=...`"
     for catalogue in ("/Pages 2 0 R", "/Pages 9 0 R", ""):
         empty: dict[int, str | bytes] = {
             1: f"<</Type /Catalog {catalogue}>>",

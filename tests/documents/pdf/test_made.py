@@ -293,7 +293,7 @@ def test_encrypted_files_want_their_password(tmp_path: Path) -> None:
     put(made, prose(3))
     made.set_encryption(owner_password="captain", user_password="s\u00e9same")
     path = saved(made, tmp_path)
-    with pytest.raises(Locked, match="is encrypted; give `password="):
+    with pytest.raises(Locked, match="is encrypted; pass `password="):
         read(path)
     with pytest.raises(Locked, match="the password is wrong"):
         read(path, "wrong")

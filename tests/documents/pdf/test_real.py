@@ -95,7 +95,7 @@ def test_each_class_gets_its_verdict(pdf_dir: Path) -> None:
         ),
         ("ocrmypdf__linn.pdf", r"is a scan without text; .*ocr=True"),
         ("ocrmypdf__multipage.pdf", r"is a scan without text"),
-        ("pdfplumber__password-example.pdf", r"is encrypted; give `password=...`"),
+        ("pdfplumber__password-example.pdf", r"is encrypted; pass `password=...`"),
         ("ocrmypdf__invalid.pdf", r"is damaged or truncated"),
         ("pdfplumber__empty.pdf", r"is empty"),
         ("derived__truncated.pdf", r"is damaged or truncated"),

@@ -174,7 +174,7 @@ def test_what_a_reader_says_is_passed_on(make: Make) -> None:
     assert [end.why for _, end in sorted(failed.items())] == [
         "cannot be read (ValueError: no \N{REPLACEMENT CHARACTER}[31mtable)",
         "cannot be read (ValueError)",
-        "wants a password; give --password",
+        "wants a password; pass --password",
         "is no PDF; convert it first",
         "cannot be read (SystemExit: 3)",
         "cannot be read (TypeError: the reader returned NoneType, not a document)",

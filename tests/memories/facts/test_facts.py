@@ -282,7 +282,7 @@ def test_names_scopes_and_forgetting(home: Home, djinn: Djinn) -> None:
         ({"confidence": 95}, "from 0 to 1"),
         ({"value": " \n"}, r"facts.forget\(key='a/b'\)"),
         ({"expires": "soon"}, "expires soon"),
-        ({"expires": "2020-01-01"}, "expires 2020-01-01: that is past"),
+        ({"expires": "2020-01-01"}, "expires 2020-01-01: the date is in the past"),
     ],
 )
 def test_what_is_no_fact(djinn: Djinn, what: dict[str, object], error: str) -> None:

@@ -294,7 +294,7 @@ def test_a_profile_of_ones_own(home: Home, project: Djinn) -> None:
     assert {one.type for one in found.memories} == {"handoff"}
     assert djinn.home.config.recall.profiles["planning"].pull
     assert not any(one.why.weight.hops for one in djinn.recall("which stack").memories)
-    with pytest.raises(UsageError, match="no profile 'x'; there are: auto, default, planning"):
+    with pytest.raises(UsageError, match="no profile 'x'; known: auto, default, planning"):
         djinn.recall("stack", profile="x")
     with pytest.raises(ConfigError, match=r"recall\.profile: no profile 'y'"):
         home.edit((("recall", "profile"), "y"))

@@ -123,7 +123,7 @@ def test_the_name_of_a_session_is_no_secret(
     djinn: Djinn, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = "ghp_" + "a8Kd0sPq2LmN4vBx7ZcR1tYw6UeJ3hGf9iOo"
-    with pytest.raises(Refused, match=r"the session's name holds .* a GitHub token"):
+    with pytest.raises(Refused, match=r"the session's name contains .* a GitHub token"):
         djinn.wake(session=token)
     djinn.remember("lesson", "Ropes", "Knots")
     monkeypatch.setenv("DJINN_SESSION", token)

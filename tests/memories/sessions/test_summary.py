@@ -74,7 +74,7 @@ def test_what_a_hand_wrote_stays(home: Home, djinn: Djinn) -> None:
     djinn.summary.build()
     note = home.root / "vaults" / "me" / "summaries" / "summary.md"
     note.write_text(note.read_text() + "\nAnd mine.\n")
-    with pytest.raises(Refused, match="written by hand; `force=True` builds"):
+    with pytest.raises(Refused, match="written by hand; pass `force=True` to replace"):
         djinn.summary.build()
     assert djinn.summary.show().by == "hand"
     done = djinn.summary.build(force=True)
@@ -95,7 +95,9 @@ def test_what_a_hand_wrote_stays(home: Home, djinn: Djinn) -> None:
 
 def test_another_note_of_that_name_is_not_written_over(home: Home, djinn: Djinn) -> None:
     (home.root / "vaults" / "me" / "Summary.md").write_text("My book.\n")
-    with pytest.raises(Refused, match=r"me/Summary\.md is called 'Summary'"):
+    with pytest.raises(
+        Refused, match=r"me/Summary\.md has the title 'Summary' but is not a summary"
+    ):
         djinn.summary.set("Another.")
 
 

@@ -110,7 +110,7 @@ def test_sessions_and_tasks_are_apart(working: Any, monkeypatch: pytest.MonkeyPa
         working.get("a", session="default")
     monkeypatch.setenv("DJINN_SESSION", "other")
     assert working.get("a").value == "there"
-    with pytest.raises(UsageError, match=r"give `session=...`, or give `task=...`"):
+    with pytest.raises(UsageError, match=r"pass `session=...`, or pass `task=...`"):
         working.get("a", session="x", task="y")
 
 

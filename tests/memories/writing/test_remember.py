@@ -202,7 +202,7 @@ def test_notes_of_a_vault_that_was_added_stay_as_they_are(
         note.write_text("old times\n")
         add_vault(home, name, note.parent, agent=agent)
         for shared in (False, True):
-            with pytest.raises(Refused, match=r"old\.md is in a vault that djinn only reads"):
+            with pytest.raises(Refused, match=r"old\.md is in a read-only vault"):
                 djinn.remember("decision", "Flask", "x", supersedes=f"{name}:old.md", shared=shared)
         assert note.read_text() == "old times\n"
     assert not list(own.rglob("*.md"))

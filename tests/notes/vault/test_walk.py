@@ -112,7 +112,7 @@ def test_links_are_not_followed(vault: Vault, tmp_path: Path) -> None:
     assert "`djinn vault add NAME " in told["out"]
     assert "leads out of the vault" in told["secret.md"]
     assert "in a loop" in told["loop.md"]
-    assert "no note" in told["data.md"]
+    assert "which is not a note" in told["data.md"]
     assert "to a missing file" in told["gone.md"]
     assert not [path for path in attachments(vault) if "secret" in path]
 
@@ -204,7 +204,7 @@ def test_a_folder_that_cannot_be_read_is_a_problem(vault: Vault) -> None:
 
 def test_a_vault_that_is_gone(vault: Vault) -> None:
     vault.root.rmdir()
-    with pytest.raises(NotFound, match="`djinn vault remove v` removes"):
+    with pytest.raises(NotFound, match="run `djinn vault remove v` to remove the vault"):
         walk(vault)
 
 

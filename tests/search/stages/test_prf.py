@@ -164,7 +164,7 @@ def test_a_query_with_words_of_its_own_is_left_as_it_is(ask: Djinn) -> None:
     plain = ask.search("tide words: ebb")
     wider = ask.search("tide words: ebb", expand="prf")
     assert wider.hits == plain.hits
-    assert "its own words" in wider.steps[0].what
+    assert "the query has `words:` parts of its own" in wider.steps[0].what
 
 
 def test_the_config_widens_and_an_option_says_otherwise(

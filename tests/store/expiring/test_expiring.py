@@ -337,7 +337,7 @@ def test_an_address_that_leads_nowhere_is_one_line(host: str) -> None:
 
 
 def test_a_port_that_cannot_be_is_one_line() -> None:
-    with pytest.raises(ConfigError, match=r"working_memory: redis://h:99999: .*; mend"):
+    with pytest.raises(ConfigError, match=r"working_memory: redis://h:99999: .*; correct the"):
         RedisWorkingStore("redis://h:99999", "home")
 
 
