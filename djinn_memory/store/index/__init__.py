@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from djinn_memory.store import faults, sqlite
-from djinn_memory.store.index import memory_rows, names, vectors, words
+from djinn_memory.store.index import memory_rows, vectors, words
 from djinn_memory.store.sqlite import Schema, connect, load_vectors
 from djinn_memory.system.plural import count
 
@@ -18,7 +18,7 @@ def _mend(connection: apsw.Connection) -> None:
     """Finish a migration: make what no script can make."""
     vectors.mend(connection)
     memory_rows.index_words(connection)
-    names.fill(connection)
+    memory_rows.write_names(connection)
 
 
 SCHEMA = Schema(

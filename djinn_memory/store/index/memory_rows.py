@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from posixpath import basename
 from typing import TYPE_CHECKING
 
 import apsw
@@ -89,6 +90,16 @@ def put_memory(
             connection, vault, chunk_id, names, chunk.headings, text, detect_part(spoken, language)
         )
     links.put(connection, note_id, memory_id, source, note)
+
+
+def write_names(connection: apsw.Connection) -> None:
+    """Write every name in the form in which it is looked up, as an upgrade needs it."""
+    connection.create_scalar_function("name_key", lambda *name: name_key(str(*name)), 1)
+    connection.create_scalar_function("file_name", lambda *path: basename(str(*path)), 1)
+    connection.execute(
+        "update note set name = name_key(file_name(path)); "
+        "update memory set name = name_key(title); update alias set name = name_key(alias)"
+    )
 
 
 def index_words(connection: apsw.Connection) -> None:

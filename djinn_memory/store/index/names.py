@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from posixpath import basename
 
 import apsw
 
 from djinn_memory.models import Vault
 from djinn_memory.notes.dialects.rules import of_vault
 from djinn_memory.notes.link_resolution import LinkTarget, Resolver
-from djinn_memory.notes.slugs import name_key
 from djinn_memory.store.index import links, memories
 from djinn_memory.store.sqlite import rows
 
@@ -32,16 +30,6 @@ def resolve(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> 
         )
     )
     return [listed[key] for key in keys if key in listed] or _sections(connection, name, vaults)
-
-
-def fill(connection: apsw.Connection) -> None:
-    """Write every name in the form in which it is looked up, as an upgrade needs it."""
-    connection.create_scalar_function("name_key", lambda *name: name_key(str(*name)), 1)
-    connection.create_scalar_function("file_name", lambda *path: basename(str(*path)), 1)
-    connection.execute(
-        "update note set name = name_key(file_name(path)); "
-        "update memory set name = name_key(title); update alias set name = name_key(alias)"
-    )
 
 
 def _sections(connection: apsw.Connection, uid: str, vaults: Sequence[Vault]) -> list[int]:
