@@ -51,7 +51,7 @@ def _fault(path: Path, schema: Schema, thorough: bool, unwritten: bool) -> str |
             _ask_word_tables(connection)
             lacking = _lacking(connection, schema)
             return f"is damaged (it lacks {lacking})" if lacking else None
-    except (apsw.NotADBError, apsw.CorruptError):
+    except (apsw.NotADBError, apsw.CorruptError, UnicodeDecodeError):
         return "is damaged"
     except apsw.SQLError as error:
         # The definition of a table is a text in the file, too.

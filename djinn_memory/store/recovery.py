@@ -71,13 +71,16 @@ def set_aside(state: State, error: Exception) -> bool:
     if isinstance(error, DjinnError | OSError | apsw.BusyError):
         damaged = isinstance(error, store_errors())
         return damaged and state.set_aside_damaged(suspected=error.args[0].startswith(path))
-    if isinstance(error, apsw.Error | UnicodeDecodeError):
+    unfitting = isinstance(error, apsw.ConstraintError)
+    if isinstance(error, apsw.Error | UnicodeDecodeError) and not unfitting:
         certain = apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError
         return state.set_aside_damaged(suspected=isinstance(error, certain))
-    # Rows that do not fit together may raise any error. So may a mistake in djinn: for one and the
-    # same error the index is made anew only once.
-    frames = ((frame.f_globals["__name__"], line) for frame, line in walk_tb(error.__traceback__))
-    *_, place = (place for place in frames if place[0].startswith("djinn_memory."))
+    # Rows that do not fit together may raise any error, of SQLite or of Python. So may a mistake in
+    # djinn: for one and the same error the index is made anew only once.
+    frames = walk_tb(error.__traceback__)
+    # The frames of apsw, which is written in C, have no name.
+    places = ((frame.f_globals.get("__name__", ""), line) for frame, line in frames)
+    *_, place = (place for place in places if place[0].startswith("djinn_memory."))
     mark = f"{type(error).__name__} {place}"
     with suppress(*store_errors(), DjinnError):
         if not state.writable or meta.get(state.index, "remade") == mark:

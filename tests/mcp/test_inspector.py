@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,7 @@ CALLS = {
     "neighbours": {"name": "Keeper"},
     "list": {"limit": "5"},
     "remember": {"type": "lesson", "title": "Oil it weekly"},
-    "ingest": {"paths": '["/no/such/file"]'},
+    "ingest": {"paths": '["{}"]'},
     "forget": {"name": "Oil it weekly"},
     "fact": {"action": "set", "category": "lamp", "key": "colour", "value": "white"},
     "summary": {"action": "build"},
@@ -36,10 +37,12 @@ CALLS = {
 
 
 @pytest.mark.soak
-def test_the_inspector(pair: Home) -> None:
+def test_the_inspector(pair: Home, tmp_path: Path) -> None:
     npx = shutil.which("npx")
     if npx is None:
         pytest.skip("no npx here")
+    document = tmp_path / "wick.txt"
+    document.write_text("A wick is trimmed once a day.\n")
     known = [word for item in environment().items() for word in ("-e", "=".join(item))]
 
     def inspect(*words: str) -> dict[str, object]:
@@ -54,7 +57,11 @@ def test_the_inspector(pair: Home) -> None:
     assert len(inspect("--method", "tools/list")["tools"]) == len(TOOLS)  # type: ignore[arg-type]
     assert CALLS.keys() == {tool.name for tool in TOOLS}
     for name, given in CALLS.items():
-        words = [word for item in given.items() for word in ("--tool-arg", "=".join(item))]
+        words = [
+            word
+            for item in given.items()
+            for word in ("--tool-arg", "=".join(item).replace("{}", str(document)))
+        ]
         done = inspect("--method", "tools/call", "--tool-name", name, *words)
         assert not done.get("isError"), done
         assert done["structuredContent"]
