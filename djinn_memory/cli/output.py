@@ -6,8 +6,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -152,6 +152,10 @@ class Bars:
                 TimeRemainingColumn(),
                 console=Console(stderr=True),
                 transient=True,
+                # Rich would send what is printed to stdout to stderr, and leave the cursor behind
+                # the bars: see `aside`.
+                redirect_stdout=False,
+                redirect_stderr=False,
             )
             self._live.start()
         if key not in self._tasks:
@@ -162,6 +166,17 @@ class Bars:
         """Remove the bar of a finished stage."""
         if key in self._tasks:
             self._live.remove_task(self._tasks.pop(key))
+        if not self._tasks:
+            self.stop()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Clear the bars for the time of the block, so that it can print lines."""
+        if self._live:
+            self._live.stop()
+        yield
+        if self._live:
+            self._live.start()
 
     def stop(self) -> None:
         """Remove all bars."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
+import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -14,7 +18,8 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, init
 from djinn_memory.system.programs import editor_command, obsidian_address
-from tests.conftest import Run
+from tests.conftest import Run, environment_of
+from tests.documents import pdfs
 from tests.indexing.vaults import with_sample
 
 WIDTHS = (60, 80, 200)
@@ -189,3 +194,40 @@ def test_each_editor_gets_the_line_as_it_takes_it(editor: str, arguments: list[s
 
 def test_obsidian_is_addressed_by_path() -> None:
     assert obsidian_address(Path("/a b/ö.md")) == "obsidian://open?path=%2Fa%20b%2F%C3%B6.md"
+
+
+def screen(folder: Path, *arguments: object, **environment: str) -> bytes:
+    """All that a process of `djinn` writes to the terminal that is its stdout and its stderr."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "djinn_memory", *map(str, arguments)],
+        stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, cwd=folder,
+        env={**environment, "COLUMNS": "200"},
+    )  # fmt: skip
+    os.close(theirs)
+    written = b""
+    # The end of a terminal is an error of the read.
+    with contextlib.suppress(OSError):
+        while piece := os.read(ours, 65536):
+            written += piece
+    os.close(ours)
+    assert process.wait(timeout=60) == 0, written
+    return written
+
+
+def test_bars_are_erased_before_a_line_is_printed(
+    home: Home, tmp_path: Path, user_folder: Path
+) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for number in range(3):
+        made = pdfs.new()
+        pdfs.put(made, pdfs.prose(20, number))
+        pdfs.saved(made, folder, f"tides-{number}.pdf")
+    environment = environment_of(tmp_path, user_folder, home.root)
+    written = screen(tmp_path, "ingest", folder, **environment)
+    outcomes = list(re.finditer(rb"tides-\d\.pdf: 1 page", written))
+    assert len(outcomes) == 3
+    for outcome in outcomes:
+        # The line before has ended, or what stood on this one is erased.
+        assert re.search(rb"(\n|\x1b\[2K|\x1b\[\?25h)\r?$", written[: outcome.start()])

@@ -42,7 +42,8 @@ class FileLines:
         if isinstance(event, FileOutcome):
             self._bars.end(event.file)
             try:
-                self._settled(event)
+                with self._bars.aside():
+                    self._settled(event)
             except BrokenPipeError:
                 # Who reads along, `head` say, has enough; the files are to be done all the same.
                 self._quiet = True
