@@ -63,7 +63,7 @@ def test_a_kind(kind: Kind, size: float, place: Path) -> None:
         first = run(home, "index", "--json")
     told(first, [kind])
     again = run(home, "index")
-    assert "no changes" in again.stdout, again
+    assert "nothing changed" in again.stdout, again
     assert again.code == first.code
     assert len(again.warnings) == len(kind.warns), again.stderr
     for word in kind.finds:
@@ -101,7 +101,7 @@ def test_all_kinds_together(size: float, place: Path) -> None:
     told(first, KINDS)
     assert first.peak < MEMORY
     again = started(home, "index", seconds=60)
-    assert "no changes" in again.stdout
+    assert "nothing changed" in again.stdout
     assert again.code == 1
     due = sum(len(kind.warns) for kind in KINDS)
     assert len(again.warnings) == 20
