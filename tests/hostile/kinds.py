@@ -359,7 +359,7 @@ if _can_make_devices():
     _add("a disk", _special(stat.S_IFBLK), (), x__md="is a device")
 _add("a FIFO that is no note", lambda folder, _: os.mkfifo(folder / "x.txt"), ())
 _add("a link to itself", _linked(x__md="x.md"), x__md="in a loop")
-_add("two links to each other", _linked(x__md="y.md", y__md="x.md"), x__md="circle", y__md="circle")
+_add("two links to each other", _linked(x__md="y.md", y__md="x.md"), x__md="loop", y__md="loop")
 _add("a link to its own folder", _linked(around="."))
 _add("a symbolic link to a missing file", _linked(x__md="gone.md"), x__md="link to a missing file")
 _add(
