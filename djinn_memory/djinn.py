@@ -34,6 +34,7 @@ from djinn_memory.upkeep.requests import (
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
+    from djinn_memory.memories.episodes.verbs import Episodes
     from djinn_memory.memories.facts.verbs import Facts
     from djinn_memory.memories.library.verbs import Documents
     from djinn_memory.memories.recall.audit import ToolCall
@@ -135,6 +136,13 @@ class Djinn(Namespace):
         from djinn_memory.memories.sessions.summary import Summaries
 
         return Summaries(self.runtime)
+
+    @cached_property
+    def episodes(self) -> Episodes:
+        """Episodes: what was said and seen, recorded in journals."""
+        from djinn_memory.memories.episodes.verbs import Episodes
+
+        return Episodes(self.runtime)
 
     @cached_property
     def working(self) -> WorkingMemory:

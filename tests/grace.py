@@ -119,6 +119,15 @@ def clears_her_mind(djinn: Djinn) -> None:
     djinn.working.clear(agent="grace")
 
 
+def records(djinn: Djinn) -> None:
+    """Episodes of hers in sessions of his, and entities that only she knows."""
+    djinn.remember("person", "Private plan", "hers", agent="grace", force=True)
+    djinn.episodes.record_interaction(
+        message="layoffs at the harbour", session="dig", channel="slack", agent="grace"
+    )
+    djinn.episodes.record_observation(text="Tides of the harbour", session="dig", agent="grace")
+
+
 def judges(djinn: Djinn) -> None:
     djinn.recall("kettle tea", agent="grace")
     djinn.rate("last", useful=[1], gap="who knows of layoffs", agent="grace")
@@ -190,8 +199,8 @@ def indexes(djinn: Djinn) -> None:
 
 
 DEEDS: tuple[Deed, ...] = (
-    remembers, sets_facts, has_a_session, keeps_in_mind, judges, ingests, takes_ids, drops_copies,
-    clears_her_mind, purges_what_finn_said, makes_disorder, writes_much,
+    remembers, sets_facts, has_a_session, keeps_in_mind, records, judges, ingests, takes_ids,
+    drops_copies, clears_her_mind, purges_what_finn_said, makes_disorder, writes_much,
     leaves_words_alone, embeds, indexes,
 )  # fmt: skip
 

@@ -59,5 +59,14 @@ def test_the_reference_names_every_public_name_and_namespace() -> None:
     text = PAGE.read_text(encoding="utf-8")
     missing = [name for name in PUBLIC if f"`{name}`" not in text]
     assert not missing
-    namespaces = ("memories", "facts", "gaps", "scores", "summary", "working", "documents")
+    namespaces = (
+        "memories",
+        "facts",
+        "gaps",
+        "scores",
+        "summary",
+        "working",
+        "documents",
+        "episodes",
+    )
     assert not [name for name in namespaces if f"djinn.{name}" not in text]

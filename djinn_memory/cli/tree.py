@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 NOUNS = {
     "memory": "Find, read and manage memories.",
     "fact": "Facts, each under a category and a key.",
+    "episode": "Episodes: what was said and seen, in the journals of a vault.",
     "summary": "The narrative summary that `djinn wake` prints first.",
     "gap": "Gaps: information that agents looked for and did not find.",
     "score": "Scores that memories get from usage and ratings.",
@@ -41,7 +42,8 @@ SECTIONS = {
         "fact",
     ),
     "Agents": (
-        "wake", "checkpoint", "sleep", "rate", "mcp", "agent", "summary", "gap", "score", "working",
+        "wake", "checkpoint", "sleep", "rate", "mcp", "agent", "episode", "summary", "gap", "score",
+        "working",
     ),
     "Vaults": ("init", "index", "watch", "vault", "config", "trust"),
     "Upkeep": (),
@@ -91,6 +93,10 @@ COMMANDS = {
     "fact search": "Search facts by meaning, then by the text of category, key and value.",
     "fact forget": "Move a fact to the `.trash/` of its vault.",
     "fact verify": "Confirm that a fact is still valid. An expired fact becomes valid again.",
+    "episode record": "Record a message and its response, or an observation.",
+    "episode list": "List episodes, the newest first.",
+    "episode show": "Show an episode: its words, its context and its importance.",
+    "episode stats": "Count episodes by kind, channel, session and day.",
     "summary show": "Print the summary.",
     "summary set": "Write the summary. The previous one is kept.",
     "summary build": "Build the summary from facts, preferences, projects and open commitments.",

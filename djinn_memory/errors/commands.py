@@ -39,6 +39,7 @@ ARGUMENTS = {
     "documents.remove": ("name",),
     "documents.reprocess": ("name",),
     "documents.show": ("name",),
+    "episodes.show": ("name",),
     "facts.forget": ("category", "key"),
     "facts.get": ("category", "key"),
     "facts.search": ("query",),

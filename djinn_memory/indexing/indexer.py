@@ -31,7 +31,7 @@ from djinn_memory.models import (
 from djinn_memory.notes.dialects.rules import RULES, of_vault
 from djinn_memory.notes.note import DOCUMENT, Note
 from djinn_memory.notes.note import VERSION as NOTES_VERSION
-from djinn_memory.notes.note_file import NoteFile, parse_file
+from djinn_memory.notes.note_file import NoteFile, parse_appended, parse_file
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.walk import FileStat, attachments, walk
 from djinn_memory.store.index import links, memories, meta, words
@@ -238,21 +238,44 @@ def _read_file(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> It
     else:
         tally.changed += 1
     with _costing_only_itself(run, file):
+        if before and (content := _appended(run, before, file, data)):
+            parsed = {memory.block: _cut(memory.parse(), run) for memory in content.memories}
+            if not _illegible(parsed.values()):
+                yield partial(_put, run, file, seen, digest, content, parsed, appended=True)
+                return
         content = parse_file(file.path, data, run.vault.dialect)
         # A path is searched too, so another path changes the words of all memories.
         same_place = before is not None and before.stat.path == file.path and not run.force
         known = memories.of_note(run.connection, before.note_id) if before and same_place else {}
-        outline = RULES[run.vault.dialect].outline
         parsed = {}
         for memory in content.memories:
             # What the index has already is not cut again.
             if memory.block not in known or known[memory.block].digest != memory.digest:
-                note = memory.parse()
-                parsed[memory.block] = ParsedMemory(note, list(cut(note, outline=outline)))
+                parsed[memory.block] = _cut(memory.parse(), run)
         if remark := _illegible(parsed.values()):
             problem = f"{content.problem}; {remark}" if content.problem else remark
             content = replace(content, problem=problem)
         yield partial(_put, run, file, seen, digest, content, parsed)
+
+
+def _appended(run: _Run, before: IndexedFile, file: FileStat, data: bytes) -> NoteFile | None:
+    """The new records of a journal to which records were appended since it was read, and no more.
+
+    None for a file that changed in any other way.
+    """
+    size = before.stat.size
+    if run.force or before.problem or before.stat.path != file.path or not 0 < size < len(data):
+        return None
+    if hashlib.blake2b(data[:size], digest_size=16).digest() != before.hash:
+        return None
+    content = parse_appended(file.path, data, size, run.vault.dialect)
+    blocks = [memory.block for memory in content.memories] if content else []
+    known = memories.holds_any(run.connection, before.note_id, blocks)
+    return None if known else content
+
+
+def _cut(note: Note, run: _Run) -> ParsedMemory:
+    return ParsedMemory(note, list(cut(note, outline=RULES[run.vault.dialect].outline)))
 
 
 def _put(
@@ -262,6 +285,8 @@ def _put(
     digest: bytes,
     content: NoteFile,
     parsed: dict[str | None, ParsedMemory],
+    *,
+    appended: bool = False,
 ) -> None:
     # A savepoint: an error costs this note only.
     with (
@@ -269,7 +294,9 @@ def _put(
         explained(run.connection.filename),
         run.connection,
     ):
-        memories.put(run.connection, run.number, file, seen, digest, content, parsed)
+        memories.put(
+            run.connection, run.number, file, seen, digest, content, parsed, appended=appended
+        )
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.frontmatter import block_end
 from djinn_memory.notes.markdown.markup import blank
@@ -118,26 +119,29 @@ def intact(data: bytes) -> bytes:
     return data
 
 
-def read(path: str, text: str) -> Journal:
-    """The records of a journal's text (line ends `\\n`)."""
+def read(path: str, text: str, start: int = 0) -> Journal:
+    """The records of a journal's text (line ends `\\n`), or those from an offset on.
+
+    The offset is the end of another record, or of the header.
+    """
     torn = _torn(path, text)
     whole = text if torn is None else text[:torn]
-    body = block_end(whole)
+    body = start or block_end(whole)
     starts = [*(match.start() for match in _HEADING.finditer(whole, body)), len(whole)]
     records: list[JournalRecord] = []
-    others = [(0, starts[0])]
+    others = [(start, starts[0])]
     blocks: set[str] = set()
     problems = []
-    line = counted = 0
-    for start, end in pairwise(starts):
-        line += whole.count("\n", counted, start)
-        counted = start
-        record = _record(whole[start:end].rstrip(), start, line)
+    line, counted = whole.count("\n", 0, start), start
+    for begin, end in pairwise(starts):
+        line += whole.count("\n", counted, begin)
+        counted = begin
+        record = _record(whole[begin:end].rstrip(), begin, line)
         if isinstance(record, JournalRecord) and record.block.lower() not in blocks:
             records.append(record)
             blocks.add(record.block.lower())
             continue
-        others.append((start, end))
+        others.append((begin, end))
         if isinstance(record, JournalRecord):
             problems.append(
                 f"line {line + 1}: an earlier section also has the block id {record.block}"
@@ -173,6 +177,36 @@ def compose(time: str, title: str, block: str, text: str, data: Mapping[str, Any
     quoted = "\n".join(f"> {line}" if line else ">" for line in lines)
     encoded = writable(json.dumps(data, ensure_ascii=False)).replace("%%", "%\\u0025")
     return f"\n## {time} {words}\n\n{quoted}\n\n^{block}\n\n%% {encoded} %%\n"
+
+
+def path_of(day: str, home: str, number: int = 1) -> str:
+    """The path of a home's journal of a day, or of a further one when that is full."""
+    return f"journal/{day}.{home}{f'-{number}' if number > 1 else ''}.md"
+
+
+def appendable(path: str, data: bytes) -> int | None:
+    """How many bytes of a journal stay when a record is appended: all but a torn last record.
+
+    None for a file that djinn did not begin, or that is not UTF-8 with line ends `\\n`.
+    """
+    whole = intact(data)
+    try:
+        text = whole.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    if "\r" in text or text.startswith("\ufeff"):
+        return None
+    if has_torn_header(path, text) or not text:
+        return 0
+    if not begun_by_djinn(frontmatter.read(text).fields):
+        return None
+    torn = _torn(path, text)
+    return len(whole) if torn is None else len(text[:torn].encode("utf-8"))
+
+
+def begun_by_djinn(fields: Mapping[str, Any]) -> bool:
+    """Whether front matter is that of a journal that djinn began."""
+    return fields.get("type") == TYPE and fields.keys() >= HEADER_KEYS
 
 
 def has_torn_header(path: str, text: str) -> bool:

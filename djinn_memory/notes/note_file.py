@@ -54,6 +54,25 @@ def parse_file(path: str, data: bytes, dialect: Dialect = "obsidian") -> NoteFil
     return NoteFile((NoteMemory(None, digest, 0, 0, lambda: note),), note.problem)
 
 
+def parse_appended(path: str, data: bytes, size: int, dialect: Dialect) -> NoteFile | None:
+    """The memories of the records that were appended to a journal's first `size` bytes.
+
+    None where there may be anything else: then the whole file is to be read. What it costs depends
+    on the records alone, but for a copy of the file.
+    """
+    if not path.startswith("journal/") or journal.appendable(path, data) != len(data):
+        return None
+    # `appendable` takes UTF-8 alone.
+    start, text = len(data[:size].decode("utf-8", "replace")), data.decode("utf-8")
+    rules = RULES[dialect]
+    front = rules.front(text, frontmatter.read(text))
+    content = journal.read(path, text, start)
+    blank_lines = all(not text[begin:end].strip() for begin, end in content.others)
+    if not blank_lines or content.problem or front.problem:
+        return None
+    return NoteFile(_memories(content, _day(path, front, rules), rules, dialect), None)
+
+
 def _journal(path: str, data: bytes, dialect: Dialect) -> NoteFile | None:
     """The memories of a journal; None for a file that is none, or has no record yet.
 
@@ -68,22 +87,8 @@ def _journal(path: str, data: bytes, dialect: Dialect) -> NoteFile | None:
         return None
     content = journal.read(path, text)
     problem = "; ".join(filter(None, (front.problem, remark, content.problem))) or None
-    name = PurePosixPath(path).stem
-    written = front.fields.get("date")
-    day = (rules.moment(written) if isinstance(written, str) else None) or rules.day(name)
-    memories = [
-        NoteMemory(
-            record.block,
-            _digest(dialect, day or "", record.text),
-            record.line,
-            record.start,
-            partial(_record_note, record, day, rules),
-        )
-        for record in content.records
-    ]
-    by_djinn = (kind == journal.TYPE and front.fields.keys() >= journal.HEADER_KEYS) or (
-        journal.has_torn_header(path, text)
-    )
+    memories = [*_memories(content, _day(path, front, rules), rules, dialect)]
+    by_djinn = journal.begun_by_djinn(front.fields) or journal.has_torn_header(path, text)
     torn = content.torn if by_djinn else None
     if not memories and torn is None:
         return None
@@ -94,9 +99,31 @@ def _journal(path: str, data: bytes, dialect: Dialect) -> NoteFile | None:
     if any(_TITLE.sub("", other[max(front.body - start, 0) :]).strip() for start, other in others):
         whole = blank(text[:torn], [record.span for record in content.records])
         digest = _digest(dialect, repr(others))
-        read = partial(understand, name, whole, front, rules)
+        read = partial(understand, PurePosixPath(path).stem, whole, front, rules)
         memories.append(NoteMemory(None, digest, 0, 0, read))
     return NoteFile(tuple(memories), problem)
+
+
+def _day(path: str, front: FrontMatter, rules: DialectRules) -> str | None:
+    """The day of a journal: what its front matter says, else what its name says."""
+    written = front.fields.get("date")
+    day = rules.moment(written) if isinstance(written, str) else None
+    return day or rules.day(PurePosixPath(path).stem)
+
+
+def _memories(
+    content: journal.Journal, day: str | None, rules: DialectRules, dialect: Dialect
+) -> tuple[NoteMemory, ...]:
+    return tuple(
+        NoteMemory(
+            record.block,
+            _digest(dialect, day or "", record.text),
+            record.line,
+            record.start,
+            partial(_record_note, record, day, rules),
+        )
+        for record in content.records
+    )
 
 
 def _record_note(record: JournalRecord, day: str | None, rules: DialectRules) -> Note:

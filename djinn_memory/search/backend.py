@@ -172,6 +172,9 @@ class Index(Protocol):
         a link may say: a title, an alias, a file name.
         """
 
+    def named(self, names: Collection[str], selection: Selection = ...) -> dict[str, str]:
+        """The titles of memories of a selection by their names, titles and aliases."""
+
     def links(self, memory_ids: Collection[int]) -> Sequence[IndexedLink]:
         """The links from and to some memories, without links into or out of hidden vaults."""
 

@@ -75,22 +75,23 @@ class Narrowing(Struct, frozen=True, kw_only=True):
             tags=tuple(self.tags),
             planes=tuple(self.planes),
             paths=tuple(self.paths),
-            since=_day("since", self.since, now),
-            until=_day("until", self.until, now),
+            since=day("since", self.since, now),
+            until=day("until", self.until, now),
             where=tuple(_pair(text) for text in self.where),
         )
 
 
-def _day(field: str, text: str | None, now: datetime) -> str | None:
+def day(field: str, text: str | None, now: datetime) -> str | None:
+    """The past day that the text of a field means; `UsageError` for another text."""
     if text is None:
         return None
     from djinn_memory.notes.dates import spoken_date
 
-    day = spoken_date(text, now.astimezone())
-    if day is None:
+    meant = spoken_date(text, now.astimezone())
+    if meant is None:
         why = f"{text}: not a date; write 2026-03-01, 2026-03, 30d or yesterday"
         raise UsageError(why, argument=field)
-    return day
+    return meant
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -57,6 +57,7 @@ REPLACED = (
     # Where two are of one second the second has a number.
     (r"TODAY([ -])\d\d[-:]\d\d([-:]\d\d(-\d+)?)?\b", r"TODAY\1NOW"),
     (r"TODAYT\d\d:\d\dZ", "TODAYTNOWZ"),
+    (r"journal/TODAY\.[\w-]+\.md", "journal/TODAY.HOME.md"),
     (r"\bs\d{8}-\d{6}-\d{6}\b", "SESSION"),
 )
 

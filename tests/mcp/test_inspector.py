@@ -28,6 +28,8 @@ CALLS = {
     "remember": {"type": "lesson", "title": "Oil it weekly"},
     "ingest": {"paths": '["{}"]'},
     "forget": {"name": "Oil it weekly"},
+    "record_interaction": {"message": "Is it lit?", "response": "Since six."},
+    "record_observation": {"text": "The lamp went out."},
     "fact": {"action": "set", "category": "lamp", "key": "colour", "value": "white"},
     "summary": {"action": "build"},
     "working": {"action": "set", "key": "a", "value": "b"},

@@ -136,6 +136,9 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
         yield "remember", {"type": "lesson", "title": title, "text": text, "force": True, **more}
     for name in names:
         yield "forget", {"name": name}
+    said = {"message": "Private plan of layoffs", "session": "dig"}
+    yield "record_interaction", said
+    yield "record_observation", {"text": "Mine is kept"}
     yield "checkpoint", {"text": "halfway"}
     yield "wake", {"task": "layoffs kettle"}
     yield "summary", {"action": "build"}

@@ -63,6 +63,8 @@ async def everything(client: Client) -> None:
     assert (await use("remember", type="lesson", title="Oil it weekly"))["id"]
     assert (await use("forget", name="Oil it weekly"))["moved_to"]
     assert (await use("ingest", paths=[__file__]))["files"]
+    assert (await use("record_interaction", message="Lit?", response="Yes."))["id"]
+    assert (await use("record_observation", text="It is dark."))["importance"] == 0.5
     await use("checkpoint", text="oiling")
     await use("working", action="set", key="a", value="b")
     await use("sleep", summary="oiled", next=["rest"])

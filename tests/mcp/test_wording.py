@@ -62,6 +62,8 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("ingest", {"paths": ["report.pdf"]}, "give an absolute path"),
     ("ingest", {"paths": ["/no/such/file"]}, "no such file"),
     ("ingest", {"paths": ["/home/ada/.ssh/id_ed25519"]}, "ask a person to copy it"),
+    ("record_interaction", {"message": "x", "at": "soon"}, "`at` soon"),
+    ("record_observation", {"text": " "}, "write what was said"),
     ("fact", {"action": "get", "key": "nothing"}, "`fact` with `action: list`"),
     ("fact", {"action": "search", "query": " "}, "`fact` with `action: search`"),
     ("fact", {"action": "set", "category": "a", "key": "b", "value": "c", "expires": "soon"},

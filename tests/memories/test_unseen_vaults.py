@@ -102,6 +102,13 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("documents.show", {"name": "paper.txt"}),
     ("documents.find", {"name": "paper.txt"}),
     ("documents.reprocess", {"name": "paper.txt", "chunk_size": 64}),
+    ("episodes.record_interaction", {"message": "Is the harbour full? Ask about the Private plan.",
+                                     "response": "The kettle sings.", "context": {"n": 1}}),
+    ("episodes.record_observation", {"text": "Tides of the harbour", "session": "dig"}),
+    ("episodes.list", {}),
+    ("episodes.list", {"session": "dig"}),
+    ("episodes.show", {"name": "Tides of the harbour"}),
+    ("episodes.stats", {}),
     ("search", {"query": "noon tide harbour"}),
     ("recall", {"query": "noon tide harbour"}),
     ("index", {}),
@@ -134,6 +141,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             for path, text in notes.items():
                 (home.root / "vaults" / vault / path).write_text(text, encoding="utf-8")
         with Djinn(home) as djinn:
+            # The first episode gives the home its name, which is drawn.
+            djinn.episodes.record_observation(text="The pier is wet", agent="finn")
             djinn.index()
         yield folder
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from djinn_memory.mcp.tools import (
     document,
+    episode,
     fact,
     forget,
     gap,
@@ -31,6 +32,8 @@ TOOLS = (
     remember.remember,
     forget.forget,
     document.ingest,
+    episode.record_interaction,
+    episode.record_observation,
     fact.fact,
     summary.summary,
     working.working,

@@ -23,6 +23,9 @@ from djinn_memory.store.index.memories import shares_file
 from djinn_memory.store.index.records import IndexedMemory, Selection, TitledRef
 from djinn_memory.store.state import State
 
+MOST_PLACES = 5
+"""Places that the error for an ambiguous name lists."""
+
 
 class LinkEnd(Struct, frozen=True):
     """A link, as seen from one of its two notes."""
@@ -91,7 +94,8 @@ def find(index: Index, name: str) -> IndexedMemory:
     """
     memories = index.resolve(name) or index.resolve(_place(index, name))
     if len(memories) > 1:
-        places = ", ".join(memory.address for memory in memories)
+        places = ", ".join(memory.address for memory in memories[:MOST_PLACES])
+        places += f" and {len(memories) - MOST_PLACES} more" if memories[MOST_PLACES:] else ""
         raise UsageError(f"{name!r} is ambiguous: {places}; use one of these names")
     if not memories or not _is_present(index, memories[0]):
         near = near_titles(index, name)

@@ -113,6 +113,16 @@ def of_note(connection: apsw.Connection, note_id: int | None) -> dict[str | None
     }
 
 
+def holds_any(connection: apsw.Connection, note_id: int, blocks: Collection[str | None]) -> bool:
+    """Whether a note has a section with one of these block ids, whatever their case."""
+    held: int = connection.execute(
+        "select exists (select 1 from memory where note_id = ? and block collate nocase in "
+        "(select value from json_each(?)))",
+        (note_id, json.dumps([*blocks])),
+    ).get
+    return bool(held)
+
+
 def shares_file(connection: apsw.Connection, memory_id: int) -> bool:
     """Whether the file of a memory is a journal, which holds others too."""
     shared: int = connection.execute(
@@ -131,16 +141,19 @@ def put(
     digest: bytes,
     content: NoteFile,
     parsed: Mapping[str | None, ParsedMemory],
+    *,
+    appended: bool = False,
 ) -> None:
     """Write a note and its new or changed memories, which are `parsed`, by block id.
 
-    Notes and memories keep their numbers, so that links to them stay. Words are searchable at once.
+    If `appended`, all memories of `content` are new, and the note keeps those that it has. Notes
+    and memories keep their numbers, so that links to them stay. Words are searchable at once.
     Windows wait for their vectors.
     """
     note_id: int | None = connection.execute(
         "select id from note where vault_id = ? and path = ?", (vault, file.path)
     ).get
-    known = of_note(connection, note_id)
+    known = {} if appended else of_note(connection, note_id)
     gone = known.keys() - {source.block for source in content.memories}
     links.unsettle(connection, names=note_id is None or None in parsed or None in gone)
     values = {"vault_id": vault, "hash": digest, "problem": content.problem}

@@ -10,6 +10,7 @@ import apsw
 from djinn_memory.models import Vault
 from djinn_memory.notes.dialects.rules import of_vault
 from djinn_memory.notes.link_resolution import LinkTarget, Resolver
+from djinn_memory.notes.slugs import name_key
 from djinn_memory.store.index import links, memories
 from djinn_memory.store.sqlite import rows
 
@@ -32,16 +33,19 @@ def resolve(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> 
     return [listed[key] for key in keys if key in listed] or _sections(connection, name, vaults)
 
 
-def _sections(connection: apsw.Connection, uid: str, vaults: Sequence[Vault]) -> list[int]:
-    """The sections of journals that have an id."""
-    listed = rows(
-        connection,
-        "select memory.id from memory join note on note.id = note_id "
-        "join vault on vault.id = vault_id where uid = ? and block is not null "
-        "and vault.uuid in (select value from json_each(?))",
-        (uid, json.dumps([vault.id for vault in vaults])),
-    )
-    return [memory_id for (memory_id,) in listed]
+def _sections(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> list[int]:
+    """The sections of journals that have an id, or else a title."""
+    for column, wanted in (("uid", name), ("memory.name", name_key(name))):
+        listed = rows(
+            connection,
+            "select memory.id from memory join note on note.id = note_id "
+            f"join vault on vault.id = vault_id where {column} = ? and block is not null "
+            "and vault.uuid in (select value from json_each(?))",
+            (wanted, json.dumps([vault.id for vault in vaults])),
+        )
+        if numbers := [memory_id for (memory_id,) in listed]:
+            return numbers
+    return []
 
 
 def _exact(name: str, targets: Sequence[LinkTarget]) -> list[int]:

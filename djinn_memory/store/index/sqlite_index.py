@@ -207,6 +207,25 @@ class SqliteIndex:
         keys = resolve(self._connection, name, self.vaults)
         return sorted(self.lookup(keys).values(), key=lambda memory: memory.address)
 
+    def named(self, names: Collection[str], selection: Selection = _ALL) -> dict[str, str]:
+        """The titles of memories of a selection that have one of these names, by name.
+
+        A name is a title or an alias in the form of `name_key`. Of several memories with one name
+        the first title in alphabetical order counts.
+        """
+        where = self._selections.where(selection)
+        keys = json.dumps(list(names))
+        listed = rows(
+            self._connection,
+            "with wanted as (select value from json_each(?)), named as ("
+            "select value, memory.id as number from wanted cross join memory on name = value "
+            "union select value, memory_id from wanted cross join alias on name = value) "
+            "select value, min(title) from named cross join memory on memory.id = number "
+            f"join note on note.id = note_id where {where.sql} group by value",
+            (keys, *where.values),
+        )
+        return dict(listed)
+
     def links(self, memory_ids: Collection[int]) -> list[IndexedLink]:
         """The links from and to some memories, without links into or out of hidden vaults."""
         ids = json.dumps(list(memory_ids))

@@ -1,0 +1,191 @@
+"""djinn episode record, list, show, stats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from djinn_memory.cli import candidates
+from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.output import clean, columns, say, say_verbatim, talk
+from djinn_memory.cli.request_options import Field
+from djinn_memory.errors import NotFound, UsageError
+from djinn_memory.memories.episodes import requests
+from djinn_memory.memories.episodes.importance import Importance
+from djinn_memory.system.plural import count
+
+WINDOW = {"since": Field("DATE"), "until": Field("DATE")}
+
+
+class NewEpisode(requests.RecordInteraction, frozen=True):
+    """An interaction that is recorded at the command line."""
+
+    channel: Annotated[requests.Channel, Meta(description="Where it was said or seen.")] = "cli"
+
+
+class EpisodeOptions(Struct, frozen=True):
+    """Options of `djinn episode record` in addition to those of an interaction."""
+
+    kind: Annotated[
+        requests.EpisodeKind,
+        Meta(description="An interaction, or an observation, which has no response."),
+    ] = "interaction"
+    context: Annotated[
+        Path | None,
+        Meta(description="A file with a JSON object that is kept with it. `-` reads stdin."),
+    ] = None
+    explain: Annotated[bool, Meta(description="Show the parts of the importance.")] = False
+
+
+def _record(call: Call) -> requests.RecordedEpisode:
+    given = call.values
+    if call.view.context is not None:
+        given["context"] = _context(call.view.context)
+    if call.view.kind == "interaction":
+        return call.djinn.episodes.record_interaction(call.request)
+    if given["response"]:
+        raise UsageError("--response: an observation has no response; leave it out")
+    request = call.convert(requests.RecordObservation, text=given["message"])
+    return call.djinn.episodes.record_observation(request)
+
+
+def _context(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; `-` stands for stdin."""
+    import json
+    import sys
+
+    try:
+        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        value = json.loads(data)
+    except FileNotFoundError:
+        raise NotFound(f"--context {path}: no such file; check the path") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"--context {path}: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise UsageError(f"--context {path}: give a JSON object, such as {{}}")
+    return value
+
+
+@command(
+    "episodes.record_interaction",
+    NewEpisode,
+    without=["context"],
+    fields={
+        "message": Field(stdin="text", help="What was said, or seen. `-` reads it from stdin."),
+        "response": Field(help="What the agent answered."),
+        "at": Field("TIME"),
+    },
+    view=EpisodeOptions,
+    run=_record,
+    schemas={"episode.record": "episodes.record_interaction"},
+)
+def record(call: Call, answer: requests.RecordedEpisode) -> None:
+    """Record a message and its response, or an observation.
+
+    An episode is a section of the journal of its day, in the vault of the agent. Secrets are
+    masked. The importance is computed from the length of the text, the entities that it names, and
+    the intents of the message.
+
+    Examples:
+        djinn episode record --message "When do we ship?" --response "On Friday."
+        djinn episode record --kind observation --message "The build is red." --channel api
+        djinn episode record --message - --context state.json --explain < said.txt
+    """
+    say(clean(f"{answer.id}  {answer.vault}/{answer.path}  importance {answer.importance.total}"))
+    if answer.masked:
+        talk(f"{count(answer.masked, 'secret')} masked.")
+    if call.view.explain:
+        _explain(answer.importance)
+        for entity in answer.entities:
+            value = f" ({entity.value})" if entity.value else ""
+            say(clean(f"  {entity.kind}: {entity.text}{value}"))
+        if answer.intents:
+            say(f"  intents: {', '.join(answer.intents)}")
+
+
+@command(
+    "episodes.list",
+    requests.ListEpisodes,
+    fields={**WINDOW, "skip": Field(name="--offset")},
+)
+def list_(call: Call, answer: requests.EpisodePage) -> None:
+    """List episodes, the newest first.
+
+    Examples:
+        djinn episode list
+        djinn episode list --since yesterday --channel slack -n 50
+        djinn episode list --session s20261120-093000-000000 --json
+    """
+    rows = [
+        (
+            episode.created or episode.date,
+            episode.type or "",
+            f"{episode.importance:.2f}" if episode.importance is not None else "-",
+            episode.title,
+            episode.id or episode.address,
+        )
+        for episode in answer.episodes
+    ]
+    columns(rows, head="time kind importance words id", empty="No episodes.")
+    shown = call.request.skip + len(answer.episodes)
+    if len(answer.episodes) and shown < answer.total:
+        talk(f"{shown:,} of {answer.total:,}; --offset {shown} shows the next.")
+
+
+@command(
+    "episodes.show",
+    requests.ShowEpisode,
+    fields={"name": Field("EPISODE", candidates.titles)},
+)
+def show(call: Call, answer: requests.EpisodeDetail) -> None:
+    """Show an episode: its words, its context and its importance.
+
+    Examples:
+        djinn episode show mem_7k2m9q4dxw30hv5t
+        djinn episode show "me:journal/2026-11-20.laptop.md#^mem-7k2m9q4dxw30hv5t" --json
+    """
+    say(clean(f"{answer.created or answer.date}  {answer.type}  {answer.vault}/{answer.path}"))
+    say(clean(f"session {answer.session or '-'}, channel {answer.channel or '-'}"))
+    say()
+    say_verbatim(answer.message)
+    if answer.response is not None:
+        say("---")
+        say_verbatim(answer.response)
+    say()
+    _explain(answer.parts)
+    for entity in answer.entities:
+        say(clean(f"  {entity}"))
+    if answer.intents:
+        say(f"  intents: {', '.join(answer.intents)}")
+
+
+@command("episodes.stats", requests.CountEpisodes, fields=WINDOW)
+def stats(call: Call, answer: requests.EpisodeStats) -> None:
+    """Count episodes by kind, channel, session and day.
+
+    Examples:
+        djinn episode stats
+        djinn episode stats --since 7d --json
+    """
+    mean = f", mean importance {answer.importance}" if answer.importance is not None else ""
+    say(f"{count(answer.total, 'episode')} in {count(answer.sessions, 'session')}{mean}")
+    for label, counts in (("kind", answer.kinds), ("channel", answer.channels)):
+        for name, number in counts.items():
+            say(clean(f"{label}  {name}  {number:,}"))
+    for date, number in [*answer.days.items()][:14]:
+        say(f"day  {date}  {number:,}")
+
+
+def _explain(parts: Importance) -> None:
+    """Print how an importance adds up, on one line."""
+    named = {
+        "base": parts.base,
+        "length": parts.length,
+        "entities": parts.entities,
+        "action": parts.action,
+        "question": parts.question,
+    }
+    added = " + ".join(f"{name} {part}" for name, part in named.items() if part)
+    say(f"importance {parts.total} = {added}")

@@ -1,0 +1,1 @@
+"""Episodes: what was said and seen, as records in journals."""
