@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -16,8 +17,8 @@ from djinn_memory.documents.sources import fingerprint
 from djinn_memory.errors import DjinnError, NotFound, Refused, Unavailable, UsageError
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
-from djinn_memory.indexing.indexer import cut, resolve_links
-from djinn_memory.memories.catalog.catalog import find_memory, require_note
+from djinn_memory.indexing.indexer import cut, resolve_links, update
+from djinn_memory.memories.catalog.catalog import find_memory, part_of_journal, require_note
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.facts.note_format import history_of, value_of
 from djinn_memory.memories.facts.requests import CONFIDENCES
@@ -26,8 +27,10 @@ from djinn_memory.memories.library import catalog as documents
 from djinn_memory.memories.library.catalog import history, original_path, read_fields
 from djinn_memory.memories.writing.versions import versions
 from djinn_memory.models import Problem, Vault
+from djinn_memory.notes import journal
 from djinn_memory.notes.dialects.rules import RULES
 from djinn_memory.notes.note import Note, parse
+from djinn_memory.notes.note_file import parse_file
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.files import TRASH
@@ -55,7 +58,8 @@ class PurgeReport(Struct, frozen=True):
     vault: str
     """The name of the vault it was in."""
     files: tuple[str, ...]
-    """Its note, earlier versions, originals and copies in the trash, relative to the vault."""
+    """Its note, earlier versions, originals and copies in the trash, relative to the vault. For a
+    section of a journal, its file with `#^` and the block id: the other sections stay."""
     vectors: int = 0
     """Its texts that have no vector in the cache any more."""
     events: int = 0
@@ -76,19 +80,26 @@ class _Doomed(Struct, frozen=True):
     title: str
     files: tuple[str, ...]
     """The note last, so that what is truncated can be done again."""
+    block: str | None = None
+    """The block id of the section of a journal that is removed from its one file."""
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The files as a report names them."""
+        return tuple(f"{path}#^{self.block}" if self.block else path for path in self.files)
 
 
 def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeReport:
     """Remove the memory that a name means in `vaults`, also one that is in the trash already."""
     doomed = _doomed(state, request.name, vaults)
-    report = PurgeReport(doomed.id, doomed.title, doomed.vault.name, doomed.files)
+    report = PurgeReport(doomed.id, doomed.title, doomed.vault.name, doomed.shown)
     if request.dry_run:
         return report
-    if request.files is not None and tuple(request.files) != doomed.files:
+    if request.files is not None and tuple(request.files) != doomed.shown:
         raise Refused(f"the files of {request.name!r} have changed; check them, then purge again")
     if doomed.vault.read_only:
         raise Refused(f"vault {doomed.vault.name} is read-only; remove its files yourself")
-    notes = list(_notes(doomed.vault, doomed.files))
+    notes = list(_notes(doomed))
     state.need_writable()
     texts = [text for _, note in notes for text in _texts(note)]
     hashes = {key for _, note in notes for key in _hashes(note, doomed.vault)}
@@ -99,21 +110,31 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
     values = _forget_values(state, texts, agent, doomed.vault)
     with state.lock():
         with transaction(state.index):
-            memories.forget(state.index, doomed.vault, doomed.files)
+            memories.forget(state.index, doomed.vault, doomed.files, doomed.block)
             words.compact(state.index)
         # What hidden notes share stays too, and is counted as if it went.
         vectors = len(hashes - memories.window_hashes(state.index, vaults))
         if state.home.embeddings_path.exists():
             state.cache.remove(hashes - memories.window_hashes(state.index))
         with state.vault_lock(doomed.vault):
-            for path in doomed.files:
-                inside(doomed.vault.root, str(PurePosixPath(path).parent))
-                (doomed.vault.root / path).unlink(missing_ok=True)
+            _remove_files(doomed)
+        if doomed.block:
+            update(state, [doomed.vault], only=doomed.files)
         resolve_links(state)
     problems = list(_erase(state))
     return replace(
         report, vectors=vectors, events=events, values=values, problems=problems, purged=True
     )
+
+
+def _remove_files(doomed: _Doomed) -> None:
+    """Remove the files, or the section from its journal, by exchange."""
+    for path in doomed.files:
+        inside(doomed.vault.root, str(PurePosixPath(path).parent))
+        if doomed.block:
+            disk.edit(doomed.vault, path, partial(journal.without, path, doomed.block))
+        else:
+            (doomed.vault.root / path).unlink(missing_ok=True)
 
 
 def _may_quote(home: Home, vault: Vault) -> Callable[[Mapping[str, object]], bool]:
@@ -174,8 +195,12 @@ def _doomed(state: State, name: str, vaults: Sequence[Vault]) -> _Doomed:
         entry = _entry(state, name, vaults)
     except NotFound:
         return _trashed(name, vaults)
-    require_note(state, entry, "purged")
     [vault] = state.home.named((entry.vault,))
+    if isinstance(entry.block, str):
+        if journal.appendable(entry.path, disk.read(vault, entry.path)) is None:
+            raise part_of_journal(entry, "purged")
+        return _Doomed(vault, entry.id, entry.title, (entry.path,), entry.block)
+    require_note(state, entry, "purged")
     note = parse(entry.path, disk.read(vault, entry.path), vault.dialect)
     parts = [*_parts(state, vault, entry), *versions(vault, entry.path)]
     copies = _copies(
@@ -275,11 +300,20 @@ def _before(path: str) -> str:
     return path.removeprefix(f"{TRASH}/")
 
 
-def _notes(vault: Vault, files: Sequence[str]) -> Iterator[tuple[str, Note]]:
-    for path in files:
-        if path.endswith(".md"):
-            with suppress(OSError, DjinnError):
-                yield path, parse(_before(path), disk.read(vault, path), vault.dialect)
+def _notes(doomed: _Doomed) -> Iterator[tuple[str, Note]]:
+    """The notes that are removed, or the section."""
+    vault = doomed.vault
+    for path in doomed.files:
+        if not path.endswith(".md"):
+            continue
+        with suppress(OSError, DjinnError):
+            data = disk.read(vault, path)
+            if doomed.block is None:
+                yield path, parse(_before(path), data, vault.dialect)
+                continue
+            for memory in parse_file(path, data, vault.dialect).memories:
+                if memory.block == doomed.block:
+                    yield path, memory.parse()
 
 
 def _texts(note: Note) -> Iterator[str]:

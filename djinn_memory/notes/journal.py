@@ -204,6 +204,17 @@ def appendable(path: str, data: bytes) -> int | None:
     return len(whole) if torn is None else len(text[:torn].encode("utf-8"))
 
 
+def without(path: str, block: str, data: bytes) -> bytes:
+    """The bytes of a journal that is `appendable`, without the record that has a block id."""
+    text = data.decode("utf-8")
+    record = find(path, text, block)
+    if record is None:
+        return data
+    start, end = record.span
+    behind = text[end:]
+    return (text[:start] + behind.lstrip("\n")).encode("utf-8")
+
+
 def begun_by_djinn(fields: Mapping[str, Any]) -> bool:
     """Whether front matter is that of a journal that djinn began."""
     return fields.get("type") == TYPE and fields.keys() >= HEADER_KEYS

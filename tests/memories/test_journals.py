@@ -95,7 +95,7 @@ def test_links_of_a_section(djinn: Djinn, file: Path) -> None:
     assert [link.title for link in kettle.backlinks] == ["Second"]
 
 
-def test_a_section_is_neither_deleted_nor_purged_nor_superseded(djinn: Djinn, file: Path) -> None:
+def test_a_section_is_neither_deleted_nor_superseded(djinn: Djinn, file: Path) -> None:
     djinn.index()
     before = file.read_bytes()
     for name in (f"{PATH}#^two", ID):
@@ -104,12 +104,21 @@ def test_a_section_is_neither_deleted_nor_purged_nor_superseded(djinn: Djinn, fi
                 Refused, match=r"is a section of the journal shared/.* edit that file"
             ):
                 djinn.memories.delete(name=name, dry_run=dry_run)
-            with pytest.raises(Refused, match="cannot be purged by itself"):
-                djinn.memories.purge(name=name, dry_run=dry_run)
         with pytest.raises(Refused, match="cannot be superseded by itself"):
             djinn.remember(type="lesson", title="New", text="Gulls cry", supersedes=name)
     assert file.read_bytes() == before
     assert len(djinn.memories.list().memories) == 4
+
+
+def test_a_section_of_a_journal_that_djinn_did_not_write_is_not_purged(
+    djinn: Djinn, file: Path
+) -> None:
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    djinn.index()
+    before = file.read_bytes()
+    with pytest.raises(Refused, match="cannot be purged by itself"):
+        djinn.memories.purge(name=ID)
+    assert file.read_bytes() == before
 
 
 def test_text_of_a_person_in_a_journal_is_not_deleted(djinn: Djinn, file: Path) -> None:

@@ -197,13 +197,23 @@ def remove(connection: apsw.Connection, note_id: int) -> None:
     links.unsettle(connection)
 
 
-def forget(connection: apsw.Connection, vault: Vault, paths: Sequence[str]) -> None:
-    """Remove the notes at these paths of a vault, as far as the index has them."""
-    connection.execute(
-        "delete from note where vault_id = (select id from vault where uuid = ?) "
-        "and path in (select value from json_each(?))",
-        (vault.id, json.dumps(list(paths))),
+def forget(
+    connection: apsw.Connection, vault: Vault, paths: Sequence[str], block: str | None = None
+) -> None:
+    """Remove the notes at these paths of a vault, as far as the index has them.
+
+    With `block`, only the section of a journal that has the block id is removed.
+    """
+    notes = (
+        "from note where vault_id = (select id from vault where uuid = ?) "
+        "and path in (select value from json_each(?))"
     )
+    which = (vault.id, json.dumps(list(paths)))
+    if block is None:
+        connection.execute(f"delete {notes}", which)
+    else:
+        sql = f"delete from memory where note_id in (select id {notes}) and block = ?"
+        connection.execute(sql, (*which, block))
     if connection.changes():
         links.unsettle(connection)
 

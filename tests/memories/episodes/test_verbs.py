@@ -272,3 +272,32 @@ def test_a_folder_that_cannot_be_written(djinn: Djinn, home: Home) -> None:
     folder.chmod(0o500)
     with pytest.raises(Unavailable):
         djinn.episodes.record_observation(text="First")
+
+
+def test_a_purge_removes_one_section(djinn: Djinn, home: Home) -> None:
+    kept = [djinn.episodes.record_observation(text=f"The lamp {n} is lit") for n in range(2)]
+    [file] = files(home)
+    before = file.read_bytes()
+    doomed = djinn.episodes.record_observation(text="The quokka fell overboard")
+    djinn.episodes.record_observation(text="The lamp is out")
+    after = file.read_bytes().partition(b"The lamp is out")[2]
+    djinn.recall("fell overboard")
+    plan = djinn.memories.purge(name=str(doomed.id), dry_run=True)
+    assert plan.files == (f"{doomed.path}#^{doomed.block}",) and not plan.purged
+    done = djinn.memories.purge(name=str(doomed.id), files=plan.files)
+    assert done.purged and done.vectors == 1
+    assert file.read_bytes().startswith(before) and file.read_bytes().endswith(after)
+    assert [each.title for each in djinn.episodes.list().episodes] == [
+        *(each.title for each in kept), "The lamp is out",
+    ]  # fmt: skip
+    assert not djinn.search("quokka").hits
+    assert not [path for path in home.root.rglob("*") if path.is_file() and holds(path, b"quokka")]
+    with pytest.raises(NotFound):
+        djinn.memories.purge(name=str(doomed.id))
+    before = picture(djinn)
+    djinn.index(rebuild=True)
+    assert picture(djinn) == before
+
+
+def holds(path: Path, word: bytes) -> bool:
+    return word in path.read_bytes().lower()
