@@ -1,4 +1,4 @@
-"""What it costs to index one record that was appended to a journal, however long the journal is.
+"""What an append to a journal costs, however long the journal is and however many there are.
 
 Run: `python benchmarks/journal.py`
 """
@@ -6,9 +6,12 @@ Run: `python benchmarks/journal.py`
 from __future__ import annotations
 
 import statistics
+import sys
 import time
+from datetime import date, timedelta
+from pathlib import Path
 
-from common import home_with, machine, table
+from common import PROGRAM, home_with, machine, median_seconds, table
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.notes import journal
@@ -53,8 +56,43 @@ def seconds(length: int) -> tuple[float, int]:
     return statistics.median(runs), written
 
 
+EPISODES = 100_000
+
+
+def episodes(vault: Path) -> None:
+    """Journals of 1,000 episodes a day."""
+    (vault / "journal").mkdir()
+    for number in range(EPISODES // 1000):
+        day = (date(2026, 1, 1) + timedelta(days=number)).isoformat()
+        records = "".join(record(1000 * number + count) for count in range(1000))
+        path = vault / "journal" / f"{day}.laptop.md"
+        path.write_text(journal.header(day, "laptop") + records, encoding="utf-8")
+
+
+def recorded() -> list[list[object]]:
+    """Whole processes that record an episode beside 100,000, and one that finds it."""
+    with home_with() as home:
+        home.edit((("embedding", "provider"), "hashing"))
+        episodes(home.root / "vaults" / "shared")
+        with Djinn(home) as djinn:
+            djinn.index()
+        place = {"DJINN_HOME": str(home.root)}
+        base = median_seconds([sys.executable, "-c", "import typer, rich.console"])
+        rows: list[list[object]] = [["import typer, rich.console", f"{base:.3f} s", "1.00", ""]]
+        said = ["--message", "The quokka missed the ferry to Oslo.", "--response", "Noted."]
+        for label, command, bar in (
+            ("episode record", ["episode", "record", *said], "4 times"),
+            ("memory search, words", ["search", "quokka", "--mode", "words"], ""),
+        ):
+            seconds = median_seconds([*PROGRAM, *command], place)
+            rows.append([label, f"{seconds:.3f} s", f"{seconds / base:.2f}", bar])
+        with Djinn(home) as djinn:
+            assert "quokka" in djinn.search("quokka").hits[0].snippet
+        return rows
+
+
 def main() -> None:
-    """Print the figures as a table."""
+    """Print the figures as tables."""
     figures = {length: seconds(length) for length in LENGTHS}
     shortest = figures[LENGTHS[0]][0]
     print("## Journals\n")
@@ -66,6 +104,9 @@ def main() -> None:
             for length, (took, written) in figures.items()
         ],
     )
+
+    print(f"\nWhole processes in a home of {EPISODES:,} episodes, median of 11:\n")
+    table(["command", "wall", "of the import", "bar"], recorded())
 
 
 if __name__ == "__main__":

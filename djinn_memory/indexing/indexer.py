@@ -270,8 +270,8 @@ def _appended(run: _Run, before: IndexedFile, file: FileStat, data: bytes) -> No
         return None
     content = parse_appended(file.path, data, size, run.vault.dialect)
     blocks = [memory.block for memory in content.memories] if content else []
-    known = memories.holds_any(run.connection, before.note_id, blocks)
-    return None if known else content
+    fits = memories.can_append(run.connection, before.note_id, blocks)
+    return content if fits else None
 
 
 def _cut(note: Note, run: _Run) -> ParsedMemory:

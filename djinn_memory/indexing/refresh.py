@@ -177,13 +177,11 @@ def sweep(
     if state.change_watch and seen.complete and not (seen.changed or seen.racy or seen.problems):
         state.change_watch.mark_scanned(vaults)
     if not seen.complete and watcher(state.home) is None and _worth_telling(state):
-        remedy = Remedy(purpose="run `djinn watch` to keep the index up to date")
-        why = (
-            "recent changes may be missing because the vaults have too many notes to "
-            f"check; {remedy}"
-        )
-        seen.problems.append(Problem("index", why))
-    if not (seen.changed or seen.racy) or not state.writable:
+        seen.problems.append(_incomplete())
+    only = memories.vault_ids(state.index, vaults)
+    # Notes and episodes that were written without the model at hand.
+    waiting = spare is not None and 0 < vectors.pending(state.index, only) <= SWEEP_WINDOWS
+    if not (seen.changed or seen.racy or waiting) or not state.writable:
         return seen.changed, seen.problems
     from djinn_memory.indexing import indexer
     from djinn_memory.indexing.embed import embed
@@ -192,9 +190,11 @@ def sweep(
         with state.lock(timeout=0), within(HASTE_SECONDS):
             deadline = time.monotonic() + 1
             tally = indexer.update(state, vaults, deadline=deadline, at_most=settings.sweep_notes)
-            space = vectors.serving(state.index) if tally.touched and spare else None
+            embeds = spare and (tally.touched or waiting)
+            space = vectors.serving(state.index) if embeds else None
             embedder = spare() if space and spare else None
             if space and embedder:
+                # An update may have given a vault its number.
                 only = memories.vault_ids(state.index, vaults)
                 embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS, only=only)
     except Busy:
@@ -205,6 +205,12 @@ def sweep(
     except DjinnError as error:
         return seen.changed, [*seen.problems, Problem("index", str(error))]
     return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
+
+
+def _incomplete() -> Problem:
+    remedy = Remedy(purpose="run `djinn watch` to keep the index up to date")
+    why = f"recent changes may be missing because the vaults have too many notes to check; {remedy}"
+    return Problem("index", why)
 
 
 def _worth_telling(state: State) -> bool:
@@ -226,12 +232,18 @@ def _worth_telling(state: State) -> bool:
 
 
 def index_notes(
-    state: State, models: ModelRegistry, vault: Vault, paths: Sequence[str]
+    state: State,
+    models: ModelRegistry,
+    vault: Vault,
+    paths: Sequence[str],
+    *,
+    embeds: bool = True,
 ) -> Searchable:
     """Make notes that were just written searchable; returns by what they are.
 
-    Meaning needs a model on this machine. When another process holds the index, that process or
-    the next question reads the notes; a question also fixes a damaged index.
+    Unless it `embeds`, the next question embeds them. Meaning needs a model on this machine. When
+    another process holds the index, that process or the next question reads the notes; a question
+    also fixes a damaged index.
     """
     from djinn_memory.indexing.indexer import update
 
@@ -243,7 +255,7 @@ def index_notes(
             searchable = "words"
             # Searches, and `index`, say why a model cannot be used.
             with suppress(Unavailable):
-                if _embed_notes(state, models, vault, paths):
+                if embeds and _embed_notes(state, models, vault, paths):
                     searchable = "words and meaning"
     except (Busy, DamagedDatabase):
         pass

@@ -72,8 +72,8 @@ class Episodes(Namespace):
     def record_interaction(self, request: RecordInteraction) -> RecordedEpisode:
         """Record a message and its response in the journal of the agent's vault.
 
-        Secrets are masked. The episode is found by words on return, and by meaning where the model
-        is on this machine.
+        Secrets are masked. The episode is found by words on return, and by meaning from the next
+        question on, which embeds it.
         """
         return self._record(request, "interaction", request.message, request.response)
 
@@ -185,7 +185,7 @@ class Episodes(Namespace):
         local = at.astimezone()
         spoken = words.message + (f"\n---\n{words.response}" if words.response else "")
         record = journal.compose(f"{local:%H:%M}", title, block, spoken, data)
-        with writing(self.runtime, vault) as writer:
+        with writing(self.runtime, vault, embeds=False) as writer:
             path = journals.append(writer, home, f"{local:%Y-%m-%d}", record)
         return RecordedEpisode(
             id=identity,

@@ -75,8 +75,10 @@ class VaultWriter(Struct):
 
 
 @contextmanager
-def writing(runtime: Runtime, vault: Vault) -> Iterator[VaultWriter]:
+def writing(runtime: Runtime, vault: Vault, *, embeds: bool = True) -> Iterator[VaultWriter]:
     """Hold a vault to write notes; afterwards they are found by words, and by meaning if possible.
+
+    Unless it `embeds`, the next question embeds them: to load the model takes longer than to write.
 
     Raises `Refused` for a vault that is read-only.
     """
@@ -93,7 +95,9 @@ def writing(runtime: Runtime, vault: Vault) -> Iterator[VaultWriter]:
         if writer.written:
             try:
                 state, models = runtime.state, runtime.models
-                writer.searchable = index_notes(state, models, vault, list(writer.written))
+                writer.searchable = index_notes(
+                    state, models, vault, list(writer.written), embeds=embeds
+                )
             except DjinnError as error:
                 # The note is whole: the next search reads it.
                 writer.problems.append(Problem("index", str(error)))

@@ -113,14 +113,15 @@ def of_note(connection: apsw.Connection, note_id: int | None) -> dict[str | None
     }
 
 
-def holds_any(connection: apsw.Connection, note_id: int, blocks: Collection[str | None]) -> bool:
-    """Whether a note has a section with one of these block ids, whatever their case."""
-    held: int = connection.execute(
-        "select exists (select 1 from memory where note_id = ? and block collate nocase in "
-        "(select value from json_each(?)))",
+def can_append(connection: apsw.Connection, note_id: int, blocks: Collection[str | None]) -> bool:
+    """Whether a note has sections, and none of them has one of these block ids in any case."""
+    fits: int = connection.execute(
+        "select exists (select 1 from memory where note_id = ?1 and block is not null) "
+        "and not exists (select 1 from memory where note_id = ?1 and block collate nocase in "
+        "(select value from json_each(?2)))",
         (note_id, json.dumps([*blocks])),
     ).get
-    return bool(held)
+    return bool(fits)
 
 
 def shares_file(connection: apsw.Connection, memory_id: int) -> bool:

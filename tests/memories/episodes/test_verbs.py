@@ -301,3 +301,13 @@ def test_a_purge_removes_one_section(djinn: Djinn, home: Home) -> None:
 
 def holds(path: Path, word: bytes) -> bool:
     return word in path.read_bytes().lower()
+
+
+def test_the_next_question_embeds_what_was_recorded(djinn: Djinn) -> None:
+    djinn.remember(type="lesson", title="Lamps", text="A lamp is oiled weekly.")
+    done = djinn.episodes.record_observation(text="The ferry was late.")
+    assert done.searchable == "words"
+    assert djinn.memories.stats().pending == 1
+    result = djinn.search("ferry late")
+    assert not result.problems and djinn.memories.stats().pending == 0
+    assert result.hits[0].legs["meaning"].raw > 0
