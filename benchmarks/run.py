@@ -1,6 +1,6 @@
-"""Runs all benchmarks and writes their tables to docs/benchmarks.md.
+"""Runs all benchmarks, or those that are named, and writes their tables to docs/benchmarks.md.
 
-Run: `make bench`
+Run: `make bench`, or `python benchmarks/run.py speed.py server.py`
 """
 
 from __future__ import annotations
@@ -22,16 +22,25 @@ The data is not part of the project; where it is absent a benchmark says so.
 """
 
 
+def kept() -> dict[str, str]:
+    """The sections that the page has, by script."""
+    page = TARGET.read_text(encoding="utf-8") if TARGET.exists() else ""
+    sections = [f"## {section.strip()}\n" for section in page.split("\n## ")[1:]]
+    named = ((script, section) for script in SCRIPTS for section in sections)
+    return {script: section for script, section in named if f"benchmarks/{script}`" in section}
+
+
 def main() -> None:
-    """Print each table as it comes, then keep them all."""
-    parts = [HEAD]
-    for script in SCRIPTS:
+    """Print each table as it comes, and keep it at once."""
+    sections = kept()
+    for script in sys.argv[1:] or SCRIPTS:
         done = subprocess.run(
             [sys.executable, HERE / script], stdout=subprocess.PIPE, text=True, check=True
         )
-        print(done.stdout)
-        parts.append(done.stdout)
-    TARGET.write_text("\n".join(parts), encoding="utf-8")
+        print(done.stdout, flush=True)
+        sections[script] = done.stdout
+        parts = [HEAD, *(sections[name] for name in SCRIPTS if name in sections)]
+        TARGET.write_text("\n".join(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":
