@@ -275,7 +275,7 @@ def kept(site: Site, out: str, arguments: Arguments) -> None:
         site.reports += 1
     for key in re.findall(r"^(held-\d)  session", out, re.MULTILINE):
         held = Djinn(Home(site.home.root)).working.list().values
-        assert [one.value for one in held if one.key == key] == [arguments[3]]
+        assert [one.value for one in held if one.key == key] == [arguments[3]], (out, held)
         site.reports += 1
     for path in re.findall(r"^mem_\w{16}  me/(\S+)$", out, re.MULTILINE):
         text = (site.me / path).read_text()

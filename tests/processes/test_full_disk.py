@@ -255,7 +255,7 @@ def test_what_a_killed_process_wrote_is_read_without_room(
             path.unlink()
     fill_up(small_disk, 0)
     out = answers(home, ("recall", "kettle"))
-    assert "used and rated" in out
+    assert "usage and ratings" in out
     assert "The last kettle." in out
     assert "warning" not in answers(home, ("gap", "list"))
     process = start(home, "doctor")
