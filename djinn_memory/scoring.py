@@ -1,6 +1,6 @@
 """Scores a memory by an agent's uses and ratings. Pure: the time is a parameter.
 
-A memory without uses and ratings scores 0.5, and its multiplier is exactly 1.
+A memory without uses and ratings scores 0.5. Its multiplier is exactly 1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NEUTRAL = 0.5
 """The score of a memory without uses and ratings."""
 
 UNLIKE = 0.5
-"""Up to this share of common words, a rating for one question does not count for another."""
+"""Up to this similarity of two questions, a rating for one does not count for the other."""
 
 _DAY = 86_400.0
 
@@ -47,19 +47,22 @@ class Record(Struct, frozen=True):
     """An agent's uses and ratings of a memory; times are ISO 8601 in UTC."""
 
     uses: int = 0
-    """How often it was opened, read in full, cited or rated useful; not how often it was shown."""
+    """The number of times it was opened, read in full, cited or rated useful.
+
+    Being shown does not count.
+    """
     useful: int = 0
-    """How often it was rated useful."""
+    """The number of times it was rated useful."""
     not_useful: int = 0
-    """How often it was rated not useful."""
+    """The number of times it was rated not useful."""
     last_used: str | None = None
-    """When it was used last; null if never."""
+    """The time of its last use; null if never."""
     last_valued: str | None = None
-    """When it was rated last; null if never."""
+    """The time of its last rating; null if never."""
 
     @property
     def valuations(self) -> int:
-        """How often it was rated."""
+        """The number of its ratings."""
         return self.useful + self.not_useful
 
 
@@ -75,21 +78,21 @@ class Score(Struct, frozen=True):
     """A memory's score and every number behind it."""
 
     usefulness_raw: float
-    """The share of its ratings that say useful; 0.5 while there are too few."""
+    """The share of useful ratings; 0.5 while there are too few."""
     rehabilitation: float
-    """The weight left to bad ratings: 1 at first, and half as much after each half-life."""
+    """The weight of bad ratings: 1 at first, and half as much after each half-life."""
     usefulness: float
-    """The share after rehabilitation."""
+    """The share of useful ratings after rehabilitation."""
     recency: float
-    """1 at a use, falling to the floor."""
+    """1 at the time of a use, then falling to the floor."""
     frequency: float
-    """0 to 1 by the logarithm of the number of uses."""
+    """0 to 1, by the logarithm of the number of uses."""
     signal: float
-    """The weighted sum; 0 without uses and ratings."""
+    """The weighted sum of the parts above; 0 without uses and ratings."""
     adaptive: float
     """From the floor to 1; 0.5 without uses and ratings."""
     multiplier: float
-    """The factor of a recall's raw score."""
+    """The factor by which a raw score is multiplied."""
 
 
 def score(record: Record, config: ScoringConfig, now: str) -> Score:
@@ -120,7 +123,7 @@ def score(record: Record, config: ScoringConfig, now: str) -> Score:
 
 
 def multiplier(adaptive: float, config: ScoringConfig) -> float:
-    """By what a raw score is multiplied: 1 for a neutral memory, and for all where boost is 0."""
+    """The factor for a raw score: 1 for a neutral memory, and for all memories when boost is 0."""
     base, boost = config.blend_base_factor, config.blend_boost_factor
     neutral = base + boost * NEUTRAL
     # A boost may be too small to be a number when halved.
@@ -128,9 +131,9 @@ def multiplier(adaptive: float, config: ScoringConfig) -> float:
 
 
 def alike(first: frozenset[str], second: frozenset[str]) -> float:
-    """How much a rating for one question counts for another, from 0 to 1, by their words.
+    """How much a rating for one question counts for another, from 0 to 1, by their common words.
 
-    This is Ochiai's coefficient, |A and B| / sqrt(|A| |B|), scaled so that `UNLIKE` gives 0.
+    This is Ochiai's coefficient, |A and B| / sqrt(|A| |B|), scaled so that `UNLIKE` becomes 0.
     """
     if not first or not second:
         return 0.0
@@ -141,10 +144,10 @@ def alike(first: frozenset[str], second: frozenset[str]) -> float:
 def at_question(
     record: Record, ratings: Sequence[Rating], config: ScoringConfig, now: str
 ) -> float:
-    """A memory's multiplier for one question; `ratings` are the record's ratings of questions.
+    """A memory's multiplier for one question. `ratings` are the ratings for questions in `record`.
 
-    Uses and other ratings count for every question. The change that `ratings` make counts by the
-    most similar question among those ratings that agree with the change, because a memory that did
+    Uses and other ratings count for every question. The effect of `ratings` is weighted by the most
+    similar question among the ratings in the direction of that effect, because a memory that did
     not help with one question may answer another.
     """
     whole = score(record, config, now).multiplier
@@ -169,7 +172,7 @@ def at_question(
 
 
 def share_of(text: str | None) -> float | None:
-    """A note's number from 0 to 1, or a percentage; None for any other text, or for none."""
+    """A number from 0 to 1, or a percentage, in a note; None for any other text."""
     if text is None:
         return None
     try:
@@ -181,7 +184,7 @@ def share_of(text: str | None) -> float | None:
 
 
 def own_word(importance: float | None, confidence: float | None, config: ScoringConfig) -> float:
-    """The factor of a raw score for a note's own importance and confidence, each from 0 to 1."""
+    """The factor for a note's own importance and confidence, each from 0 to 1."""
     factor = 1.0
     if importance is not None:
         factor *= 1 + config.importance_factor * (2 * importance - 1)
@@ -191,7 +194,7 @@ def own_word(importance: float | None, confidence: float | None, config: Scoring
 
 
 def blended(raw: float, factor: float) -> float:
-    """A raw score times a factor. A factor above 1 also raises a score below 0."""
+    """A raw score multiplied by a factor. A factor above 1 also raises a score below 0."""
     return raw * factor if raw >= 0 or factor <= 0 else raw / factor
 
 
@@ -207,6 +210,6 @@ def pooled(records: list[Record]) -> Record:
 
 
 def _halved(then: str, now: str, half_life: float) -> float:
-    """1 at `then`, and half as much after each half-life; at most 1 when a clock was set back."""
+    """1 at `then`, and half as much after each half-life. At most 1 if a clock was set back."""
     age = (datetime.fromisoformat(now) - datetime.fromisoformat(then)).total_seconds() / _DAY
     return float(2.0 ** -(max(0.0, age) / half_life))

@@ -1,4 +1,4 @@
-"""The places where a text may be cut, best first, and the spans that are better kept whole."""
+"""Finds where a text may be cut, best first, and the spans that should stay whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Break = Literal["heading", "paragraph", "line", "sentence", "word"]
 _HANGUL = "\u1100-\u11ff\uac00-\ud7af"
 _ENDS = "。！？、，；：．」』）】》〉"
 _TRAILS = f"{_ENDS}…”’"
-"""Characters that no break may precede."""
+"""Characters that must not follow a break."""
 _CLINGS = (
     "\u0e31\u0e33-\u0e3a\u0e45\u0e47-\u0e4e"  # Thai
     "\u0eb1\u0eb3-\u0ebc\u0ec8-\u0ece"  # Lao
@@ -26,9 +26,9 @@ _CLINGS = (
     "\u17b4-\u17d3\u17dd"  # Khmer
     "\u3099\u309a"  # kana
 )
-"""Signs that belong to the letter before them: no break may precede them."""
+"""Signs that belong to the previous letter. No break may come before them."""
 _LEANS = "\u0e40-\u0e44\u0ec0-\u0ec4\u1039\u17d2"
-"""Vowels written before their letter, and signs that stack the next letter: no break may follow."""
+"""Vowels written before their letter, and signs that stack the next letter. No break may follow."""
 
 _WORD = rf"""(?:
     (?<=\s) | (?=\s)
@@ -43,7 +43,7 @@ _PATTERNS = {
     "word": _WORD,
 }
 _LAST = {kind: re.compile(rf"(?sx) .* {pattern} (?=.)") for kind, pattern in _PATTERNS.items()}
-"""The last break of a kind: matching backwards reads no more text than necessary."""
+"""The last break of each kind. Matching backwards reads no more text than necessary."""
 _OPENINGS = [
     re.compile(rf"(?x) (?: {pattern} ) \s*")
     for pattern in (
@@ -52,11 +52,11 @@ _OPENINGS = [
         _PATTERNS["word"],
     )
 ]
-"""Where the text that a chunk repeats from the one before may begin, best first."""
+"""Where the text that a chunk repeats from the previous chunk may begin, best first."""
 
 
 def leads(text: str, sections: Sequence[Section]) -> list[Span]:
-    """Headings in a row, each with the first character of the text below: no cut may part them."""
+    """Runs of headings, each with the first character of the text below. No cut may split them."""
     result: list[Span] = []
     opens: int | None = None
     for section in sections:
@@ -70,7 +70,7 @@ def leads(text: str, sections: Sequence[Section]) -> list[Span]:
 
 
 class Breaks(Struct, frozen=True):
-    """The places at which a text may be cut into chunks of at most `limit` tokens."""
+    """Finds positions where a text may be cut into chunks of at most `limit` tokens."""
 
     text: str
     tokens: Sequence[int]
@@ -79,7 +79,7 @@ class Breaks(Struct, frozen=True):
     leads: Sequence[Span] = ()
 
     def parted(self, place: int) -> Span | None:
-        """The block or lead that a cut at `place` would part although it fits into a chunk."""
+        """The block or lead that a cut at `place` would split although it fits into a chunk."""
         for spans in (self.blocks, self.leads):
             span = span_across(spans, place)
             if span and size(span, self.tokens) <= self.limit:
@@ -87,7 +87,7 @@ class Breaks(Struct, frozen=True):
         return None
 
     def last(self, kind: Break, low: int, high: int) -> int | None:
-        """The last break after `low` and up to `high` that parts nothing that fits into a chunk."""
+        """The last break after `low` and up to `high` that splits no block or lead that fits."""
         if kind == "heading":
             at = bisect_left(self.leads, (high + 1, 0)) - 1
             return self.leads[at][0] if at >= 0 and self.leads[at][0] > low else None
@@ -103,9 +103,10 @@ class Breaks(Struct, frozen=True):
         return None
 
     def opening(self, low: int, high: int) -> int:
-        """Where the text that the chunk at `high` repeats begins, at `low` or later.
+        """The start, at `low` or later, of the text that the chunk at `high` repeats.
 
-        Preferably at a sentence, else at a line, else at a word. At `high` if there is none.
+        Prefers the start of a sentence, then of a line, then of a word. Returns `high` if there is
+        none.
         """
         for pattern in _OPENINGS:
             # The stop that ends a sentence may be just before `low`.

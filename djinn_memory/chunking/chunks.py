@@ -1,4 +1,4 @@
-"""Cuts a note into chunks along its headings, and a chunk into windows that the model can read."""
+"""Cuts a note into chunks at its headings, and chunks into windows that fit the model."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from djinn_memory.models import Chunk, Section
 from djinn_memory.notes.markdown.markup import code_blocks
 
 VERSION = 4
-"""Increased when the same note would be cut differently: an index of another version is rebuilt."""
+"""Increased when the same note would be cut differently. An index of another version is rebuilt."""
 
 CHUNK_TOKENS = 450
-"""Upper size of a chunk: about a screen of text, one to three windows."""
+"""Maximum size of a chunk: about a screen of text, one to three windows."""
 
 WINDOW_TOKENS = 178
-"""With the two special tokens, 180 of the 256 tokens that MiniLM reads. A longer window says too
-many things for one vector (nDCG@10 on Cranfield .386 at 256, .398 at 180)."""
+"""With the two special tokens, 180 of the 256 tokens that MiniLM reads. A longer window mixes too
+many subjects for one vector (nDCG@10 on Cranfield .386 at 256, .398 at 180)."""
 
 MODEL_READS = 254
-"""Tokens that the packaged model reads, without the two special ones."""
+"""Number of tokens that the packaged model reads, without the two special tokens."""
 
 OVERLAP_TOKENS = 30
-"""Shared by neighbouring windows, so that a sentence at the seam is whole in one of them."""
+"""Shared by neighbouring windows, so that a sentence at the border is whole in one of them."""
 
 _BREAKS = (
     re.compile(r"\n[ \t]*\n+"),
@@ -41,11 +41,12 @@ _BREAKS = (
 def chunks(
     text: str, body: int, tokens: Sequence[int], *, limit: int = CHUNK_TOKENS, outline: bool = False
 ) -> list[Chunk]:
-    """The chunks of a note in order, at least one; together they hold all text outside headings.
+    """The chunks of a note in order, at least one. Together they hold all text outside headings.
 
     `tokens` are the character offsets at which tokens begin. A chunk never crosses a heading. A
-    heading without text gives no chunk when a deeper heading follows, because the path of that one
-    names it. In an `outline`, a list item stays whole if it fits into a chunk with all below it.
+    heading without text gets no chunk when a deeper heading follows, because the path of the deeper
+    heading includes it. In an `outline`, a list item stays whole if it fits into a chunk with all
+    its nested items.
     """
     fences = code_blocks(text, outline=outline)
     lines = Lines(text)
@@ -71,9 +72,9 @@ def chunks(
 
 
 def windows(start: int, end: int, tokens: Sequence[int], limit: int) -> list[Span]:
-    """Spans of at most `limit` tokens that cover start..end, neighbours sharing OVERLAP_TOKENS.
+    """Spans of at most `limit` tokens that cover start..end. Neighbours share OVERLAP_TOKENS.
 
-    At least one; it is empty when the chunk is.
+    Returns at least one span, which is empty when the chunk is empty.
     """
     first, stop = bisect_left(tokens, start), bisect_left(tokens, end)
     count = stop - first

@@ -1,10 +1,10 @@
-"""The line number of a place in a text."""
+"""Finds the line number of a position in a text."""
 
 from __future__ import annotations
 
 
 class Lines:
-    """Counts lines from the last place asked for, so that a place near it costs little.
+    """Counts lines from the last position asked for, so that nearby positions cost little.
 
     A list of all line ends would take more memory than the text.
     """
@@ -15,7 +15,7 @@ class Lines:
         self._line = 1
 
     def of(self, place: int) -> int:
-        """The line of a place, from 1."""
+        """The line of a position, from 1."""
         if place >= self._at:
             self._line += self._text.count("\n", self._at, place)
         else:

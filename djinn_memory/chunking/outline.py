@@ -1,4 +1,4 @@
-"""The list items of a page that is one nested list, as an outliner writes it."""
+"""Finds the list items of a page that is one nested list, as outliners write."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def fitting_items(
 
 
 def _list_items(text: str, section: Section, fences: Sequence[Span]) -> list[Span]:
-    """Every list item in order; it ends where the next one begins that is not nested in it."""
+    """Every list item in order. An item ends where the next item not nested in it begins."""
     starts: list[int] = []
     ends: list[int] = []
     nest: list[tuple[int, int]] = []

@@ -27,7 +27,7 @@ _MAX_DIGITS = 9
 
 
 def context_window(name: str, more: Mapping[str, int]) -> int:
-    """The context window of the model `name` in tokens; `name` may be that number itself.
+    """The context window of the model `name` in tokens. `name` may be a number of tokens instead.
 
     `UsageError` lists the known models.
     """
@@ -43,10 +43,10 @@ def context_window(name: str, more: Mapping[str, int]) -> int:
 
 
 def written_plan(fields: Iterable[tuple[str, str]]) -> Plan | None:
-    """The plan that a note's front matter states; None when it states none.
+    """The plan in a note's front matter, or None when it has none.
 
-    An unknown strategy becomes the default one, so that pages can still be cited. A size out of
-    range becomes the strategy's own.
+    An unknown strategy becomes the default strategy, so that pages can still be cited. A size out
+    of range becomes the strategy's default size.
     """
     values = dict(fields)
     name = values.get("chunk_strategy")

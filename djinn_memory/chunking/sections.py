@@ -10,11 +10,11 @@ from djinn_memory.notes.markdown.headings import headings
 from djinn_memory.notes.markdown.plain_text import inline
 
 MAX_SECTIONS = 20_000
-"""Headings beyond this number are treated as text. A section is one chunk or more, and a chunk
+"""Headings beyond this number are treated as text. A section is at least one chunk, and a chunk
 costs more than its words. The Bible has 1,189 chapters."""
 
 MAX_HEADING = 300
-"""A longer heading is cut, because every chunk below it repeats it."""
+"""Maximum characters of a heading. A longer one is cut, because every chunk below it repeats it."""
 
 
 def sections(text: str, body: int, fences: Sequence[Span]) -> list[Section]:

@@ -1,4 +1,4 @@
-"""Spans of a text: their size, their edges, and those that are better not cut."""
+"""Measures, finds and trims spans of a text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TABLE = re.compile(r"(?:\n[ \t]*+\|[^\n]*+)++")
 
 
 def size(span: Span, tokens: Sequence[int]) -> int:
-    """How many tokens begin in a span."""
+    """The number of tokens that begin in a span."""
     return bisect_left(tokens, span[1]) - bisect_left(tokens, span[0])
 
 
@@ -26,25 +26,25 @@ def span_at(spans: Sequence[Span], place: int) -> Span | None:
 
 
 def span_across(spans: Sequence[Span], place: int) -> Span | None:
-    """The span that a cut at `place` would part; `spans` are in order and do not overlap."""
+    """The span that a cut at `place` would split; `spans` are in order and do not overlap."""
     span = span_at(spans, place)
     return span if span and span[0] < place else None
 
 
 def skip(text: str, start: int, end: int) -> int:
-    """The first place from `start` on that is not white space; `end` if there is none."""
+    """The first position from `start` on that is not white space, or `end` if there is none."""
     space = _SPACE.match(text, start, end)
     return space.end() if space else start
 
 
 def trim(text: str, start: int, end: int) -> int:
-    """Where the text of a span ends, without the white space behind it."""
+    """The end of a span's text, without trailing white space."""
     visible = _VISIBLE.match(text, start, end)
     return visible.end() if visible else start
 
 
 def blocks(text: str, fences: Sequence[Span], list_items: Sequence[Span] = ()) -> list[Span]:
-    """Code fences, tables and list items in order: each stays whole if it fits into a chunk."""
+    """Code fences, tables and list items in order. Each stays whole if it fits into a chunk."""
     # With the newline in front, the first line matches as every other does.
     tables = [(match.start(), match.end() - 1) for match in _TABLE.finditer("\n" + text)]
     result: list[Span] = []

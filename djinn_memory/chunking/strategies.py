@@ -23,7 +23,8 @@ _SHARE = 20
 _LEAST, _MOST = 256, 4096
 
 _SIZES: dict[Strategy, int] = {"semantic": 512, "fixed": 1000, "words": 1000}
-"""In characters for `words`, else in tokens; the other strategies take the adaptive size."""
+"""Default size, in characters for `words`, else in tokens. Other strategies use the adaptive
+one."""
 _OVERLAPPING: tuple[Strategy, ...] = ("adaptive", "recursive")
 _TOKENS, _CHARACTERS = (64, 4096), (100, 5000)
 
@@ -37,11 +38,11 @@ _BREAKS: dict[Strategy, tuple[Break, ...]] = {
 }
 """Where a chunk may end, best first."""
 _FILLING: tuple[Strategy, ...] = ("adaptive", "page_based")
-"""Strategies that fill a chunk: they look for a good break only near the end of what fits."""
+"""Strategies that fill a chunk. They look for a good break only near the size limit."""
 
 
 class Plan(Struct, frozen=True):
-    """How a document is cut: `size` and `overlap` in tokens, or in characters for `words`."""
+    """How to cut a document: `size` and `overlap` in tokens, or in characters for `words`."""
 
     strategy: Strategy
     size: int
@@ -51,7 +52,7 @@ class Plan(Struct, frozen=True):
 def plan(
     strategy: Strategy, *, window: int, size: int | None = None, overlap: int | None = None
 ) -> Plan:
-    """The plan of a strategy, with its own size and overlap unless they are given.
+    """The plan of a strategy, with the strategy's default size and overlap unless they are given.
 
     `window` is the context window of the model in tokens. Raises UsageError for a number out of
     range.
@@ -61,13 +62,13 @@ def plan(
     if size is None:
         size = _SIZES.get(strategy, min(max(window // _SHARE, _LEAST), _MOST))
     if not low <= size <= high:
-        why = f"{size}: {low:,} to {high:,} {unit} for {strategy}"
+        why = f"{size}: give {low:,} to {high:,} {unit} for {strategy}"
         raise UsageError(why, argument="chunk_size")
     if overlap is None:
         overlap = size // 10 if strategy in _OVERLAPPING else 0
     if not 0 <= overlap <= size // 2:
         raise UsageError(
-            f"{overlap}: 0 to {size // 2:,} {unit} for {strategy} with chunks of {size:,}",
+            f"{overlap}: give 0 to {size // 2:,} {unit} for {strategy} with chunks of {size:,}",
             argument="chunk_overlap",
         )
     return Plan(strategy, size, overlap)
@@ -76,11 +77,11 @@ def plan(
 def cut(
     text: str, body: int, tokens: Sequence[int], pages: Sequence[MarkedPage], plan: Plan
 ) -> list[Chunk]:
-    """The chunks of a document in order, at least one; together they hold all text after `body`.
+    """The chunks of a document in order, at least one. Together they hold all text after `body`.
 
-    `text` is the note's text after `hide`, `pages` are the note's pages, and `tokens` the character
-    offsets at which tokens begin. Neighbours share at most the overlap. Only a word larger than a
-    chunk is cut.
+    `text` is the note's text after `hide`, `pages` are the note's pages, and `tokens` are the
+    character offsets at which tokens begin. Neighbours share at most the overlap. Only a word
+    larger than a chunk is cut.
     """
     fences = code_blocks(text)
     parts = sections(text, body, fences)
@@ -153,9 +154,10 @@ def _spans(breaks: Breaks, low: int, high: int, plan: Plan) -> Iterator[Span]:
 
 
 def _repeat_from(breaks: Breaks, before: int, done: int, overlap: int) -> int:
-    """The start of the chunk whose new text begins at `done`, after the start of the last chunk.
+    """The start of the chunk whose new text begins at `done`, after the previous chunk's start.
 
-    No text from above a heading is repeated below it: the chunk would get the path of that text.
+    Text above a heading is not repeated below the heading, because the chunk would get the heading
+    path of that text.
     """
     at = bisect_left(breaks.tokens, done)
     if not overlap or not at:
@@ -167,7 +169,7 @@ def _repeat_from(breaks: Breaks, before: int, done: int, overlap: int) -> int:
 
 
 def _stop(breaks: Breaks, start: int, done: int, high: int, strategy: Strategy) -> int | None:
-    """The end of the chunk from `start`, after `done`: the best break that parts nothing.
+    """The end of the chunk from `start`, after `done`: the best break that splits no block or lead.
 
     None when there is no such break.
     """
@@ -203,7 +205,7 @@ def _stop(breaks: Breaks, start: int, done: int, high: int, strategy: Strategy) 
 
 
 def _words(text: str, body: int, tokens: Sequence[int], plan: Plan) -> Iterator[Span]:
-    """Runs of words that reach the size; each word counts with one space behind it."""
+    """Runs of words that reach the size. Each word counts with one following space."""
     gathered: list[Span] = []
     count = done = 0
     for start, end in _whole_words(text, body, tokens, plan.size):
@@ -219,7 +221,7 @@ def _words(text: str, body: int, tokens: Sequence[int], plan: Plan) -> Iterator[
 
 
 def _whole_words(text: str, body: int, tokens: Sequence[int], most: int) -> Iterator[Span]:
-    """The words between white space; a word longer than `most` comes in pieces."""
+    """The words between white space. A word longer than `most` is split."""
     breaks = Breaks(text, tokens, most)
     for match in re.compile(r"\S+").finditer(text, body):
         at, end = match.span()

@@ -1,4 +1,4 @@
-"""Counts tokens with the packaged model's tokenizer, whatever provider embeds."""
+"""Counts tokens with the packaged model's tokenizer, whichever provider embeds."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ PACKAGED_MODEL = Path(__file__).parents[1] / "embedding" / "all-MiniLM-L6-v2"
 """The folder of the packaged model."""
 
 _LONG = 100
-"""The tokenizer makes one unknown token of a word of more than 100 characters."""
+"""The tokenizer turns a word of more than 100 characters into one unknown token."""
 
 _LETTERS = 4
-"""Characters of such a word that count as a token."""
+"""Number of characters of such a word that count as a token."""
 
 _UNBROKEN = re.compile(rf"\S{{{_LONG + 1}}}")
 
@@ -29,16 +29,16 @@ _BARE_STEP = 100
 """Characters of such a run that count as a token: otherwise a chunk could hold megabytes."""
 
 _DATA_PIECE = 1_000
-"""Characters of a piece of data whose tokens are estimated: little prose gets into one."""
+"""Characters of a piece of data whose tokens are estimated. A piece contains little prose."""
 
 _DATA_TOKEN = re.compile(r"\w{1,4}|[^\w\s\0-\x1f\x7f-\x9f\ufffd]")
-"""What counts as a token in data: as of a long word, four letters, and each sign."""
+"""A token in data: up to four letters, as in a long word, or a sign."""
 
 _MOST_COUNTED = 20_000
-"""Texts whose counts are cached: a few MB."""
+"""Maximum number of texts whose counts are cached; they take a few MB."""
 
 _counted: dict[tuple[int, int], int] = {}
-"""By the text's hash, of 64 bits, and its length."""
+"""Token counts by the text's 64-bit hash and length."""
 
 
 @cache
@@ -61,9 +61,9 @@ def token_starts(text: str) -> array[int]:
 
     The result is an array: the 7 million tokens of a long document take 250 MB as a list.
 
-    A word too long for the tokenizer counts a token for every four characters, so that a line of
-    megabytes without a space gets a realistic size. A long run without tokens counts one for every
-    hundred.
+    In a word too long for the tokenizer, every four characters count as a token, so that a line of
+    megabytes without a space gets a realistic size. In a long run without tokens, every hundred
+    characters count as one.
     """
     starts = array("q")
     _add_starts(starts, 0, _split(text))
@@ -73,7 +73,7 @@ def token_starts(text: str) -> array[int]:
 def estimated_starts(text: str) -> array[int]:
     """As `token_starts`, but tokens of data and minified text are estimated.
 
-    The tokenizer takes seconds for a megabyte of them, and no such text is embedded.
+    The tokenizer takes seconds for a megabyte of such text, and it is never embedded.
     """
     starts = array("q")
     at = 0
@@ -89,7 +89,7 @@ def estimated_starts(text: str) -> array[int]:
 
 
 def _add_starts(starts: array[int], at: int, pieces: list[str]) -> None:
-    """Append where tokens begin in pieces of a text, the first of which begins at `at`."""
+    """Append where tokens begin in pieces of a text. The first piece begins at `at`."""
     reached = at
     for piece, encoded in _encoded(pieces):
         last = -1
@@ -110,7 +110,7 @@ def token_counts(texts: Sequence[str]) -> list[int]:
     """The number of tokens in each text, without the two special tokens around it.
 
     A word too long for the tokenizer counts as in `token_starts`. Counts are cached, because a
-    process that answers many questions returns the same memories again.
+    process that answers many questions returns the same memories repeatedly.
     """
     keys = [(hash(text), len(text)) for text in texts]
     counts = {key: _counted.get(key) for key in keys}
@@ -135,14 +135,14 @@ def _with_long_words(text: str) -> int:
 
 
 def _encoded(pieces: list[str], batch: int = 8) -> Iterator[tuple[str, Any]]:
-    """Each piece with its tokens, encoded in batches: a token takes 100 bytes on the way."""
+    """Each piece with its tokens. Batches bound the memory: a token takes 100 bytes meanwhile."""
     for at in range(0, len(pieces), batch):
         part = pieces[at : at + batch]
         yield from zip(part, _tokenizer().encode_batch(part, add_special_tokens=False), strict=True)
 
 
 def _split(text: str, size: int = 20_000) -> list[str]:
-    """Pieces of about `size` characters, cut at white space: no call grows with the note."""
+    """Pieces of about `size` characters, cut at white space. No call grows with the note."""
     pieces = []
     at = 0
     while at < len(text):

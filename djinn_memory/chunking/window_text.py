@@ -1,4 +1,4 @@
-"""The text that is embedded of a window: its title, headings and date, and its words."""
+"""Builds the text that is embedded for a window: its title, headings and date, and its words."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.notes.markdown.plain_text import plain
 
 PREFIX_TOKENS = 60
-"""Upper size of a prefix: a title may be a paragraph, and the text needs two thirds of a window."""
+"""Maximum size of a prefix: a title may be a paragraph, but the text needs two thirds."""
 
 
 @lru_cache(maxsize=4096)
 def prefix(title: str, headings: tuple[str, ...], date: str | None) -> str:
-    """The title, headings and day put before a window's text, which takes them for granted."""
+    """The title, headings and day put before a window's text to give its context."""
     trail = [title, *(heading for heading in headings if heading != title)]
     line = " > ".join(trail) + (f" ({date[:10]})" if date else "")
     starts = token_starts(line)
@@ -29,7 +29,8 @@ def path_at(
 ) -> tuple[str, ...]:
     """The headings above an offset in a chunk's text.
 
-    `headings` are those at the chunk's start; `parts`, as `models.Part`, say where others begin.
+    `headings` are those at the chunk's start; `parts` are the positions of later headings, as
+    `models.Part`.
     """
     at = bisect_right(parts, offset, key=itemgetter(0)) - 1
     return tuple(parts[at][2] if at >= 0 else headings)
@@ -42,6 +43,6 @@ def room(line: str) -> int:
 
 
 def window_text(line: str, text: str) -> str:
-    """The text that is embedded: without the prefix when the text begins with the same words."""
+    """The text that is embedded. It has no prefix when the text begins with the same words."""
     words = plain(text).strip()
     return words if words.startswith(line[:40]) else f"{line}\n{words}".strip()

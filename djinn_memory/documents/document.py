@@ -33,17 +33,17 @@ class Document(Struct, frozen=True):
     author: str | None = None
     subject: str | None = None
     warnings: tuple[str, ...] = ()
-    """What was left out or is doubtful, one sentence each."""
+    """Parts that were left out or are doubtful, one sentence each."""
     content_type: str = ""
     """The MIME type, detected from the content; `documents.read` sets it."""
 
 
 class Unreadable(DjinnError):
-    """A file that cannot be read; the message gives the reason and a remedy, without the name."""
+    """A file that cannot be read. The message gives the reason and a remedy, but no file name."""
 
 
 class Locked(Unreadable):
-    """A file that needs a password, or another one than was given."""
+    """A file that needs a password, or a different password from the one given."""
 
 
 ReportPages = Callable[[int, int | None], None]

@@ -1,4 +1,4 @@
-"""Detects the format of a file from its content; the name only tells kinds of text apart."""
+"""Detects the format of a file from its content. The extension only separates kinds of text."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ HEAD = 8192
 """Bytes from which the format is detected."""
 
 CONTROL = 0.05
-"""Share of control characters from which text counts as binary: logs and old documents have a few.
-
-Backspaces do not count: manual pages use them for bold text.
-"""
+"""Minimum share of control characters in a binary file: logs and old documents have a few.
+Backspaces do not count: manual pages use them for bold text."""
 
 
 class Kind(Struct, frozen=True):
@@ -30,7 +28,7 @@ class Kind(Struct, frozen=True):
     """A key of `FORMATS`."""
     content_type: str
     remark: str | None = None
-    """A sentence for the user when the format is not the one that the file's name promises."""
+    """A sentence for the user when the format differs from the one that the extension promises."""
 
 
 class Format(Struct, frozen=True):
@@ -46,7 +44,7 @@ class Format(Struct, frozen=True):
     magic: bytes = b""
     """The bytes at the start of every file of the format."""
     part: str = ""
-    """The member of a ZIP file that makes it a file of the format."""
+    """The member that identifies a ZIP file as this format."""
 
 
 _READERS = "djinn_memory.documents"
@@ -108,7 +106,7 @@ _REFUSED: tuple[tuple[bytes, str], ...] = (
     (b"\x1a\x45\xdf\xa3", "is a video, not a document"),
 )
 _ALSO_TEXT = (b"GIF8", b"BM", b"BZh", b"Rar!", b"MZ", b"ID3", b"OggS", b"RIFF")
-"""A text may begin with these as well."""
+"""Signatures that may also begin a text file."""
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
@@ -119,7 +117,8 @@ _PAGE = re.compile(
     r"<(?:(?P<page>!doctype\s+html|html|head|body)|title|meta|article|div|p|h1|table)\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""The start of HTML. Group `page` proves a page; a README in Markdown may start with `<p>`."""
+"""The start of an HTML file. Group `page` matches only a complete page; a README in Markdown may
+start with `<p>`."""
 
 _ELEMENT = re.compile(r"<(?:[a-z][a-z0-9]*[\s>]|!--)", re.IGNORECASE)
 
@@ -129,7 +128,7 @@ _TEXTUAL = ("application/json", "application/xml", "application/javascript", "im
 def detect_kind(path: Path, name: str) -> Kind:
     """The format of the file at `path`, which the user knows as `name`.
 
-    Raises `Unreadable` when the file is not a document, or not what its name promises.
+    Raises `Unreadable` when the file is not a document, or is not what its name promises.
     """
     with path.open("rb") as file:
         head = file.read(HEAD)
@@ -235,7 +234,7 @@ def _is_text(head: bytes) -> bool:
 
 
 def _content_type(actual: str, named: str | None, extension: str) -> str:
-    """The content type, for text by the extension; the tables of the machine are not read."""
+    """The content type; that of text depends on the extension. System type tables are not read."""
     if actual in ("text", "csv") and named in (actual, None):
         guess = MimeTypes().guess_type(f"a{extension}")[0] or ""
         if guess.startswith("text/") or guess in _TEXTUAL:
@@ -244,7 +243,7 @@ def _content_type(actual: str, named: str | None, extension: str) -> str:
 
 
 def _libmagic(head: bytes) -> str | None:
-    """The content type by libmagic, if it is installed and knows more than text or data."""
+    """The content type by libmagic, if it is installed and returns more than plain text or data."""
     try:
         import magic
 

@@ -1,4 +1,4 @@
-"""Escapes plain text so that it can stand in a Markdown note."""
+"""Escapes plain text for use in a Markdown note."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _ACTIVE = re.compile(
   | (?:^|(?<=[ \t])) (?= \^[\w-]+ [ \t]* \r? $ )  # the name of a block
     """
 )
-"""Places where a backslash makes the characters after it plain."""
+"""Positions where a backslash makes the following characters plain text."""
 
 _BAR = re.compile(r"(?<!\\)(\\*+)\|")
 
 
 def escape(text: str) -> str:
-    """`text` as Markdown that shows it unchanged: no heading, link, tag, comment or fence acts."""
+    """`text` as Markdown that displays it unchanged: no heading, link, tag, comment or fence."""
     return _ACTIVE.sub(_plain, text)
 
 
@@ -47,7 +47,7 @@ def _plain(match: re.Match[str]) -> str:
 
 
 def fenced(code: str, language: str = "") -> str:
-    """A block of code with a fence longer than any in it."""
+    """A code block whose fence is longer than any fence inside it."""
     fence = "`" * (max(map(len, re.findall("`{3,}", code)), default=2) + 1)
     return f"{fence}{language}\n{code}\n{fence}"
 

@@ -1,4 +1,4 @@
-"""A document as a note: its title, and its text with a mark where each page begins."""
+"""Writes a document as a note: its title, and its text with a mark at the start of each page."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FOLDER = "documents"
 """The folder of a vault where djinn writes documents."""
 
 HISTORY = f"{FOLDER}/.history"
-"""The folder of earlier versions; it is hidden, so that they answer no search."""
+"""The folder of earlier versions. It is hidden, so that searches do not return them."""
 
 _ENDINGS = {form.content_type: name for name, form in FORMATS.items()} | {"text/plain": "txt"}
 
 TITLE_LINES = 40
-"""Lines of a document among which its first heading may be its title."""
+"""The title may be the first heading within this number of lines."""
 
 
 def body(document: Document) -> str:
@@ -57,9 +57,9 @@ def _first_heading(pages: Sequence[str]) -> str:
 
 
 def extension(name: str, kind: str) -> str:
-    """The extension of the stored original, made safe: never that of a note, and no path.
+    """The file extension for the stored original: no path, and not the extension of a note.
 
-    `kind` is the content type, for a file whose name has no extension.
+    `kind` is the content type. It applies when the file name has no extension.
     """
     suffix = re.sub(r"[^a-z0-9]", "", PurePath(name).suffix.lower())[:12]
     suffix = suffix or re.sub(r"[^a-z0-9]", "", _ENDINGS.get(kind, kind).lower())[:12] or "bin"

@@ -15,7 +15,7 @@ from djinn_memory.documents.document import Unreadable
 from djinn_memory.errors import Remedy, install_extra
 
 LONGEST_REASON = 200
-"""Characters of ocrmypdf's message: it begins with the reason, and continues with advice."""
+"""Characters kept from ocrmypdf's message. It begins with the reason, then gives advice."""
 
 
 def find_ocrmypdf() -> str | None:
@@ -26,7 +26,7 @@ def find_ocrmypdf() -> str | None:
 
 
 def hint() -> str:
-    """The remedy for text that is only a picture."""
+    """The remedy for text that exists only as a picture."""
     if find_ocrmypdf():
         return str(Remedy(arguments={"ocr": True}, purpose="read it with ocrmypdf"))
     return f"ocrmypdf can read it: install it and {Remedy(arguments={'ocr': True})}"
@@ -34,7 +34,7 @@ def hint() -> str:
 
 @contextmanager
 def recognized_copy(path: Path, languages: str, pages: Sequence[int]) -> Iterator[Path]:
-    """A copy of a PDF in which these pages, counted from 1, have the text that they show.
+    """A copy of a PDF with recognized text on these pages, counted from 1.
 
     Raises `Unreadable` when ocrmypdf is missing or fails.
     """

@@ -15,11 +15,11 @@ from djinn_memory.notes.vault.walk import MAX_BYTES
 _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-Z])")
 _OVERSTRUCK = re.compile(r"[^\n\x08]\x08")
-"""Characters that printers struck twice, for bold or underlined text."""
+"""Characters that printers struck twice for bold or underlined text."""
 
 
 def read_text(request: ReadRequest, report: ReportPages) -> Document:
-    """A text file, with its Markdown characters escaped; form feeds separate its pages."""
+    """A text file with its Markdown characters escaped. Form feeds separate its pages."""
     text, warnings = _visible_text(request)
     pages = text.split("\f")
     if len(pages) > 1 and not pages[-1].strip():
@@ -75,7 +75,7 @@ def _visible_text(request: ReadRequest) -> tuple[str, tuple[str, ...]]:
 
 
 def _first(fields: Mapping[str, Any], *keys: str) -> str | None:
-    """The first of the fields that holds a text, or several texts joined by commas."""
+    """The first of the fields that holds text. Several texts are joined with commas."""
     for key in keys:
         value = fields.get(key)
         values = value if isinstance(value, list) else [value]

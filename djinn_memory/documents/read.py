@@ -1,4 +1,4 @@
-"""Reads a file of any format; the function that worker processes run."""
+"""Reads a file of any format. Worker processes run this function."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from djinn_memory.documents.kinds import FORMATS, detect_kind
 from djinn_memory.documents.pdf.quality import unknown_share
 
 MANY = 0.1
-"""Share of characters that stand for unknown letters from which a document is named as garbled."""
+"""Minimum share of replacement characters at which a warning calls a document garbled."""
 
 VERSION = 2
-"""Increased when files are read that were refused before: they are tried again then."""
+"""Increased when djinn learns to read files that it refused. Those files are then tried again."""
 
 
 def read(request: ReadRequest, report: ReportPages) -> Document:
-    """The document in a file. Raises `Unreadable` with the reason, `Locked` for a password."""
+    """Read a file. Raises `Unreadable` with the reason, or `Locked` when a password is needed."""
     kind = detect_kind(request.path, request.name)
     reader: Reader = resolve_name(FORMATS[kind.name].reader)
     document = reader(request, report)

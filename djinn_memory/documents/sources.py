@@ -20,9 +20,9 @@ class Source(Struct, frozen=True):
 
     path: Path
     name: str
-    """The file's own name, or the name under which it came from elsewhere."""
+    """The name of the file, or the name under which it was received."""
     lasting: bool = True
-    """Whether the file stays in its place, so that a link to it lasts."""
+    """Whether the file is permanent, so that a link to it stays valid."""
 
 
 def sources(
@@ -30,7 +30,7 @@ def sources(
 ) -> tuple[list[Source], list[tuple[str, DjinnError]]]:
     """The files at `paths` and in folders among them, each once, and the paths that failed.
 
-    Hidden files of a folder are left out, and so are its subfolders unless `recursive`.
+    Hidden files in a folder are left out. Subfolders are left out unless `recursive`.
     """
     files: dict[str, Source] = {}
     missing: list[tuple[str, DjinnError]] = []
@@ -68,7 +68,7 @@ def _files(path: Path, recursive: bool, missing: list[tuple[str, DjinnError]]) -
 
 
 def no_such_file() -> NotFound:
-    """The message for a path without a file, or with a file that must not be revealed."""
+    """The message for a path that has no file, or whose file must not be revealed."""
     return NotFound("no such file or folder; check the path")
 
 
@@ -80,7 +80,7 @@ def _leads_out(root: Path, link: Path) -> bool:
 
 
 def fingerprint(path: Path) -> tuple[str, int]:
-    """The SHA-256 of a file's bytes, and their number. Raises `DjinnError` with one line."""
+    """The SHA-256 of a file's bytes, and their number. Raises a one-line `DjinnError`."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             # Opening a FIFO would wait for a writer for ever.

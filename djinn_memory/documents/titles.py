@@ -1,4 +1,4 @@
-"""Titles in the metadata of files: which a person meant, and how to make them safe."""
+"""Decides which metadata titles a person chose, and makes them safe."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SPACE = frozenset({"Cc", "Cs", "Zl", "Zp", "Zs"})
 
 
 def clean(text: str | None) -> str:
-    """`text` on one line, without characters that act in YAML, a terminal or a file name."""
+    """`text` on one line, without special characters for YAML, a terminal or a file name."""
     visible = "".join(
         " " if category(char) in _SPACE else char
         for char in text or ""
@@ -49,7 +49,7 @@ def clean(text: str | None) -> str:
 
 
 def title(text: str | None) -> str | None:
-    """`text` if a person meant it as a title; None for a file name, a path or a program."""
+    """`text` if a person chose it as a title; None for a file name, a path or a program."""
     name, before = clean(text), None
     while name != before:
         before = name

@@ -1,7 +1,7 @@
 """Languages in Latin script: the language of a text, and the stems of its words.
 
-The index stems English with its own Porter stemmer. A stem of another language ends in `MARK`,
-which Porter leaves alone and which separates it from English words of the same spelling (`die`,
+The index stems English with its own Porter stemmer. A stem of another language ends in `MARK`.
+Porter does not change such a stem, and it differs from an English word of the same spelling (`die`,
 `war`).
 """
 
@@ -21,10 +21,10 @@ LATIN = ("german", "french", "spanish", "italian", "portuguese", "dutch", "swedi
 """Snowball's names. To add a language, add its name here and its stop words to `stopwords.txt`."""
 
 MARK = "\ue000"
-"""A private-use character. FTS5 treats it as a letter, and no suffix of Porter's ends in it."""
+"""A private-use character. FTS5 treats it as a letter, and no Porter suffix ends in it."""
 
 CLEAR = 5
-"""A number of function words that leaves no doubt."""
+"""Number of function words that identify a language without doubt."""
 
 READ = 4_000
 """Characters of a text that are read to detect its language."""
@@ -32,20 +32,20 @@ READ = 4_000
 _ACCENTS = "\u0300-\u036f"
 _LETTERS = f"a-z\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff{_ACCENTS}"
 _WORD = re.compile(f"(?<![^\\W_])[{_LETTERS}]+(?![^\\W_])")
-"""A word of Latin letters only. A word with a digit is a number or a name and has no stem."""
+"""A word of Latin letters only. A word with a digit is a number or a name and is not stemmed."""
 
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)[^\s<>]+")
 """An address. Its parts, such as `.de` and `/la/`, belong to no language."""
 
 _GERMAN = re.compile("ü|ß")
-"""Letters that the other languages hardly use. Swedish has the other umlauts."""
+"""Letters that are rare in the other languages. Swedish has the other umlauts."""
 
 
 def detect(text: str, among: Iterable[str] = LATIN, *, at_least: int = 2) -> str | None:
     """The language with most function words in `text`: English, one of `among`, or None.
 
-    None with fewer than `at_least` different function words. English wins a tie, and words that
-    English has too do not count for other languages.
+    None with fewer than `at_least` different function words. English wins a tie. Words that also
+    exist in English do not count for other languages.
     """
     wanted = {ENGLISH, *among}
     words = dict.fromkeys(_WORD.findall(_ADDRESS.sub(" ", text[:READ]).casefold()))
@@ -80,7 +80,7 @@ def stemmed(text: str, language: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def stem(word: str, language: str) -> str:
-    """The marked stem of a word in lower case; a word with other than Latin letters stays."""
+    """The marked stem of a lower-case word. A word with non-Latin letters is unchanged."""
     if not _WORD.fullmatch(word):
         return word
     folded = fold(word)
@@ -90,7 +90,7 @@ def stem(word: str, language: str) -> str:
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The stop words of `language` without accents, which say nothing about a question."""
+    """The stop words of `language` without accents. They add nothing to a question."""
     return frozenset(map(fold, listed(language)))
 
 

@@ -1,7 +1,7 @@
-"""Prepares words of scripts other than Latin for comparison.
+"""Prepares words of non-Latin scripts for comparison.
 
 All scripts are folded. Cyrillic and Arabic words are stemmed. Scripts without spaces are cut into
-pairs of characters, and so is Hangul, whose particles are attached to the word.
+pairs of characters. So is Hangul, because particles are attached to its words.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNSPACED = (
     "\U00020000-\U0003134f"
 )
 _MARKS = re.compile("[\u0610-\u061a\u064b-\u065f\u0670\u0640\u0591-\u05c7]")
-"""Vowel signs of Arabic and Hebrew, and the stroke that only widens a word."""
+"""Vowel signs of Arabic and Hebrew, and the Arabic stroke that only lengthens a word."""
 
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 """Accents without a composed letter. FTS5 drops them, so they must not end a word earlier."""
@@ -74,7 +74,7 @@ def unspaced(word: str) -> bool:
 
 
 def pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Spans of the characters and pairs of unspaced runs in unfolded text."""
+    """The spans of the characters and pairs in unspaced runs of unfolded text."""
     for run in _RUN.finditer(text):
         units = [unit.span() for unit in _CLUSTER.finditer(text, *run.span())]
         yield from units
@@ -84,8 +84,8 @@ def pieces(text: str) -> Iterator[tuple[int, int]]:
 def question(text: str) -> str:
     """Folded text without the particles and question words of a question.
 
-    The rest consists of whole words of `text` or pieces of unspaced runs. Returns all of `text`
-    when nothing is left.
+    The result consists of whole words of `text` or pieces of unspaced runs. Returns all of `text`
+    when nothing else would be left.
     """
     left = _HANGUL.sub(lambda word: _korean(word[0]), text)
     left = _dropped(_CYRILLIC, "russian", left)
@@ -139,7 +139,7 @@ def _folded(language: str) -> frozenset[str]:
 
 @cache
 def _phrases(language: str, having: str) -> re.Pattern[str]:
-    """Matches the stop words of a language with a character of `having`, the longest first."""
+    """Matches the stop words of a language that contain one of `having`, longest first."""
     words = [word for word in _folded(language) if re.search(having, word)]
     return re.compile("|".join(sorted(words, key=len, reverse=True)))
 
@@ -164,8 +164,8 @@ def _korean(word: str) -> str:
 def _japanese(run: re.Match[str], text: str) -> str:
     """The part of a run of hiragana that is not grammar.
 
-    The ending of an inflected word stays with the word: 届きます becomes 届き and 届, which finds
-    届く.
+    The ending of an inflected word stays with the word: 届きます becomes 届き and 届.
+    Both match 届く.
     """
     before = text[max(0, run.start() - 1) : run.start()]
     after = text[run.end() : run.end() + 1]
@@ -181,9 +181,10 @@ def _japanese(run: re.Match[str], text: str) -> str:
 
 
 def _peeled(run: str, *, alone: bool) -> str:
-    """A run of hiragana without the grammar at its ends; the longest ending goes first.
+    """A run of hiragana without the grammar at its ends. The longest ending is removed first.
 
-    A word that stands `alone` keeps more than a single letter, which would be part of a word.
+    A word that stands `alone` keeps at least two letters, because a single letter would be a part
+    of a word.
     """
     stops = _folded("japanese")
     for end in (True, False):

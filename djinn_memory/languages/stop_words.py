@@ -1,4 +1,4 @@
-"""English words that say nothing about what a question asks for."""
+"""English words that do not affect the meaning of a question."""
 
 from functools import cache
 from pathlib import Path

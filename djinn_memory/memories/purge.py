@@ -1,4 +1,4 @@
-"""Removes a memory permanently: its note, all copies, and every trace in the databases."""
+"""Removes a memory permanently: its note, all copies, and all traces in the databases."""
 
 from __future__ import annotations
 
@@ -44,44 +44,47 @@ from djinn_memory.store.state import State
 from djinn_memory.system.files import inside
 
 SENTENCE = 20
-"""Characters from which on a text in a value is that of the memory, and not a word like its title:
-a value may be another agent's, and is removed whole."""
+"""Minimum length at which text inside a value identifies the memory.
+
+Shorter text, such as a title, may be an ordinary word, and the value, which is removed completely,
+may belong to another agent.
+"""
 
 
 class PurgeReport(Struct, frozen=True):
     """The result of a purge, or of its dry run."""
 
     id: str | None
-    """`mem_` and 16 characters; null for a note that has none."""
+    """`mem_` and 16 characters; null for a note without an id."""
     title: str
-    """Its title."""
+    """The title of the memory."""
     vault: str
-    """The name of the vault it was in."""
+    """The name of its vault."""
     files: tuple[str, ...]
     """Its note, earlier versions, originals and copies in the trash, relative to the vault. For a
     section of a journal, its file with `#^` and the block id: the other sections stay."""
     vectors: int = 0
-    """Its texts that have no vector in the cache any more."""
+    """The number of its texts whose vectors were removed from the cache."""
     events: int = 0
-    """Events of the agent that quoted its title or text."""
+    """The number of the agent's events that quoted its title or text."""
     values: int = 0
-    """Values in the agent's working memory that quoted them."""
+    """The number of values in the agent's working memory that quoted its title or text."""
     problems: list[Problem] = field(default_factory=list)
-    """Where a part of it may still be found."""
+    """Problems that may leave a part of it behind."""
     purged: bool = False
-    """Whether it was removed; false for a dry run, after which all is still there."""
+    """Whether it was removed; false for a dry run."""
 
 
 class _Doomed(Struct, frozen=True):
-    """A memory that is to be removed."""
+    """A memory that will be removed."""
 
     vault: Vault
     id: str | None
     title: str
     files: tuple[str, ...]
-    """The note last, so that what is truncated can be done again."""
+    """Its files. The note is last, so that an interrupted purge can be repeated."""
     block: str | None = None
-    """The block id of the section of a journal that is removed from its one file."""
+    """The block id of the section of a journal that is removed from its only file."""
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -90,7 +93,7 @@ class _Doomed(Struct, frozen=True):
 
 
 def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeReport:
-    """Remove the memory that a name means in `vaults`, also one that is in the trash already."""
+    """Remove the memory that a name means in `vaults`, even if it is already in the trash."""
     doomed = _doomed(state, request.name, vaults)
     report = PurgeReport(doomed.id, doomed.title, doomed.vault.name, doomed.shown)
     if request.dry_run:
@@ -138,10 +141,10 @@ def _remove_files(doomed: _Doomed) -> None:
 
 
 def _may_quote(home: Home, vault: Vault) -> Callable[[Mapping[str, object]], bool]:
-    """Tells by the data of an event whether it may quote a memory of a vault.
+    """A test that decides from an event's data whether it may quote a memory of a vault.
 
-    Only who could read it quotes it. The same words of others are their own, and whether those are
-    still there must not tell them what was purged.
+    Only agents who could read the memory can quote it. Identical words of other agents are kept, so
+    that they cannot learn what was purged.
     """
     vaults = {other.id for other in home.vaults if access.same_readers(other, vault)}
 
@@ -153,9 +156,9 @@ def _may_quote(home: Home, vault: Vault) -> Callable[[Mapping[str, object]], boo
 
 
 def _forget_values(state: State, texts: Sequence[str], own: str, vault: Vault) -> int:
-    """Forget what working memory holds of these texts of a vault; returns how many values of `own`.
+    """Remove values with these texts from working memory. Returns the number from `own`.
 
-    Only readers of the vault have such values, and who was handed one by them.
+    Only readers of the vault, and agents with whom they shared values, can have such values.
     """
     if not (state.home.config.working_memory or state.home.working_path.exists()):
         return 0
@@ -175,7 +178,7 @@ def _forget_values(state: State, texts: Sequence[str], own: str, vault: Vault) -
 
 
 def _erase(state: State) -> Iterator[Problem]:
-    """Take what was deleted out of the index, and away with copies that were set aside."""
+    """Remove deleted content from the bytes of the index, and delete copies that were set aside."""
     try:
         erase(state.index)
     except Unavailable as error:
@@ -211,7 +214,7 @@ def _doomed(state: State, name: str, vaults: Sequence[Vault]) -> _Doomed:
 
 
 def _entry(state: State, name: str, vaults: Sequence[Vault]) -> IndexedMemory:
-    """The memory that `name` means, which for a document may be the name of its file."""
+    """The memory that `name` means. For a document, it may be the name of its file."""
     try:
         return find_memory(state, name, vaults)
     except NotFound:
@@ -231,7 +234,7 @@ def _parts(state: State, vault: Vault, entry: IndexedMemory) -> list[str]:
 
 
 def _trashed(name: str, vaults: Sequence[Vault]) -> _Doomed:
-    """The memory that `name` means among those in the trash."""
+    """The memory in the trash that `name` means."""
     wanted = name.strip().removeprefix("[[").removesuffix("]]")
     matches: list[tuple[Vault, str, Note]] = []
     for vault in vaults:
@@ -255,7 +258,7 @@ def _trashed(name: str, vaults: Sequence[Vault]) -> _Doomed:
 
 
 def _copies(vault: Vault, path: str, note: Note, ids: Sequence[str | None]) -> list[str]:
-    """The files in the trash that belong to a note or to its versions with these ids."""
+    """The files in the trash that belong to a note with one of these ids or to its versions."""
     wanted = {identity for identity in (note.id, *ids) if identity}
     copies = []
     for place, copy in _trash(vault):
@@ -266,7 +269,7 @@ def _copies(vault: Vault, path: str, note: Note, ids: Sequence[str | None]) -> l
 
 
 def _is_copy(path: str, other: str) -> bool:
-    """Whether `other` is the name that a second file from `path` has in the trash."""
+    """Whether `other` is the name in the trash of a second file from `path`."""
     stem, end = re.escape(path.removesuffix(".md")), r"(?:-\d+)?\.md"
     return bool(re.fullmatch(stem + end, other))
 
@@ -296,7 +299,7 @@ def _trash(vault: Vault) -> Iterator[tuple[str, Note]]:
 
 
 def _before(path: str) -> str:
-    """The path that a file in the trash had, apart from a number behind its name."""
+    """The path of a file before it was moved to the trash, ignoring a number after its name."""
     return path.removeprefix(f"{TRASH}/")
 
 
@@ -317,7 +320,7 @@ def _notes(doomed: _Doomed) -> Iterator[tuple[str, Note]]:
 
 
 def _texts(note: Note) -> Iterator[str]:
-    """The texts of a note to look for elsewhere; the values of a fact also by themselves."""
+    """The texts of a note to search for elsewhere, including a fact's values by themselves."""
     text = note.text[note.body :]
     yield from (note.title, text)
     fields = dict(note.fields)
@@ -330,6 +333,6 @@ def _texts(note: Note) -> Iterator[str]:
 
 
 def _hashes(note: Note, vault: Vault) -> Iterator[bytes]:
-    """The hashes under which the vectors of a note's text are cached."""
+    """The hashes under which the vectors of a note's texts are cached."""
     for _, windows in cut(note, outline=RULES[vault.dialect].outline):
         yield from (window.hash for window in windows if window.hash)

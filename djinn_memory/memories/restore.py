@@ -1,4 +1,4 @@
-"""Brings notes back from the trash of their vaults."""
+"""Restores notes from the trash of their vaults."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ class TrashedNote(Struct, frozen=True):
     vault: str
     """The name of the vault."""
     path: str
-    """Where it was, relative to the folder of the vault, and where it goes."""
+    """Its original path, relative to the folder of the vault. It is restored to this path."""
     id: str | None
-    """`mem_` and 16 characters; null for a note that has none."""
+    """`mem_` and 16 characters; null for a note without an id."""
     title: str
-    """Its title."""
+    """The title of the note."""
 
 
 class RestoreReport(Struct, frozen=True):
     """The content of the trash, or the restored files."""
 
     notes: tuple[TrashedNote, ...]
-    """The note that came back; without a name, every note in the trash, by vault and path."""
+    """The restored note; without a name, every note in the trash, by vault and path."""
     files: tuple[str, ...]
-    """The files that came back: the note, its earlier versions, the original of a document."""
+    """The restored files: the note, its earlier versions, the original of a document."""
     restored: bool
-    """Whether the files came back; false for a list and for a dry run."""
+    """Whether the files were restored; false for a list and for a dry run."""
 
 
 def restore(state: State, vaults: Sequence[Vault], request: RestoreMemory) -> RestoreReport:
-    """Move the note that a name means from the trash to where it was, with its versions.
+    """Move the note that a name means from the trash to its original path, with its versions.
 
-    Without a name, list what is there. Raises `Refused` where a file is in the way.
+    Without a name, list the trash. Raises `Refused` if one of the files exists.
     """
     trashed = [entry for vault in vaults for entry in _trashed(vault)]
     if request.name is None:
@@ -78,7 +78,7 @@ _Entry = tuple[Vault, TrashedNote, Note]
 
 
 def _trashed(vault: Vault) -> list[_Entry]:
-    """The notes in the trash of a vault; earlier versions belong to their notes."""
+    """The notes in the trash of a vault. Earlier versions belong to their notes."""
     entries: list[_Entry] = []
     root = vault.root / TRASH
     if root.is_symlink():
@@ -118,7 +118,7 @@ def _named(name: str, trashed: Sequence[_Entry]) -> _Entry:
 
 
 def _files(vault: Vault, note: TrashedNote, parsed: Note) -> list[str]:
-    """The paths to which a note and what went into the trash with it return, the note first."""
+    """The paths to which a note and the files trashed with it return, the note first."""
     earlier = [
         path.removeprefix(f"{TRASH}/")
         for path in versions(vault, f"{TRASH}/{note.path}")

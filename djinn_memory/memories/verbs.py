@@ -1,4 +1,4 @@
-"""The memories of a home: list, find, show, count and remove them."""
+"""Operations on the memories of a home: list, find, show, count and remove."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class MemoryPage(Struct, frozen=True):
     """A page of a list of memories."""
 
     memories: tuple[Memory, ...]
-    """The newest first."""
+    """The memories, newest first."""
     total: int
-    """How many there are on all pages."""
+    """The number of memories on all pages."""
     problems: tuple[Problem, ...] = ()
     """Tags and types that no memory has."""
 
@@ -54,11 +54,11 @@ class MemoryMatch(Memory, frozen=True, kw_only=True):
     """The memory that a name means."""
 
     digest: str
-    """Of the bytes of its file; empty for a file that cannot be read."""
+    """The digest of its file; empty for a file that cannot be read."""
 
 
 class MemoryLinks(Struct, frozen=True):
-    """A memory and its links, inside the vaults that the agent sees."""
+    """A memory and its links, within the vaults that the agent sees."""
 
     memory: Memory
     """The memory."""
@@ -74,14 +74,14 @@ class MemoryDeletion(Struct, frozen=True):
     memory: Memory
     """The memory that the name means."""
     moved_to: Path | None
-    """Where its file is now; null if it was not moved."""
+    """The new path of its file; null if it was not moved."""
 
 
 class FieldValues(Struct, frozen=True):
     """The values of a field."""
 
     values: tuple[str, ...]
-    """In alphabetical order, each once."""
+    """The values without repetitions, in alphabetical order."""
 
 
 class Memories(Namespace):
@@ -89,7 +89,7 @@ class Memories(Namespace):
 
     @operation(ListMemories)
     def list(self, request: ListMemories) -> MemoryPage:
-        """List memories in the vaults that an agent sees, the newest first."""
+        """List memories in the vaults that an agent sees, newest first."""
         now = self.runtime.now()
         filters = request.filters(now)
         vaults = self.runtime.fresh_scope(request.agent, filters)
@@ -102,7 +102,7 @@ class Memories(Namespace):
 
     @operation(ShowMemory)
     def show(self, request: ShowMemory) -> MemoryDetail:
-        """Show a memory with its text as it is on disk now, and count that as a use of it."""
+        """Show a memory with its current text, and count this as a use of it."""
         from djinn_memory.memories.recall.rating import log_use
 
         vaults = self.runtime.fresh_scope(request.agent)
@@ -126,7 +126,7 @@ class Memories(Namespace):
 
     @operation(ShowLinks)
     def links(self, request: ShowLinks) -> MemoryLinks:
-        """Show the links of a memory both ways, without counting that as a use of it."""
+        """Show the links from and to a memory, without counting this as a use of it."""
         vaults = self.runtime.fresh_scope(request.agent)
         with self.runtime.index(vaults) as index:
             memory = catalog.find(index, request.name)
@@ -134,9 +134,9 @@ class Memories(Namespace):
 
     @operation(DeleteMemory)
     def delete(self, request: DeleteMemory) -> MemoryDeletion:
-        """Move a note to the trash of its vault, with its earlier versions.
+        """Move a note and its earlier versions to the trash of its vault.
 
-        Raises `Changed` when the note has another digest than the one given.
+        Raises `Changed` when the note's digest differs from the given one.
         """
         memory = self._find(request.name, request.agent)
         catalog.require_note(self._state, memory, "deleted")
@@ -147,17 +147,17 @@ class Memories(Namespace):
     def restore(self, request: RestoreMemory) -> RestoreReport:
         """Restore a note from the trash of its vault. Without a name, list the trash.
 
-        Its earlier versions and the original of a document come too. Raises `Refused` where a file
-        is in the way.
+        Its earlier versions and the original of a document are restored too. Raises `Refused` if
+        one of the files exists.
         """
         return restore(self._state, self.runtime.fresh_scope(request.agent), request)
 
     @operation(PurgeMemory, patient=True)
     def purge(self, request: PurgeMemory) -> PurgeReport:
-        """Remove a memory permanently, also one that is in the trash.
+        """Remove a memory permanently, even from the trash.
 
-        Its versions, copies and vectors go too, and what the ledger quotes of it. Raises `Refused`
-        when other files would be removed than those given.
+        Its versions, copies and vectors are removed too, and quotations of it in the ledger. Raises
+        `Refused` when other files would be removed than those given.
         """
         vaults = self.runtime.fresh_scope(request.agent)
         return purge(self._state, vaults, request)
@@ -172,9 +172,9 @@ class Memories(Namespace):
 
     @operation(ListValues, recover=False)
     def values(self, request: ListValues) -> FieldValues:
-        """List the values of a field that an agent sees in the index as it is.
+        """List the values of a field that an agent sees in the index, without refreshing it.
 
-        This is for completion: it is quick and creates no file. Without an index there are none.
+        This is for completion: it is fast and creates no file. Without an index the list is empty.
         """
         home = self.runtime.home
         vaults = home.scope(home.agent(request.agent))
@@ -203,7 +203,7 @@ class Memories(Namespace):
         return moved_to
 
     def _trash(self, vault: Vault, memory: Memory) -> Path:
-        """Move a note to the trash; a document takes its original and its versions along."""
+        """Move a note to the trash, and with a document its original and its versions."""
         if memory.plane == "documents":
             from djinn_memory.memories.library.catalog import stored_documents, trash_document
 

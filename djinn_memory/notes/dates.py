@@ -1,4 +1,4 @@
-"""Reads dates as notes and people write them, and returns ISO text that sorts by time."""
+"""Reads dates from notes and from user input, and returns ISO text that sorts by time."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def iso_date(text: str | None) -> str | None:
 
 
 def spoken_date(text: str, now: datetime) -> str | None:
-    """A past date as a person writes it: ISO, `today`, `yesterday`, `30d`, `2 weeks`, `2026-03`.
+    """Parse a past date in user input: ISO, `today`, `yesterday`, `30d`, `2 weeks`, `2026-03`.
 
-    Days are those of the time zone of `now`.
+    Days are in the time zone of `now`.
     """
     text = text.strip().lower()
     if re.fullmatch(r"[0-9]{4}(-(0[1-9]|1[0-2]))?", text):
@@ -56,16 +56,16 @@ def spoken_date(text: str, now: datetime) -> str | None:
 
 
 def coming_date(text: str, now: datetime) -> str | None:
-    """A future day or time as a person writes it: ISO, `tomorrow`, `30d`, `2 weeks`, `12h`.
+    """Parse a future day or time in user input: ISO, `tomorrow`, `30d`, `2 weeks`, `12h`.
 
-    Days give a day of the time zone of `now`, hours and minutes a time in UTC. ISO dates and
-    `yesterday` may be past. `5m` is not accepted, because it may mean minutes or months.
+    Days return a day in the time zone of `now`; hours and minutes return a time in UTC. ISO dates
+    and `yesterday` may be in the past. `5m` is not accepted, because it may mean minutes or months.
     """
     return _relative(text.strip().lower(), now, _AHEAD, 1)
 
 
 def _relative(text: str, now: datetime, distance: re.Pattern[str], sign: int) -> str | None:
-    """A date that is near, at a distance from `now`, or exact."""
+    """A date that is named, relative to `now`, or exact."""
     if text in _NEAR:
         return (now + timedelta(days=_NEAR[text])).date().isoformat()
     if match := distance.fullmatch(text):
@@ -78,9 +78,9 @@ def _relative(text: str, now: datetime, distance: re.Pattern[str], sign: int) ->
 
 
 def date_field(field: str, text: str | None, now: datetime, *, past: bool = False) -> str | None:
-    """The `coming_date` that the text of a request's field means; None for a field without text.
+    """The `coming_date` in the text of a request's field; None for a field without text.
 
-    Raises `UsageError` for another text, and for a day that is over unless `past` is set.
+    Raises `UsageError` for text that is not a date, and for a past day unless `past` is set.
     """
     if not text:
         return None
@@ -97,11 +97,11 @@ def date_field(field: str, text: str | None, now: datetime, *, past: bool = Fals
 
 
 def over(text: str | None, now: datetime) -> bool:
-    """Whether a time is past, or a day is over in UTC; False when `text` is not a date."""
+    """Whether a time is past, or a day has ended in UTC. False when `text` is not a date."""
     until, at = iso_date(text), moment(now)
     return until is not None and (until <= at if "T" in until else until < at[:10])
 
 
 def moment(now: datetime) -> str:
-    """A time in the form of front matter: UTC, in seconds."""
+    """A time in the format of front matter: UTC, to the second."""
     return f"{now.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"

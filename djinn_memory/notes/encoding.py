@@ -1,4 +1,4 @@
-"""Decodes the bytes of notes. Real vaults hold more than UTF-8."""
+"""Decodes the bytes of notes. Real vaults contain files that are not UTF-8."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def decode(data: bytes) -> tuple[str, str | None]:
     """The text of a file, with `\\n` line ends, and a remark on a fault of the file.
 
     Bytes that fit no other encoding are read as Windows-1252, which accepts every byte, so that no
-    text is lost. Binary data gives an empty text.
+    text is lost. Binary data returns an empty text.
     """
     bom, encoding, remark = detect(data)
     if encoding is None:
@@ -34,14 +34,14 @@ def decode(data: bytes) -> tuple[str, str | None]:
 
 
 def writable(text: str) -> str:
-    """`text` with the characters replaced that UTF-8 or a note cannot hold."""
+    """`text` with replacements for characters that UTF-8 or a note cannot contain."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
 def detect(data: bytes) -> tuple[bytes, str | None, str | None]:
-    """A file's byte order mark, its encoding (None for binary), and a remark on a guess.
+    """A file's byte order mark, its encoding (None for binary data), and a remark on a guess.
 
-    A byte order mark decides. Otherwise zero bytes show UTF-16, and valid UTF-8 is UTF-8.
+    A byte order mark decides. Otherwise zero bytes indicate UTF-16, and valid UTF-8 is UTF-8.
     """
     for bom, encoding in _BOMS:
         if data.startswith(bom):

@@ -1,4 +1,4 @@
-"""The YAML block at the top of a note: finds it, reads it leniently, changes it by splicing."""
+"""The YAML block at the top of a note: finds it, parses it leniently, and edits it in place."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from djinn_memory.system.yaml_edit import (
 )
 
 MAX_BLOCK = 150_000
-"""Characters of front matter that are parsed, in half a second at worst; the largest of 10,000 real
-notes has 9,000."""
+"""Maximum number of characters in parsed front matter, which takes at most half a second. The
+largest front matter in 10,000 real notes has 9,000 characters."""
 
 MAX_VALUES = 10_000
-"""Scalars in a block after its aliases are expanded. The limit stops an alias bomb."""
+"""Maximum number of scalars in a block after alias expansion. It stops alias bombs."""
 
 MAX_REASON = 200
-"""Characters of a reason that a message repeats."""
+"""Maximum number of characters of a reason in a message."""
 
 _BLOCK = re.compile(
     r"(---[ \t]*(?:\r\n?|\n))(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL
@@ -41,18 +41,18 @@ _BLOCK = re.compile(
 _ENTRY = re.compile(r"^[^\s#\-][^\n]*(?:\n(?:[ \t-][^\n]*|#[^\n]*)?(?=\n|\Z))*", re.MULTILINE)
 
 _PLACEHOLDER = re.compile(r"(?m)^([ \t]*(?:[^\s:#][^:\n]*:|-)[ \t]+)(\{\{[^'\n]*\}\})[ \t]*$")
-"""A template's placeholder for a program. To YAML it is a mapping with a mapping as its key."""
+"""A template placeholder. YAML reads it as a mapping that has a mapping as its key."""
 
 _KEY = re.compile(r"(?m)^[ \t-]*([^\s:#][^:\n]*):")
 
 _CODE = re.compile(r"!!(?:python|ruby|perl|java|js)\b.*")
-"""A tag that makes old YAML libraries run code from the file. Here it is ignored."""
+"""A tag that makes old YAML libraries run code from the file. djinn ignores it."""
 
 _OPENED = re.compile(r"---[ \t]*\n[\w-]+:(?:[ \t\n]|\Z)")
-"""A rule with a field below it, which without a second rule is front matter that never closes."""
+"""A rule with a field below it. Without a second rule, it is front matter that is never closed."""
 
 _BELOW = re.compile(r"(?m)^(?:[ \t]*$|#{1,6}[ \t]|(?=[^\s#:\-])[^:\n]*$)")
-"""A line that ends the fields of front matter that never closes: blank, a heading, or prose."""
+"""A line that ends the fields of unclosed front matter: blank, a heading, or prose."""
 
 _FIELD = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*+(?<![^\n])(?:-[ \t]|[\w-]+:(?:[ \t\n]|\Z))")
 """A field at the beginning of a line, and the blank lines and comments above it."""
@@ -66,13 +66,13 @@ _USUAL = frozenset(
     title topic topics type uid up updated url version
     """.split()  # noqa: SIM905
 )
-"""Fields that many programs and people use; a block with one of them is front matter."""
+"""Fields that many programs and people use. A block with one of them is front matter."""
 
 Fields = Mapping[str, Any]
 
 
 class FrontMatter(Struct, frozen=True):
-    """The fields of a note. Scalars are text, as written; lists and mappings are nested."""
+    """The fields of a note. Scalars are text as written. Lists and mappings are nested."""
 
     fields: Fields
     body: int
@@ -83,8 +83,8 @@ class FrontMatter(Struct, frozen=True):
 def read(text: str) -> FrontMatter:
     """The front matter of a note's text, whose line ends are `\\n`.
 
-    Broken YAML is a `problem`; its entries that are readable alone still count. Values stay text,
-    so an impossible date or a number of 6,000 digits is a value like any other.
+    Broken YAML is reported as `problem`, and only its readable entries count. Values stay text, so
+    an impossible date or a number of 6,000 digits is a valid value.
     """
     block = _BLOCK.match(text)
     if not block:
@@ -124,7 +124,7 @@ def read(text: str) -> FrontMatter:
 
 
 def _is_prose(source: str, fields: Fields) -> bool:
-    """Whether a block is rather text between two rules, such as `Note: the lamp is broken`."""
+    """Whether a block is text between two rules, such as `Note: the lamp is broken`."""
     if any(fold(key.strip()) in _USUAL for key in fields):
         return False
     least = 1 if source[:1] in "\r\n" else 2 if len(fields) == 1 else 4
@@ -136,7 +136,7 @@ def _is_prose(source: str, fields: Fields) -> bool:
 
 
 def _repeated(source: str) -> list[str]:
-    """The keys of a block that stand in one mapping more than once."""
+    """The keys that occur more than once in a mapping of a block."""
     keys = [key.casefold() for key in _KEY.findall(source)]
     return repeated_keys(source) if len({*keys}) < len(keys) or "{" in source else []
 
@@ -157,16 +157,16 @@ def _unclosed(source: str) -> tuple[Fields, int] | None:
 
 
 def _code_tag(source: str) -> str | None:
-    """The first tag of a block that asks to run code; one in quotes is text."""
+    """The first tag of a block that requests code execution. A tag in quotes is text."""
     return next(filter(_CODE.fullmatch, tags(source)), None) if "!!" in source else None
 
 
 def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
-    """The note's bytes with one field set; every byte outside that field's lines stays.
+    """The note's bytes with one field set. All bytes outside the field's lines are unchanged.
 
-    A field that has this value already stays as written, and a list that only grows keeps its
-    entries as written. A note without front matter gets a block. Raises `Refused` when the block is
-    broken, because an edit would have to guess.
+    A field that already has the value stays as written. A list that only grows keeps its entries as
+    written. A note without front matter gets a block. Raises `Refused` when the block is broken,
+    because an edit would have to guess.
     """
     new = load(scalar(value), typed=False)
 
@@ -185,7 +185,7 @@ def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
 
 
 def edit_fields(data: bytes, fields: Fields) -> bytes:
-    """The note's bytes with several fields set, and without those whose value is None."""
+    """The note's bytes with several fields set. Fields with the value None are removed."""
     for key, value in fields.items():
         data = remove(data, (key,)) if value is None else edit(data, (key,), value)
     return data
@@ -227,13 +227,13 @@ def _splice(data: bytes, change: Callable[[str, str], str]) -> bytes:
 
 
 def compose(fields: Fields, body: str) -> str:
-    """The text of a new note; fields whose value is None are left out."""
+    """The text of a new note. Fields with the value None are left out."""
     lines = (f"{key}: {scalar(value)}\n" for key, value in fields.items() if value is not None)
     return f"---\n{''.join(lines)}---\n{body}"
 
 
 def opened(data: bytes) -> tuple[bytes, str, str]:
-    """A note's byte order mark, encoding and text, for a change of the text.
+    """A note's byte order mark, encoding and text, for editing the text.
 
     Raises `Refused` unless the note is UTF-8 or UTF-16: with a guessed encoding, writing could
     change other characters.

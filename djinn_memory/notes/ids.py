@@ -1,4 +1,4 @@
-"""The ids of memories, which are written once and never changed."""
+"""The ids of memories. An id is written once and never changes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def new_id() -> str:
 
 
 def crockford(bits: int) -> str:
-    """A number of random bits, a multiple of five, as digits that are hard to confuse."""
+    """Random bits, a multiple of five, as digits that are hard to confuse."""
     value = int.from_bytes(os.urandom(bits // 8 + 1))
     return "".join(_DIGITS[value >> shift & 31] for shift in range(0, bits, 5))

@@ -1,4 +1,4 @@
-"""Journals: files of many memories, one a section, to which records are only appended. Pure.
+"""Journals: files with a memory in each section, to which records are only appended. Pure.
 
 The format is described in `docs/note-format.md`.
 """
@@ -20,15 +20,15 @@ from djinn_memory.notes.frontmatter import block_end
 from djinn_memory.notes.markdown.markup import blank
 
 TYPE = "journal"
-"""The type of a file below `journal/` that is a journal, whatever its name."""
+"""The type of a file below `journal/` that is a journal, whatever its file name."""
 
 HEADER_KEYS = frozenset({"type", "date", "home"})
-"""The keys of the front matter that djinn gives a journal."""
+"""The front matter keys that djinn writes in a journal."""
 
 _NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.([\w-]+)")
 
 _HEADING = re.compile(r"^#{1,2}[ \t][^\n]*", re.MULTILINE)
-"""What begins a section, and ends the one before: quoted lines begin with `>`."""
+"""The start of a section, which ends the previous one. Quoted lines begin with `>`."""
 
 _RECORD_HEADING = re.compile(r"##[ \t]+(?:\d\d:\d\d(?:[ \t]+|$))?(?P<title>[^\n]*)\n*")
 _BLOCK = re.compile(r"^\^(?P<block>[A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
@@ -44,72 +44,72 @@ _BEGINNING_OF_RECORD = re.compile(
     """,
     re.VERBOSE,
 )
-"""A record that breaks off, wherever it does."""
+"""An incomplete record, wherever it breaks off."""
 
 _ACTIVE = re.compile(r"[#`~=\-%<$^*_\[\]]")
-"""Characters that a title could begin a link, a tag, code or a comment with."""
+"""Characters in a title that could begin a link, a tag, code or a comment."""
 
 
 class JournalRecord(Struct, frozen=True):
     """One memory of a journal, parsed from its section."""
 
     block: str
-    """By which links and the ledger name it."""
+    """The id by which links and the ledger refer to it."""
     title: str
-    """The words of its heading, with Markdown in them."""
+    """The words of its heading, including Markdown."""
     data: dict[str, Any]
-    """What its comment says; numbers and truth values are text, as they are in front matter."""
+    """The data in its comment. Numbers and booleans are text, as in front matter."""
     text: str
-    """The section from its heading on, without blank lines at its end."""
+    """The section from its heading on, without trailing blank lines."""
     body: int
-    """Offset in `text` behind the heading and the blank lines below it."""
+    """Offset in `text` after the heading and its blank lines."""
     start: int
     """Character offset of the section in the file's text."""
     line: int
-    """How many lines stand above it."""
+    """The number of lines above it."""
 
     @property
     def span(self) -> tuple[int, int]:
-        """Where its section stands in the file's text."""
+        """The span of its section in the file's text."""
         return self.start, self.start + len(self.text)
 
     @property
     def content(self) -> str:
-        """What the section says: its text without heading, block id and comment."""
+        """The content of the section: its text without heading, block id and comment."""
         return blank(self.text, self.marks)[self.body :].strip()
 
     @property
     def quoted(self) -> Iterator[tuple[int, int]]:
-        """Where in `text` its quoted lines stand."""
+        """The spans of its quoted lines in `text`."""
         return (line.span() for line in _QUOTED.finditer(self.text, self.body))
 
     @property
     def marks(self) -> Iterator[tuple[int, int]]:
-        """Where in `text` the block id and the comment stand."""
+        """The spans of the block id and the comment in `text`."""
         marks = chain(*(pattern.finditer(self.text, self.body) for pattern in (_BLOCK, _DATA)))
         return iter(sorted(mark.span() for mark in marks))
 
 
 class Journal(Struct, frozen=True):
-    """What is read from a journal's text."""
+    """The content of a journal's text."""
 
     records: tuple[JournalRecord, ...]
     others: tuple[tuple[int, int], ...]
-    """Spans of what belongs to no record: the front matter, and what a person wrote."""
+    """Spans that belong to no record: the front matter, and text from a person."""
     torn: int | None
-    """Where a record begins that was not written to its end; None when all are whole."""
+    """The start of an incomplete record; None when all are complete."""
     problem: str | None
-    """Sections that look like records and are none."""
+    """Sections that look like records but are not."""
 
 
 def is_journal(path: str, kind: str | None) -> bool:
-    """Whether the file at a path of a vault, whose front matter gives a type, is a journal."""
+    """Whether the file at a path of a vault, with a type from its front matter, is a journal."""
     place = PurePosixPath(path)
     return place.parts[0] == "journal" and (kind == TYPE or _NAME.fullmatch(place.stem) is not None)
 
 
 def intact(data: bytes) -> bytes:
-    """A journal's bytes without a character that was cut off, and zeros that were never written."""
+    """A journal's bytes without a character that was cut off or trailing zero bytes."""
     data = data.rstrip(b"\0")
     try:
         data.decode("utf-8")
@@ -120,9 +120,9 @@ def intact(data: bytes) -> bytes:
 
 
 def read(path: str, text: str, start: int = 0) -> Journal:
-    """The records of a journal's text (line ends `\\n`), or those from an offset on.
+    """The records of a journal's text, whose line ends are `\\n`, from an offset on.
 
-    The offset is the end of another record, or of the header.
+    The offset is the end of the header or of a record.
     """
     torn = _torn(path, text)
     whole = text if torn is None else text[:torn]
@@ -155,22 +155,22 @@ def read(path: str, text: str, start: int = 0) -> Journal:
 
 
 def find(path: str, text: str, block: str) -> JournalRecord | None:
-    """The record of a journal's text that has a block id; None when it no longer exists."""
+    """The record with a block id in a journal's text; None when it no longer exists."""
     records = read(path, text).records
     return next((record for record in records if record.block == block), None)
 
 
 def header(day: str, home: str) -> str:
-    """What a new journal begins with."""
+    """The start of a new journal."""
     return f"---\ntype: {TYPE}\ndate: {day}\nhome: {home}\n---\n# {day}\n"
 
 
 def compose(time: str, title: str, block: str, text: str, data: Mapping[str, Any]) -> str:
-    """A record, to be appended to a journal that has no torn one.
+    """The text of a record. Append it only to a journal without an incomplete record.
 
-    `time` is `HH:MM`, `block` letters, digits and `-`, `data` what JSON can hold. Nothing in
-    `title` and `text` can be structure. In `text` only line ends are changed, to `\\n`, and what
-    UTF-8 cannot hold.
+    `time` is `HH:MM`, `block` has letters, digits and `-`, and `data` is serialisable as JSON.
+    `title` and `text` cannot add structure. In `text`, line ends become `\\n`, and characters that
+    UTF-8 cannot encode are replaced.
     """
     words = _ACTIVE.sub(r"\\\g<0>", " ".join(writable(title).split()))
     lines = writable(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -221,7 +221,7 @@ def begun_by_djinn(fields: Mapping[str, Any]) -> bool:
 
 
 def has_torn_header(path: str, text: str) -> bool:
-    """Whether a journal's text breaks off in the header that djinn gives it."""
+    """Whether a journal's text ends within the header that djinn writes."""
     named = _NAME.fullmatch(PurePosixPath(path).stem)
     if not (named and text):
         return False
@@ -230,7 +230,7 @@ def has_torn_header(path: str, text: str) -> bool:
 
 
 def _torn(path: str, text: str) -> int | None:
-    """Where the record, or the header, begins that breaks off with the text."""
+    """The start of an incomplete record or header at the end of the text."""
     if has_torn_header(path, text):
         return 0
     start = text.rfind("\n#") + 1
@@ -242,7 +242,7 @@ def _torn(path: str, text: str) -> int | None:
 
 
 def _record(text: str, start: int, line: int) -> JournalRecord | str | None:
-    """The record in a section; what is wrong with it, or None for a section of a person."""
+    """The record in a section, or a description of its fault; None for a section by a person."""
     heading, block, comment = _RECORD_HEADING.match(text), _BLOCK.search(text), _DATA.search(text)
     if not (heading and block and comment):
         return None
@@ -263,7 +263,7 @@ def _decoded(source: str) -> dict[str, Any] | None:
 
 
 def _as_text(value: Any) -> Any:
-    """A JSON value as front matter gives it: scalars are text, which can be written as UTF-8."""
+    """A JSON value as front matter returns it: scalars are text that UTF-8 can encode."""
     if isinstance(value, dict):
         return {writable(key): _as_text(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Finds the note that a link means, by the rules of the table in `spec/links.md`."""
+"""Finds the note that a link means, by the rules in the table of `spec/links.md`."""
 
 import posixpath
 import re
@@ -16,12 +16,12 @@ from djinn_memory.notes.slugs import fold
 How = Literal["self", "path", "suffix", "name", "id", "title", "alias", "slug", "part", "block"]
 
 _SEPARATORS = re.compile(r"(?<=\w)[\s\-_.,:;/\u2010-\u2015]+(?=\w)")
-"""What separates the words of a name. Every such run reads the same."""
+"""Separators between the words of a name. All separators are equivalent."""
 
 
 @dataclass(frozen=True)
 class LinkTarget:
-    """A file that a link can mean; `path` is POSIX, relative to the vault, with its extension.
+    """A file that a link can mean. `path` is POSIX, relative to the vault, with its extension.
 
     An attachment has no title and is found only by its path and name.
     """
@@ -38,9 +38,9 @@ class LinkTarget:
 
 @dataclass(frozen=True)
 class Resolution:
-    """The target's key and the way it was found, both None for an unresolved link.
+    """The target's key and the way it was found. Both are None for an unresolved link.
 
-    When there are several candidates, `ambiguous` holds all their keys, sorted.
+    When there are several candidates, `ambiguous` contains all their keys, sorted.
     """
 
     key: int | None
@@ -51,10 +51,11 @@ class Resolution:
 class Resolver:
     """Resolves links among the targets of a home.
 
-    `reserved` gives the agent of each vault that belongs to one agent. Only links from that agent's
-    vaults enter it, and they look in the open vaults first. `rules` gives the rules of each vault
-    that is not in Obsidian's dialect. Those of a link's vault say how the link is read, those of a
-    note's vault how the note is named.
+    `reserved` contains the agent of each vault that belongs to one agent. Only links from that
+    agent's vaults resolve to targets in it, and they look in the open vaults first.
+
+    `rules` contains the rules of each vault that does not use Obsidian's dialect. The rules of a
+    link's vault determine how the link is read; those of a note's vault determine its names.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Resolver:
         source_path: str,
         kind: Kind = "wiki",
     ) -> Resolution:
-        """Resolve a target as `parse_links` gives it, linked from the note at `source_path`."""
+        """Resolve a target from `parse_links`; the link is in the note at `source_path`."""
         if not target.strip():
             return self._itself(source_vault, source_path)
         rules = self._rules_of(source_vault)
@@ -116,7 +117,7 @@ class Resolver:
 
 
 class _Vault:
-    """The names of a vault's targets; each list begins with the shortest path."""
+    """The names of a vault's targets. Each list begins with the shortest path."""
 
     def __init__(self, targets: list[LinkTarget], rules: DialectRules) -> None:
         targets = sorted(targets, key=lambda target: (len(target.path), target.path))
@@ -140,7 +141,10 @@ class _Vault:
     def find(
         self, wanted: str, folder: str | None, kind: Kind, rules: DialectRules
     ) -> Iterator[tuple[How, list[LinkTarget]]]:
-        """Yield the targets named `wanted`, rule by rule; `folder` is None from another vault."""
+        """Yield the targets named `wanted`, rule by rule.
+
+        `folder` is None for a link from another vault.
+        """
         if kind == "block":
             yield "block", self._blocks.get(wanted, [])
             return
@@ -184,12 +188,18 @@ def _name(written: str) -> str:
 
 
 def _slug(written: str) -> str:
-    """A name with one form for all separators. What else differs, as in `x.*`, names no note."""
+    """A name with all separators unified.
+
+    A name with other special characters, such as `x.*`, matches no note.
+    """
     return _SEPARATORS.sub("-", fold(written.strip()))
 
 
 def _lies_in(target: LinkTarget, place: str | None) -> bool:
-    """Whether a target is in the vault, or below the folder, of that name; None means anywhere."""
+    """Whether a target is in the vault, or below the folder, of that name.
+
+    None matches anywhere.
+    """
     return place is None or place in (fold(target.vault), *_folder(target.path).split("/"))
 
 

@@ -30,13 +30,13 @@ _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 @dataclass(frozen=True)
 class LinkSyntax:
-    """The links of a dialect; the defaults are Obsidian's."""
+    """The link syntax of a dialect. The defaults are Obsidian's."""
 
     pattern: re.Pattern[str] = re.compile(f"{_WIKI} | {_MARKDOWN}", re.VERBOSE)
     label_first: bool = False
-    """Whether the label of a wikilink stands before the `|`."""
+    """Whether the label of a wikilink comes before the `|`."""
     whole: bool = False
-    """Whether the target is everything between `[[` and `]]`, with any `#` and `|`."""
+    """Whether the target is everything between `[[` and `]]`, including `#` and `|`."""
 
 
 OBSIDIAN = LinkSyntax()
@@ -49,7 +49,7 @@ Kind = Literal["wiki", "markdown", "block"]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link as written. `target` is without `.md`, and empty for a link to its own note.
+    """A link as written. `target` has no `.md`. It is empty for a link to its own note.
 
     `start` and `end` are offsets in the text, and `line` counts from 1. A link in the front matter
     has a dotted `field`, offsets of -1 and line 0. Nested headings stay joined (`a#b`). A Logseq
@@ -77,8 +77,8 @@ def parse_links(
 ) -> list[Link]:
     """Return the links in `fields`, a note's front matter, then those in `text`, its body.
 
-    With `fields`, pass the body alone: front matter in `text` is read as prose, so its links would
-    be returned twice. `prose` is `mask(text)`, if the caller has it already.
+    With `fields`, pass only the body: front matter in `text` is read as prose, so its links would
+    be returned twice. `prose` is `mask(text)`, if the caller already has it.
     """
     in_fields = [
         replace(link, field=name, start=-1, end=-1, line=0)
@@ -160,7 +160,7 @@ def _wiki_address(written: str, syntax: LinkSyntax) -> tuple[tuple[str, str] | N
 
 
 def _note_address(match: re.Match[str]) -> tuple[str, str] | None:
-    """Return path and anchor, decoded, of a Markdown link that can mean a note of the vault."""
+    """Return the decoded path and anchor of a Markdown link that may refer to a note."""
     written = match["bare"] or match["angled"] or ""
     if match.group().startswith("!") or _REMOTE.match(written):
         return None
@@ -170,7 +170,7 @@ def _note_address(match: re.Match[str]) -> tuple[str, str] | None:
 
 
 def _anchor(written: str) -> tuple[str | None, str | None]:
-    """Split the text behind the first `#` into heading and block."""
+    """Split the text after the first `#` into heading and block."""
     above, _, last = written.rpartition("#")
     if last.startswith("^"):
         return above.strip("# \t") or None, last[1:] or None

@@ -1,4 +1,4 @@
-"""One Markdown file as djinn understands it."""
+"""Parses a Markdown file into a note."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from djinn_memory.notes.slugs import fold
 _DAY = re.compile(r"\d+[-/.]\d+[-/.]\d+")
 
 _OTHER_DATES = ("date", "expires", "due", "last_verified")
-"""Fields for dates other than those of a note's creation and change."""
+"""Fields for dates other than the creation or the change of a note."""
 
 _BRACKETS = re.compile(r"^\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]$")
 
 
 VERSION = 2
-"""Increased when a file would be read differently: an index of another version is rebuilt."""
+"""Increased when a file would be read differently. An index of another version is rebuilt."""
 
 DOCUMENT = "document"
-"""The type of a note that was made from a file."""
+"""The type of a note that was made from a document file."""
 
 MAX_TITLE = 300
-"""A longer title is cut: every window of the note carries it."""
+"""A longer title is cut, because every window of the note includes it."""
 
 
 class Note(Struct, frozen=True):
@@ -45,8 +45,8 @@ class Note(Struct, frozen=True):
 
     text: str
     searched: str
-    """The text that is cut, embedded and searched, with the offsets of `text`. Spaces replace the
-    parts that the dialect writes only for programs, and the marks of a document's pages."""
+    """The text that is chunked, embedded and searched, with the same offsets as `text`. Spaces
+    replace page marks of documents and parts that the dialect writes only for programs."""
     body: int
     """The offset in `text` below the front matter."""
     title: str
@@ -57,9 +57,9 @@ class Note(Struct, frozen=True):
     created: str | None
     updated: str | None
     date: str | None
-    """The day or time the note is about: its `date`, `created`, or the day in its file name."""
+    """The day or time that the note is about: `date`, `created`, or the day in the file name."""
     fields: tuple[tuple[str, str], ...]
-    """Every scalar of the front matter under its dotted key, as text."""
+    """Every scalar of the front matter as text, by its dotted key."""
     links: tuple[Link, ...]
     blocks: tuple[str, ...]
     """UUIDs by which Logseq names blocks of the note, lower case."""
@@ -67,9 +67,9 @@ class Note(Struct, frozen=True):
 
 
 def parse(path: str, data: bytes, dialect: Dialect = "obsidian") -> Note:
-    """The note in a file's bytes; `path` is relative to the vault.
+    """The note in a file's bytes. `path` is relative to the vault.
 
-    Any file is a note. Parts that cannot be understood are its `problem`.
+    Any file is a note. Its `problem` describes parts that djinn does not understand.
     """
     rules = RULES[dialect]
     text, remark = decode(data)
@@ -90,9 +90,9 @@ def understand(
 ) -> Note:
     """The note in a text whose front matter is known.
 
-    `name` is that of its file, `title` what it is called whatever the front matter says. Tags and
-    links do not count in the spans of `text` that are `quoted`. Spans that are `marks` for programs
-    are not searched. All spans are whole lines, in order.
+    `name` is the name of its file. `title` overrides the front matter. Tags and links do not count
+    in the spans of `text` that are `quoted`. Spans in `marks` are for programs and are not
+    searched. All spans are whole lines, in order.
     """
     fields = {fold(key.strip()): value for key, value in front.fields.items()}
     body = text[front.body :]
@@ -139,12 +139,12 @@ def _first_heading(body: str, prose: str) -> str:
 def _date(
     fields: dict[str, Any], keys: tuple[str, ...], moment: Callable[[str], str | None]
 ) -> str | None:
-    """The date in the first of the fields that is not empty."""
+    """The date in the first field that is not empty."""
     return moment(next(filter(None, (_first(fields.get(key)) for key in keys)), ""))
 
 
 def _no_dates(fields: dict[str, Any], rules: DialectRules) -> Iterator[str]:
-    """Remarks on fields for dates whose value looks like a date but is not a valid one."""
+    """Remarks on date fields whose value looks like a date but is invalid."""
     for key in dict.fromkeys((*rules.created, *rules.updated, *_OTHER_DATES)):
         written = _first(fields.get(key))
         if _DAY.match(written) and rules.moment(written) is None:
@@ -152,7 +152,7 @@ def _no_dates(fields: dict[str, Any], rules: DialectRules) -> Iterator[str]:
 
 
 def _first(value: Any) -> str:
-    """A scalar as text; the first entry of a list."""
+    """A scalar as text; for a list, its first entry."""
     while isinstance(value, list):
         value = value[0] if value else ""
     text = value.strip() if isinstance(value, str) else ""
@@ -175,7 +175,10 @@ def _words(fields: dict[str, Any], *keys: str, split: str) -> Iterator[str]:
 
 
 def _tags(fields: dict[str, Any], prose: str, written: re.Pattern[str]) -> tuple[str, ...]:
-    """The tags of the front matter, then those of the text, without repetitions in another case."""
+    """The tags of the front matter, then those of the text.
+
+    Tags that differ only in case count once.
+    """
     tags = [tag.lstrip("#") for tag in _words(fields, "tags", "tag", split=r",\s")]
     tags += [tag for tag in written.findall(prose) if not tag.isdecimal()]
     unique: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The memories in one Markdown file: a note is one, a journal has one in each section."""
+"""The memories in one Markdown file: a note is one memory, a journal has one in each section."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from djinn_memory.notes.markdown.markup import blank
 from djinn_memory.notes.note import Note, parse, understand
 
 _TITLE = re.compile(r"^#[ \t][^\n]*", re.MULTILINE)
-"""The heading of a journal, which is not a memory by itself."""
+"""The heading of a journal. It is not a memory by itself."""
 
 
 class NoteMemory(Struct, frozen=True):
-    """A memory of a file. `parse` reads it, which pays only where `digest` is new."""
+    """A memory of a file. `parse` reads it, which is only needed when `digest` is new."""
 
     block: str | None
     """The block id of a journal's section; None for a whole note."""
     digest: bytes
-    """Of all that the memory is read from: its text, its dialect, the day of its journal."""
+    """A hash of its text, its dialect and the day of its journal: all input to `parse`."""
     line: int
-    """How many lines of the file stand above its text."""
+    """The number of lines in the file above its text."""
     offset: int
-    """Where its text begins in the text of the file, in characters."""
+    """The start of its text in the text of the file, in characters."""
     parse: Callable[[], Note]
 
 
 class NoteFile(Struct, frozen=True):
-    """What is read from a file."""
+    """The memories read from a file, and any problem."""
 
     memories: tuple[NoteMemory, ...]
-    """At least one. Of a journal at most one has no block id: what stands outside of records."""
+    """At least one. In a journal, at most one has no block id: the text outside of records."""
     problem: str | None
 
 
 def parse_file(path: str, data: bytes, dialect: Dialect = "obsidian") -> NoteFile:
-    """The memories in a file's bytes; `path` is relative to the vault."""
+    """The memories in a file's bytes. `path` is relative to the vault."""
     if path.startswith("journal/") and (file := _journal(path, data, dialect)):
         return file
     note = parse(path, data, dialect)
@@ -74,10 +74,10 @@ def parse_appended(path: str, data: bytes, size: int, dialect: Dialect) -> NoteF
 
 
 def _journal(path: str, data: bytes, dialect: Dialect) -> NoteFile | None:
-    """The memories of a journal; None for a file that is none, or has no record yet.
+    """The memories of a journal; None for another file, or for a journal without a record.
 
-    A file without djinn's header is a journal only if it has a whole record: else its last section
-    is that of a person rather than a record that breaks off.
+    A file without djinn's header is a journal only if it has a complete record. Otherwise its last
+    section may be an ordinary section rather than an incomplete record.
     """
     text, remark = decode(journal.intact(data))
     rules = RULES[dialect]

@@ -1,4 +1,4 @@
-"""The pages of a document, which marks in its note separate."""
+"""The pages of a document. Marks in its note separate them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class MarkedPage(Struct, frozen=True):
 
 
 def mark(number: int) -> str:
-    """The line that begins a page, the target of `[[note#^p12]]`; a number has at most 7 digits."""
+    """The line that begins a page, a target for `[[note#^p12]]`. A number has at most 7 digits."""
     return f"*Page {number}* ^p{number}"
 
 
 def pages(text: str, body: int) -> list[MarkedPage]:
-    """The pages of `text` from offset `body` on, in their order; none without a mark.
+    """The pages of `text` from offset `body` on, in order; empty when there are no marks.
 
-    Text before the first mark is on no page.
+    Text before the first mark is not on any page.
     """
     marks = list(_MARK.finditer(text, body))
     ends = [*(match.start() for match in marks[1:]), len(text)]
@@ -43,10 +43,10 @@ def pages(text: str, body: int) -> list[MarkedPage]:
 
 
 def hide(text: str) -> str:
-    """`text` with spaces for its marks, for a search with the same offsets and lines."""
+    """`text` with spaces in place of its marks, so that search offsets and lines are the same."""
     return _MARK.sub(lambda match: " " * len(match[0]), text)
 
 
 def defang(text: str) -> str:
-    """A file's text with its lines that look like marks escaped; they are shown as in the file."""
+    """The text of a file with lines that look like marks escaped, so that they show unchanged."""
     return _ALIKE.sub(r"\g<lead>\\*\g<shown>\\^\g<block>", text)

@@ -1,4 +1,4 @@
-"""Turns a title into a file name, and a type into the name of its folder."""
+"""Turns a title into a file name, and a type into a folder name."""
 
 import re
 from collections.abc import Callable
@@ -18,14 +18,15 @@ _VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
 def fold(text: str) -> str:
-    """Return `text` in the one form (NFC, case folded) in which names are compared."""
+    """Return `text` in the form (NFC, case folded) in which names are compared."""
     return text.lower() if text.isascii() else normalize("NFC", normalize("NFC", text).casefold())
 
 
 def name_key(name: str) -> str:
-    """The form in which a title, an alias or the name of a file is looked up, whole.
+    """The form in which a title, an alias or a file name is looked up as a whole.
 
-    White space is one space. Quotes are left out, as a query cannot hold them.
+    A run of white space becomes a single space. Quotes are removed, because a query cannot contain
+    them.
     """
     return fold(" ".join(name.replace('"', "").split())).removesuffix(".md")
 
@@ -65,7 +66,7 @@ def folder(kind: str) -> str:
 def unique(base: str, taken: Callable[[str], bool]) -> str:
     """Return `base`, or the first of `base-2`, `base-3` ... that is not `taken`.
 
-    The number comes on top of the limit that `slug` kept.
+    The number may exceed the length limit of `slug`.
     """
     names = chain([base], (f"{base}-{number}" for number in count(2)))
     return next(name for name in names if not taken(name))

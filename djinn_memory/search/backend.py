@@ -1,9 +1,10 @@
-"""What a search backend answers: `SqliteIndex` is the first, and any other serves as well.
+"""The protocol of a search backend. `SqliteIndex` is the first implementation.
 
-An index is opened for the vaults that a caller may see, and only reads. All that is asked of one
-opened index is answered from one state of it. Selections go in and records come out; no SQL and no
-connection crosses this line. What is equal otherwise comes by vault, path and line, so that no
-answer tells when something was indexed. `tests/search/conformance.py` checks an implementation.
+An index is opened for the vaults that a caller may see, and only reads. All answers of an opened
+index come from the same state. Selections go in and records come out; no SQL and no connection
+crosses this boundary. Results that are otherwise equal are sorted by vault, path and line, so that
+the order does not depend on when they were indexed. `tests/search/conformance.py` checks an
+implementation.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Vocabulary(Protocol):
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages, English aside, by whose rules words were stemmed."""
+        """The languages, other than English, whose stemmers were applied to words."""
 
     @property
     def total(self) -> int:
@@ -46,9 +47,9 @@ class Vocabulary(Protocol):
         """The words of a text before they are stemmed."""
 
     def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
-        """The terms under which the index may keep a word of `split`.
+        """The terms that the index may store for a word of `split`.
 
-        `spoken` are the languages it may be of; None stands for all languages of the index.
+        `spoken` are the possible languages; None stands for all languages of the index.
         """
 
     def stemmed(self, text: str) -> list[str]:
@@ -58,16 +59,16 @@ class Vocabulary(Protocol):
         """The number of chunks that contain a stem."""
 
     def holding(self, forms: Iterable[str]) -> int:
-        """In how many chunks a word stands, given in the forms that the index may keep it in.
+        """The number of chunks that contain a word, given as its possible forms in the index.
 
-        The form that stands in most of them counts.
+        The most frequent form counts.
         """
 
     def rarity(self, forms: Iterable[str]) -> float:
-        """BM25's idf of a word, given in the forms that the index may keep it in."""
+        """BM25's idf of a word, given as its possible forms in the index."""
 
     def compounds(self, stem: str) -> list[str]:
-        """Stems that a stem is part of, or that are parts of it, in languages with compounds."""
+        """Stems that contain a stem or are contained in it, in languages with compounds."""
 
     def near(self, stem: str, limit: int) -> list[str]:
         """Stems with the same first letter and about the same length, at most `limit`."""
@@ -85,7 +86,7 @@ class WordIndex(Vocabulary, Protocol):
         """The BM25 scores of those chunks that contain at least one of the words."""
 
     def texts_with(self, stem: str, limit: int) -> list[str]:
-        """Titles and texts of some chunks with a word that begins with a stem."""
+        """Titles and texts of some chunks that contain a word with a stem."""
 
 
 class VectorIndex(Protocol):
@@ -103,22 +104,22 @@ class VectorIndex(Protocol):
     ) -> list[ChunkRef]:
         """The chunks of the `limit` windows nearest to a vector, from each vault.
 
-        More windows are taken until they belong to at least `memories` memories of the vault.
+        More windows are read until they belong to at least `memories` memories of the vault.
         """
 
     def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
         """The exact cosine of the best window of each chunk that has a vector."""
 
     def token_signs(self, starts: Mapping[int, int]) -> dict[int, bytes]:
-        """The signs of the tokens of windows, each named by its chunk and where it starts there.
+        """The token signs of windows.
 
-        Returned by chunk, packed as `Embedder.embed_documents` returns them; a window whose tokens
-        are not known is left out.
+        A window is identified by its chunk and its start in the chunk. Returned by chunk, packed as
+        `Embedder.embed_documents` returns them. Windows whose tokens are unknown are left out.
         """
 
 
 class Index(Protocol):
-    """Reads memories and their links. `words` and `vectors` read their other parts."""
+    """Reads memories and their links. `words` and `vectors` read the rest of the index."""
 
     @property
     def vaults(self) -> tuple[Vault, ...]:
@@ -133,12 +134,12 @@ class Index(Protocol):
         """The vectors of the vaults."""
 
     def chunks(self, chunk_ids: Collection[int]) -> dict[int, IndexedChunk]:
-        """Chunks by their row numbers."""
+        """The chunks with these row numbers."""
 
     def chunks_of(
         self, memory_ids: Collection[int], first: int | None = None
     ) -> dict[int, list[IndexedChunk]]:
-        """The chunks of each memory in their order; with `first` only so many of each."""
+        """The chunks of each memory in order; with `first` only that many of each."""
 
     def memories(
         self,
@@ -149,7 +150,7 @@ class Index(Protocol):
         skip: int = 0,
         fields: Collection[str] | None = None,
     ) -> Iterable[IndexedMemory]:
-        """Memories of a selection, read as they are asked for.
+        """Yield the memories of a selection while they are read.
 
         `fields` are the front matter keys to load; None loads all.
         """
@@ -157,26 +158,26 @@ class Index(Protocol):
     def lookup(
         self, memory_ids: Collection[int], *, fields: Collection[str] | None = None
     ) -> dict[int, IndexedMemory]:
-        """Memories by their row numbers, without those in other vaults."""
+        """Memories by row number. Those in other vaults are left out."""
 
     def count(self, selection: Selection = ...) -> int:
         """The number of memories in a selection."""
 
     def titles(self, selection: Selection = ...) -> Sequence[TitledRef]:
-        """Where each memory of a selection is, and its title, by path."""
+        """The location and title of each memory of a selection, sorted by path."""
 
     def resolve(self, name: str) -> list[IndexedMemory]:
         """The memories that a name could mean: one, none, or several that share the name.
 
-        A name is an id, a path, `vault/path`, `vault:path`, which is never ambiguous, or whatever
-        a link may say: a title, an alias, a file name.
+        A name is an id, a path, `vault/path`, `vault:path`, or any link target: a title, an alias,
+        a file name. `vault:path` is never ambiguous.
         """
 
     def named(self, names: Collection[str], selection: Selection = ...) -> dict[str, str]:
         """The titles of memories of a selection by their names, titles and aliases."""
 
     def links(self, memory_ids: Collection[int]) -> Sequence[IndexedLink]:
-        """The links from and to some memories, without links into or out of hidden vaults."""
+        """The links from and to these memories, without links from or to hidden vaults."""
 
     def counts(self, selection: Selection = ...) -> CatalogStats:
         """Counts of notes, chunks, windows and links in a selection."""

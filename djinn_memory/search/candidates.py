@@ -29,36 +29,39 @@ if TYPE_CHECKING:
     from djinn_memory.search.reranker import Reranker
 
 DEPTH = 200
-"""Candidates taken from each leg; on two collections 50 give the same order as 400."""
+"""Number of candidates from each leg. On two collections 50 give the same order as 400."""
 
 RERANKED = 30
-"""Candidates that a reranker reads: three screens of hits; lower ones are rarely seen."""
+"""Number of candidates that a reranker reads: three screens of hits. Lower ones are rarely seen."""
 
 AT_FRONT = 20
-"""Candidates that say whether the phrase of a question is what its answers say."""
+"""Number of best candidates that decide whether a phrase in a question becomes a filter."""
 
 NEWEST = 1000
-"""Memories that filters alone list."""
+"""Maximum number of memories listed by filters alone."""
 
 
 class Scored(NamedTuple):
     """The score that a leg gives to one chunk."""
 
     raw: float = 0.0
-    """As the leg measures it, such as BM25."""
+    """The leg's own measure, such as BM25."""
     value: float = 0.0
-    """On the scale that all legs share, where 1 is a full match."""
+    """The score on the scale that all legs share. A full match is 1."""
     rank: int | None = None
-    """Its place in the leg's own list; None when the leg did not find it by itself."""
+    """The rank in the leg's own list; None when the leg did not propose the chunk."""
     nearest: Measurement | None = None
-    """The window that is nearest in meaning, for a leg that measures windows."""
+    """The nearest window, for a leg that measures windows."""
 
 
 _NOTHING = Scored()
 
 
 Scores = Mapping[str, Mapping[int, Scored]]
-"""By leg and chunk; all candidates of one list share it, since few of them are shown."""
+"""Scores by leg and chunk.
+
+All candidates of a list share one object, since few of them are shown.
+"""
 
 
 class Candidate(Struct):
@@ -68,19 +71,22 @@ class Candidate(Struct):
     memory_id: int
     score: float = 0.0
     scores: Scores = {}
-    """What the legs said."""
+    """The scores of the legs."""
     own_scores: Scores = {}
-    """What they said before the question was widened; by this an answer is confident."""
+    """The scores before the question was expanded.
+
+    Whether an answer is confident depends on these.
+    """
     feedback: float = 0.0
-    """What similarity to the best memories added."""
+    """The part of the score from similarity to the best memories."""
     share: float = 1.0
-    """What the legs count beside the stages that read its text."""
+    """The weight of the legs relative to the stages that read the text."""
     verdicts: Mapping[str, LegScore] = {}
-    """What the stages that read its text said, by name: `tokens`, `rerank`, `name`."""
+    """The scores of the stages that read the text, by name: `tokens`, `rerank`, `name`."""
     before: int | None = None
-    """Its place before a reranker read it."""
+    """The rank before a reranker read the candidate."""
     stand_in: int | None = None
-    """The chunk that is shown for it, where its own is only links, footnotes or a heading."""
+    """The chunk that is shown instead when its own is only links, footnotes or a heading."""
 
     def legs(self, weights: Mapping[str, float]) -> dict[str, LegScore]:
         """The scores of each leg and stage, by name, with their shares of the total."""
@@ -92,7 +98,7 @@ class Candidate(Struct):
 
     @property
     def window(self) -> tuple[int, int] | None:
-        """The span of the window that is nearest in meaning."""
+        """The span of the nearest window."""
         return self._nearest.window if self._nearest else None
 
     @property
@@ -106,7 +112,7 @@ class Candidate(Struct):
         return next((mark.nearest for mark in marks if mark.nearest), None)
 
     def value(self, leg: str) -> float:
-        """What a leg makes of it, by which an answer is judged to be confident."""
+        """The score by one leg, before expansion. It decides whether an answer is confident."""
         return self.own_scores.get(leg, {}).get(self.chunk_id, _NOTHING).value
 
 
@@ -117,31 +123,35 @@ class HitLimits(Struct, frozen=True):
     per_note: int
     per_document: int
     excerpt: int
-    """Characters of a hit's excerpt."""
+    """Maximum characters of a hit's excerpt."""
 
 
 class Leg:
-    """One way to find chunks. A leg is created for one search, before the index is refreshed.
+    """A way to find chunks. A leg is created for one search, before the index is refreshed.
 
-    To add a leg, append its class to `search.legs.LEGS`. It must set `name` and `weight`, and at
-    least `score`; a leg that does not propose only scores what the others find.
+    To add a leg, append its class to `search.legs.LEGS`. It must set `name` and `weight` and
+    implement at least `score`. A leg that does not propose only scores the candidates of other
+    legs.
     """
 
     name: ClassVar[str]
     weight: ClassVar[float]
-    """What it counts in the score, against the weights of the other legs."""
+    """The weight of its scores relative to the other legs."""
     scores_all: ClassVar[bool] = False
-    """Whether every chunk has a value, so that a low one says nothing."""
+    """Whether every chunk gets a value above 0, so that a low value has no meaning."""
 
     def __init__(self, search: Search) -> None:
-        """Begin what takes time, such as to embed the question."""
+        """Start slow work, such as embedding the question."""
 
     def ready(self, search: Search) -> bool:
-        """Whether the leg can answer, called when the index is open. It reports why it cannot."""
+        """Whether the leg can answer. Called when the index is open.
+
+        Reports the reason if it cannot.
+        """
         return True
 
     def prepare(self, search: Search) -> None:
-        """Called when it is known which legs answer."""
+        """Prepare requests to the index. Called when it is known which legs answer."""
 
     def propose(self, search: Search, selection: Selection) -> Sequence[ChunkRef]:
         """The chunks that the leg proposes, best first, about `search.depth` of them."""
@@ -150,9 +160,9 @@ class Leg:
     def score(
         self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
     ) -> Mapping[int, Scored]:
-        """What it makes of chunks that any leg proposed; `own` are those that it did.
+        """Score chunks that any leg proposed. `own` are the chunks that this leg proposed.
 
-        Equals are to keep the order in which they are given.
+        Keep the given order of chunks with equal scores.
         """
         return {}
 
@@ -168,9 +178,9 @@ class Leg:
     def widen(
         self, search: Search, selection: Selection, candidates: Sequence[Candidate]
     ) -> Sequence[ChunkRef] | None:
-        """More chunks, found by what the best candidates say; None where it adds nothing.
+        """Propose more chunks, found from the best candidates; None to add nothing.
 
-        `score` then scores by the wider question, too.
+        `score` then uses the expanded question, too.
         """
         return None
 
@@ -179,7 +189,7 @@ class Leg:
         return 0
 
     def certain(self, search: Search) -> AbstractSet[int]:
-        """Chunks that certainly match the query, whatever their scores."""
+        """Chunks that match the query with certainty, whatever their scores."""
         return frozenset()
 
 
@@ -187,7 +197,7 @@ class Search:
     """The state of one search, from the query to the hits."""
 
     index: Index
-    """Open from the moment in which the legs answer."""
+    """Open from the time when the legs answer."""
 
     def __init__(
         self,
@@ -208,17 +218,20 @@ class Search:
         self.limits = limits
         self.reranker = reranker
         self.named = replace(selection, name="")
-        """Selects what has the whole query as its name, whatever reads like an operator in it."""
+        """Selects memories whose name is the whole query, including apparent operators."""
         self.expand: Expand = "none"
         self.wanted = max(limits.hits, RERANKED if reranker else 0)
-        """Hits that the candidates must be enough for."""
+        """Minimum number of hits that the candidates must cover."""
         self.depth = max(DEPTH, self.wanted)
         self.per_memory = max(limits.per_note, limits.per_document)
         self.legs: dict[str, Leg] = {}
         self.weights: dict[str, float] = {}
-        """The legs that answer, by name; one of weight 0 is not asked, yet shown."""
+        """Weights of the answering legs, by name.
+
+        A leg of weight 0 is not run, but its scores are shown.
+        """
         self.stems: AbstractSet[str] = frozenset()
-        """Stems of the question's words, which a snippet marks."""
+        """Stems of the words that a snippet highlights."""
         self.candidates: list[Candidate] = []
         self.steps: list[SearchStep] = []
         self.problems: list[Problem] = []
@@ -232,30 +245,33 @@ class Search:
         return [self.legs[name] for name, weight in self.weights.items() if weight]
 
     def lookup(self, memory_ids: Iterable[int]) -> Mapping[int, IndexedMemory]:
-        """The memories of candidates; each memory is read once."""
+        """The memories of candidates. Each memory is read once."""
         missing = [key for key in memory_ids if key not in self._memories]
         if missing:
             self._memories |= self.index.lookup(missing)
         return self._memories
 
     def chunk(self, chunk_id: int) -> IndexedChunk:
-        """A chunk; it is read once."""
+        """A chunk. It is read once."""
         if chunk_id not in self._chunks:
             self._chunks |= self.index.chunks([chunk_id])
         return self._chunks[chunk_id]
 
     def telling(self, memory_id: int) -> list[IndexedChunk]:
-        """The chunks of a memory that are more than links, footnotes or a heading; read once."""
+        """The chunks of a memory that are more than links, footnotes or a heading.
+
+        They are read once.
+        """
         if memory_id not in self._telling:
             chunks = self.index.chunks_of([memory_id])[memory_id]
             self._telling[memory_id] = [chunk for chunk in chunks if not is_filler(chunk.text)]
         return self._telling[memory_id]
 
     def gather(self, filters: Filters) -> list[Candidate]:
-        """What all legs find under `filters`, best first; by filters alone the newest.
+        """All candidates under `filters`, best first. Filters alone return the newest memories.
 
-        A phrase inside a question filters if at least half of the `AT_FRONT` best hold it: people
-        also quote what no memory says in these words.
+        A phrase inside a question becomes a filter if at least half of the `AT_FRONT` best contain
+        it, because people also quote phrases that occur in no memory.
         """
         selection = replace(self.selection, filters=filters)
         phrases = WordMatch(selection.phrases, every=True)
@@ -291,7 +307,7 @@ class Search:
         return candidates
 
     def _fuse(self, proposals: Mapping[str, Collection[ChunkRef]]) -> list[Candidate]:
-        """One list of what the legs propose, each chunk scored by all of them."""
+        """Merge the proposals of all legs. Every leg scores each chunk."""
         listed = {ref for refs in proposals.values() for ref in refs}
         # What is equal keeps this order.
         ordered = sorted(listed, key=lambda ref: ref.place)

@@ -13,10 +13,10 @@ from djinn_memory.home.settings import LlmConfig
 from djinn_memory.system.http_client import HttpServer
 
 MAX_TOKENS = 512
-"""Of an answer: what djinn asks for is a few lines."""
+"""Maximum tokens of an answer. djinn asks for a few lines."""
 
 THINKING_TOKENS = 4096
-"""Of an answer and what some models write to themselves before it, which counts too."""
+"""Maximum tokens of an answer including hidden reasoning, which some models write first."""
 
 TRIES = 2
 
@@ -45,10 +45,10 @@ class _Anthropic(Struct):
 
 
 def ask(config: LlmConfig, prompt: str, timeout: float | None = None) -> str:
-    """What the configured model answers to `prompt`, within `timeout` seconds.
+    """The answer of the configured model to `prompt`, within `timeout` seconds.
 
-    That is never longer than `config.timeout`. `Unavailable` when there is no answer, `ConfigError`
-    when no model is configured.
+    `config.timeout` is an upper limit. Raises `Unavailable` when there is no answer, and
+    `ConfigError` when no model is configured.
     """
     if not config.model:
         raise ConfigError("llm.model is not set; set it to the name of a model")

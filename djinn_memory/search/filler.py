@@ -1,4 +1,4 @@
-"""Tells texts with content from texts that consist of links and references."""
+"""Separates texts with content from texts that consist only of links and references."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from djinn_memory.languages.stop_words import stop_words
 _FOOTNOTE = re.compile(r" {0,3}\[\^([^\[\]\n]+)\]:")
 _CITED = re.compile(r"\[\^([^\[\]\n]+)\](?!:)")
 _BLOCK = re.compile(r" {0,3}(?:#{1,6}[ \t]|[-*+>][ \t]|\d+[.)][ \t]|!?\[\[|```|~~~)")
-"""What begins a block, so that it is no further line of a footnote."""
+"""The start of a block. It is not a continuation of a footnote."""
 
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 _BULLET = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)?(?:\[[ xX]\]\s+)?")
@@ -17,7 +17,7 @@ _CITATION = re.compile(
     r"(?:\[\d+\]\s*)?[^\W\d_][\w'’-]+,?\s(?:[^\W\d_]\.[\s-]?)+(?=[,(&\d]|and\b|et\b)"
     r".*\b(?:1[5-9]|20)\d\d\b"
 )
-"""A reference as most styles begin it: surname, initials, a comma or the like, and a year."""
+"""The beginning of a reference in most styles: surname, initials, punctuation and a year."""
 
 _LINK = re.compile(
     r"!?\[\[[^\[\]\n]*\]\]"
@@ -29,7 +29,7 @@ _LINK = re.compile(
 """Links, embeds, addresses, references to footnotes, HTML, tags and block ids."""
 
 _LABEL = re.compile(r"[^:\n]{1,40}::?(?:\s|$)")
-"""Words that say what a link is, such as `Source:`."""
+"""Words that label a link, such as `Source:`."""
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -64,7 +64,7 @@ def cited(text: str) -> set[str]:
 
 
 def _continues(line: str, *, after_blank: bool) -> bool:
-    """Whether a line goes on with the footnote above it."""
+    """Whether a line continues the footnote above it."""
     return line[0] in " \t" or not (after_blank or _BLOCK.match(line))
 
 

@@ -1,7 +1,7 @@
-"""How legs become one score. Pure.
+"""Combines the scores of the legs. Pure.
 
-The score is what hits are ranked by and what is shown: it has the same meaning for every query and
-vault, because no leg is scaled by what the other hits of the list happen to be.
+Hits are ranked by this score, and users see it. It has the same meaning for every query and vault,
+because no leg is scaled by the other hits in the list.
 """
 
 from __future__ import annotations
@@ -10,26 +10,32 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 FEEDBACK = 0.15
-"""The weight of similarity to the best three memories, which say more than a short query."""
+"""The weight of similarity to the best three memories, which describe more than a short query."""
 
 FEEDBACK_MEMORIES = 3
 
 NOISE = 0.05
-"""A chunk with no word of the query and less than this is not worth showing: any two texts have a
-cosine of 0.1."""
+"""A chunk without a word of the query and with a lower score is not shown: any two texts have a
+cosine of 0.1.
+"""
 
 CONFIDENT = 0.42
-"""Below this, `max cosine + max words / 4` is noise: on three collections
-it keeps 99 % of the questions that they answer and 2 % of those on what they do not hold."""
+"""Below this, `max cosine + max words / 4` is noise.
+
+On three collections it keeps 99 % of the questions that they answer, and 2 % of the questions that
+they cannot answer.
+"""
 
 CONFIDENT_WORDS = 0.3
-"""The same for words alone, which tell the two kinds of question apart less well."""
+"""The same limit for words alone. It separates the two kinds of question less well."""
 
 
 KNOWN, KNOWN_GROWTH = 0.35, 0.015
-"""Below `KNOWN + KNOWN_GROWTH * ln(chunks)`, `max cosine + max coverage / 5` is noise: the best of
-more chunks is better by chance. On four vaults it keeps 99 % of 760 tasks that notes answer, and
-3 % of 280 that have nothing to do with them; with `CONFIDENT`, those were 98.5 % and 4 %."""
+"""Below `KNOWN + KNOWN_GROWTH * ln(chunks)`, `max cosine + max coverage / 5` is noise.
+
+The limit grows because the best of more chunks is better by chance. On four vaults it keeps 99 % of
+760 tasks that notes answer, and 3 % of 280 unrelated tasks. `CONFIDENT` kept 98.5 % and 4 %.
+"""
 
 
 def shares(weights: Mapping[str, float]) -> dict[str, float]:
@@ -41,7 +47,7 @@ def shares(weights: Mapping[str, float]) -> dict[str, float]:
 def fuse(
     chunks: Iterable[int], values: Mapping[str, Mapping[int, float]], shares: Mapping[str, float]
 ) -> dict[int, float]:
-    """The scores of chunks by what each leg makes of them; a leg may know only some."""
+    """The total scores of chunks from the scores by leg. A leg may lack some chunks."""
     scores = dict.fromkeys(chunks, 0.0)
     for name, share in shares.items():
         for chunk, value in values[name].items():
@@ -50,7 +56,7 @@ def fuse(
 
 
 def best_memories(scores: Mapping[int, float], memory_of: Mapping[int, int]) -> list[int]:
-    """The best chunk of each of the FEEDBACK_MEMORIES best memories; equals keep their order."""
+    """The best chunk of each of the FEEDBACK_MEMORIES best memories. Ties keep their order."""
     chosen: dict[int, int] = {}
     for chunk in sorted(scores, key=lambda key: -scores[key]):
         chosen.setdefault(memory_of[chunk], chunk)
@@ -64,7 +70,7 @@ def with_feedback(
 ) -> dict[int, float]:
     """Add to each score its similarity to the best memories, relative to their own similarity.
 
-    A chunk without a vector yet keeps its score.
+    A chunk without a vector keeps its score.
     """
     known = [likeness[chunk] for chunk in best if chunk in likeness]
     if not known:
@@ -77,21 +83,21 @@ def with_feedback(
 
 
 def confident(words: Iterable[float], cosines: Iterable[float] | None) -> bool:
-    """Whether any hit is likely to be what was requested; `cosines` is None for words alone."""
+    """Whether any hit is likely to answer the request. `cosines` is None for words alone."""
     if cosines is None:
         return max(words, default=0.0) >= CONFIDENT_WORDS
     return max(cosines, default=0.0) + max(words, default=0.0) / 4 >= CONFIDENT
 
 
 def known(cosines: Iterable[float], coverage: Iterable[float], chunks: int) -> bool:
-    """Whether memories of so many `chunks` are likely to help with a question.
+    """Whether memories from a total of `chunks` chunks are likely to help with a question.
 
-    `coverage` is the share of the question's words, by rarity, that each hit holds.
+    `coverage` is the share of the question's words in each hit, weighted by rarity.
     """
     best = max(cosines, default=0.0) + max(coverage, default=0.0) / 5
     return best >= KNOWN + KNOWN_GROWTH * math.log(max(1, chunks))
 
 
 def shown(score: float) -> float:
-    """The score that users see, from 0 to 1."""
+    """The score that users see, between 0 and 1."""
     return round(min(1.0, max(0.0, score)), 4)

@@ -17,12 +17,12 @@ from djinn_memory.search.snippet import answering, excerpt, snippet
 from djinn_memory.store.index.records import IndexedChunk, IndexedMemory
 
 MOST_WORDS = 50_000
-"""Words whose stems a process that lives long keeps: a few MB."""
+"""Number of words whose stems a long-lived process caches: a few MB."""
 
 _WORD = re.compile(r"\w")
 
 _STEMS: dict[tuple[str, ...], dict[str, list[str]]] = {}
-"""By the languages of an index: the stems of words, which are the same whatever is asked."""
+"""Stems of words, by the languages of an index. They do not depend on the query."""
 
 
 def hit(
@@ -35,7 +35,7 @@ def hit(
     characters: int,
     weights: Mapping[str, float],
 ) -> Hit:
-    """The hit for a candidate, with an excerpt of at most so many `characters`."""
+    """The hit for a candidate, with an excerpt of at most `characters` characters."""
     text = chunk.text
     window = (0, 0) if candidate.stand_in else candidate.window or (0, 0)
     # A window of links in a chunk that says more shows nothing.
@@ -76,7 +76,7 @@ def hit(
 def _answer(
     text: str, window: tuple[int, int], parts: Sequence[Part], matches: Callable[[str], bool]
 ) -> tuple[Part, tuple[int, int]]:
-    """Which of the pages and sections of a chunk answers, and where in it."""
+    """The page or section of a chunk that answers, and the position of the answer in it."""
     ends = [*(part.offset for part in parts[1:]), len(text)]
     spans = [(part.offset, end) for part, end in zip(parts, ends, strict=True)]
     best, inner = answering(text, window, spans, matches)
@@ -84,7 +84,7 @@ def _answer(
 
 
 def _pages(memory: IndexedMemory) -> int | None:
-    """How many pages a document has."""
+    """The number of pages of a document."""
     pages = memory.field("total_pages") or ""
     return int(pages) if pages.isdecimal() and len(pages) < 10 else None
 
@@ -101,12 +101,15 @@ def on_disk(vault: Vault, path: str | os.PathLike[str]) -> bool:
 
 
 def matcher(vocabulary: Vocabulary, stems: AbstractSet[str]) -> Callable[[str], bool]:
-    """Tells whether a word of a text answers a query with these stems."""
+    """A function that tests whether a word matches a query with these stems."""
     return _Matches(vocabulary, stems).__getitem__
 
 
 class _Matches(dict[str, bool]):
-    """By word: whether it answers. A dictionary, since a search asks for some thousand words."""
+    """Whether a word matches, by word.
+
+    It is a dictionary because a search tests thousands of words.
+    """
 
     def __init__(self, vocabulary: Vocabulary, stems: AbstractSet[str]) -> None:
         self._vocabulary = vocabulary

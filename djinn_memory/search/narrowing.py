@@ -1,4 +1,4 @@
-"""The fields that narrow a request to some memories, declared once for all requests."""
+"""The fields that restrict a request to some memories, declared once for all requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Vaults = Annotated[Sequence[Annotated[str, Meta(max_length=64)]], Meta(max_leng
 
 
 class Narrowing(Struct, frozen=True, kw_only=True):
-    """Which memories a request is about; a field that is left out does not restrict."""
+    """Restricts which memories a request covers. A field that is left out does not restrict."""
 
     agent: AgentName = None
     vaults: Annotated[
@@ -64,7 +64,7 @@ class Narrowing(Struct, frozen=True, kw_only=True):
     ] = ()
 
     def filters(self, now: datetime) -> Filters:
-        """The fields as filters; `now` is what `30d` and `yesterday` are relative to."""
+        """The fields as filters. `30d` and `yesterday` are relative to `now`."""
         for plane in self.planes:
             if plane not in PLANES:
                 why = f"{plane}: unknown plane; allowed: {', '.join(PLANES)}"

@@ -1,4 +1,4 @@
-"""What a query says: words, phrases, words to leave out, filters, and parts for one leg alone."""
+"""Parses a query into words, phrases, excluded words, filters, and parts for a single leg."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ MAX_OPERATORS = 50
 """The maximum number of phrases, excluded words and filters in a query; the rest is text."""
 
 MAX_MARKS = 20
-"""Parts of one query for one leg: each of meaning is embedded. What comes after them is text."""
+"""Maximum number of parts of a query for a single leg: each meaning part is embedded.
+
+Text after the limit is plain.
+"""
 
 OWN_SHARE = 0.6
-"""What the user's own texts count in the mean with a model's; .5 to .8 gain on two collections."""
+"""The weight of the user's own texts when they are averaged with a model's texts.
+
+Values from .5 to .8 gain on two collections.
+"""
 
 _PART = re.compile(
     r'(?P<minus>-?)(?:(?P<key>tag|type|path):(?P<value>"[^"]+"|[^\s"]+)'
@@ -27,44 +33,50 @@ _PART = re.compile(
 
 
 _MARK = re.compile(r'"[^"]*"|(?<!\S)(?P<leg>words|meaning):', re.IGNORECASE)
-"""Where a part for one leg begins. A quoted mark is text, so quotes are passed over."""
+"""The start of a part for one leg. A mark in quotes is text, so the pattern skips quotes."""
 
 
 class Query(Struct, frozen=True):
-    """A query taken apart; `text` is what is searched for by meaning and by words."""
+    """A parsed query. Both legs look for `text`."""
 
     text: str
     phrases: tuple[str, ...] = ()
-    """Stand in a hit word for word: always if the query is `only_phrases`, else where they can."""
+    """Phrases that a hit must contain if the query is `only_phrases`.
+
+    Otherwise hits contain them if possible.
+    """
     without: tuple[str, ...] = ()
-    """Must not stand in a note that answers."""
+    """Phrases that a note must not contain."""
     tags: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     excluded: tuple[tuple[str, str], ...] = ()
-    """Filters with a minus, as ("tag", value)."""
+    """Filters with a minus sign, as ("tag", value)."""
     words: tuple[str, ...] = ()
-    """What the words leg is asked beside `text`."""
+    """Texts only for the words leg."""
     meanings: tuple[str, ...] = ()
-    """What the meaning leg is asked beside `text`."""
+    """Texts only for the meaning leg."""
     added_words: tuple[str, ...] = ()
-    """What a model would look for too; counts less than what the user said."""
+    """Words that a model added. They have a lower weight than the user's words."""
     added_meanings: tuple[str, ...] = ()
-    """How a model thinks that an answer reads; counts less than what the user said."""
+    """Passages that a model wrote as possible answers.
+
+    They have a lower weight than the user's text.
+    """
 
     @property
     def asks(self) -> bool:
-        """Whether there is anything to search for; else the filters alone answer."""
+        """Whether there is anything to search for. Otherwise the filters alone select the hits."""
         return bool(self.text or self.words or self.meanings)
 
     @property
     def only_phrases(self) -> bool:
-        """Whether all that is looked for stands in quotes."""
+        """Whether the whole query is in quotes."""
         return bool(self.phrases) and " ".join(self.for_words) == " ".join(self.phrases)
 
     @property
     def for_words(self) -> tuple[str, ...]:
-        """The texts of the words leg: the plain text, or the parts where there is none."""
+        """The texts of the words leg: the plain text, or the parts when there is no plain text."""
         return (self.text,) if self.text else self.words
 
     @property
@@ -74,9 +86,9 @@ class Query(Struct, frozen=True):
 
     @property
     def for_meaning(self) -> tuple[tuple[str, ...], tuple[float, ...]]:
-        """The texts of the meaning leg, and what each counts in the mean of their vectors.
+        """The texts of the meaning leg, each with its weight in the mean of their vectors.
 
-        The plain text is one of them beside parts of meaning: without it these mislead
+        The plain text is included even if there are meaning parts, because without it they mislead
         (nDCG@10 on CACM .49 against .57).
         """
         own = tuple(text for text in (self.text, *self.meanings) if text) or self.words[:1]
@@ -88,11 +100,11 @@ class Query(Struct, frozen=True):
 
     @property
     def question(self) -> str:
-        """The query as one text, for a model that reads it."""
+        """The query as one text, for a model."""
         return self.text or " ".join(self.words or self.meanings)
 
     def narrow(self, filters: Filters) -> Filters:
-        """`filters` with those written in the query."""
+        """`filters` combined with the filters in the query."""
         return replace(
             filters,
             tags=filters.tags + self.tags,
@@ -103,13 +115,12 @@ class Query(Struct, frozen=True):
 
 
 def parse(query: str) -> Query:
-    """Take a query apart. Anything is a query: what is not understood is text.
+    """Parse a query. Any text is a valid query: anything unrecognised is plain text.
 
-    `"a b"` asks for the phrase, which filters by itself and counts more in a question; `-word` or
-    `-"a b"` leaves out notes with it; `tag:x`, `type:x` and `path:x` filter, and with a minus they
-    leave out. A minus inside a word or alone is just text. `words:` and `meaning:` begin a part
-    for that leg alone, see `_parts`; a part of words is read like the rest, a part of meaning is
-    text as it stands.
+    `"a b"` is a phrase. It filters by itself and has more weight in a question. `-word` or `-"a b"`
+    excludes notes that contain it. `tag:x`, `type:x` and `path:x` are filters, and exclude with a
+    minus. A minus inside a word or alone is plain text. `words:` and `meaning:` begin a part for
+    that leg alone, see `_parts`. Operators apply in a words part, but not in a meaning part.
     """
     operators = _Operators()
     plain: list[str] = []
@@ -135,12 +146,12 @@ def parse(query: str) -> Query:
 
 
 def readable(query: str) -> str:
-    """A query without the characters that no text holds."""
+    """A query without characters that occur in no text."""
     return query.replace("\0", " ").encode("utf-8", "replace").decode()
 
 
 class _Operators(Struct):
-    """The operators of a query, gathered from all of its parts."""
+    """The operators of a query, collected from all of its parts."""
 
     phrases: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
@@ -152,11 +163,11 @@ class _Operators(Struct):
 
 
 def _parts(query: str) -> list[tuple[str, str]]:
-    """The query cut at its marks, as (leg, text); the leg of plain text is "".
+    """Split a query at its marks into (leg, text). The leg of plain text is "".
 
-    A mark stands at the start of a line or after white space. It is text where nothing follows it
-    before the next one, and within a line behind a stop word: in "what is the meaning: x" a person
-    goes on speaking.
+    A mark is at the start of a line or after white space. It is plain text when nothing follows it
+    before the next mark. Within a line it is also plain text after a stop word, because in "what is
+    the meaning: x" the sentence continues.
     """
     marks = [mark for mark in _MARK.finditer(query) if mark["leg"]][:MAX_MARKS]
     if not marks:
@@ -173,7 +184,7 @@ def _parts(query: str) -> list[tuple[str, str]]:
 
 
 def _spoken(query: str, at: int) -> bool:
-    """Whether the line before `at` breaks off at a stop word, so that a sentence goes on."""
+    """Whether the line before `at` ends with a stop word, so that the sentence continues."""
     from djinn_memory.languages.stop_words import stop_words
 
     line = query[max(query.rfind("\n", 0, at) + 1, at - 50) : at].split()
@@ -181,7 +192,7 @@ def _spoken(query: str, at: int) -> bool:
 
 
 def _take_operators(part: str, operators: _Operators) -> str:
-    """The text of a part without its operators, which are added to `operators`."""
+    """The text of a part without its operators. They are added to `operators`."""
     text: list[str] = []
     for token in _PART.finditer(part):
         minus, phrase, word = token["minus"], token["phrase"], token["text"]
@@ -206,5 +217,5 @@ def _take_operators(part: str, operators: _Operators) -> str:
 
 
 def plain(text: str) -> str:
-    """A text as a query without operators: quotes, `-word` and `type:x` are plain words."""
+    """A query of plain text, in which quotes, `-word` and `type:x` are ordinary words."""
     return " ".join(re.findall(r"\w+", text))

@@ -1,7 +1,7 @@
-"""Rare words of a question, such as SMPTE, that a chunk holds exactly as they are written.
+"""Finds chunks that contain a rare word of a question, such as SMPTE, exactly as written.
 
-The model cuts such a word into pieces that mean nothing, so that only the words can vouch for it.
-Where words alone answer, they vouch for any rare word, and the model's tokenizer is not loaded.
+The model splits such a word into meaningless pieces, so only a match of words can confirm it. A
+search by words alone treats any rare word this way, and does not load the model's tokenizer.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ from djinn_memory.store.index.records import WordMatch
 from djinn_memory.store.index.words import forms
 
 RARE = 0.5
-"""Rarity of a rare word, in units of the greatest: of 100 chunks at most 6 hold it, of 3,000 39."""
+"""Minimum rarity of a rare word, as a share of the maximum: at most 6 of 100 chunks contain it, or
+39 of 3,000.
+"""
 
 MAIN = 0.5
-"""Share of the question's rarity from which on a question is about one word."""
+"""Minimum share of the question's rarity in a word that makes it the subject of the question."""
 
 
 def exact_hits(search: Search, rarity: float) -> Iterator[int]:
-    """The chunks with a rare word of a question, of which all words have so much `rarity`.
+    """The chunks that contain a rare word of a question whose words have this total `rarity`.
 
-    The word makes up half of that, or is written as a name. A question with capitals means its
-    words as they are written: VAT is not a vat. Most questions begin with a capital.
+    The word must make up half of the total or be written like a name. In a question with capitals,
+    words must match in case: VAT is not a vat. A capital at the start of the question does not
+    count.
     """
     index, vocabulary = search.index, search.index.words
     greatest = math.log(2 * max(1, vocabulary.total))
@@ -54,14 +57,15 @@ def exact_hits(search: Search, rarity: float) -> Iterator[int]:
 
 
 def _written(word: str, text: str, case: re.RegexFlag) -> list[str]:
-    """How a word is written in a text, each time with the two characters before it."""
+    """The occurrences of a word in a text, each with the two characters before it."""
     return re.findall(rf"(?s)(.?.?\b{re.escape(word)}\b)", text, case)
 
 
 def _is_name(written: list[str], languages: tuple[str, ...]) -> bool:
     """Whether a word has capitals or digits inside, or a capital in the middle of a sentence.
 
-    In German each noun has one. A number alone, such as a year, is not a name.
+    The second test does not apply in German, where every noun has a capital. A number alone, such
+    as a year, is not a name.
     """
     words = [re.split(r"\W", each)[-1] for each in written]
     inside = any(re.search(r"[^\W\d_]\d|\d[^\W\d_]|\w[A-Z]", word) for word in words)

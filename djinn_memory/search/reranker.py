@@ -1,4 +1,4 @@
-"""What reads the best candidates again, and what it says of each."""
+"""The protocol of rerankers, which read the best candidates again and judge them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple, Protocol
 
 
 class Verdict(NamedTuple):
-    """What a model says of one text; both numbers are from 0 to 1."""
+    """A model's judgement of one text. Both numbers are from 0 to 1."""
 
     likelihood: float
-    """How likely the text answers, in the model's own terms."""
+    """The likelihood that the text answers, on the model's own scale."""
     score: float
-    """The same on the scale of a hit's score."""
+    """The likelihood on the scale of a hit's score."""
 
 
 class Reranker(Protocol):
@@ -20,10 +20,10 @@ class Reranker(Protocol):
 
     @property
     def name(self) -> str:
-        """The model as a person calls it."""
+        """The model's name for users."""
 
     def judge(self, question: str, texts: Sequence[str]) -> list[Verdict]:
-        """A verdict on each text, within the time that the settings allow.
+        """Return a verdict for each text, within the configured time.
 
-        Raises `DjinnError` unless there is one on each.
+        Raises `DjinnError` unless every text has a verdict.
         """

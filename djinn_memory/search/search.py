@@ -1,7 +1,7 @@
-"""A search: parse, refresh, legs, fuse, tokens, rerank, names, rescore, cut, present.
+"""Runs a search: parse, refresh, legs, fuse, tokens, rerank, names, rescore, cut, present.
 
-Each stage works on one `Search`, which carries the query, the selection, the candidates, and what
-was done and went wrong on the way.
+Each stage works on one `Search` object, which contains the query, the selection, the candidates,
+the steps and the problems.
 """
 
 from __future__ import annotations
@@ -34,20 +34,23 @@ if TYPE_CHECKING:
     from djinn_memory.search.reranker import Reranker
 
 _LEGS: dict[Mode, tuple[str, ...]] = {"words": ("words",), "meaning": ("words", "meaning")}
-"""The legs of a mode; `hybrid` has all. Words mark the snippets of a search by meaning."""
+"""The legs of a mode; `hybrid` has all.
+
+A search by meaning also uses words to highlight snippets.
+"""
 
 BATCH = 50
-"""Candidates whose memories are read at once; the first batch is enough for most answers."""
+"""Candidates whose memories are read at once. The first batch is enough for most answers."""
 
 
 class RescoreStage(Protocol):
-    """A stage that gives candidates other scores, and leaves out or adds some."""
+    """A stage that changes the scores of candidates, and may drop or add candidates."""
 
     def rescore(self, search: Search) -> list[Candidate]:
-        """The candidates, the best first; `search.gather` finds more under other filters."""
+        """The candidates, best first. `search.gather` finds more candidates under other filters."""
 
     def confident(self, search: Search, chosen: Sequence[Candidate]) -> bool:
-        """Whether any of the chosen candidates is likely to be what was requested."""
+        """Whether any of the chosen candidates is likely to answer the request."""
 
 
 def search(
@@ -57,10 +60,10 @@ def search(
     rescorer: RescoreStage | None = None,
     excerpt: int | None = None,
 ) -> SearchResult:
-    """Find what answers `options.query` in the vaults that the agent sees.
+    """Find memories that answer `options.query` in the vaults that the agent sees.
 
-    `rescorer` judges the candidates again, such as by how useful they were. `excerpt` is the length
-    of a hit's excerpt where it is not that of the settings.
+    `rescorer` changes the scores, for example by how useful memories were. `excerpt` overrides the
+    excerpt length in the settings.
     """
     began = time.monotonic()
     search = _parse(runtime, options, excerpt)
@@ -97,7 +100,7 @@ def search(
 
 
 def _parse(runtime: Runtime, options: SearchOptions, excerpt: int | None) -> Search:
-    """What is asked, of which memories, by which legs; the legs begin their work."""
+    """Parse the query, the filters and the mode, and start the legs."""
     settings, now = runtime.home.config.search, runtime.now()
     question, given = query.parse(options.query), options.filters(now)
     filters = question.narrow(given)
@@ -152,7 +155,7 @@ def _expand(search: Search) -> None:
 
 
 def _refresh(search: Search) -> int:
-    """Read what changed since the last run, within limits; returns how much is left to read."""
+    """Index recent changes, within limits; returns how many files are still waiting."""
     meaning = search.legs.get("meaning")
     spare = meaning.question.spare if isinstance(meaning, MeaningLeg) else None
     pending, problems = sweep(search.runtime.state, search.vaults, spare)
@@ -161,7 +164,7 @@ def _refresh(search: Search) -> int:
 
 
 def _settle(search: Search) -> None:
-    """Settle which legs answer, and let them prepare what they ask the index for."""
+    """Decide which legs answer, and prepare them."""
     question, vocabulary = search.query, search.index.words
     ready = {name: leg for name, leg in search.legs.items() if leg.ready(search)}
     if question.asks and "meaning" not in ready:
@@ -204,7 +207,7 @@ def _rerank(search: Search) -> None:
 
 
 def _cut(search: Search, most: int) -> list[Candidate]:
-    """The candidates to show: of notes that are on the disk, not too many of one."""
+    """The candidates to show: from notes that still exist, with a limit per note."""
     vaults = {vault.name: vault for vault in search.index.vaults}
     limits = search.limits
     present: dict[int, bool] = {}
@@ -239,7 +242,7 @@ def _cut(search: Search, most: int) -> list[Candidate]:
 
 
 def _present(search: Search, chosen: Sequence[Candidate]) -> tuple[Hit, ...]:
-    """The candidates as a user sees them."""
+    """The candidates as hits for the user."""
     vaults = {vault.name: vault for vault in search.index.vaults}
     memories = search.lookup([candidate.memory_id for candidate in chosen])
     matches = hits.matcher(search.index.words, search.stems)
@@ -255,13 +258,13 @@ def _present(search: Search, chosen: Sequence[Candidate]) -> tuple[Hit, ...]:
 
 
 def has_certain(search: Search, chosen: Sequence[Candidate]) -> bool:
-    """Whether any of the chosen candidates is what was requested, whatever its scores."""
+    """Whether any of the chosen candidates matches with certainty, whatever its score."""
     certain = {chunk for leg in search.asked for chunk in leg.certain(search)}
     return any(each.chunk_id in certain or NAME in each.verdicts for each in chosen)
 
 
 def confident(search: Search, chosen: Sequence[Candidate]) -> bool:
-    """Judged by what is shown: a note that no longer exists from the disk vouches for nothing."""
+    """Whether the shown candidates are likely to answer. A deleted note does not count."""
     if has_certain(search, chosen):
         return True
     cosines = [candidate.value("meaning") for candidate in chosen]

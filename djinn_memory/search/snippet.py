@@ -1,4 +1,4 @@
-"""The few lines of a chunk that show why it came up."""
+"""Builds the few lines of a chunk that show why it matched."""
 
 from __future__ import annotations
 
@@ -9,27 +9,30 @@ from collections.abc import Callable, Sequence
 from djinn_memory.notes.markdown.plain_text import plain
 
 LENGTH = 240
-"""Characters of a snippet: three lines of a terminal."""
+"""Characters of a snippet: three lines in a terminal."""
 
 WINDOW_WORTH = 0.45
-"""Of a word of the query that no other page has: less than one that two pages have."""
+"""The weight of the nearest window, in units of a query word that only one page contains.
+
+It is below that of a word on two pages.
+"""
 
 MAX_MARK = 200
-"""Characters of a link, or of a word, that an excerpt begins before its window to show whole."""
+"""Maximum characters by which an excerpt is extended to show a whole link or word."""
 
 _MARK = re.compile(
     r"!?\[\[[^\[\]\n]*\]\]|\[\^[^\[\]\n]+\]:?"
     r"|!?\[(?:[^\[\]\n]|\[\[?[^\[\]\n]*\]\]?)*+\]\((?:[^()\n]|\([^()\n]*\))*+\)"
     r"|<[a-zA-Z/!][^<>\n]*>|`[^`\n]+`|[^\s\[<`]+"
 )
-"""What is shown whole or not at all: a link, a footnote's mark, a tag, code, a word."""
+"""Elements that are shown whole or not at all: a link, a footnote mark, a tag, code, a word."""
 
 _FOOTNOTE = re.compile(r"\[\^[^\[\]\s]+\]:?")
 
 _WORD = re.compile(
     "[\\w\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u0e31-\u0e4e\u3099\u309a]+"
 )
-"""With the accents and vowel signs that stand by themselves."""
+"""A word, including its separate accents and vowel signs."""
 
 
 def snippet(
@@ -37,7 +40,7 @@ def snippet(
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
     """A plain excerpt of `text` around the densest matches in `window`, and the matches' spans.
 
-    `matches` tells whether a word answers the query. An ellipsis stands where text was left out.
+    `matches` tests whether a word matches the query. An ellipsis replaces text that is left out.
     """
     window = _at_marks(text, window)
     whole = _flat(text[slice(*window)])
@@ -65,10 +68,11 @@ def answering(
     parts: Sequence[tuple[int, int]],
     matches: Callable[[str], bool],
 ) -> tuple[int, tuple[int, int]]:
-    """Which of the `parts` of `text`, its pages, answers best, and where: in `window` if it can.
+    """The index of the one of `parts`, the pages of `text`, that answers best, and a span in it.
 
-    That is the part with most of the query's words, each counted once and for less the more parts
-    have it. To hold the window, which is nearest in meaning, counts too, but less than a word.
+    The best part contains most words of the query. Each word counts once, and less if other parts
+    contain it too. The share of the nearest `window` in a part counts as well, but less than a
+    word. The span is in `window` if possible.
     """
     held = [
         [text[start + low : start + high].casefold() for low, high in spans]
@@ -98,10 +102,10 @@ def answering(
 def excerpt(
     text: str, window: tuple[int, int], matches: Callable[[str], bool], characters: int
 ) -> str:
-    """The plain text around `window`, cut at words, its line breaks kept.
+    """The plain text around `window`, cut at words, with line breaks.
 
-    At most `characters` long, the marks that stand where text was left out included. Of a window
-    that is longer, what is around its densest matches.
+    The result has at most `characters` characters, including ellipses. From a longer window it
+    shows the text around the densest matches.
     """
     if not characters:
         return ""
@@ -124,14 +128,14 @@ def excerpt(
 
 
 def _place(text: str, window: tuple[int, int], matches: Callable[[str], bool]) -> int:
-    """The offset in `text` of the densest matches in `window`; its middle where there are none."""
+    """The offset in `text` of the densest matches in `window`, or its middle without matches."""
     start, end = window
     spans = _matching(text[start:end], matches)
     return start + spans[_densest(spans)][0] if spans else (start + end) // 2
 
 
 def _matching(text: str, matches: Callable[[str], bool]) -> list[tuple[int, int]]:
-    """Where the words of `text` that match stand; of a script without spaces, the pieces."""
+    """The spans of matching words in `text`; in a script without spaces, of matching pieces."""
     spans: list[tuple[int, int]] = []
     for word in _WORD.finditer(text):
         letters = word[0]
@@ -162,7 +166,7 @@ def _flat(text: str) -> str:
 
 
 def _at_marks(text: str, window: tuple[int, int]) -> tuple[int, int]:
-    """The window with the words and links whole that it cuts; an empty one stays empty."""
+    """Extend the window to whole words and links. An empty window stays empty."""
     start, end = window
     if start >= end:
         return window
@@ -176,13 +180,13 @@ def _at_marks(text: str, window: tuple[int, int]) -> tuple[int, int]:
 
 
 def _best_start(spans: list[tuple[int, int]], length: int) -> int:
-    """Where an excerpt begins that holds most matches, a little before the first of them."""
+    """The start of an excerpt with most matches, a little before the first of them."""
     start = spans[_densest(spans)][0] if spans else 0
     return max(0, min(start - LENGTH // 4, length - LENGTH))
 
 
 def _densest(spans: list[tuple[int, int]]) -> int:
-    """The match from which on most others stand within a snippet's length."""
+    """The index of the match that is followed by most others within a snippet's length."""
     best = most = right = 0
     for left, (low, _) in enumerate(spans):
         right = max(right, left)
@@ -209,7 +213,7 @@ def _at_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _whole_words(text: str, start: int, end: int, reach: int) -> tuple[int, int]:
-    """The span without the words that it cuts, where they end within `reach`."""
+    """Shorten the span to whole words, where they end within `reach`."""
     if start > 0 and not text[start - 1].isspace():
         space = next((at for at in range(start, start + reach) if text[at].isspace()), None)
         start = start if space is None else space + 1

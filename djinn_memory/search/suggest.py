@@ -1,4 +1,4 @@
-"""Near spellings of what was typed: words of a query, tags, types and titles."""
+"""Suggests similar spellings for words of a query, tags, types and titles."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ MAX_WORDS = 20
 """Words of a query that are examined."""
 
 MIN_LENGTH = 3
-"""A shorter word is like too many others."""
+"""Minimum length of a word that is compared: a shorter word is similar to too many others."""
 
 LIKENESS = 0.7
-"""By `difflib`: one letter of four wrong, or two of seven."""
+"""Minimum similarity by `difflib`: one letter of four wrong, or two of seven."""
 
 MOST_NEAR = 3
-"""Values that are named as near ones."""
+"""Maximum number of suggested values."""
 
 MAX_CANDIDATES = 20_000
-"""Words of the index that one word is compared with: a tenth of a second."""
+"""Maximum number of index words that one word is compared with, which takes a tenth of a second."""
 
 
 def near_spellings(index: Index, text: str) -> tuple[str, ...]:
-    """For each word of `text` that the notes do not hold, the most alike one that they do.
+    """The most similar word in the notes for each word of `text` that is not in the notes.
 
-    Only chunks of the index's vaults count, so that nothing of a hidden vault shows, not even that
-    a word is there. The first letter is taken to be right.
+    Only chunks of the index's vaults count, so nothing about hidden vaults is revealed, not even
+    that a word exists. The first letter is assumed to be correct.
     """
     vocabulary = index.words
     spellings: dict[str, None] = {}
@@ -69,7 +69,7 @@ def unknown_values(index: Index, filters: Filters) -> tuple[Problem, ...]:
 
 
 def near_titles(index: Index, name: str) -> list[str]:
-    """The titles of visible memories that are spelled like a name, or that contain it."""
+    """The titles of visible memories that are spelled similarly to a name, or that contain it."""
     titles: dict[str, str] = {}
     for ref in index.titles():
         titles.setdefault(fold(ref.title), ref.title)
@@ -82,7 +82,7 @@ def near_titles(index: Index, name: str) -> list[str]:
 
 
 def alike(text: str, values: Iterable[str]) -> list[str]:
-    """The values that are spelled like a text, the most alike first."""
+    """The values that are spelled similarly to a text, the most similar first."""
     wanted = fold(text)
     # Comparing takes 10 us, so values of quite another length are passed over.
     room = len(wanted) // 3 + 1
@@ -92,7 +92,7 @@ def alike(text: str, values: Iterable[str]) -> list[str]:
 
 
 def _held(index: Index, word: str) -> bool:
-    """Whether some visible chunk holds a word, in any of its forms."""
+    """Whether any visible chunk contains a word in any of its forms."""
     spellings = dict.fromkeys(forms(word, index.words.languages))
     match = WordMatch((tuple((form,) for form in spellings),))
     return bool(index.words.search(match, Selection(), 1))
@@ -107,7 +107,7 @@ def _short(word: str) -> bool:
 
 
 def _spellings(index: Index, term: str) -> Iterator[str]:
-    """The words of some visible chunks whose stem is `term`."""
+    """The spellings of `term`, a stem, in some visible chunks."""
     vocabulary = index.words
     for text in index.words.texts_with(term, 3):
         for word in dict.fromkeys(re.findall(r"\w+", text.lower())):

@@ -1,7 +1,7 @@
 """Detects keys, tokens and passwords in a text before djinn writes it anywhere.
 
-Every search begins at a literal such as `ghp_` and reads a bounded number of characters from there,
-so the time is linear in the length of any text.
+Every search begins at a literal such as `ghp_` and reads a limited number of characters from there.
+The time is therefore linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ class DetectedSecret(Struct, frozen=True):
     kind: str
     """The kind of secret, with its article: `a GitHub token`."""
     line: int
-    """The line in which it begins, from 1."""
+    """The line on which it begins, from 1."""
     start: int
     """The offset of the secret itself in the text."""
     stop: int
-    """The offset behind it."""
+    """The offset of its end."""
     shown: str
-    """The masked secret: at most its first four characters, and no more than a quarter of it."""
+    """The masked secret: at most its first four characters, and at most a quarter of it."""
 
 
 def find(text: str, allow: Sequence[str] = ()) -> list[DetectedSecret]:
-    """The parts of `text` that look like secrets, in their order, without overlaps.
+    """The parts of `text` that look like secrets, in order, without overlaps.
 
-    A secret does not count when a regular expression of `allow` has a match in its name and value.
+    A secret does not count when a regular expression of `allow` matches in its name or value.
     """
     candidates = sorted(_candidates(text), key=lambda candidate: (candidate[1], -candidate[2]))
     allowed = [compiled(pattern) for pattern in allow]
@@ -77,8 +77,8 @@ def guard(
 ) -> None:
     """Raise `Refused` when `text` seems to contain a secret, unless `allow` is set.
 
-    `what` names the text in the error. `option` says whether the request can allow a secret. The
-    error shows nothing of a secret but its mask.
+    `what` names the text in the error. `option` is whether the request can allow a secret. The
+    error shows a secret only as its mask.
     """
     secrets = [] if allow else find(text, settings.allow)
     if not secrets:
@@ -94,7 +94,7 @@ def guard(
 
 
 def guard_parts(parts: Mapping[str, object], *, settings: Allowances, allow: bool) -> None:
-    """Raise `Refused` as `guard` for the texts, and the lists of texts, among named `parts`."""
+    """As `guard`, for each text and each list of texts among the named `parts`."""
     for what, value in parts.items():
         for text in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(text, str):

@@ -1,4 +1,4 @@
-"""Codes of doors, phones and cards, and seeds of one-time passwords, as people note them down."""
+"""Codes for doors, phones and cards, and seeds of one-time passwords, as people write them down."""
 
 from __future__ import annotations
 
@@ -95,13 +95,13 @@ _RULES = by_word((
     Rule("door gate safe lock alarm garage key office building",
          rf"(?:{_LOCK}|alarm|{_HOME})[^\n]{{0,40}}?\b(?P<code>\d{{4,8}})#(?![\w#])"),
 ))  # fmt: skip
-"""One of the two expressions of a rule has the group `code`."""
+"""Each rule has the group `code` in one of its two expressions."""
 _NOT_SECRET = re.compile(
     r"default|example|factory|e\.g\.|sample|such as|qr |zip |postal|bar ?code|error|fault|exit|fail"
     r"|status|return|product|dress|(?:area|bank|sort) code"
 )
 _POSTAL = re.compile(r"(?<!card )(?<!my )(?:[,-] ?pin|pin ?code)(?::| is)? ?\Z")
-"""What precedes the six digits of an Indian postal code."""
+"""The text before the six digits of an Indian postal code."""
 
 _CARD = re.compile(r"[2-6]\d{3}(?:(?:[ -]\d{4}){3}|[ -]\d{6}[ -]\d{5}|\d{9,15})(?![\w-])", re.ASCII)
 _CARD_CODE = re.compile(
@@ -112,7 +112,7 @@ _VALID_CARD_CODE = re.compile(
     r"\W{1,12}(?:\w{3,10}\W{1,3}){0,3}(?:0[1-9]|1[0-2]) ?[/-] ?(?:20)?\d\d\W{1,12}\d{3,4}\b"
     r"|[^\n\d]{1,40}\b(?:code|digits|number)[^\n\d]{1,25}\d{3,4}\b"
 )
-"""What follows a number that fits Luhn's formula: an expiry date and a code, or a code."""
+"""The text after a number that passes the Luhn check: an expiry date and a code, or a code."""
 _NO_CARD = re.compile(r"test|example|dummy|sandbox|sample|fake|order|invoice|tracking|account")
 
 _ONE_TIME_WORDS = ("otp", "2fa", "mfa", "factor", "auth", "one-time", "einmal")
@@ -132,7 +132,7 @@ _DISK_KEY = re.compile(r"\d{6}(?:-\d{6}){7}(?![\d-])")
 
 
 def codes(text: SearchedText) -> Iterator[Candidate]:
-    """Digits that open a door, a lock or a phone."""
+    """Codes for a door, a lock or a phone."""
     for _, match, before in matches(text, _RULES):
         start, stop = (match if match.re.groups else before).span("code")
         near = text.lower[max(0, match.start() - 25) : start]
@@ -142,7 +142,7 @@ def codes(text: SearchedText) -> Iterator[Candidate]:
 
 
 def cards(text: SearchedText) -> Iterator[Candidate]:
-    """Numbers of payment cards with the code that belongs to them."""
+    """Numbers of payment cards together with their security codes."""
     for match in filter(None, (_CARD.match(text.lower, number) for number in text.numbers)):
         start, stop = match.span()
         code = _CARD_CODE.search(text.lower, stop, stop + 100)
@@ -155,14 +155,14 @@ def cards(text: SearchedText) -> Iterator[Candidate]:
 
 
 def _fits_luhn(number: str) -> bool:
-    """Whether the last digit of a card's number fits the others, by Luhn's formula."""
+    """Whether a card number passes the Luhn check."""
     digits = [int(digit) for digit in reversed(number) if digit.isdigit()]
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0
 
 
 def one_time(text: SearchedText) -> Iterator[Candidate]:
-    """Seeds of one-time passwords, backup codes, and recovery keys of disks."""
+    """Seeds of one-time passwords, backup codes, and recovery keys for disks."""
     for cue in (match.start() for match in text.at(_ONE_TIME_WORDS, _ONE_TIME)):
         for match in _SEED.finditer(text.lower, cue, cue + 130):
             value = text.text[slice(*match.span())]

@@ -31,7 +31,7 @@ _OPTIONS = (
     (rf"-U[ \t]{{0,4}}{_NAME}%", r"smb\w*|rpcclient"),
     (rf"-u[ \t]{{0,4}}{_NAME},", "lftp"),
 )  # fmt: skip
-"""An option for a password, and the commands that have it."""
+"""An option for a password, and the commands that have this option."""
 
 _BY_LETTER: dict[str, list[tuple[str, str]]] = {}
 for _option, _commands in _OPTIONS:

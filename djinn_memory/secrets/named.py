@@ -1,4 +1,4 @@
-"""Secrets that the text around them reveals: a table of expressions, headers, and users in URLs."""
+"""Secrets that the text around them reveals: rules, headers, and users in URLs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BASIC = (
 )
 
 _REST = r"[\w.-]{0,40}?"
-"""The rest of a name behind its keyword, as in `PASSWORD_OLD`."""
+"""The rest of a name after its keyword, as in `PASSWORD_OLD`."""
 _OF = r"(?:[ \t](?:for|of|to|on|at|f\u00fcr|zu[mr]|von|vom|im|de|du|del)[ \t][^\n:=]{1,40}?)?"
 _BELOW = (
     r"\*{0,3}:\*{0,3}(?:[ \t]{0,8}\r?\n){1,2}(?:[ \t]{0,8}```\w{0,10}\r?\n)?"
@@ -50,7 +50,7 @@ _PLAIN = (
     rf"[{QUOTES}*_]{{0,2}}{_BARE_WORD}"
     rf"(?=[{QUOTES}*_)]{{0,3}}[ \t]{{0,4}}(?:[.,;!|\r\n]|\Z|[ \t](?:and|und|for|on|user)\b))"
 )
-"""A word that ends a sentence or a part of one."""
+"""A word at the end of a sentence or clause."""
 
 _COLON = rf"[{QUOTES}]?\*{{0,3}}[ \t]{{0,4}}[:\u2192]\*{{0,3}}[ \t]{{1,8}}"
 _VERB = r"[ \t](?:is|was|ist|lautet|est|es)(?:[ \t](?:now|still))?[ \t]"
@@ -73,7 +73,7 @@ _CREDENTIALS = (
 )
 _NETWORK = r"(?:wi-?fi|wlan|wpa[23]?|ssid|hotspot|network|router|netz\w{0,8})\b[^\n]{0,60}"
 _PAGES = ("next", "lock", "page", "change", "client", "cursor", "request", "forward", "backward")
-"""What tokens are called that are no keys, but mark a request or a page of results."""
+"""Names of tokens that are not keys, but identify a request or a page of results."""
 _NO_PAGE = "".join(f"(?<!{page})" for page in _PAGES) + r"(?:[_-]|(?<![_-]))"
 
 

@@ -25,7 +25,7 @@ _LIST = (
     r"(?P<list>[a-z]{3,8}+(?:(?:[\s,;|>*_`\"'\u2022-]|\d{1,2}[.):]?(?!\d))++[a-z]{3,8}+){11,40})"
     "(?![a-z])"
 )
-"""Twelve short words or more. Most texts fail quickly, at the first three."""
+"""At least twelve short words. Most texts already fail at the first three."""
 _ALONE = (
     re.compile(rf"\n(?=[a-z1*-])(?:1[.)]?[ \t]|[*-][ \t]|){_LIST}"),
     re.compile(rf": {_LIST}"),
@@ -46,11 +46,11 @@ _COUNTS = (12, 15, 18, 21, 24)
 """The numbers of words that a seed can have."""
 _LEAST = _COUNTS[0]
 _PROSE = 4
-"""Words that sentences have too, in twelve words of a seed."""
+"""Maximum number of common words of prose among twelve words of a seed."""
 
 
 def passphrases(text: SearchedText) -> Iterator[Candidate]:
-    """Four words or more that a text calls a passphrase or a password."""
+    """At least four words that a text calls a passphrase or a password."""
     for match in text.at(("pass",), _PASSPHRASE, r"(?<!\w)"):
         words = re.split("[ ._-]", match["value"])
         # `password strength meter test` without a sign between is no password.
@@ -60,10 +60,10 @@ def passphrases(text: SearchedText) -> Iterator[Candidate]:
 
 
 def wallets(text: SearchedText) -> Iterator[Candidate]:
-    """Twelve words in a row or more of which wallets make their seeds.
+    """At least twelve consecutive words from the list of which wallets make seeds.
 
-    Where nothing before the words speaks of a seed, the last of them must be the checksum of the
-    others. Where something does, four may be no such words, as in the lists of older wallets.
+    Without a mention of a seed nearby, the last word must be the checksum of the others. With one,
+    four of the twelve words may be missing from the list, as in older wallets.
     """
     for pattern in _ALONE:
         for match in pattern.finditer("\n" + text.lower):
@@ -77,7 +77,10 @@ def wallets(text: SearchedText) -> Iterator[Candidate]:
 
 
 def _wallet(lower: str, start: int, stop: int, others: int) -> Iterator[Candidate]:
-    """The list in a part of the text, with as many `others` among each twelve words."""
+    """The seed in a part of the text.
+
+    Each twelve words may contain `others` words not in the list.
+    """
     listed = list(_WORD.finditer(lower, start, stop))
     words = [match[0] for match in listed]
     firsts = [
@@ -92,7 +95,7 @@ def _wallet(lower: str, start: int, stop: int, others: int) -> Iterator[Candidat
 
 
 def _is_list(words: list[str], others: int) -> bool:
-    """Whether twelve words are different enough, and not from a sentence."""
+    """Whether twelve words are different enough and are not a sentence."""
     different = set(words)
     known = sum(word in _wallet_words() for word in words)
     return (
@@ -103,7 +106,7 @@ def _is_list(words: list[str], others: int) -> bool:
 
 
 def _fits_checksum(words: list[str]) -> bool:
-    """Whether a whole list is a seed by BIP 39: its last bits are a hash of the others."""
+    """Whether a whole list is a seed by BIP 39: its last bits are a hash of the other bits."""
     if len(words) not in _COUNTS or not all(word in _wallet_words() for word in words):
         return False
     bits = "".join(f"{_wallet_words()[word]:011b}" for word in words)

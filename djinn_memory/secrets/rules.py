@@ -1,4 +1,4 @@
-"""Rules for values that a name, a sentence or a command line reveals, and how they are applied."""
+"""Rules for values that a name, a sentence or a command line reveals, and their matching."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from djinn_memory.secrets.tokens import Candidate
 from djinn_memory.secrets.values import Judge, given
 
 _ENDS = ".,;:?)]}>*_"
-"""Characters that follow a value in a sentence or in Markdown."""
+"""Characters that may follow a value in a sentence or in Markdown."""
 _NEXT = re.compile(r"[;&,|](?=[\w .-]{1,40}[\"']?[=:])")
-"""The start of another value behind an unquoted one."""
+"""The start of another value after an unquoted one."""
 _ARN = r"\barn:[^\s\"']*"
-"""An Amazon resource name, which says where a secret is kept and does not contain it."""
+"""An Amazon resource name. It says where a secret is stored and does not contain it."""
 
 
 class Rule(Struct, frozen=True):
     """An expression for a value that the text around it reveals."""
 
     words: str
-    """Words in lower case, at which the expression is tried."""
+    """Words in lower case. The expression is tried at each of them."""
     pattern: str
-    """The expression, in lower case, with the groups of `VALUE`. It begins at one of the words."""
+    """The expression, in lower case, with the groups of `VALUE`. It begins at one of `words`."""
     before: str = ""
     """An expression for what must precede the match."""
     judge: Judge = given
     """The test of the value."""
     kind: str = "a password"
-    """What the value is, with its article."""
+    """The kind of secret, with its article."""
 
 
 RuleTable = dict[str, list[Rule]]
-"""Rules by each of their words."""
+"""Rules by their words."""
 
 
 def by_word(rules: Iterable[Rule]) -> RuleTable:
@@ -50,7 +50,7 @@ def by_word(rules: Iterable[Rule]) -> RuleTable:
 def matches(
     text: SearchedText, rules: RuleTable
 ) -> Iterator[tuple[Rule, re.Match[str], re.Match[str]]]:
-    """The matches of rules, each with the match of what precedes it, or with itself again."""
+    """Each match of a rule, with the match of the text before it; without `before`, with itself."""
     for word, at_word in rules.items():
         if word in text.words:
             for rule in at_word:
@@ -60,7 +60,7 @@ def matches(
 
 
 def assigned(text: SearchedText, rules: RuleTable) -> Iterator[Candidate]:
-    """The values that the rules reveal and their judges take for secrets."""
+    """The values that the rules reveal and their judges accept as secrets."""
     for rule, match, before in matches(text, rules):
         span = judged(text.text, match if match.re.groups else before, rule.judge)
         if span and not text.preceding(match.start(), _ARN):
@@ -68,7 +68,7 @@ def assigned(text: SearchedText, rules: RuleTable) -> Iterator[Candidate]:
 
 
 def judged(text: str, match: re.Match[str], judge: Judge) -> tuple[int, int] | None:
-    """The span of the value in a match that has the groups of `VALUE`, if it is a secret."""
+    """The span of the value in a match with the groups of `VALUE`, if the value is a secret."""
     quoted = match["quoted"] is not None
     start, stop = match.span("quoted" if quoted else "bare")
     following = None if quoted else _NEXT.search(text, start, stop + 45)

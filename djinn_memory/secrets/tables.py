@@ -1,4 +1,4 @@
-"""Passwords in the columns of Markdown tables whose heading announces them."""
+"""Passwords in the columns of Markdown tables that have a heading for passwords."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def columns(searched: SearchedText) -> Iterator[Candidate]:
 
 
 def _cells(row: str) -> Iterator[tuple[int, str]]:
-    """The cells of a row: the offset in the row and the text of each."""
+    """The cells of a row, each as its offset in the row and its text."""
     first = _FIRST.match(row)
     for cell in _CELL.finditer(row, first.end() if first else 0):
         value = cell[1].strip(_MARKS)

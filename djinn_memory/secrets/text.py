@@ -1,4 +1,4 @@
-"""A text in lower case, and the places of words at which expressions are tried."""
+"""A text in lower case, and the positions of the words at which expressions are tried."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 _BEFORE, _BEHIND = 100, 40
-"""Characters before a match that are searched for what must precede it, and behind a number."""
+"""Characters searched before a match for required text, and after a number."""
 _NUMBER = re.compile(
     rb"0(?:(?<![\w/.%=&-].)(?!000-00-)(?:[0 ?-]{3}|0?,? (?:left|right) )|(?<![/.%=&-].)[a-z])"
 )
-"""What codes begin with: four digits but no date, digits between dashes, or digits and letters.
-
+"""The start of a code: four digits but not a date, digits between dashes, or digits and letters.
 All digits are zeros, and letters and dashes beyond Latin-1 are question marks, because a search for
-one character takes a tenth of the time of a search for any of ten.
-"""
+one character takes a tenth of the time of a search for any of ten."""
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 
 
 class SearchedText:
     """A text to search for secrets.
 
-    It searches for each word once, whatever expressions begin there: `str.find` is many times
+    It searches for each word once, however many expressions begin there: `str.find` is many times
     faster than a search for an expression.
     """
 
@@ -34,12 +32,12 @@ class SearchedText:
         self.words = "\n".join(lower[slice(*span)] for span in spans)
         """The text of these parts."""
         self.numbers: Sequence[int] = ()
-        """Where numbers begin that may be codes, once they were searched for."""
+        """The start of each number that may be a code. `near_numbers` sets it."""
         self._places: dict[str, list[int]] = {}
 
     @classmethod
     def of(cls, text: str) -> SearchedText:
-        """The whole of `text`."""
+        """The whole of `text` as a searched text."""
         # Bytes lower the letters of ASCII alone, so that each character keeps its place.
         lower = text.encode(errors="surrogatepass").lower().decode(errors="surrogatepass")
         return cls(text, lower, [(0, len(lower))])
@@ -59,7 +57,7 @@ class SearchedText:
         return near
 
     def places(self, word: str) -> Sequence[int]:
-        """Where `word` begins. `word` is in lower case."""
+        """The positions at which `word` begins. `word` is in lower case."""
         places = self._places.get(word)
         if places is None:
             places = self._places[word] = []
@@ -73,7 +71,7 @@ class SearchedText:
     def at(self, words: Sequence[str], pattern: str, before: str = "") -> Iterator[re.Match[str]]:
         """The matches of `pattern` in lower case that begin at one of `words`.
 
-        `before` is an expression for what must precede them.
+        `before` is an expression that must match directly before them.
         """
         for word in words:
             end = 0
@@ -90,5 +88,5 @@ class SearchedText:
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The expression. Most texts need few of them, and compiling takes time."""
+    """The compiled expression. Most texts need few expressions, and compiling takes time."""
     return re.compile(pattern)

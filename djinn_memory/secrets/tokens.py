@@ -12,7 +12,7 @@ Candidate = tuple[str, int, int, int]
 """Kind, start and stop of a secret, and the start of the text that reveals it."""
 
 LONGEST_KEY = 20_000
-"""The longest private key, in characters."""
+"""Maximum length of a private key, in characters."""
 
 _TOKENS = (
     ("an AWS access key", "AKIA ASIA ABIA ACCA", r"[A-Z2-7]{16}"),
@@ -64,7 +64,7 @@ _TOKENS = (
     ("a JSON web token", "eyJ",
      r"(?<![\w-]eyJ)[\w-]{10,2000}+\.ey[\w-]{10,8000}+\.[\w-]{16,2000}"),
 )  # fmt: skip
-"""What a token is called, what it begins with and what follows."""
+"""The name of a token, its prefixes, and the pattern of the rest."""
 
 _LETTERED = ("AKIA", "ASIA", "ABIA", "ACCA")
 """Prefixes of tokens that may have no digit."""
@@ -82,7 +82,7 @@ _DISCORD = re.compile(
     r"[\w-]{6}\.[\w-]{27,38}(?![\w-])",
     re.ASCII,
 )
-"""The part before the first full stop is the bot's number, which is no secret."""
+"""The part before the first full stop is the bot's number, which is not secret."""
 
 
 _Kinds = dict[str, tuple[str, re.Pattern[str]]]
@@ -91,10 +91,10 @@ _Searches = list[tuple[list[str], re.Pattern[str]]]
 
 @lru_cache(maxsize=1)
 def _compiled_tokens() -> tuple[_Kinds, _Searches]:
-    """Kind and rest of each token by its prefix, and the expressions that search for prefixes.
+    """Kind and pattern of the rest by prefix, and the expressions that search for prefixes.
 
-    A hundred searches would be slow. Prefixes share a search for a character that is rare in a
-    text: the last, or the first that is no small letter.
+    A hundred searches would be slow. Prefixes share a search for a character that is rare in texts:
+    the last character, or the first that is not a lower-case letter.
     """
     kinds: _Kinds = {}
     for kind, beginnings, pattern in _TOKENS:
@@ -116,7 +116,7 @@ def _compiled_tokens() -> tuple[_Kinds, _Searches]:
 
 
 def private_keys(text: str, lower: str) -> Iterator[Candidate]:
-    """Blocks of key material; a header alone does not count. `lower` is `text` in lower case."""
+    """Blocks of key material. A header alone does not count. `lower` is `text` in lower case."""
     end = 0
     for match in _PRIVATE.finditer(text):
         if match.start() < end:
@@ -132,7 +132,7 @@ def private_keys(text: str, lower: str) -> Iterator[Candidate]:
 
 
 def tokens(text: str) -> Iterator[Candidate]:
-    """Tokens with the prefix of their provider."""
+    """Tokens that begin with the prefix of their provider."""
     kinds, searches = _compiled_tokens()
     searched: dict[str, int] = {}
     for prefixes, search in searches:
@@ -152,7 +152,7 @@ def tokens(text: str) -> Iterator[Candidate]:
 
 
 def discord(text: str) -> Iterator[Candidate]:
-    """Tokens of Discord's bots, which begin with a number in base 64."""
+    """Tokens of Discord bots. They begin with a number in base 64."""
     for match in _DISCORD.finditer(text):
         if various(match[0]):
             yield "a Discord token", match.start(), match.end(), match.start()

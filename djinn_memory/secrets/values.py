@@ -1,4 +1,4 @@
-"""Tells a secret value from the rest of a sentence, an expression or a placeholder."""
+"""Distinguishes a secret value from the rest of a sentence, an expression or a placeholder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 Judge = Callable[[str, bool], bool]
-"""The test of a value, and of whether it is in quotes."""
+"""The test of a value; the second argument is whether the value is in quotes."""
 
 QUOTES = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e"
 IS = (
@@ -40,12 +40,12 @@ _KNOWN = re.compile(
     r"[-_(]?\d{1,5}\b",
     re.IGNORECASE,
 )
-"""Words that end in a number and are no passwords."""
+"""Words with a number at the end that are not passwords."""
 _CODE = re.compile(
     r"[~/\\|<\[{(]|[$%@&#^]\w*%?$|\.{1,2}/|\w+(?:\.\w+)*[(\[]|\w+://|\w+::\w"
     r"|[A-Za-z_]+(?:[.:/][A-Za-z_]+)+$|[a-z_]\w*(?:\.[A-Za-z_]\w*){2,}$|a?arn:|urn:|!\[|![a-z]+$|--|process\.|os\.|env\.|self\.|config\."
 )
-"""The start of an expression, a path, a link or Markdown, which is no literal value."""
+"""The start of an expression, a path, a link or Markdown. Such a value is not literal."""
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.\w|\w+://")
 _DATE = re.compile(r"\d{1,4}[-./:]\d{1,2}(?:[-./:]\d{1,4})?[T\d:.Z+-]*$")
 _INNER = re.compile(r"[!@#$%^&*+=?~]")
@@ -56,25 +56,25 @@ _NAME = re.compile(
     r"|(?:[a-z]+[_-])*(?:user|value|name|key|token|sample)(?:[_-][a-z]+)*",
     re.IGNORECASE,
 )
-"""Names of variables and arguments, which stand for a password."""
+"""Names of variables and arguments that stand for a password."""
 _QUALITY = re.compile(r"\w{2}(?:able|ible|ive|ous|ful|less|ical|al|ic|ent|ary|ory|est|ized)\Z")
-"""Endings of words that say what a password is like."""
+"""Endings of words that describe a password."""
 
 
 def word_list(name: str) -> list[str]:
-    """The words of a file beside this module, whose first line is a comment."""
+    """The words of a file beside this module. Its first line is a comment."""
     _, words = Path(__file__).with_name(name).read_text(encoding="utf-8").split("\n", 1)
     return words.split()
 
 
 @lru_cache(maxsize=1)
 def prose() -> frozenset[str]:
-    """Words of sentences about passwords, which a password hardly contains."""
+    """Words of sentences about passwords. They are unlikely in a password."""
     return frozenset(word_list("prose.txt"))
 
 
 def password(value: str, quoted: bool) -> bool:
-    """Whether the text behind `password:` is a password, and not the rest of a sentence."""
+    """Whether the text after `password:` is a password, and not the rest of a sentence."""
     if not 6 <= len(value) <= 200 or not literal(value):
         return False
     letter = any(map(str.isalpha, value))
@@ -89,12 +89,12 @@ def password(value: str, quoted: bool) -> bool:
 
 
 def credential(value: str, quoted: bool) -> bool:
-    """Whether the text behind a user's name is a password: no address and no name of a method."""
+    """Whether the text after a user name is a password, and not an address or a method name."""
     return password(value, quoted) and not _ADDRESS.match(value)
 
 
 def spoken(value: str, _quoted: bool) -> bool:
-    """Whether a word beside `password` is one: it has letters, digits and other characters."""
+    """Whether a word next to `password` is one: it has letters, digits and other characters."""
     mixed = any(map(str.isalpha, value)) and any(map(str.isdigit, value)) and _INNER.search(value)
     plain = literal(value) and "/" not in value and not _ADDRESS.match(value)
     return len(value) >= 8 and bool(mixed) and plain
@@ -108,7 +108,7 @@ def given(value: str, _quoted: bool) -> bool:
 
 
 def plain(value: str, _quoted: bool) -> bool:
-    """Whether a single word that ends a sentence behind `password:` is one, and says nothing."""
+    """Whether a single word after `password:` at the end of a sentence is a password."""
     word = value.lower()
     return (
         literal(value)
@@ -119,31 +119,31 @@ def plain(value: str, _quoted: bool) -> bool:
 
 
 def plain_spoken(value: str, quoted: bool) -> bool:
-    """Whether a single word behind `password is` is one, and does not say what it is like."""
+    """Whether a single word after `password is` is a password, not a description of one."""
     return value.islower() and plain(value, quoted) and not _QUALITY.search(value)
 
 
 def _letters_only(value: str, quoted: bool) -> bool:
-    """Whether the value is a word too long for a language, or a few random words in quotes."""
+    """Whether the value is a word too long for any language, or a few random words in quotes."""
     if value.isascii() and value.isalpha() and value.islower():
         return len(value) >= 18 and not any(word in value for word in ("passw", "secret", "user"))
     return quoted and bool(_PHRASE.fullmatch(value)) and random_words(re.split("[ -]", value))
 
 
 def random_words(words: Iterable[str]) -> bool:
-    """Whether none of the words in lower case belongs to a sentence about passwords."""
+    """Whether none of the lower-case words belongs to a sentence about passwords."""
     return not any(word in prose() or _INFLECTED.search(word) for word in words)
 
 
 def strong(value: str, quoted: bool) -> bool:
-    """Whether a value reads as a password in any context: it has many kinds of characters."""
+    """Whether a value looks like a password in any context: it mixes many kinds of characters."""
     kinds = (str.islower, str.isupper, str.isdigit, _INNER.match)
     several = sum(any(map(kind, value)) for kind in kinds)
     return len(value) >= 8 and " " not in value and literal(value) and several >= 4 - quoted
 
 
 def machine_made(value: str, least: int) -> bool:
-    """Whether a value of `least` characters or more looks generated by a machine."""
+    """Whether a value of at least `least` characters looks generated by a machine."""
     return (
         len(value) >= least
         and " " not in value
@@ -156,7 +156,7 @@ def machine_made(value: str, least: int) -> bool:
 
 
 def _is_identifier(value: str) -> bool:
-    """Whether a value is a name in a program: words with at most a small number."""
+    """Whether a value is a name in a program: words and at most a small number."""
     words = re.findall(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}(?![a-z])", value)
     return (
         len(words) > 1
@@ -168,7 +168,7 @@ def _is_identifier(value: str) -> bool:
 
 
 def literal(value: str) -> bool:
-    """Whether a value is literal: no placeholder, expression, path, date or known word."""
+    """Whether a value is literal: not a placeholder, expression, path, date or known word."""
     return not (
         value.lower() in WORDS
         or PLACEHOLDER.search(value)

@@ -15,22 +15,22 @@ from djinn_memory.errors import Busy, Remedy
 from djinn_memory.system.waits import NOTICE_SECONDS, announce, pause
 
 BUSY_SECONDS = 60.0
-"""The longest wait. The longest transaction reads one note of the largest size."""
+"""Maximum wait for one database. The longest transaction reads one note of maximum size."""
 
 ANSWER_SECONDS = 2.0
-"""The longest time that an operation waits for databases, in all."""
+"""Maximum total time in seconds that an operation waits for databases."""
 
 WRITE_SECONDS = 1.0
-"""The longest time that a note waits for databases before it is written without them."""
+"""Maximum time in seconds that a note waits for databases. It is then written without them."""
 
 BREATH_SECONDS = 0.02
-"""The pause after a long transaction. Without it no other process would find the database free."""
+"""The pause after a long transaction, so that other processes can get the database."""
 
 GLANCE_SECONDS = 0.1
-"""The wait for a process that has been waited for in vain: longer than a short transaction."""
+"""The wait for a process that kept a database too long. It is longer than a short transaction."""
 
 AGAIN_SECONDS = 30.0
-"""After this time such a process is waited for as any other."""
+"""After this time, such a process gets the usual wait again."""
 
 
 class _Thread(threading.local):
@@ -40,18 +40,18 @@ class _Thread(threading.local):
 
 _thread = _Thread()
 _most: ContextVar[float | None] = ContextVar("_most", default=None)
-"""What `_thread.waited` may rise to."""
+"""Maximum value for `_thread.waited`."""
 
 
 def time_left() -> float:
-    """The seconds that this thread may still wait for a database; see `within`."""
+    """The number of seconds that this thread may still wait for a database; see `within`."""
     most = _most.get()
     return BUSY_SECONDS if most is None else max(0.0, most - _thread.waited)
 
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Inside, all waits for databases together take at most so long. Also a decorator."""
+    """Limit the total time that the block waits for databases. Also works as a decorator."""
     token = _most.set(_thread.waited + min(seconds, time_left()))
     try:
         yield
@@ -60,10 +60,10 @@ def within(seconds: float) -> Iterator[None]:
 
 
 class Patience:
-    """Bounds the time that is spent waiting for one database, however often it is used.
+    """Limits the time spent waiting for one database, however often it is used.
 
-    A process that holds the database for longer is met again with hardly a wait, so that an answer
-    that needs the database three times does not wait three times.
+    After a timeout, the next waits for that database are short. So an answer that needs the
+    database three times does not wait three full times.
     """
 
     def __init__(self) -> None:
@@ -71,9 +71,9 @@ class Patience:
 
     @contextmanager
     def waiting(self, seconds: float, *, forgets: bool = True) -> Iterator[None]:
-        """Inside, all waits together take at most so long; `Busy` after that is remembered.
+        """Limit the total wait of the block to `seconds`; after an earlier `Busy`, to a short wait.
 
-        It is forgotten when no `Busy` comes any more, unless `forgets` is False.
+        A block without `Busy` restores the full wait, unless `forgets` is False.
         """
         glances = time.monotonic() < self._glance_until
         try:
@@ -87,10 +87,10 @@ class Patience:
 
 
 def patience(path: Path) -> Callable[[int], bool]:
-    """A busy handler that retries at short, uneven intervals, for the database at `path`.
+    """A busy handler for the database at `path` that retries at short, uneven intervals.
 
-    SQLite's own handler ends up retrying every 0.1 s. It misses the gaps between the transactions
-    of a busy writer until its time is over.
+    SQLite's own handler slows down to a retry every 0.1 s. It then misses the gaps between the
+    transactions of a busy writer until it times out.
     """
     began = until = 0.0
     announced = False
@@ -110,10 +110,10 @@ def patience(path: Path) -> Callable[[int], bool]:
 
 
 def insist(work: Callable[[], object]) -> None:
-    """Do `work`, again and again while the database is busy.
+    """Do `work`, and retry while the database is busy.
 
-    SQLite does not call the busy handler for the first steps into a file. Two processes meet there
-    when both create the file, or when one recovers it after a kill.
+    SQLite does not call the busy handler for the first steps into a file. Two processes collide
+    there when both create the file, or when one recovers it after a kill.
     """
     until = time.monotonic() + time_left()
     while True:
@@ -127,6 +127,6 @@ def insist(work: Callable[[], object]) -> None:
 
 
 def in_use(path: str | Path) -> Busy:
-    """The error when a database was waited for in vain."""
+    """The error for a database that stays busy."""
     later = Remedy(purpose="try again when it has finished")
     return Busy(f"another process is using {path}", later)

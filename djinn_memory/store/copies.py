@@ -11,7 +11,7 @@ from djinn_memory.store.sqlite import explained, reader
 
 
 def copy_database(path: Path, copy: Path) -> None:
-    """Write a database as it is at one moment into the new file `copy`, log included."""
+    """Write a consistent copy of a database, including its log, to the new file `copy`."""
     with (
         explained(path),
         closing(reader(path)) as source,

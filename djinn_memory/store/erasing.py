@@ -1,4 +1,4 @@
-"""Removes deleted content from the bytes of a database, where SQLite leaves it for a time."""
+"""Removes deleted content from the bytes of a database, where SQLite may leave it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from djinn_memory.store.sqlite import DiskFull, explained
 def erase(connection: apsw.Connection) -> None:
     """Rewrite a database without its deleted content, and empty its log.
 
-    Raises `Unavailable` when another process keeps reading it; the content may still be there.
+    Raises `Unavailable` when another process keeps reading it. The content may then still be there.
     """
     path = connection.filename
     try:

@@ -1,4 +1,4 @@
-"""Looks for faults of databases, without changing them."""
+"""Finds faults in databases without changing them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from djinn_memory.store.sqlite import (
 
 
 def fault(path: Path, schema: Schema, *, thorough: bool = False) -> str | None:
-    """Why a file is unusable as a database of `schema`; None when no fault is seen.
+    """The reason why a file is unusable as a database of `schema`, or None.
 
     A missing file, a newer version or a lock is not a fault. `thorough` also compares the indexes
     of the file with its tables. No file is created beside it.
@@ -61,14 +61,17 @@ def _fault(path: Path, schema: Schema, thorough: bool, unwritten: bool) -> str |
 
 
 def _ask_word_tables(connection: apsw.Connection) -> None:
-    """Raises `apsw.SQLError` where a tokenizer cannot be read, which is first made for a match."""
+    """Run a query on each word table, because a tokenizer is loaded only for a match.
+
+    Raises `apsw.SQLError` when a tokenizer cannot be loaded.
+    """
     named = "select name from sqlite_schema where sql like 'create virtual table % using fts5(%'"
     for (name,) in connection.execute(named).fetchall():
         connection.execute(f'select 1 from "{name}" where "{name}" match ? limit 1', ("a",))
 
 
 def newer_database(path: Path, schema: Schema) -> int | None:
-    """The version of a database that a newer djinn made; None for every other file."""
+    """The version of a database that a newer djinn created; None for every other file."""
     try:
         with closing(peek(path)) as connection:
             version: int = connection.pragma("user_version")
@@ -79,7 +82,7 @@ def newer_database(path: Path, schema: Schema) -> int | None:
 
 
 def _lacking(connection: apsw.Connection, schema: Schema) -> str | None:
-    """A table or column that the scripts create and the file lacks."""
+    """A table or column that is in the scripts but not in the file."""
     version = connection.pragma("user_version")
     with closing(apsw.Connection(":memory:")) as model:
         for number, script in sorted(schema.numbered.items()):

@@ -1,4 +1,4 @@
-"""Inspects the databases of a home as they are, without changing them; only `vacuum` writes."""
+"""Inspects the databases of a home without changing them. Only `vacuum` writes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from djinn_memory.store.salvage import read
 from djinn_memory.store.sqlite import Connection, Row, load_vectors, peek, rows
 
 HELD_SECONDS = 2.0
-"""A process that keeps a database for longer has stopped, or is no djinn."""
+"""A process that holds a database for longer has stopped or is not djinn."""
 
 
 def held(path: Path, *, written: bool = False) -> bool:
-    """Whether another process keeps readers out of a database, or with `written` other writers."""
+    """Whether another process blocks readers of a database, or with `written` its writers."""
     try:
         with within(HELD_SECONDS):
             if not written:
@@ -42,7 +42,7 @@ def count_events(path: Path) -> int:
 
 
 def count_unseen_events(path: Path) -> int:
-    """The number of events in a log of which SQLite ignores a damaged part."""
+    """The number of events in a damaged part of a log, which SQLite ignores."""
     log = Path(f"{path}-wal")
     if not log.exists() or not log.stat().st_size:
         return 0
@@ -69,12 +69,12 @@ def index_version(path: Path) -> int:
 
 
 def free_bytes(path: Path) -> int:
-    """The size of the empty pages of a database."""
+    """The size in bytes of the empty pages of a database."""
     return _number(path, "pragma freelist_count") * _number(path, "pragma page_size")
 
 
 def vacuum(path: Path) -> int:
-    """Give the empty pages of a database back to the disk; returns their size."""
+    """Return the empty pages of a database to the disk; returns their size in bytes."""
     before = path.stat().st_size
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
         load_vectors(connection)
@@ -84,24 +84,24 @@ def vacuum(path: Path) -> int:
 
 
 class IndexContent(Struct, frozen=True):
-    """What an index holds."""
+    """The content of an index."""
 
     vault_ids: Sequence[str]
     notes: int
     waiting: int
-    """Windows without a vector."""
+    """The number of windows without a vector."""
 
 
 @contextmanager
 def opened_index(path: Path) -> Iterator[Connection]:
-    """A connection that reads the index as it is."""
+    """A connection that reads the index without changing it."""
     with closing(peek(path)) as connection:
         load_vectors(connection)
         yield connection
 
 
 def index_content(connection: Connection) -> IndexContent:
-    """What an index holds."""
+    """The content of the index."""
     return IndexContent(
         [uuid for (uuid,) in rows(connection, "select uuid from vault")],
         connection.execute("select count(*) from note").get,
@@ -110,7 +110,7 @@ def index_content(connection: Connection) -> IndexContent:
 
 
 def misread_notes(connection: Connection) -> list[Row]:
-    """`vault/path` and the problem of each note that was not understood in full."""
+    """`vault/path` and the problem of each note that was only partly understood."""
     return rows(
         connection,
         "select vault.name || '/' || path, problem from note join vault on vault.id = vault_id "
@@ -119,7 +119,7 @@ def misread_notes(connection: Connection) -> list[Row]:
 
 
 def duplicate_ids(connection: Connection) -> list[Row]:
-    """Id and `vault/path` of each note whose id an older note has too, with that note's place.
+    """Id and `vault/path` of each note whose id an older note has too, with the older note's place.
 
     The older note is the one created first, else the one whose file is older.
     """

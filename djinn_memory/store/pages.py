@@ -1,6 +1,6 @@
-"""Reads records directly from the pages of an SQLite file, around damaged parts.
+"""Reads records directly from the pages of an SQLite file, skipping damaged parts.
 
-It reads only index b-trees, which also hold tables without rowid. The format is described at
+It reads only index b-trees, which include tables without rowid. The format is described at
 https://sqlite.org/fileformat2.html
 """
 
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 Value = str | None
-"""A text column; None for a column of another type, or with a part lost."""
+"""A text column; None for a column of another type or an incomplete one."""
 
 SIZES = (4096, 512, 1024, 2048, 8192, 16384, 32768, 65536)
 """The possible page sizes, the usual one first."""
@@ -25,15 +25,15 @@ _WAL_MAGIC = (0x377F0682, 0x377F0683)
 _WAL_HEAD, _FRAME_HEAD = 32, 24
 _INTERIOR, _LEAF = 2, 10
 _COLUMNS = 16
-"""More columns than djinn's records have: a header with more is invalid."""
+"""More columns than djinn's records have. A header with more is invalid."""
 
 
 class _File(Struct):
-    """The pages of a database: those of the main file and the committed ones of its log."""
+    """The pages of a database: those of the main file and the committed pages of its log."""
 
     size: int
     pages: list[tuple[int, bytes]]
-    """Number and content of every version of every page."""
+    """The number and content of every version of every page."""
     newest: dict[int, bytes]
 
 
@@ -49,7 +49,7 @@ class _Frame(NamedTuple):
 def records(path: Path) -> list[list[Value]]:
     """The text columns of every readable record, from all versions of all pages.
 
-    A damaged page may yield nonsense; the caller knows what its records look like.
+    A damaged page may return nonsense. The caller must recognise valid records.
     """
     data = path.read_bytes()
     wal = Path(f"{path}-wal")
@@ -81,7 +81,7 @@ def _file(data: bytes, log: bytes, size: int) -> _File:
 def _committed(log: bytes, size: int) -> list[tuple[int, bytes]]:
     """The pages of a write-ahead log up to its last commit.
 
-    Checksums are ignored: a partly damaged page is useful here too.
+    Checksums are ignored, because a partly damaged page is useful too.
     """
     frames: list[_Frame] = []
     for at in range(_WAL_HEAD, len(log) - size - _FRAME_HEAD + 1, size + _FRAME_HEAD):
@@ -110,7 +110,7 @@ def _read(file: _File) -> Iterator[list[Value]]:
 
 
 def _cells(page: bytes, head: int) -> Iterator[int]:
-    """The offsets of the payloads of an index page's cells; none for any other page."""
+    """The payload offsets of an index page's cells; none for other pages."""
     kind = page[head]
     if kind not in (_INTERIOR, _LEAF):
         return
@@ -125,7 +125,7 @@ def _cells(page: bytes, head: int) -> Iterator[int]:
 
 
 def _payload(file: _File, page: bytes, start: int) -> tuple[bytes, int] | None:
-    """The readable part of a cell's payload, and the length that it should have."""
+    """The readable part of a cell's payload, and its full length."""
     total, at = _varint(page, start)
     usable = file.size
     most = (usable - 12) * 64 // 255 - 23
@@ -147,7 +147,7 @@ def _payload(file: _File, page: bytes, start: int) -> tuple[bytes, int] | None:
 
 
 def _columns(payload: bytes, total: int) -> list[Value] | None:
-    """The columns of a record; None when the bytes are no record."""
+    """The columns of a record; None when the bytes are not a record."""
     length, at = _varint(payload, 0)
     if not at <= length <= len(payload):
         return None
@@ -177,7 +177,7 @@ def _text(data: bytes, size: int) -> Value:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at `at`, and the offset behind it."""
+    """The number at `at`, and the offset after it."""
     value = 0
     for count in range(9):
         if at >= len(data):

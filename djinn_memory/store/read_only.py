@@ -1,4 +1,4 @@
-"""The stores of a read-only process: they answer queries and record nothing but an audit."""
+"""Stores for a read-only process. They answer queries and record only audit events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from djinn_memory.store.expiring import (
 from djinn_memory.store.ledger import Event, Ledger
 
 AUDIT = "tool.called"
-"""The only event that a read-only process writes."""
+"""The only kind of event that a read-only process writes."""
 
 _WHY = "a read-only process writes nothing"
 
@@ -32,7 +32,7 @@ class ReadOnlyLedger(Ledger):
 
 
 class ReadOnlyWorkingStore:
-    """A working memory whose values can be read; uses are not counted."""
+    """A working memory whose values can be read. Uses are not counted."""
 
     def __init__(self, store: WorkingStore) -> None:
         self._store = store

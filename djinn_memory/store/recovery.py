@@ -1,4 +1,4 @@
-"""Repairs a damaged database under a running operation, then runs the operation again."""
+"""Repairs a damaged database while an operation runs, then runs the operation again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Stateful(Protocol):
     def _state(self) -> State: ...
 
     def _remake(self) -> None:
-        """Rebuild the index from the notes, and recover what is readable of the vector cache."""
+        """Rebuild the index from the notes, and recover the readable part of the vector cache."""
 
 
 S = TypeVar("S", bound=Stateful)
@@ -31,12 +31,12 @@ Verb = Callable[Concatenate[S, P], T]
 
 
 def recovers(verb: Verb[S, P, T]) -> Verb[S, P, T]:
-    """When `verb` meets a damaged index or cache: set it aside, rebuild it, run `verb` again."""
+    """A decorator: if `verb` meets a damaged index or cache, repair it and run `verb` again."""
     return _with_recovery(verb, lambda self: self._remake())
 
 
 def recovers_index(verb: Verb[S, P, T]) -> Verb[S, P, T]:
-    """As `recovers`, for the verb that itself rebuilds the index."""
+    """As `recovers`, for a verb that rebuilds the index itself."""
     return _with_recovery(verb, lambda self: None)
 
 
@@ -59,9 +59,9 @@ def _with_recovery(verb: Verb[S, P, T], rebuild: Callable[[S], None]) -> Verb[S,
 
 
 def set_aside(state: State, error: Exception) -> bool:
-    """Set aside the index or the cache if an error may come from damage to it.
+    """Set aside the index or cache if damage to it may have caused an error.
 
-    Returns whether it is worth a new try, also because another process has made the index again.
+    Returns whether to try again, also when another process has rebuilt the index.
     """
     import apsw
 
@@ -91,7 +91,10 @@ def set_aside(state: State, error: Exception) -> bool:
 
 
 def store_errors() -> tuple[type[Exception], ...]:
-    """The errors of a damaged database. Imported here, because `--help` needs no SQLite."""
+    """The errors that a damaged database raises.
+
+    Imported here, because `--help` needs no SQLite.
+    """
     import apsw
 
     from djinn_memory.store.sqlite import DamagedDatabase

@@ -1,4 +1,4 @@
-"""Replaces a damaged ledger by its readable events, and reports which events were lost."""
+"""Replaces a damaged ledger with its readable events, and reports which events were lost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SalvagedLedger(Struct):
     """The kind of each lost event by its id; "" when the kind is lost too."""
 
     def __str__(self) -> str:
-        """One clause: the number of events, and the number, times and kinds of lost ones."""
+        """The number of readable events, and the number, times and kinds of lost events."""
         if not (self.events or self.lost):
             return "not one event"
         total = len(self.events) + len(self.lost)
@@ -53,10 +53,10 @@ class SalvagedLedger(Struct):
 
 
 def read(path: Path) -> SalvagedLedger:
-    """The readable events of a ledger, from its pages. Neither its header nor its roots matter.
+    """The readable events of a ledger, from its pages. Neither header nor root pages are needed.
 
-    Events are never changed, so an older version of a page is right too. An event with an
-    unreadable part counts as lost.
+    Events never change, so an older version of a page is correct too. An event with an unreadable
+    part counts as lost.
     """
     versions: dict[str, list[Row]] = {}
     traces: dict[str, str] = {}
@@ -83,16 +83,16 @@ def read(path: Path) -> SalvagedLedger:
 
 
 def unfinished(path: Path) -> Path | None:
-    """The ledger that a killed recovery has written for `path` and not yet put in its place."""
+    """A ledger that a killed recovery wrote for `path` but did not move into place."""
     recovered = path.with_name(f"{path.name}.recovered")
     return recovered if recovered.is_file() else None
 
 
 def recover(path: Path) -> tuple[SalvagedLedger, Path | None]:
-    """Replace a damaged ledger by a new one with its readable events; the damaged file is kept.
+    """Replace a damaged ledger with a new one that has its readable events.
 
-    Returns the events and the new path of the damaged file. A kill at any time leaves one ledger
-    or the other in place, and the next call continues.
+    Returns the events and the new path of the damaged file, which is kept. A kill at any time
+    leaves one of the two ledgers in place, and the next call continues.
     """
     if path.is_symlink():
         raise Refused(
@@ -141,7 +141,7 @@ def _merge(ledgers: list[SalvagedLedger]) -> SalvagedLedger:
 
 
 def _write(path: Path, salvaged: SalvagedLedger) -> Path:
-    """Write the events beside the ledger; the file gets its name only when it is whole."""
+    """Write the events beside the ledger. The file gets its final name when it is complete."""
     scratch = path.with_name(f"{path.name}.recovering")
     for end in ("", "-wal", "-shm", "-journal"):
         Path(f"{scratch}{end}").unlink(missing_ok=True)
@@ -168,7 +168,7 @@ def _write(path: Path, salvaged: SalvagedLedger) -> Path:
 
 
 def _keep(path: Path) -> Path | None:
-    """Give the damaged ledger and its log a second, lasting name."""
+    """Give the damaged ledger and its log a second, permanent name."""
     if not path.exists():
         return None
     for kept in path.parent.glob(f"{path.name}.corrupt-*"):

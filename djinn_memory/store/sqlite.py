@@ -1,4 +1,4 @@
-"""Opens SQLite databases: recognition, pragmas, forward migrations, transactions, errors."""
+"""Opens SQLite databases: file checks, pragmas, migrations, transactions, errors."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ REPAIR = Remedy("doctor", {"fix": True})
 
 
 class Schema(Struct, frozen=True):
-    """A kind of database that djinn makes."""
+    """A kind of database that djinn creates."""
 
     scripts: Path
-    """The folder of its numbered scripts. Each script leads to the next version."""
+    """The folder of its numbered scripts. Each script migrates to the next version."""
     application: int
     """Its `pragma application_id`."""
     marked: int
-    """The first version with that id. Earlier versions have 0 and are recognised by `tables`."""
+    """The first version with that id. Earlier versions have id 0 and are recognised by `tables`."""
     tables: frozenset[str]
-    """Tables that it has in every version."""
+    """Tables that exist in every version."""
     durable: bool = False
-    """Whether a commit survives a power cut, and not only the end of the process."""
+    """Whether a commit survives a power cut, not only the end of the process."""
     finish: Callable[[apsw.Connection], None] | None = None
-    """Completes the last script with what SQL cannot say, in the same transaction."""
+    """Completes the last script with steps that SQL cannot do, in the same transaction."""
 
     @property
     def newest(self) -> int:
-        """The version that the last script leads to."""
+        """The latest version."""
         return max(self.numbered)
 
     @property
     def numbered(self) -> dict[int, Path]:
-        """The scripts, by the version that they lead to."""
+        """The scripts, by the version that they produce."""
         return {int(file.stem): file for file in self.scripts.glob("[0-9]*.sql")}
 
 
 class DamagedDatabase(Unavailable):
-    """The file is not a database, or a damaged one."""
+    """The file is damaged, or is not a database."""
 
 
 class DiskFull(Unavailable):
@@ -62,7 +62,7 @@ class DiskFull(Unavailable):
 
 
 class ForeignDatabase(DamagedDatabase):
-    """The file is a database of another program, or of another kind."""
+    """The file is a database of another program or of another kind."""
 
 
 def connect(
@@ -72,12 +72,14 @@ def connect(
     write: bool = True,
     prepare: Callable[[apsw.Connection], None] | None = None,
 ) -> apsw.Connection:
-    """Open `path`. With `write` the file is created and migrated to the newest version.
+    """Open `path`. `write` creates the file and migrates it to the latest version.
 
-    `prepare` sets up the connection for the scripts and later queries. Reading works on a disk that
-    cannot be written. Raises `Unavailable` when the file is missing or unreadable,
-    `DamagedDatabase` when it is damaged or another program's, which is never written to, and
-    `Refused` when a newer djinn made it, or it is a link, which in a cloned home may lead anywhere.
+    `prepare` sets up the connection for the scripts and later queries. Reading also works on a
+    read-only disk.
+
+    Raises `Unavailable` when the file is missing or unreadable, `DamagedDatabase` when it is
+    damaged or another program's, which is never written to, and `Refused` when a newer djinn made
+    it, or when it is a link, because a link in a cloned home may lead anywhere.
     """
     if write and path.is_symlink():
         raise Refused(
@@ -101,7 +103,7 @@ def connect(
 def connect_or_read(
     connect: Callable[[bool], apsw.Connection], path: Path, missing: DjinnError
 ) -> apsw.Connection:
-    """Open a database by `connect(write)`: for writing, or for reading on a read-only or full disk.
+    """Open a database for writing, or for reading when its disk is read-only or full.
 
     Raises `missing` when the file does not exist and cannot be created.
     """
@@ -139,12 +141,12 @@ def explained(path: str | Path) -> Iterator[None]:
 
 
 def empty(path: Path) -> bool:
-    """Whether there is no file, or one without content, as a full disk leaves it."""
+    """Whether the file is missing or has no content, as a full disk leaves it."""
     return not path.exists() or path.stat().st_size == 0
 
 
 def not_a_file(path: Path) -> bool:
-    """Whether something else than a file lies there. Opening a FIFO would block for ever."""
+    """Whether the path holds something other than a file. Opening a FIFO would block forever."""
     return path.exists() and not path.is_file()
 
 
@@ -174,7 +176,7 @@ def _open(path: Path, schema: Schema, write: bool) -> apsw.Connection:
 
 
 def reader(path: Path) -> apsw.Connection:
-    """A connection for reading, which waits for writers; also on a read-only disk."""
+    """A connection for reading. It waits for writers, and works on a read-only disk."""
     if not path.is_file():
         raise apsw.CantOpenError(str(path))
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
@@ -191,7 +193,7 @@ def reader(path: Path) -> apsw.Connection:
 
 
 def _on_full_disk(path: Path) -> apsw.Connection:
-    """Read a database in WAL mode without a file beside it."""
+    """Read a database in WAL mode without creating a file beside it."""
     if empty(Path(f"{path}-wal")):
         return _open_uri(path, "immutable=1")
     # A killed process left a log. SQLite reads it by itself only while it keeps everybody else
@@ -218,7 +220,7 @@ def _open_uri(path: Path, options: str) -> apsw.Connection:
 
 
 def recognise(connection: apsw.Connection, path: Path, schema: Schema) -> None:
-    """Raise `ForeignDatabase` for another program's file, `Refused` for a newer djinn's."""
+    """Raise `ForeignDatabase` for another program's file, `Refused` for a newer djinn's file."""
     with snapshot(connection):  # Another process may be creating it.
         application = connection.pragma("application_id")
         version = connection.pragma("user_version")
@@ -234,7 +236,10 @@ def recognise(connection: apsw.Connection, path: Path, schema: Schema) -> None:
 
 
 def peek(path: Path) -> apsw.Connection:
-    """Open a database for a short read. No file is created beside it, and no version checked."""
+    """Open a database for a short read. No file is created beside it.
+
+    The version is not checked.
+    """
     if not_a_file(path):
         raise apsw.CantOpenError(str(path))
     # In WAL mode even a reader creates files, unless SQLite assumes that nobody writes.
@@ -252,7 +257,7 @@ def peek(path: Path) -> apsw.Connection:
 
 
 def _await(connection: apsw.Connection, path: Path) -> None:
-    """Wait for a process that locks the whole file: to recover it, or as the last to close it."""
+    """Wait for a process that locks the whole file, to recover it or to close it last."""
     connection.set_busy_handler(patience(path))
     insist(lambda: connection.execute("select count(*) from sqlite_schema").get)
 
@@ -277,16 +282,16 @@ def _migrate(connection: apsw.Connection, path: Path, schema: Schema, write: boo
 
 
 def rows(connection: apsw.Connection, sql: str, values: Sequence[object] = ()) -> list[Row]:
-    """All rows of a query. The query's caller knows the types of the columns."""
+    """All rows of a query. The caller knows the types of the columns."""
     return connection.execute(sql, tuple(values)).fetchall()
 
 
 def write_row(
     connection: apsw.Connection, table: str, row: Mapping[str, object], number: int | None = None
 ) -> int:
-    """Write a row, given by the names of its columns, as row `number` or as a new one.
+    """Write a row, given as values by column, to row number `number` or to a new row.
 
-    Returns its number.
+    Returns the row's number.
     """
     if number is not None:
         columns = ", ".join(f"{name} = :{name}" for name in row)
@@ -301,7 +306,7 @@ def write_row(
 
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """A transaction that takes the write lock at the start, so that it cannot fail half way."""
+    """A transaction that takes the write lock at the start, so that it cannot fail halfway."""
     with explained(connection.filename):
         connection.execute("begin immediate")
         began = time.monotonic()
@@ -318,9 +323,9 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
 
 @contextmanager
 def snapshot(connection: apsw.Connection) -> Iterator[None]:
-    """Inside, every query sees the same state, whatever other processes commit.
+    """Every query in the block sees the same state, whatever other processes commit.
 
-    Inside a transaction or another snapshot it adds nothing.
+    Inside a transaction or another snapshot this has no effect.
     """
     if connection.in_transaction:
         yield

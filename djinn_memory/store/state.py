@@ -33,15 +33,17 @@ if TYPE_CHECKING:
 
 
 STALLED_SECONDS = 30.0
-"""A process that holds a lock and writes nothing for so long is no longer waited for."""
+"""A process that holds a lock but writes nothing for this many seconds counts as stalled."""
 
 RESIDENT_KB = 65_536
-"""The part of the index that a long-lived process keeps in memory: more than the vectors of 20,000
-windows."""
+"""Size in KB of the part of the index that a long-lived process keeps in memory.
+
+It holds more than the vectors of 20,000 windows.
+"""
 
 
 class State:
-    """The databases in a home's state folder. Faults that were overcome are added to `problems`."""
+    """The databases in a home's state folder. Faults that were repaired are added to `problems`."""
 
     def __init__(
         self,
@@ -53,19 +55,19 @@ class State:
     ) -> None:
         """A `resident` process answers many queries and keeps more in memory.
 
-        A `read_only` one records no events, see `store.read_only`.
+        A `read_only` process records no events; see `store.read_only`.
         """
         self.home = home
         self._read_only = read_only
         self.problems = problems
         self.change_watch = ChangeWatch(hidden) if resident else None
-        """Tells which vaults are unchanged; None in a process that answers once."""
+        """Knows which vaults are unchanged; None in a process that answers once."""
         self._ledger_patience = Patience()
         self._file_ids: dict[str, tuple[int, int] | None] = {}
 
     @cached_property
     def index(self) -> apsw.Connection:
-        """The index. It is created when missing, and writable where the disk allows it."""
+        """The index. It is created when missing, and writable when the disk allows it."""
         path = self._opening("index", self.home.index_path)
         missing = IndexMissing(
             f"there is no index at {path} and none can be written; "
@@ -81,7 +83,7 @@ class State:
 
     @contextlib.contextmanager
     def reading(self, vaults: Sequence[Vault]) -> Iterator[SqliteIndex]:
-        """The index of some vaults; all that is read inside is of one state of it."""
+        """The index of some vaults. All reads in the block see one state of it."""
         from djinn_memory.store.index.sqlite_index import SqliteIndex
 
         with explained(self.home.index_path), sqlite.snapshot(self.index):
@@ -93,14 +95,14 @@ class State:
 
     @cached_property
     def cache(self) -> EmbeddingCache:
-        """The cache of vectors, which outlives the index."""
+        """The cache of vectors. It survives a rebuild of the index."""
         from djinn_memory.store.vector_cache import EmbeddingCache
 
         return EmbeddingCache(self._opening("cache", self.home.embeddings_path))
 
     @cached_property
     def ledger(self) -> Ledger:
-        """The ledger of events, which cannot be made again."""
+        """The ledger of events. It cannot be rebuilt."""
         from djinn_memory.store.ledger import Ledger
 
         kind = Ledger
@@ -112,7 +114,7 @@ class State:
 
     @cached_property
     def working(self) -> WorkingStore:
-        """Working memory, whose values expire."""
+        """Working memory. Its values expire."""
         from djinn_memory.store.expiring import open_working
 
         store = open_working(self.home)
@@ -124,7 +126,7 @@ class State:
 
     @property
     def ledger_if_any(self) -> Ledger | None:
-        """The ledger; None before the first event."""
+        """The ledger, or None before the first event."""
         return None if sqlite.empty(self.home.ledger_path) else self.ledger
 
     @property
@@ -147,10 +149,10 @@ class State:
         *,
         timeout: float | None = None,
     ) -> Iterator[None]:
-        """Exclude other processes that read notes into the index, or that embed.
+        """Lock out other processes that index notes or embed.
 
-        Without `timeout` this waits while the holder advances, which its writes into the databases
-        show. Raises `Unavailable` when it stalls, or after `timeout` seconds.
+        Without `timeout`, wait as long as the holder makes progress, which its writes to the
+        databases show. Raises `Unavailable` when it stalls, or after `timeout` seconds.
         """
         # Embedding writes both databases. A model behind a server may be slow for a batch.
         embeds = what == "embed"
@@ -168,19 +170,19 @@ class State:
             yield
 
     def vault_lock(self, vault: Vault) -> contextlib.AbstractContextManager[None]:
-        """Exclude this home's other writers from a vault, for the time of one write."""
+        """Lock out other writers of a vault in this home, for the duration of one write."""
         name = vault.id.replace("/", "-").replace(":", "-")
         return lock(self.home.state / "locks" / f"{name}.lock", timeout=STALLED_SECONDS)
 
     def close(self) -> None:
-        """Release the files; the next use of a database opens it again."""
+        """Close the files. The next use of a database opens it again."""
         for name in ("index", "cache", "ledger", "working"):
             self._close(name)
 
     def renew(self) -> None:
-        """Close an index and a cache that another process has set aside in the meantime.
+        """Close an index and a cache that another process has set aside.
 
-        An index that can only be read is closed too: the disk may be writable again.
+        A read-only index is closed too, because the disk may be writable again.
         """
         for name, path in self._derived.items():
             before = self._file_ids.get(name)
@@ -190,9 +192,9 @@ class State:
             self._close("index")
 
     def set_aside_damaged(self, *, suspected: bool = False) -> bool:
-        """Rename a damaged index and a damaged cache; returns whether there will be new ones.
+        """Rename a damaged index and a damaged cache; returns whether new ones will be created.
 
-        A `suspected` index is renamed even when no check sees damage to it or to the cache. Other
+        A `suspected` index is renamed even when no check finds damage to it or to the cache. Other
         processes that met the same damage wait, and then find the new databases.
         """
         if not os.access(self.home.state, os.W_OK):
@@ -216,7 +218,7 @@ class State:
             return bool(faults) or (suspected and replaced)
 
     def faults(self) -> Iterator[tuple[Path, str]]:
-        """The path and fault of each of index and cache that is unusable."""
+        """The path and the fault of the index and of the cache, where unusable."""
         from djinn_memory.store import vector_cache
 
         if fault := index.fault(self.home.index_path):
@@ -258,7 +260,7 @@ def set_aside(path: Path) -> Path:
 
 
 def aside_name(path: Path) -> Path:
-    """A free name for a damaged database, with the time at which it was set aside."""
+    """A free name for a damaged database, with the current time."""
     first = f"{path.name}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}"
     names = itertools.chain([first], (f"{first}-{number}" for number in itertools.count(2)))
     return next(

@@ -1,7 +1,7 @@
-"""The cache of vectors by model and text. It outlives the index, because vectors cost time.
+"""The cache of vectors by model and text. It survives a rebuild, because vectors cost time.
 
-Beside the vector of a text it keeps the signs of its tokens' vectors: 48 bytes a token of the
-packaged model, a 32nd of the vectors themselves, with which late interaction answers as well.
+Besides the vector of a text it keeps the signs of its tokens' vectors: 48 bytes a token for the
+packaged model, a 32nd of the vectors themselves. Late interaction works as well with the signs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCHEMA = Schema(
 
 
 def text_hash(text: str) -> bytes:
-    """The key under which the vector of a window's text is kept."""
+    """The key of the vector of a window's text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -35,11 +35,11 @@ class EmbeddingCache:
         self._connection = connect(path, SCHEMA)
 
     def get(self, identity: str, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The known vectors among `hashes`, by text hash."""
+        """The cached vectors for `hashes`, by text hash."""
         return self._read("select hash, vector from embedding", identity, hashes)
 
     def token_signs(self, identity: str, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The known signs of tokens among `hashes`, as of `Embedder.embed_documents`."""
+        """The cached token signs for `hashes`; see `Embedder.embed_documents`."""
         return self._read("select hash, cast(signs as blob) from token_signs", identity, hashes)
 
     def put(
@@ -48,7 +48,7 @@ class EmbeddingCache:
         vectors: Mapping[bytes, bytes],
         signs: Mapping[bytes, bytes] = MappingProxyType({}),
     ) -> None:
-        """Store vectors and signs of tokens; they are durable when this returns."""
+        """Store vectors and token signs. They are durable when this returns."""
         with transaction(self._connection):
             number = self._number(identity, make=True)
             for table, values in (("embedding", vectors), ("token_signs", signs)):
@@ -58,7 +58,7 @@ class EmbeddingCache:
                 )
 
     def remove(self, hashes: Collection[bytes]) -> None:
-        """Remove the vectors that any model made of these texts."""
+        """Remove the vectors of these texts, for all models."""
         # A vector reveals something of its text, so removed vectors are overwritten.
         self._connection.pragma("secure_delete", True)
         with transaction(self._connection):
@@ -72,7 +72,7 @@ class EmbeddingCache:
         empty_log(self._connection)
 
     def known(self, identity: str) -> tuple[int, Calibration] | None:
-        """The length of a model's vectors and its calibration; None before `know`."""
+        """The dimensions of a model's vectors and its calibration; None before `know`."""
         # This number becomes part of an SQL statement; a cloned file may hold a text in its place.
         for dimensions, scale, shift in self._connection.execute(
             "select cast(dimensions as integer), scale, shift from identity "
@@ -83,7 +83,7 @@ class EmbeddingCache:
         return None
 
     def know(self, identity: str, dimensions: int, calibration: Calibration) -> None:
-        """Store what `known` returns."""
+        """Store the values that `known` returns."""
         with transaction(self._connection):
             number = self._number(identity, make=True)
             self._connection.execute(
@@ -92,20 +92,20 @@ class EmbeddingCache:
             )
 
     def lacks_tokens(self, identity: str) -> bool:
-        """Whether an earlier version of djinn embedded texts without keeping their tokens."""
+        """Whether an earlier version of djinn embedded texts without storing token signs."""
         lacks: int = self._connection.execute(
             "select exists (select 1 from identity where name = ? and not tokens)", (identity,)
         ).get
         return bool(lacks)
 
     def has_tokens(self, identity: str) -> None:
-        """Store that the tokens of all texts are kept."""
+        """Record that the token signs of all texts are stored."""
         with transaction(self._connection):
             self._connection.execute("update identity set tokens = 1 where name = ?", (identity,))
 
     @property
     def version(self) -> int:
-        """A number that changes when another process writes into the file."""
+        """A number that changes when another process writes to the file."""
         number: int = self._connection.pragma("data_version")
         return number
 

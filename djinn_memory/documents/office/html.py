@@ -1,4 +1,4 @@
-"""Converts HTML to Markdown that shows what the page shows; nothing is fetched."""
+"""Converts HTML to Markdown that shows what the page shows. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from djinn_memory.notes.encoding import decode
 
 _DROPPED = ("script", "style", "template", "noscript", "head", "svg")
 _LAYOUT = ("table", "h1", "h2", "h3", "pre", "ul", "ol", "blockquote")
-"""Elements that no Markdown table can hold: a table with one of them is only a layout."""
+"""Elements that a Markdown table cannot hold: a table with one of them is used only for layout."""
 
 _WIDEST = 100
-"""Columns and rows that one cell may span; a page can claim a million."""
+"""Maximum number of columns and rows that a cell may span; a page can claim a million."""
 
 _WIDER = {
     "iso-8859-1": "cp1252", "latin-1": "cp1252", "us-ascii": "cp1252", "ascii": "cp1252",
@@ -41,7 +41,7 @@ _ACTIVE = re.compile(
 
 
 def html_text(data: bytes) -> tuple[str, str | None]:
-    """The text of an HTML file, in the encoding that it names; else as `decode` returns it."""
+    """The text of an HTML file, decoded with the encoding that it names, otherwise by `decode`."""
     text, remark = decode(data)
     if remark is None and b"\x1b" not in data:
         return text, None
@@ -127,7 +127,7 @@ class _Shown(MarkdownConverter):
 
 
 def _unwrap(table: Any) -> None:
-    """Replace a layout table by its cells; tables inside it stay."""
+    """Replace a layout table with the content of its cells. Nested tables are kept."""
     for part in table.find_all(("tbody", "thead", "tfoot", "tr", "td", "th", "caption")):
         if part.find_parent("table") is table:
             part.name = "div"
@@ -135,7 +135,7 @@ def _unwrap(table: Any) -> None:
 
 
 def _spread(table: Any) -> None:
-    """Insert empty cells where a cell from above spans a row, so that the columns stay aligned."""
+    """Insert an empty cell where a cell above spans the row, so that the columns stay aligned."""
     factory: Any = BeautifulSoup("", "lxml")
     spans: dict[int, int] = {}
     for row in table.find_all("tr"):

@@ -24,12 +24,12 @@ from djinn_memory.notes.vault.walk import MAX_BYTES
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 
 EXTRA = ("mammoth", "markdownify", "markitdown", "pptx")
-"""Modules of the extra: any of them may be installed for another reason."""
+"""The modules of the extra. All are checked, because each may be installed for another reason."""
 
 _FACTS = {"title": "title", "creator": "author", "subject": "subject", "description": "subject"}
 _DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 _MAX_FACTS = 1_000_000
-"""Bytes that are read of a metadata part: a bomb may unpack to gigabytes."""
+"""Maximum size in bytes of a metadata part: a ZIP bomb may unpack to gigabytes."""
 
 _STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh\nu => u"
 
@@ -37,7 +37,7 @@ _SAMPLE = 20_000
 """Characters of a table from which its delimiter is detected."""
 
 CELLS = 1_000_000
-"""A table of more cells is data, not a document."""
+"""Maximum number of cells in a table: a larger table is data, not a document."""
 
 
 def _read_office(

@@ -10,7 +10,7 @@ from djinn_memory.documents.markdown import escape, table
 
 
 def slides(data: bytes) -> list[str]:
-    """Title, text, tables, charts and notes of each slide, from its top to its bottom."""
+    """The title, text, tables, charts and notes of each slide, from top to bottom."""
     from pptx import Presentation
 
     return [_slide(slide) for slide in Presentation(io.BytesIO(data)).slides]

@@ -1,4 +1,4 @@
-"""Reads PDF pages with pdfminer, which is slow and knows fonts that pdfium does not."""
+"""Reads PDF pages with pdfminer. It is slow, but decodes fonts that pdfium cannot."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 from djinn_memory.documents.pdf.lines import TextLine, Turn
 
 VERTICAL = 0.5
-"""Share of steps down the page from which a text is written in columns from the right."""
+"""Minimum share of steps down the page in text that is written in vertical columns."""
 
 FUTILE = 3
-"""Pages that pdfminer reads no better than pdfium, after which only a page that loses most of its
-text is tried: reading with both takes ten times as long."""
+"""Maximum number of pages on which pdfminer reads no more than pdfium. After that, pdfminer reads
+only pages that lose most of their text: reading with both takes ten times as long."""
 
 _CID = re.compile(r"\(cid:\d+\)")
 _FROM_THE_RIGHT = {
@@ -27,22 +27,23 @@ _FROM_THE_RIGHT = {
 
 
 class FallbackReader:
-    """A file as pdfminer reads it; it is opened for the first page that is asked for."""
+    """Reads a file with pdfminer. The file is opened when the first page is read."""
 
     def __init__(self, path: Path, password: str | None) -> None:
         self._path = path
         self._password = password
         self.futile = 0
-        """The number of pages that were read in vain."""
+        """The number of pages on which pdfminer read no more than pdfium."""
 
     def worthwhile(self, lost: int, letters: int) -> bool:
-        """Whether to read a page of which pdfium left out so many pieces of text."""
+        """Whether pdfminer should read a page from which pdfium left out `lost` pieces of text."""
         return lost > (0 if self.futile < FUTILE else letters)
 
     def read(self, number: int) -> tuple[list[TextLine], int]:
-        """The lines of a page, counted from 0, and the letters and digits that the page draws.
+        """The lines of a page, counted from 0, and the number of letters and digits that it shows.
 
-        The number includes letters that cannot be told. ([], 0) when pdfminer fails.
+        The number includes letters that pdfminer cannot decode. Returns ([], 0) when pdfminer
+        fails.
         """
         # pdfminer raises errors of every kind for a file that it cannot parse.
         try:
@@ -75,7 +76,7 @@ class FallbackReader:
 
 
 def _line(row: Mapping[str, Any], column: int | None) -> TextLine:
-    """A line of pdfplumber's; a column of vertical text stands below the column before it."""
+    """A line from pdfplumber. A column of vertical text is placed below the previous column."""
     text = _CID.sub("", row["text"]).strip()
     if column is not None:
         return TextLine(text, base=-float(column))
@@ -93,7 +94,7 @@ def _turn(chars: Sequence[Any]) -> Turn:
 
 
 def _vertical(chars: Sequence[Any]) -> bool:
-    """Whether most letters stand below the letter before them, as in Japanese."""
+    """Whether most letters are below the previous letter, as in Japanese."""
     written = [char for char in chars if not char["text"].isspace()]
     down: int = sum(
         below["text"] > "\u2e80"

@@ -1,4 +1,4 @@
-"""Lays out the lines of a page as Markdown: headings, paragraphs, lists, tables, broken words."""
+"""Formats the lines of a page as Markdown: headings, paragraphs, lists, tables, broken words."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from djinn_memory.documents.markdown import escape
 from djinn_memory.documents.pdf.lines import TextLine, plain
 
 MAX_HEADING = 150
-"""Characters: a longer line is prose in large letters."""
+"""Maximum number of characters in a heading: a longer line is prose in large letters."""
 
 MOST_LINES = 3
-"""Lines of a heading."""
+"""Maximum number of lines in a heading."""
 
 FEW_HEADINGS = 3
-"""A page with more headings than this, and little else, has none: its text is set large."""
+"""If a page has more headings than this and little other text, its body text is set large, and none
+of them is a heading."""
 
 _LEVELS = ((1.7, 1), (1.35, 2), (1.15, 3))
-"""A line so many times as large as the body text is a heading of this level; a bold one is 4."""
+"""Minimum text size, relative to the body text, for each heading level. A bold line is level 4."""
 
 COMMON = 0.25
-"""Least share of text in the body's size; an OCR layer sets each line in a size of its own."""
+"""Minimum share of text that has the body's size. An OCR layer gives each line its own size."""
 
 _BULLET = re.compile(r"[•◦▪▫●○■□◆◇‣⁃∙➢➤►▶✓✔❖\uf000-\uf0ff·o–—*-](?:\s+|$)")
 _TYPED = "·o–—*-"
-"""Marks that are often something else: they need two list items."""
+"""Characters that are not always bullets: they mark a list only from two list items on."""
 
 _LEADERS = re.compile(r"(?:[ \t]*[.·…_]){5,}[ \t]*")
 _SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’)\]]*$")
@@ -41,7 +42,7 @@ _RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufefc]")
 
 
 class Table(Struct, frozen=True):
-    """A table's Markdown, and the area of the page that it replaces."""
+    """A table in Markdown, and the area of the page that it covers."""
 
     markdown: str
     left: float
@@ -50,21 +51,21 @@ class Table(Struct, frozen=True):
     top: float
 
     def holds(self, line: TextLine) -> bool:
-        """Whether a line of the page is in the table."""
+        """Whether a line of the page lies inside the table."""
         middle = (line.left + line.right) / 2
         return self.left <= middle <= self.right and self.bottom <= line.base <= self.top
 
 
 class Layout(Struct):
-    """The text sizes and hyphenated words of a document, learnt page by page."""
+    """The text sizes and hyphenated words of a document, collected page by page."""
 
     sizes: Counter[float] = field(default_factory=Counter)
     """The number of characters in each size."""
     words: set[str] = field(default_factory=set)
-    """Hyphenated words that appear unbroken somewhere."""
+    """Hyphenated words that appear unbroken somewhere in the document."""
 
     def learn(self, pages: Iterable[Sequence[TextLine]]) -> None:
-        """Learn from pages before they are laid out."""
+        """Collect sizes and words from pages before they are formatted."""
         for page in pages:
             for line in page:
                 self.sizes[line.size] += len(line.text)
@@ -72,7 +73,7 @@ class Layout(Struct):
 
     @property
     def body(self) -> float:
-        """The size of most text; 0 when no size is common."""
+        """The size of most text, or 0 when no size is common."""
         size, count = self.sizes.most_common(1)[0] if self.sizes else (0.0, 0)
         return size if count >= COMMON * self.sizes.total() else 0.0
 
@@ -106,7 +107,7 @@ def heading_key(text: str) -> str:
 def join_broken_words(
     pages: Sequence[list[TextLine]], tables: Sequence[Sequence[Table]], words: set[str]
 ) -> None:
-    """Join words that break at the end of a page; the whole word moves to the first page."""
+    """Join words that are broken at the end of a page. The whole word moves to the first page."""
     for at, (page, after) in enumerate(pairwise(pages)):
         joined = _join(page[-1].text, after[0].text, words) if page and after else None
         in_table = joined and (
@@ -147,7 +148,7 @@ def _parts(
 
 
 def _passed(table: Table, above: TextLine | None, line: TextLine) -> bool:
-    """Whether a table lies between two lines; the file may draw it later."""
+    """Whether the page shows a table between two lines. The file may draw the table later."""
     return bool(
         above
         and above.base > table.top
@@ -160,7 +161,7 @@ def _passed(table: Table, above: TextLine | None, line: TextLine) -> bool:
 def _headings(lines: Sequence[TextLine], body: float, outline: Mapping[str, int]) -> list[int]:
     """The heading level of each line, 0 for text.
 
-    When half the page would be headings, only the bookmarks tell.
+    When half the text of a page would be headings, only bookmarks determine headings.
     """
     levels = [_level(line, body) for line in lines]
     for at, line in enumerate(lines):
@@ -180,7 +181,7 @@ def _headings(lines: Sequence[TextLine], body: float, outline: Mapping[str, int]
 def _bookmarked(lines: Sequence[TextLine], outline: Mapping[str, int]) -> Iterator[tuple[int, int]]:
     """The lines that bookmarks lead to, and their levels.
 
-    When several lines read as a bookmark does, it leads to the largest.
+    When several lines match a bookmark, the largest is taken.
     """
     spans: dict[str, tuple[int, int]] = {}
     keys = [heading_key(line.text) for line in lines] if outline else []
@@ -252,7 +253,7 @@ def _bullets(lines: Sequence[TextLine]) -> set[str]:
 
 
 def _whole_bullets(lines: Sequence[TextLine], tables: Sequence[Table]) -> list[TextLine]:
-    """The lines, with each bullet that is a line of its own joined to the line after it."""
+    """The lines. A bullet on a line by itself is joined to the following line."""
     result: list[TextLine] = []
     for line in lines:
         above = result[-1] if result else None
@@ -293,7 +294,7 @@ def _list_item(line: str, marks: set[str]) -> str:
 
 
 def _join(line: str, following: str, words: set[str]) -> tuple[str, str] | None:
-    """Both lines with a word that a hyphen breaks between them made whole in the first one.
+    """Both lines after a word that is hyphenated between them is joined on the first line.
 
     None when no word is broken there.
     """
@@ -309,7 +310,7 @@ def _join(line: str, following: str, words: set[str]) -> tuple[str, str] | None:
 
 
 def _word(broken: re.Match[str], rest: str, words: set[str]) -> str:
-    """The whole word; it keeps its hyphen if it has one elsewhere, or is clearly a compound."""
+    """The joined word. It keeps the hyphen if it has one elsewhere or is clearly a compound."""
     first = broken[1]
     before = broken.string[: broken.start(1)]
     compound = (

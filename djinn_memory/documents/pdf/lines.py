@@ -15,25 +15,25 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 BOLD = 600
-"""The least weight of a bold font: OpenType has 700 for bold, 600 for demi-bold."""
+"""Minimum weight of a bold font: in OpenType 700 is bold and 600 is demi-bold."""
 
 FEWEST_NUMBERS = 5
-"""A column of fewer numbers is a list or part of a table, not line numbers."""
+"""Minimum number of line numbers in a column: a shorter one is a list or part of a table."""
 
 SMALL = 0.85
-"""A digit smaller than this share of the text beside it marks a footnote."""
+"""A digit below this share of the neighbouring text size marks a footnote."""
 
 TORN = 0.15
-"""Share of one-letter words from which a line was set letter by letter."""
+"""Minimum share of one-letter words in a line that was set letter by letter."""
 
 FEWEST_GAPS = 6
-"""Fewer gaps between letters tell nothing."""
+"""Minimum number of gaps between letters for a reliable median."""
 
 WIDEST = 0.3
-"""Share of a letter's height: letters further apart are no word."""
+"""Maximum gap between the letters of a word, as a share of their height."""
 
 SOFT_HYPHEN = "\ufffe"
-"""pdfium's character for a hyphen at the end of a line; no other line end follows it."""
+"""pdfium's character for a hyphen at the end of a line. No other line break follows it."""
 
 _BREAK = re.compile(rf"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029{SOFT_HYPHEN}]+{SOFT_HYPHEN}?")
 _BOLD_NAME = re.compile(rb"bold|black|heavy|[CS]\wBX\w?\d", re.IGNORECASE)
@@ -45,9 +45,9 @@ Turn = int
 
 
 class TextLine(Struct, frozen=True):
-    """A line of a page that is turned so that most of its text is upright.
+    """A line of text, after its page is rotated so that most text is upright.
 
-    Lengths are in points; x grows to the right, y upward.
+    Lengths are in points; x increases to the right, y upward.
     """
 
     text: str
@@ -59,33 +59,33 @@ class TextLine(Struct, frozen=True):
     """The font size; 0 when unknown."""
     bold: bool = False
     upright: bool = True
-    """Whether the line has the direction of most text on its page."""
+    """Whether the line runs in the same direction as most text on its page."""
 
 
 class _Piece(Struct):
-    """A piece of a line, as pdfium returns it: it ends where the baseline or the size changes."""
+    """A piece of a line, as pdfium returns it. It ends where the baseline or the size changes."""
 
     line: TextLine
     start: float
-    """The baseline of its first letter."""
+    """The baseline of the first letter."""
     end: float
     turn: Turn
 
 
 def rotate(x: float, y: float, turn: Turn) -> tuple[float, float]:
-    """A point of a page after the page is turned so that text of this direction is upright."""
+    """A point of a page after the page is rotated so that text in direction `turn` is upright."""
     return ((x, y), (y, -x), (-x, -y), (-y, x))[turn % 4]
 
 
 def plain(text: str) -> str:
-    """The text on one line, without invisible characters."""
+    """`text` on one line, without invisible characters."""
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
 def page_lines(text_page: Any) -> tuple[list[TextLine], Turn]:
     """The lines of a pdfium text page in reading order, and the direction of most of them.
 
-    The order is that in which the file draws them, which is nearly always the reading order.
+    The reading order is assumed to be the drawing order, which is nearly always correct.
     """
     pieces = list(_Reader(text_page).pieces())
     turns = Counter[Turn]()
@@ -125,7 +125,7 @@ class _Reader:
         self.to_point = ctypes.byref(self.x), ctypes.byref(self.y)
 
     def pieces(self) -> Iterator[_Piece]:
-        """The pieces in the order of the file."""
+        """The pieces of text in the order in which the file draws them."""
         for match in _BREAK.finditer(self.text):
             words = match[0].strip()
             if words:
@@ -133,14 +133,14 @@ class _Reader:
                 yield self._piece(words, start)
 
     def _index(self, at: int) -> int:
-        """The index of a character of the text in pdfium's count."""
+        """Return pdfium's index of a character of the text."""
         if not self.units:
             return at
         index: int = self.pdfium.FPDFText_GetCharIndexFromTextIndex(self.page, self.units[at])
         return index
 
     def _letter(self, at: int) -> tuple[float, float, float, Turn]:
-        """The origin of a letter, its size and its direction."""
+        """The position, size and direction of a letter."""
         place = self._index(at)
         self.pdfium.FPDFText_GetMatrix(self.page, place, self.to_matrix)
         self.pdfium.FPDFText_GetCharOrigin(self.page, place, *self.to_point)
@@ -189,14 +189,14 @@ class _Reader:
         return bool(_BOLD_NAME.search(self.name.value))
 
     def _repaired(self, words: str, start: int) -> str:
-        """The words without the errors of pdfium or of a font."""
+        """The words, corrected for known errors of pdfium and of fonts."""
         words = _swap_bytes(words.replace(SOFT_HYPHEN, "-"))
         return self._close_gaps(words, start) if _is_torn(words) else words
 
     def _close_gaps(self, words: str, start: int) -> str:
         """The words without the spaces that pdfium inserts between widely spaced letters.
 
-        Such a space is no wider than the gap between most letters of the line.
+        Such a space is about as wide as most gaps between letters of the line.
         """
         gaps: list[float] = []
         spaces: dict[int, float] = {}
@@ -224,7 +224,7 @@ class _Reader:
 
 
 def _upright(piece: _Piece, turn: Turn) -> _Piece:
-    """The piece after its page is turned so that text of this direction is upright."""
+    """The piece after its page is rotated so that text in direction `turn` is upright."""
     if piece.turn == turn:
         return piece
     line = piece.line
@@ -237,7 +237,7 @@ def _upright(piece: _Piece, turn: Turn) -> _Piece:
 
 
 def _continues(before: _Piece, piece: _Piece) -> bool:
-    """Whether a piece continues the last one: raised, lowered or in another size."""
+    """Whether a piece continues the previous one, perhaps raised, lowered or in another size."""
     left, right = before.line, piece.line
     size = max(left.size, right.size)
     return (
@@ -263,7 +263,7 @@ def _join(before: _Piece, piece: _Piece) -> _Piece:
 
 
 def _swap_bytes(words: str) -> str:
-    """The text, corrected if the font's map has the bytes of each character in the wrong order."""
+    """The text, corrected if the font's map reverses the bytes of each character."""
     if len(words) > 3 and all(not ord(c) & 0xFF and 0x20 <= ord(c) >> 8 < 0x7F for c in words):
         return "".join(chr(ord(char) >> 8) for char in words)
     return words
@@ -276,7 +276,7 @@ def _is_torn(words: str) -> bool:
 
 
 def with_line_numbers(lines: Sequence[TextLine]) -> list[TextLine]:
-    """Put line numbers, which a file draws as a column of their own, before their lines."""
+    """Put each line number before its line when the file draws the numbers as a separate column."""
     start, stop = _numbers(lines)
     if stop - start < FEWEST_NUMBERS:
         return list(lines)

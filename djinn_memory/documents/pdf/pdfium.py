@@ -15,19 +15,19 @@ from djinn_memory.documents.document import Locked, Unreadable
 from djinn_memory.errors import Remedy
 
 MOST_ANNOTATIONS = 1000
-"""Annotations of a page that are examined."""
+"""Maximum number of annotations that are checked on a page."""
 
 FORM_DEPTH = 5
-"""Levels of nested drawings in which text is looked for."""
+"""Maximum depth of nested form objects in which text is counted."""
 
 NO_WIDTH = 0.01
-"""Points: pdfium's own limit."""
+"""Maximum width in points of an object that counts as having no width; the limit of pdfium."""
 
 SAMPLE = 100
-"""Characters of a page that are examined."""
+"""Number of characters that are checked on a page."""
 
 END = 1024
-"""Bytes at the end of a file in which its last mark stands."""
+"""The end mark of a file lies within this number of bytes from its end."""
 
 BROTLI = "is compressed with Brotli, which djinn cannot unpack; save it as an earlier PDF"
 DAMAGED = "is damaged or truncated, so no page can be read; download it again"
@@ -35,7 +35,7 @@ DAMAGED = "is damaged or truncated, so no page can be read; download it again"
 
 @contextmanager
 def open_pdf(path: Path, password: str | None = None) -> Iterator[Any]:
-    """The file as a pdfium document."""
+    """Open the file as a pdfium document."""
     import pypdfium2 as pdfium
 
     # For some kinds of damage pdfium reports the error of the last file. This call resets it.
@@ -56,7 +56,7 @@ def open_pdf(path: Path, password: str | None = None) -> Iterator[Any]:
 
 
 def _reason(path: Path) -> str:
-    """Why pdfium opens no page of a file."""
+    """The reason why pdfium cannot open any page of a file."""
     if uses_brotli(path):
         return BROTLI
     import pdfplumber
@@ -71,7 +71,7 @@ def _reason(path: Path) -> str:
 
 @cache
 def uses_brotli(path: Path) -> bool:
-    """Whether parts of a file are compressed with Brotli, an extension that pdfium lacks."""
+    """Whether parts of a file are compressed with Brotli, which pdfium does not support."""
     if not path.stat().st_size:
         return False
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
@@ -79,7 +79,7 @@ def uses_brotli(path: Path) -> bool:
 
 
 def load_page(file: Any, number: int, form: bool) -> Any:
-    """A page with its form fields and notes as part of its text."""
+    """Load a page with its form fields and notes as part of its text."""
     import pypdfium2 as pdfium
 
     page = file[number]
@@ -92,7 +92,7 @@ def load_page(file: Any, number: int, form: bool) -> Any:
 
 
 def _has_notes(page: Any, form: bool) -> bool:
-    """Whether the page has form fields or notes; its links do not count."""
+    """Whether the page has form fields or notes. Links do not count."""
     import pypdfium2.raw as pdfium
 
     count = pdfium.FPDFPage_GetAnnotCount(page)
@@ -107,7 +107,7 @@ def _has_notes(page: Any, form: bool) -> bool:
 
 
 def init_forms(file: Any) -> bool:
-    """Whether the file has form fields; from now on their content can be read."""
+    """Load the form fields, so that their content can be read. Returns whether the file has any."""
     import pypdfium2 as pdfium
 
     if file.get_formtype() == pdfium.raw.FORMTYPE_NONE:
@@ -120,9 +120,9 @@ def init_forms(file: Any) -> bool:
 
 
 def lost_objects(page: Any) -> int:
-    """The number of pieces of text on a page that pdfium leaves out of its text.
+    """The number of text objects that are missing from pdfium's text of a page.
 
-    It leaves out a piece without width, such as a letter that is drawn by itself in a font that is
+    pdfium skips objects without width, for example a letter drawn by itself in a font that is
     neither embedded nor installed. Spaces drawn by themselves count as well.
     """
     import pypdfium2.raw as pdfium
@@ -149,7 +149,7 @@ def lost_objects(page: Any) -> int:
 
 
 def unmapped_share(text_page: Any) -> float:
-    """The share of characters, 0 to 1, for which pdfium gives the code for lack of the letter."""
+    """The share of characters, 0 to 1, that pdfium cannot map to letters and returns as codes."""
     import pypdfium2.raw as pdfium
 
     count = text_page.count_chars()

@@ -1,4 +1,4 @@
-"""Detects garbled text, as a font without a character map gives it."""
+"""Detects garbled text, which results from fonts without a character map."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from unicodedata import category, name
 from djinn_memory.languages.detection import ENGLISH, LATIN, fold, stop_words
 
 GARBLED = 0.35
-"""Share of garbled characters from which a page is not text. Real pages stay below .1."""
+"""Minimum share of garbled characters on a page that is not text. Real pages stay below .1."""
 
 FEWEST = 20
-"""Fewer characters are never called garbled."""
+"""Minimum number of characters in a text that is checked for garbling."""
 
 BULLETS = 0.2
-"""Share of words up to which a single character of private use is the bullet of a symbol font."""
+"""Maximum share of single private-use characters that count as bullets of a symbol font."""
 
 FEWEST_WORDS = 20
-"""Fewer different words, or ideographs, do not show whether they are of a language."""
+"""Minimum number of different words or ideographs for deciding whether they form a language."""
 
 COMMON = 0.7
-"""Share of common ideographs below which Chinese or Japanese is not text; of all ideographs of
-Unicode a third are common."""
+"""Minimum share of common ideographs in Chinese or Japanese text. Of all ideographs in Unicode a
+third are common."""
 
 SYMBOLS = 0.6
-"""Share of symbols above which a word of many different characters is none."""
+"""Maximum share of symbols in a word that has more than three different characters."""
 
 KNOWN_PAIRS = 0.66
-"""Share of known pairs of letters below which words are of no language. Texts in 15 languages have
-.75 and more, texts with a shifted or mixed alphabet at most .62."""
+"""Minimum share of known letter pairs in the words of a language. Texts in 15 languages have at
+least .75; texts with a shifted or mixed alphabet have at most .62."""
 
 _MORE_PAIRS = "dd dy gw gy hw hy iw nw ry wd wn wr ww wy yb ych yd yf yg yh ym yn yr ys yw ywb"
-"""Pairs of Welsh, which the other languages lack."""
+"""Letter pairs of Welsh that are missing from the other languages."""
 
 _VOWELS = re.compile(r"[aeiouy]", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{4,}")
@@ -45,12 +45,12 @@ _FIRST_LEVELS = (
     ("big5", b"\xa4", b"\xc7"),
     ("shift_jis", b"\x88", b"\x99"),
 )
-"""The first bytes of the common ideographs in an encoding: from the first to before the second."""
+"""For each encoding, the range of first bytes of common ideographs; the end is exclusive."""
 
 _LATIN = re.compile(r"[A-Za-z]{5,}")
 
 _BAD = frozenset({"Cc", "Cn", "Co", "Cs"})
-"""Control characters, unassigned ones, those of private use, halves of surrogates."""
+"""Control, unassigned and private-use characters, and surrogates."""
 
 _ALLIES = {
     "HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK", "IDEOGRAPHIC": "CJK",
@@ -58,14 +58,14 @@ _ALLIES = {
     "GREEK": "LATIN", "MATHEMATICAL": "LATIN", "MICRO": "LATIN", "OHM": "LATIN",
     "MODIFIER": "LATIN", "FEMININE": "LATIN", "MASCULINE": "LATIN",
 }  # fmt: skip
-"""Scripts that may share a word: Japanese mixes three, formulas two."""
+"""Scripts that may occur together in a word: Japanese mixes three, formulas two."""
 
 
 def garbled_share(text: str) -> float:
-    """The share of the characters of `text`, 0 to 1, in words that no language writes.
+    """The share of the characters of `text`, 0 to 1, in words that exist in no language.
 
-    Such words have unmapped glyphs, control characters, several scripts at once, Latin letters
-    without a vowel, or many different marks and no letter.
+    Such words have unmapped glyphs, control characters, several scripts, Latin letters without a
+    vowel, or many different symbols and no letter.
     """
     words = text.split()
     total = sum(map(len, words))
@@ -77,9 +77,9 @@ def garbled_share(text: str) -> float:
 
 
 def letters_drawn(text: str) -> int:
-    """The number of letters and digits in `text`, with the characters that stand for unknown ones.
+    """The number of letters and digits in `text`, including those that are unknown.
 
-    Those are replacement characters, control characters and those of private use.
+    Unknown letters are replacement, control and private-use characters.
     """
     counts = Counter(text)
     return sum(count for char, count in counts.items() if char.isalnum() or _unknown(char))
@@ -96,10 +96,10 @@ def _unknown(char: str) -> bool:
 
 
 def is_no_language(text: str) -> bool:
-    """Whether the letters of `text` form words of no language, as those of a false font map.
+    """Whether the letters of `text` form words of no language, as after a wrong font map.
 
     Languages share most pairs of neighbouring Latin letters, and texts consist of common
-    ideographs. False for a text with few words of either kind.
+    ideographs. False for a text with few Latin words and few ideographs.
     """
     words = {fold(word) for word in _WORD.findall(text)}
     latin = [word for word in words if word.isascii()]
@@ -113,7 +113,7 @@ def is_no_language(text: str) -> bool:
 
 
 def _common(ideograph: str) -> bool:
-    """Whether a national standard lists the ideograph among the common ones, its first level."""
+    """Whether a national standard lists the ideograph in its first level, the common ones."""
     return any(
         first <= ideograph.encode(encoding, "ignore")[:1] < after
         for encoding, first, after in _FIRST_LEVELS
@@ -122,7 +122,7 @@ def _common(ideograph: str) -> bool:
 
 @cache
 def _known_pairs() -> frozenset[tuple[str, str]]:
-    """The pairs of letters in more than one function word of the languages that djinn knows."""
+    """The letter pairs that occur at least twice in function words of the supported languages."""
     words = [word for language in (ENGLISH, *LATIN) for word in stop_words(language)]
     counts = Counter(pair for word in words for pair in pairwise(word))
     more = {pair for word in _MORE_PAIRS.split() for pair in pairwise(word)}
@@ -152,7 +152,7 @@ def _is_word(word: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _script(char: str) -> str:
-    """The script of a letter; "" for characters of all scripts, "?" for those that are no text."""
+    """The script of a letter; "" for characters of all scripts, "?" for those that are not text."""
     kind = category(char)
     if kind in _BAD or char == "\ufffd":
         return "?"

@@ -37,29 +37,29 @@ from djinn_memory.documents.pdf.quality import (
 from djinn_memory.documents.pdf.running_lines import RunningLines
 
 BLOCK = 50
-"""Pages laid out together: enough to see what repeats, few enough to bound the memory."""
+"""Pages formatted together: enough to detect repeated lines, few enough to bound memory."""
 
 FEW_LETTERS = 10
-"""A page with fewer letters and digits counts as empty; a picture on it is then a scan."""
+"""Minimum letters and digits on a page with text. With fewer, a picture on it is a scan."""
 
 SCANNED = 0.5
-"""Share of pages that are pictures from which a file with little other text is a scan."""
+"""Minimum share of picture pages in a scan, if the file has little other text."""
 
 WORDS_A_PAGE = 10
-"""Fewer words on a page are the noise of a scan: a stamp, a page number."""
+"""Minimum average number of words on a page: fewer are noise in a scan, such as a stamp."""
 
 MOST_BOOKMARKS = 20_000
-"""A file with more bookmarks has no usable table of contents."""
+"""Maximum number of bookmarks in a usable table of contents."""
 
 THIN = 0.6
-"""Share of the letters drawn below which a page, or a file, is named as read in part."""
+"""Minimum share of the letters shown that must be read; otherwise a warning names the page."""
 
 SOUND = 0.8
-"""Share of the letters drawn from which pdfium's text is taken without another look."""
+"""Minimum share of the letters shown at which pdfium's text is accepted at once."""
 
 FEWER = 0.98
-"""Share of pdfminer's letters below which pdfium's text is the worse one. Above, its layout is
-worth more."""
+"""pdfium's text is used when it has at least this share of pdfminer's letters, because its layout
+is better."""
 
 # The log messages of the libraries are discarded; the warnings hold what matters.
 for library in ("pypdfium2", "pdfminer", "pdfplumber"):
@@ -75,11 +75,11 @@ class PdfPage(Struct):
     """The direction of most of its text."""
     flaw: UnreadablePage | None = None
     drawn: int = 0
-    """The letters and digits on the page, as far as they can be counted."""
+    """The number of letters and digits on the page, as far as they can be counted."""
 
 
 class UnreadablePage(Enum):
-    """Why a page gives no text, or only a part of it."""
+    """The reason why all or part of a page's text is missing."""
 
     PICTURE = "an image without text"
     GARBLED = "left out: the fonts do not map glyphs to letters"
@@ -89,7 +89,7 @@ class UnreadablePage(Enum):
 
 
 NOT_SHOWN = (UnreadablePage.PACKED, UnreadablePage.BROKEN)
-"""Flaws that OCR does not remedy."""
+"""Flaws that OCR cannot fix."""
 
 
 class PdfText(Struct):
@@ -102,22 +102,22 @@ class PdfText(Struct):
     flaws: dict[UnreadablePage, list[int]]
     """The pages with each flaw."""
     drawn: int = 0
-    """The letters and digits that the pages show, as far as they can be counted."""
+    """The number of letters and digits that the pages show, as far as they can be counted."""
     wordless: bool = False
-    """Whether the letters form no words of a language."""
+    """Whether the letters form no words of any language."""
 
     @property
     def share(self) -> float:
-        """The share of those letters and digits, 0 to 1, that the text has."""
+        """The share of those letters and digits, 0 to 1, that the extracted text contains."""
         return _alphanumeric("".join(self.pages)) / self.drawn if self.drawn else 1.0
 
     def flawed(self, flaw: UnreadablePage) -> list[int]:
-        """The pages with a flaw."""
+        """The pages that have a flaw."""
         return self.flaws.get(flaw, [])
 
 
 def read_pdf(request: ReadRequest, report: ReportPages) -> Document:
-    """The pages of a PDF. Raises `Unreadable`, or `Locked` when a password is missing."""
+    """Read the pages of a PDF. Raises `Unreadable`, or `Locked` when a password is missing."""
     text = _read(request.path, request.password, report)
     unread = {page for flaw, pages in text.flaws.items() if flaw not in NOT_SHOWN for page in pages}
     if text.wordless:
@@ -179,7 +179,7 @@ def _document(text: PdfText, hint: str) -> Document:
 
 
 def raw_pages(path: Path, password: str | None = None) -> Iterator[str]:
-    """The text of each page before any line is removed, joined or formatted."""
+    """The text of each page before lines are removed, joined or formatted."""
     with open_pdf(path, password) as file:
         for page in _pages(file, path, password, tables=False):
             yield "\n".join(line.text for line in page.lines)
@@ -243,9 +243,9 @@ def _page(page: Any, fallback: FallbackReader, number: int, tables: bool) -> Pdf
 
 
 def _readable(text: str, unmapped: float = 0.0) -> int:
-    """The letters and digits of a text; 0 for a text that is garbled.
+    """The number of letters and digits in a text, or 0 when the text is garbled.
 
-    `unmapped` is the share of characters that are only codes of a font.
+    `unmapped` is the share of characters that are only font codes.
     """
     garbled = garbled_share(text) >= GARBLED or (unmapped >= GARBLED and is_no_language(text))
     return 0 if garbled else _alphanumeric(text)
@@ -277,7 +277,7 @@ def _has_picture(page: Any) -> bool:
 
 
 def _outline(file: Any) -> dict[int, dict[str, int]]:
-    """The headings that bookmarks lead to, with their levels, by page from 0."""
+    """The headings that bookmarks lead to and their levels, by page from 0."""
     import pypdfium2 as pdfium
 
     outline: dict[int, dict[str, int]] = {}
@@ -293,9 +293,9 @@ def _outline(file: Any) -> dict[int, dict[str, int]]:
 
 
 def _check(text: PdfText, hint: str) -> None:
-    """Raise `Unreadable` for a file without text, or with too little of it.
+    """Raise `Unreadable` for a file with no text or too little text.
 
-    `hint` is the remedy for pictures of text.
+    `hint` is the remedy for text that exists only as a picture.
     """
     pages = text.pages
     words = sum(len(page.split()) for page in pages)

@@ -1,4 +1,4 @@
-"""Removes the header and footer lines that pages repeat."""
+"""Removes header and footer lines that repeat across pages."""
 
 from __future__ import annotations
 
@@ -12,77 +12,80 @@ from msgspec import Struct, field
 from djinn_memory.documents.pdf.lines import TextLine
 
 EDGE = 2
-"""Rows at the top and the bottom of a page that may be its header or footer."""
+"""Number of rows at the top and the bottom of a page that may be a header or footer."""
 
 DEEPEST = 6
-"""Rows into the page that may be running lines when only running lines precede them."""
+"""Maximum depth in rows of running lines, if only running lines precede them."""
 
 FEWEST_PAGES = 3
-"""On fewer pages, a repeated line may be part of the text."""
+"""Minimum number of pages with the same line: on fewer pages, it may be part of the text."""
 
 SHARE = 0.2
-"""Share of pages with the same header: left and right pages differ, and so do chapters."""
+"""Minimum share of pages with the same header: left and right pages differ, and so do chapters."""
 
 MOST = 0.45
-"""Share of pages below which a header is that of a chapter: its first occurrence stays."""
+"""A header on a smaller share of pages belongs to a chapter. Its first occurrence is kept."""
 
 CLOSE = 6
-"""Consecutive pages among which FEWEST_PAGES are enough for a header."""
+"""Number of consecutive pages within which FEWEST_PAGES occurrences make a header."""
 
 LONG = 12
-"""Letters beside a number: a shorter line, such as `Question 7`, may be a heading."""
+"""Minimum letters beside a number: a shorter line, such as `Question 7`, may be a heading."""
 
 APART = 1.5
-"""Times the usual distance between rows: a header or footer with a number is at least so far from
-the text. A line such as `Fact 12 of the report` within the text is text."""
+"""Minimum distance of a numbered header or footer from the text, as a multiple of the usual
+distance between rows. A line such as `Fact 12 of the report` within the text is kept."""
 
 LARGE = 1.2
-"""Times the usual size of the page's lines: a larger line is a heading."""
+"""A line larger than this multiple of the page's usual text size is a heading."""
 
 MANY_PAGES = 10
-"""Pages on which a number at an end of a line counts up with the pages: it is the page number,
-whatever else the line says, because each chapter may have its own header."""
+"""Minimum number of pages on which a number at the end of a line increases with the pages. It is
+then the page number, whatever the rest of the line says, because chapters may have their own
+headers."""
 
 SMALL = 0.85
-"""Times the usual size: a smaller line is small print."""
+"""A line smaller than this multiple of the usual text size is small print."""
 
 _NUMBER = re.compile(r"(?<!\w)\d{1,9}(?!\w)|\b[ivxlc]{1,7}\b")
 _ANY = "\0"
-"""Stands for a number."""
+"""The placeholder for a number."""
 
 _PAGED = re.compile(
     rf"(?:(?!{_ANY})[\W\d_]|\b(?:page|seite|pagina|página|side|pg|p|s|стр)\b|[第页頁])*+{_ANY}"
     r"(?:[\W\d_]|\b(?:of|von|de|sur|di|из)\b|[页頁])*+"
 )
-"""A page number by itself, with any ornament."""
+"""A page number by itself, with any ornament around it."""
 
 _MOST_NUMBERS = 16
 _DRIFT = 8.0
-"""Points by which the height of a running line may differ between pages."""
+"""Maximum difference in points between the heights of a running line on different pages."""
 
 Mark = tuple[str, int | None, int]
-"""The common features of lines on several pages: text, number and height.
-
-The text has `_ANY` in place of a number; "" stands for any text. The number is the difference from
-the page's, None for any number."""
+"""The common features of lines on several pages: text, number and height. The text has `_ANY` in
+place of a number; "" stands for any text. The number is relative to the page number; None stands
+for any number."""
 
 
 class RunningLines(Struct):
     """Removes the lines that many pages have at the same height near an edge.
 
-    Page numbers in such lines are removed as well. Pages come in blocks of consecutive pages; the
-    running lines of a block are known in the next.
+    Page numbers in such lines are removed as well. Pages arrive in blocks of consecutive pages. The
+    running lines of a block are known in the next block.
     """
 
     known: set[Mark] = field(default_factory=set)
     seldom: set[Mark] = field(default_factory=set)
-    """Marks on a minority of the pages, such as those of a chapter."""
+    """Marks that occur on a minority of the pages, such as the header of a chapter."""
     shown: set[Mark] = field(default_factory=set)
-    """Marks that were met before."""
+    """Marks that occurred before."""
     done: int = 0
 
     def remove(self, pages: Sequence[Sequence[TextLine]]) -> list[list[TextLine]]:
-        """The pages of the next block without running lines; a page of nothing else keeps them."""
+        """The pages of the next block without running lines.
+
+        A page with only running lines keeps them.
+        """
         marks = [_page_marks(page, number) for number, page in enumerate(pages, self.done)]
         self.done += len(pages)
         pages_by_mark: dict[Mark, list[int]] = {}
@@ -100,7 +103,7 @@ class RunningLines(Struct):
         ]
 
     def _runs(self, marks: set[Mark]) -> bool:
-        """Whether a line with these marks is removed; the first header of a chapter stays."""
+        """Whether a line with these marks is removed. The first header of a chapter is kept."""
         if not marks:
             return False
         first = not marks & self.shown
@@ -123,7 +126,7 @@ def _without(page: Sequence[TextLine], running: set[int]) -> list[TextLine]:
 
 
 def _sides(page: Sequence[TextLine]) -> Iterator[list[list[TextLine]]]:
-    """The rows from the top, the rows from the bottom, and the lines beside the text."""
+    """The rows from the top, the rows from the bottom, and the lines in another direction."""
     rows: dict[int, list[TextLine]] = {}
     for line in page:
         if line.upright:
@@ -136,9 +139,10 @@ def _sides(page: Sequence[TextLine]) -> Iterator[list[list[TextLine]]]:
 
 
 def _page_marks(page: Sequence[TextLine], number: int) -> dict[int, tuple[set[Mark], set[Mark]]]:
-    """By the id of each line near an edge: its marks, and those that tell of a header.
+    """For each line near an edge, by its id: all its marks, and those that can identify a header.
 
-    A line with a number tells of a header only if it is set off from the text and is not a heading.
+    A numbered line can identify a header only if a gap separates it from the text and it is not a
+    heading.
     """
     marks: dict[int, tuple[set[Mark], set[Mark]]] = {}
     usual = median(line.size for line in page) if page else 0.0
@@ -162,7 +166,7 @@ def _page_marks(page: Sequence[TextLine], number: int) -> dict[int, tuple[set[Ma
 
 
 def _set_off(side: Sequence[Sequence[TextLine]]) -> int:
-    """The number of outermost rows that are set off from the text."""
+    """The number of outermost rows that a gap separates from the text."""
     heights = [row[0].base for row in side if row]
     gaps = [abs(row - following) for row, following in pairwise(heights)]
     if len(heights) <= EDGE:
@@ -176,7 +180,7 @@ def _height(line: TextLine) -> int:
 
 
 def _numbered(line: TextLine, page: int, small: bool) -> Iterator[Mark]:
-    """The marks of a line without its page number.
+    """The marks of a line after its page number is removed.
 
     The number is at either end of the line, or anywhere in small print.
     """

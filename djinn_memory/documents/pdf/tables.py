@@ -1,4 +1,4 @@
-"""Finds the tables of a PDF page by the lines drawn around their cells."""
+"""Finds the tables of a PDF page by the ruling lines around their cells."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from djinn_memory.documents.pdf.layout import Table
 from djinn_memory.documents.pdf.lines import SOFT_HYPHEN, TextLine, Turn, plain, rotate
 
 MOST_OBJECTS = 4000
-"""A page of more objects is a drawing."""
+"""Maximum number of objects: a page with more is a drawing."""
 
 MOST_EDGES = 1500
-"""The search for cells compares edges with each other."""
+"""Maximum number of edges: the search for cells compares them with each other."""
 
 MOST_CROSSINGS = 2500
-"""A page with more is graph paper, where the search for cells would take seconds."""
+"""Maximum number of crossings: a page with more is graph paper and would take seconds."""
 
 SHORTEST = 4.0
-"""Points: shorter strokes are letters and arrows."""
+"""Minimum length of an edge in points: shorter strokes are letters and arrows."""
 
 _SLANT = 1.0
 _NEAR = 3.0
-"""Points by which the ends of two edges may differ."""
+"""Maximum distance in points between the ends of two connected edges."""
 
 Edge = dict[str, Any]
 
 
 def page_tables(page: Any, text_page: Any, lines: Sequence[TextLine], turn: Turn) -> list[Table]:
-    """The ruled tables of a pdfium page, whose text has this direction.
+    """The ruled tables of a pdfium page whose text runs in direction `turn`.
 
-    Only tables whose cells hold the same text as their lines, so that none is lost or doubled.
+    Includes only tables whose cells hold exactly the text of their lines, so that none is lost or
+    doubled.
     """
     edges = list(_edges(page, turn))
     if len(edges) > MOST_EDGES or sum(edge["orientation"] == "v" for edge in edges) < 2:
@@ -59,7 +60,7 @@ def page_tables(page: Any, text_page: Any, lines: Sequence[TextLine], turn: Turn
 
 
 def _same_text(rows: Sequence[Sequence[str]], lines: Sequence[TextLine]) -> bool:
-    """Whether both have the same characters, in any order."""
+    """Whether both have the same characters in any order."""
     cells = Counter("".join(cell for row in rows for cell in row))
     inner = Counter("".join(plain(line.text) for line in lines))
     # A hyphen at the end of a line has several characters.

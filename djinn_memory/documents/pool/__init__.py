@@ -1,1 +1,1 @@
-"""Processes that read files, with limits of time and memory."""
+"""Runs processes that read files under limits of time and memory."""

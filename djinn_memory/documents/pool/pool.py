@@ -1,4 +1,4 @@
-"""Reads files in worker processes: a bomb, a hang or a crash costs only its own file."""
+"""Reads files in worker processes. A bomb, hang or crash affects only its own file."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ with deferred():
 
 
 class WorkerLimits(Struct, frozen=True):
-    """The resources that reading may take."""
+    """The resources that reading a file may use."""
 
     seconds: float
     megabytes: int
-    """Millions of bytes that a worker and the programs it runs may hold together."""
+    """Maximum memory of a worker and the programs it runs, in megabytes of 1,000,000 bytes."""
     workers: int
 
 
@@ -56,7 +56,7 @@ class FileStarted(Struct, frozen=True):
 
 
 class PagesRead(Struct, frozen=True):
-    """The progress of a file; pages read in quick succession share one event."""
+    """The progress of a file. Pages read in quick succession share one event."""
 
     request: ReadRequest
     done: int
@@ -64,7 +64,7 @@ class PagesRead(Struct, frozen=True):
 
 
 class FileRead(Struct, frozen=True):
-    """A file is read."""
+    """A file was read."""
 
     request: ReadRequest
     document: Document
@@ -88,10 +88,10 @@ def read_all(
     limits: WorkerLimits,
     reader: str = "djinn_memory.documents.read:read",
 ) -> Generator[Event, None, None]:
-    """Read files side by side. Each gives FileStarted, PagesRead, and FileRead or FileFailed.
+    """Read files in parallel. Yields FileStarted, PagesRead, and FileRead or FileFailed for each.
 
-    `reader` is "module:function", imported in the workers. The limits hold while the caller is busy
-    between two events. No process outlives the generator, whichever way it ends.
+    `reader` is "module:function", imported in the workers. The limits apply even while the caller
+    is busy between two events. No process outlives the generator, however it ends.
     """
     pool = _Pool(limits, reader)
     # Python closes a forgotten generator too late at exit: threads no longer run then.
@@ -143,7 +143,7 @@ class _Pool:
                     yield event
 
     def stop(self) -> None:
-        """Kill all workers, and wait until they are gone."""
+        """Kill all workers and wait until they have exited."""
         self._stopped.set()
         if self._workers:
             with deferred():
@@ -205,7 +205,7 @@ class _Pool:
 
 
 def _one_line(text: str) -> str:
-    """Text of a file or a library as one printable line of a message."""
+    """Text from a file or a library as one printable line for a message."""
     return "".join(
         char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
         for char in " ".join(text.split())

@@ -1,4 +1,4 @@
-"""The function of a worker process: it reads files one after another."""
+"""The main function of a worker process: it reads files one after another."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PageDone(msgspec.Struct, frozen=True, tag="paged"):
 
 
 class ReadDone(TaskEnded, frozen=True, tag="gave"):
-    """The file is read."""
+    """The file was read."""
 
     document: Document
 
@@ -67,7 +67,7 @@ Message = WorkerReady | WorkerBroken | PageDone | ReadDone | ReadRefused
 def main(reader: str, seconds: str, megabytes: str, words: str) -> None:
     """Read a request from each line of stdin, and answer each with `Message`s on stdout.
 
-    `words` is the class of the wording that remedies have, as `reader` is the reader.
+    `reader` is the reader, and `words` the class that words the remedies.
     """
     memory = int(megabytes)
     lines, messages = worker_pipes()
@@ -91,7 +91,7 @@ def main(reader: str, seconds: str, megabytes: str, words: str) -> None:
 
 
 def request_line(request: ReadRequest) -> bytes:
-    """A request as `main` reads it: ASCII, because a name may hold bytes that are no UTF-8."""
+    """A request as `main` reads it, in ASCII, because a name may hold bytes that are not UTF-8."""
     parts = [str(request.path), request.name, request.password, request.ocr]
     return json.dumps(parts).encode() + b"\n"
 

@@ -1,1 +1,1 @@
-"""What is remembered: list, show, count, resolve a name."""
+"""Lists, shows and counts memories, and finds them by name."""

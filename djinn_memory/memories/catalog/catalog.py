@@ -33,7 +33,7 @@ class LinkEnd(Struct, frozen=True):
     target: str
     """The target as written."""
     title: str | None
-    """The other note's title; null while the target is unresolved or no note."""
+    """The other note's title; null while the target is unresolved or is not a note."""
     vault: str | None
     """The other note's vault."""
     path: str | None
@@ -43,7 +43,7 @@ class LinkEnd(Struct, frozen=True):
     field: str | None
     """The field of the front matter that holds the link; null for a link in the text."""
     embed: bool
-    """Whether the link shows its target in its own place: `![[...]]`."""
+    """Whether the link embeds its target: `![[...]]`."""
     how: str | None
     """How the target was resolved: by `path`, `title` and so on; null while it is unresolved."""
     ambiguous: bool
@@ -59,16 +59,18 @@ class MemoryDetail(Memory, frozen=True, kw_only=True):
     aliases: tuple[str, ...]
     """The aliases of the note."""
     fields: dict[str, tuple[str, ...]]
-    """Its front matter as text, one value or many for each field; dotted names for fields within
-    fields."""
+    """Its front matter as text, with one or more values for each field.
+
+    Nested fields have dotted names.
+    """
     text: str = ""
-    """The whole file, front matter included, as it is on disk now."""
+    """The whole file including front matter, as it is on disk now."""
     links: Links
     """Its links, in the order of the text."""
     backlinks: Links
     """Links to it from the vaults that the agent sees."""
     problems: tuple[Problem, ...] = ()
-    """The problem of its note; null if there is none."""
+    """The problem of its note; empty if there is none."""
 
 
 def as_memory(memory: Memory) -> Memory:
@@ -79,7 +81,7 @@ def as_memory(memory: Memory) -> Memory:
 def list_memories(
     index: Index, selection: Selection, limit: int, skip: int = 0
 ) -> list[IndexedMemory]:
-    """List memories of a selection that are still on the disk, the newest first."""
+    """List memories of a selection that are still on the disk, newest first."""
     memories = index.memories(selection, fields=())
     present = (memory for memory in memories if _is_present(index, memory))
     return list(islice(present, skip, skip + limit))
@@ -88,9 +90,9 @@ def list_memories(
 def find(index: Index, name: str) -> IndexedMemory:
     """Find the memory that `name` means: an id, a path, a title, an alias or a file name.
 
-    A path may begin with `vault/`; `vault:path` is never ambiguous. It may be absolute, and `:12`
-    or `:12-20` behind it is passed over. Names resolve as links do.
-    Raises `NotFound`, or `UsageError` with the choices when several notes could be meant.
+    A path may begin with `vault/`; `vault:path` is never ambiguous. It may be absolute. A suffix
+    such as `:12` or `:12-20` is ignored. Names resolve as links do. Raises `NotFound`, or
+    `UsageError` with the choices when several notes match.
     """
     memories = index.resolve(name) or index.resolve(_place(index, name))
     if len(memories) > 1:
@@ -108,7 +110,7 @@ def find(index: Index, name: str) -> IndexedMemory:
 
 
 def _place(index: Index, name: str) -> str:
-    """A place as outputs show it, with lines or as an absolute path, as `vault:path`."""
+    """A location as outputs show it, with lines or as an absolute path, as `vault:path`."""
     path = re.sub(r":\d+(-\d+)?$", "", name)
     if Path(path).is_absolute():
         file = Path(path).resolve()
@@ -123,16 +125,16 @@ def _place(index: Index, name: str) -> str:
 
 
 def require_note(state: State, memory: IndexedMemory, change: str) -> None:
-    """Raise `Refused` for a memory that shares its file with others, which a change would reach.
+    """Raise `Refused` for a memory that shares its file with others, as a change would affect them.
 
-    `change` is what would be done to it: `deleted`.
+    `change` describes the change in the message, such as `deleted`.
     """
     if shares_file(state.index, memory.memory_id):
         raise part_of_journal(memory, change)
 
 
 def part_of_journal(memory: TitledRef | IndexedMemory, change: str, *remedies: Remedy) -> Refused:
-    """The error for a change of a memory that would reach the others of its journal."""
+    """The error for a change of a memory that would affect other memories of its journal."""
     return Refused(
         f"{memory.title!r} is a section of the journal {memory.vault}/{memory.path} and cannot be "
         f"{change} by itself; edit that file instead",
@@ -164,7 +166,7 @@ def detail(index: Index, memory: IndexedMemory) -> MemoryDetail:
 
 
 def links_of(index: Index, memory: IndexedMemory) -> tuple[Links, Links]:
-    """The links of a memory, and the links to it."""
+    """The links from a memory, and the links to it."""
     links = index.links([memory.memory_id])
     ends = {end for link in links for end in (link.source, link.target) if end is not None}
     memories = index.lookup(ends, fields=())

@@ -20,7 +20,7 @@ class LedgerName(Struct, frozen=True):
     memory: str
     """Its id, else `<vault uuid>/<path>`."""
     hash: str | None
-    """The hash of its text, which identifies it at another path; None for a memory with an id."""
+    """The hash of its text, which identifies it after a rename; None for a memory with an id."""
     place: str
     """`<vault uuid>/<path>`, also for a memory with an id."""
 
@@ -28,9 +28,9 @@ class LedgerName(Struct, frozen=True):
 def ledger_name(memory: IndexedMemory, vault: Vault) -> LedgerName:
     """The name of a memory of this vault in the ledger.
 
-    When several memories share an id, the oldest keeps it; one that everybody sees precedes those
-    of agents. The others are identified by path, and sections of a journal by their block id as
-    well.
+    When several memories share an id, the oldest keeps it; memories that all agents see come before
+    those of one agent. The others are identified by path, and sections of a journal also by block
+    id.
     """
     place = f"{vault.id}/{memory.path}"
     if memory.block:
@@ -43,11 +43,11 @@ def ledger_name(memory: IndexedMemory, vault: Vault) -> LedgerName:
 def former_names(
     state: State, ledger: Ledger, known: Mapping[int, LedgerName], vaults: Sequence[Vault]
 ) -> dict[int, list[str]]:
-    """By memory: the names that earlier events may have for it, its current name first.
+    """The names that earlier events may have for each memory, its current name first.
 
-    A memory that had no id was known by its path. A memory without an id that was renamed was known
-    by another path, where it no longer exists: it was seen there with a text that this memory has
-    or had, and that no other memory in `vaults` has. It was never in any other vault.
+    A memory that had no id was known by its path. A renamed memory without an id was known by
+    another path, which no longer exists. It is recognised by a text that it has or had and that no
+    other memory in `vaults` has. It was never in another vault.
     """
     names = {key: list(dict.fromkeys((name.memory, name.place))) for key, name in known.items()}
     texts = {name.hash: key for key, name in known.items() if name.hash}
@@ -67,9 +67,9 @@ def former_names(
 
 
 def _gone(state: State, ledger: Ledger, former: set[str], hidden: Collection[str]) -> list[str]:
-    """The names of memories known by path that no longer exist, and the names they had before.
+    """The names of deleted memories that were known by path, and their earlier names.
 
-    Names in the vaults with `hidden` ids are left out, whether or not something is there.
+    Names in the vaults with `hidden` ids are left out, whether or not such a memory exists.
     """
     names: list[str] = []
     while former:

@@ -1,4 +1,4 @@
-"""What can be asked of the memories of a home; light, so that a front end can describe it."""
+"""Requests about the memories of a home. The module is cheap to import for front ends."""
 
 from __future__ import annotations
 

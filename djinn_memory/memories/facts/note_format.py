@@ -14,7 +14,7 @@ from djinn_memory.system.yaml_edit import line_end
 _HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)", re.MULTILINE)
 _FENCED = re.compile(r"^(`{3,})(text|json)\n((?:.*\n)*?)\1[ \t]*(?:\n|\Z)", re.MULTILINE)
 _UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff]")
-"""Characters that a text file cannot keep: line ends, NUL, lone surrogates, BOMs."""
+"""Characters that a text file cannot keep: line ends, NUL, lone surrogates, byte order marks."""
 
 HISTORY = "## History"
 _PAST = re.compile(r"^- (\S+) \(([^,()]*), ([^,()]*)\): (.*)$")
@@ -24,17 +24,17 @@ class PastValue(Struct, frozen=True):
     """An earlier value of a fact."""
 
     until: str
-    """When another value replaced it, as ISO 8601 in UTC."""
+    """The time when another value replaced it, as ISO 8601 in UTC."""
     source: str | None
-    """Where the value came from."""
+    """The source of the value."""
     confidence: float | None
-    """How certain it was, from 0 to 1."""
+    """The confidence of the value, from 0 to 1."""
     value: str
     """The value."""
 
 
 def written(value: str) -> str:
-    """A value as Markdown from which `value_of` reads the same; plain if possible."""
+    """A value as Markdown that `value_of` reads unchanged. It is plain text if possible."""
     if _UNWRITABLE.search(value):
         return f"```json\n{json.dumps(value)}\n```"
     plain = value and value == value.strip() and not _HEADING.search(value)
@@ -62,7 +62,7 @@ def value_of(body: str) -> str:
 
 
 def history_of(body: str) -> list[PastValue]:
-    """The earlier values, the newest first."""
+    """The earlier values, newest first."""
     at = _history(body)
     values = []
     for line in body[at:].split("\n")[1:] if at >= 0 else ():
@@ -100,7 +100,7 @@ def with_value(data: bytes, value: str, before: PastValue) -> bytes:
 
 
 def _span(body: str) -> tuple[int, int]:
-    """Where the value stands: up to the first heading."""
+    """The span of the value: up to the first heading."""
     start = len(body) - len(body.lstrip())
     fenced = _FENCED.match(body, start)
     if fenced:
@@ -111,7 +111,7 @@ def _span(body: str) -> tuple[int, int]:
 
 
 def _history(body: str) -> int:
-    """Where the history begins, -1 where there is none yet."""
+    """The start of the history, or -1 if there is none yet."""
     heading = re.compile(r"^## History[ \t]*$", re.MULTILINE).search(body, _span(body)[1])
     return heading.start() if heading else -1
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
 
 NEIGHBOURS = 50
-"""Nearest windows of each vault."""
+"""Number of nearest windows examined in each vault."""
 
 
 _FACTS = Selection(Filters(types=("fact",)), whole_files=True)
@@ -40,33 +40,33 @@ class Fact(MemoryRef, frozen=True, kw_only=True):
     category: str
     """What the fact is about, such as a person's name."""
     key: str
-    """Which fact of the category."""
+    """The name of the fact within its category."""
     value: str
-    """What is known, exactly as it was set."""
+    """The value, exactly as it was set."""
     source: str | None
-    """Where the value comes from: `user_explicit`, `tool_call`, `conversation` or another."""
+    """The source of the value: `user_explicit`, `tool_call`, `conversation` or another."""
     source_context: str | None
-    """What was said about the source."""
+    """Details about the source."""
     confidence: float | None
-    """How certain the value is, from 0 to 1."""
+    """The confidence of the value, from 0 to 1."""
     expires: str | None
-    """The day or time until which the fact holds."""
+    """The day or time when the fact expires."""
     expired: bool
-    """Whether that is past: an expired fact is in no answer unless it is asked for."""
+    """Whether it has expired. Answers leave expired facts out unless they are requested."""
     status: str | None
-    """`expired` once that was noted; else what the note says."""
+    """`expired` once the note is marked so; else the note's own status."""
     last_verified: str | None
-    """When the fact was last confirmed."""
+    """The time when the fact was last confirmed."""
     created: str | None
-    """When the fact was first set."""
+    """The time when the fact was first set."""
     updated: str | None
-    """When the fact got its current value."""
+    """The time when the current value was set."""
     history: tuple[PastValue, ...] = ()
-    """Earlier values, the newest first."""
+    """Earlier values, newest first."""
 
 
 class IndexedFact(Struct, frozen=True):
-    """A fact as the index has it, without its value."""
+    """A fact from the index, without its value."""
 
     memory_id: int
     vault: Vault
@@ -80,7 +80,7 @@ class IndexedFact(Struct, frozen=True):
 
     @property
     def name(self) -> tuple[str, str]:
-        """Category and key, as they are compared."""
+        """Category and key, in the form in which they are compared."""
         return fold(self.category), fold(self.key)
 
     @property
@@ -90,7 +90,7 @@ class IndexedFact(Struct, frozen=True):
 
 
 def indexed_facts(state: State, vaults: Sequence[Vault], now: datetime) -> list[IndexedFact]:
-    """The facts in these vaults, by category and key, without those that were superseded."""
+    """The facts in these vaults, by category and key. Superseded facts are left out."""
     by_name = {vault.name: vault for vault in vaults}
     facts = []
     with state.reading(vaults) as index:
@@ -123,7 +123,7 @@ def texts(state: State, facts: Sequence[IndexedFact]) -> dict[int, str]:
 
 
 def read_fact(vault: Vault, path: str, now: datetime) -> Fact:
-    """Read a fact from its note; a note without category and key is named by its title."""
+    """Read a fact from its note. A note without category and key gets its name from the title."""
     note = parse(path, disk.read(vault, path), vault.dialect)
     fields: dict[str, str] = dict(reversed(note.fields))
     category, key = _name(fields, note.title)
@@ -155,10 +155,11 @@ def facts_by_meaning(
     vaults: Sequence[Vault],
     problems: list[Problem],
 ) -> dict[int, float]:
-    """The cosines of the facts near a question, by the numbers of their memories.
+    """The cosines of the facts nearest to a question, by the numbers of their memories.
 
-    The cosines are on the scale of the packaged model; `thresholds.fact` says what is near. What
-    keeps the model from answering is added to `problems`. A query of filters has no meaning.
+    The cosines are on the scale of the packaged model. `thresholds.fact` is the minimum of a match.
+    If the model cannot answer, the reason is added to `problems`. A query of only filters has no
+    results by meaning.
     """
     question = parse_query(query)
     if not question.asks:

@@ -1,4 +1,4 @@
-"""What can be asked of facts; light, so that a front end can describe it at no cost."""
+"""Requests about facts. The module is cheap to import for front ends."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ CONFIDENCES = {
     "web": 0.50,
     "guess": 0.30,
 }
-"""How certain a fact is by its source, unless a confidence is given."""
+"""The default confidence of a fact, by its source."""
 
 DEFAULT_SOURCE = "user_explicit"
 """The source of a fact that is set without one."""
 
 PAGE = 50
-"""Facts on a page of a list."""
+"""Number of facts on a page of a list."""
 
 SortKey = Literal["category", "key", "updated", "confidence"]
 SortOrder = Literal["asc", "desc"]

@@ -1,4 +1,4 @@
-"""Facts: a value under a category and a key, each in a note that also keeps earlier values."""
+"""Facts: values with a category and a key. The note of a fact also keeps earlier values."""
 
 from __future__ import annotations
 
@@ -55,26 +55,26 @@ class FactChange(Struct, frozen=True):
     """The result of setting or verifying a fact."""
 
     action: Action
-    """`verified` when the fact already had the value: then only that was noted."""
+    """`verified` when the fact already had the value. Only `last_verified` then changes."""
     fact: Fact
-    """The fact as it is now."""
+    """The fact after the change."""
     before: str | None = None
-    """The value that it had until now, which its history keeps; null if there was none."""
+    """The previous value, which the history keeps; null if there was none."""
     problems: tuple[Problem, ...] = ()
-    """What keeps the fact from being searchable at once."""
+    """Problems that keep the fact from being searchable at once."""
 
 
 class FactPage(Struct, frozen=True):
     """A page of a list of facts."""
 
     facts: tuple[Fact, ...]
-    """In the requested order."""
+    """The facts in the requested order."""
     total: int
-    """How many facts there are on all pages."""
+    """The number of facts on all pages."""
     page: int
     """The number of this page, from 1."""
     pages: int
-    """How many pages there are."""
+    """The number of pages."""
 
 
 class FactHit(Struct, frozen=True):
@@ -83,29 +83,29 @@ class FactHit(Struct, frozen=True):
     fact: Fact
     """The fact."""
     how: Literal["meaning", "text"]
-    """Whether its meaning is near, or the words stand in it."""
+    """Whether the fact was found by meaning or by its text."""
     score: float | None
-    """The cosine, on the scale of the packaged model; null for a fact found by its words."""
+    """The cosine, on the scale of the packaged model; null for a fact found by its text."""
 
 
 class FactHits(Struct, frozen=True):
     """The facts that a search found."""
 
     query: str
-    """The query as it was given."""
+    """The query as given."""
     facts: tuple[FactHit, ...]
-    """The nearest in meaning first, then those in which the words stand."""
+    """The facts found by meaning, nearest first, then the facts found by text."""
     problems: tuple[Problem, ...] = ()
-    """What kept meaning from being searched."""
+    """Problems that kept the search by meaning from working."""
 
 
 class ForgottenFact(Struct, frozen=True):
     """The result of forgetting a fact."""
 
     fact: Fact
-    """The fact as it was."""
+    """The fact before it was removed."""
     moved_to: Path
-    """Where its note is now."""
+    """The new path of its note."""
 
 
 class Facts(Namespace):
@@ -114,11 +114,11 @@ class Facts(Namespace):
     @operation(SetFact)
     @within(WRITE_SECONDS)
     def set(self, request: SetFact) -> FactChange:
-        """Set a fact in the vault of an agent, or in the shared one; earlier values are kept.
+        """Set a fact in the vault of an agent, or in the shared vault. Earlier values are kept.
 
         Setting the current value again confirms it: `last_verified` is updated, and so are the
-        other fields given, except for a source that is less certain than the current one.
-        Raises `Refused` for what looks like a secret.
+        other fields given, except for a source that is less certain than the current one. Raises
+        `Refused` for text that looks like a secret.
         """
         home, now = self._state.home, self.runtime.now()
         category, key = _name("category", request.category), _name("key", request.key)
@@ -152,7 +152,7 @@ class Facts(Namespace):
 
     @operation(GetFact)
     def get(self, request: GetFact) -> Fact:
-        """Get a fact; the agent's own comes before a shared one.
+        """Get a fact. The agent's own fact takes precedence over a shared fact.
 
         Raises `UsageError` when several categories have the key.
         """
@@ -174,7 +174,7 @@ class Facts(Namespace):
 
     @operation(SearchFacts)
     def search(self, request: SearchFacts) -> FactHits:
-        """Search facts: the nearest in meaning first, then those that contain the words."""
+        """Search facts: the nearest in meaning first, then facts whose text contains the query."""
         if not request.query.strip():
             example = Remedy("facts.search", {"query": "where she lives"}, "see an example")
             raise UsageError("the query is empty", example)
@@ -197,7 +197,7 @@ class Facts(Namespace):
 
     @operation(ForgetFact)
     def forget(self, request: ForgetFact) -> ForgottenFact:
-        """Move a fact to the trash of its vault, history included."""
+        """Move a fact and its history to the trash of its vault."""
         fact = self._find(request.category, request.key, request.agent, expired=True)
         [vault] = self._state.home.named((fact.vault,))
         with self._state.vault_lock(vault):
@@ -218,7 +218,7 @@ class Facts(Namespace):
         return FactChange("verified", fact, None, tuple(writer.problems))
 
     def mark_expired(self, agent: str | None = None) -> int:
-        """Write `status: expired` into the facts that have expired; returns how many were marked.
+        """Write `status: expired` into facts that have expired. Returns how many were marked.
 
         Facts in vaults that djinn does not write to are unchanged.
         """
@@ -230,7 +230,7 @@ class Facts(Namespace):
         return [fact for fact in facts if expired or not fact.expired]
 
     def _read(self, fact: IndexedFact) -> Fact | None:
-        """The fact as its note is now; None when the note was deleted or broken in the meantime."""
+        """The fact in its current note; None when the note was deleted or broken meanwhile."""
         with suppress(OSError, DjinnError):
             return read_fact(fact.vault, fact.path, self.runtime.now())
         return None
@@ -278,7 +278,7 @@ class Facts(Namespace):
         raise failure or NotFound(f"no fact {name!r}", listing)
 
     def _path_of(self, writer: VaultWriter, category: str, key: str) -> str | None:
-        """The path of a fact in the vault of the writer; None when there is none yet."""
+        """The path of a fact in the vault of the writer; None when it does not exist yet."""
         name = fold(category), fold(key)
         with suppress(Busy):
             for entry in self._facts([writer.vault], expired=True):
@@ -290,7 +290,7 @@ class Facts(Namespace):
     def _unindexed(
         self, vaults: Iterable[Vault], category: str, key: str, *, expired: bool
     ) -> Fact | None:
-        """The fact in a file of the usual name, which may have been written just now."""
+        """The fact in a file with the usual name, which another process may have just written."""
         name = fold(category.strip()), fold(key.strip())
         path = f"{folder(FACT)}/{slug('/'.join(name))}.md"
         for vault in vaults:
@@ -310,7 +310,7 @@ def _of_category(facts: Sequence[IndexedFact], category: str) -> list[IndexedFac
 def _in_order(
     facts: Sequence[IndexedFact], by: SortKey, order: SortOrder | None
 ) -> Sequence[IndexedFact]:
-    """Sort facts that come by category and key; equals stay in that order."""
+    """Sort facts, which are in order of category and key. Ties keep that order."""
     by_name = by in ("category", "key")
     key = attrgetter(by)
     return sorted(

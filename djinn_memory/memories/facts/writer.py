@@ -1,4 +1,4 @@
-"""Writes the notes of facts, and changes no byte of them needlessly."""
+"""Writes the notes of facts, and leaves all other bytes of the notes unchanged."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from djinn_memory.runtime import Runtime
 FACT = "fact"
 
 DEFAULT_CONFIDENCE = 0.70
-"""How certain a fact from a source is that `CONFIDENCES` does not list."""
+"""The confidence of a fact from a source that is not in `CONFIDENCES`."""
 
 Action = Literal["created", "changed", "verified"]
 Fields: TypeAlias = Mapping[str, object]
-"""Front matter of a fact; as parameters: source, source_context, confidence and expires."""
+"""Front matter of a fact. As arguments: source, source_context, confidence and expires."""
 
 
 def draft_of_fact(category: str, key: str, value: str, given: Fields, now: datetime) -> Draft:
@@ -41,7 +41,7 @@ def draft_of_fact(category: str, key: str, value: str, given: Fields, now: datet
 
 
 def change(writer: VaultWriter, path: str, value: str, given: Fields) -> tuple[Action, str | None]:
-    """Give a fact a new value, or confirm the current one; returns the previous value."""
+    """Give a fact a new value, or confirm the current one. Returns the previous value."""
     fact = read_fact(writer.vault, path, writer.now)
     now = moment(writer.now)
     if fact.value == value:
@@ -60,7 +60,7 @@ def change(writer: VaultWriter, path: str, value: str, given: Fields) -> tuple[A
 
 
 def _with_source(given: Fields) -> Fields:
-    """`given` with a source, and with the confidence of that source unless one is given."""
+    """`given` with a source, and with the default confidence of that source unless one is given."""
     source, confidence = str(given["source"] or DEFAULT_SOURCE), given["confidence"]
     if confidence is None:
         confidence = CONFIDENCES.get(source, DEFAULT_CONFIDENCE)
@@ -68,7 +68,10 @@ def _with_source(given: Fields) -> Fields:
 
 
 def _stronger(given: Fields, fact: Fact) -> Fields:
-    """The fields that count when a fact is confirmed: a weaker source takes nothing away."""
+    """The fields to write when a fact is confirmed.
+
+    A less certain source does not replace a better one.
+    """
     if given["source"] is None:
         return given
     by_source = CONFIDENCES.get(str(given["source"]), DEFAULT_CONFIDENCE)
@@ -77,21 +80,21 @@ def _stronger(given: Fields, fact: Fact) -> Fields:
 
 
 def verified(data: bytes, now: datetime, fields: Fields, *, revive: bool) -> bytes:
-    """The bytes of a fact that was confirmed; with `revive` it no longer expires."""
+    """The bytes of a fact after it was confirmed. With `revive` it is no longer expired."""
     if revive:
         data = edit_fields(data, {"expires": None, "status": None})
     return edit_fields(data, {**fields, "last_verified": moment(now)})
 
 
 def unmarked_expired(runtime: Runtime, vaults: Sequence[Vault]) -> list[IndexedFact]:
-    """The expired facts whose notes do not say so, in vaults that djinn writes to."""
+    """The expired facts whose notes are not marked as expired, in vaults that djinn writes to."""
     writable = [vault for vault in vaults if is_own(vault) and not vault.read_only]
     facts = indexed_facts(runtime.state, writable, runtime.now())
     return [fact for fact in facts if fact.expired and fact.status != "expired"]
 
 
 def mark_expired(runtime: Runtime, facts: Sequence[IndexedFact]) -> list[IndexedFact]:
-    """Write `status: expired` into the notes of facts; returns those that could be written."""
+    """Write `status: expired` into the notes of facts. Returns those that could be written."""
     marked: list[IndexedFact] = []
     for vault in dict.fromkeys(fact.vault for fact in facts):
         with suppress(DjinnError, OSError), writing(runtime, vault) as writer:

@@ -1,4 +1,4 @@
-"""The documents of a home: which there are, how each stands, and where its files are."""
+"""Reads the documents of a home: their metadata, their state and the paths of their files."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from djinn_memory.system.files import inside
 from djinn_memory.system.locks import is_locked
 
 _RUN = re.compile(r"[0-9a-f-]{36}")
-"""The id of a run, which names a file: an id in a foreign ledger must not name another one."""
+"""The id of a run. It becomes a file name, so an id in a foreign ledger must have this form."""
 
 
 _TEXTS = ("content_type", "document_type", "chunk_strategy", "uploaded_at", "processed_at")
 _NUMBERS = ("total_pages", "chunk_size", "file_size_bytes")
-"""Front matter of a document that a list shows."""
+"""Numeric front matter of a document that a list shows."""
 
 
 class StoredDocument(Struct, frozen=True):
-    """A document as the index knows it."""
+    """A document from the index."""
 
     memory_id: int
     id: str | None
@@ -45,7 +45,7 @@ class StoredDocument(Struct, frozen=True):
     vault: Vault
     path: str
     fields: dict[str, str]
-    """Its front matter; of a list the first value."""
+    """Its front matter. For a list, the first value."""
     size: MemorySize
 
     @property
@@ -55,17 +55,17 @@ class StoredDocument(Struct, frozen=True):
 
     @property
     def filename(self) -> str:
-        """The name of the file that it was made from."""
+        """The name of its source file."""
         return self.fields.get("filename") or PurePosixPath(self.path).name
 
     @property
     def sha256(self) -> str | None:
-        """The hash of the file that it was made from."""
+        """The SHA-256 of its source file."""
         return self.fields.get("sha256")
 
     @property
     def version(self) -> int:
-        """From 1."""
+        """The version, from 1."""
         return _number(self.fields.get("version")) or 1
 
     def is_called(self, name: str) -> bool:
@@ -74,7 +74,7 @@ class StoredDocument(Struct, frozen=True):
 
 
 def stored_documents(state: State, vaults: Sequence[Vault]) -> list[StoredDocument]:
-    """The documents of `vaults` that are in the index and on the disk, by title."""
+    """The documents of `vaults` that are in the index and on the disk, sorted by title."""
     by_name = {vault.name: vault for vault in vaults}
     with state.reading(vaults) as index:
         documents = Selection(Filters(planes=("documents",)), whole_files=True)
@@ -94,7 +94,10 @@ def stored_documents(state: State, vaults: Sequence[Vault]) -> list[StoredDocume
 
 
 def document_entry(document: StoredDocument, *, embeds: bool) -> DocumentEntry:
-    """A document for a list; `embeds` says whether a model will embed what has no vector."""
+    """A document as a list shows it.
+
+    `embeds` is whether a model will embed windows without vectors.
+    """
     fields = document.fields
     return extended(
         document,
@@ -110,9 +113,9 @@ def document_entry(document: StoredDocument, *, embeds: bool) -> DocumentEntry:
 
 
 def unfinished(ledger: Ledger, locks: Path, vaults: Sequence[Vault]) -> list[DocumentEntry]:
-    """The files of `vaults` that wait, are being read or failed, the oldest first.
+    """The files of `vaults` that are waiting, being read or failed, oldest first.
 
-    A file whose run ended without reporting it, perhaps because it was killed, has failed.
+    A file has failed if its run ended without reporting it, for example because it was killed.
     """
     names = {vault.id: vault.name for vault in vaults}
     running: dict[str, bool] = {}
@@ -147,7 +150,7 @@ def subject(vault: Vault, source: str) -> str:
 
 
 def source_of(source: Source) -> str:
-    """The identity of a file: its path, or its name if it cannot be found again."""
+    """The identity of a file: its path, or its name if the path is not permanent."""
     if not source.lasting:
         return source.name.encode("utf-8", "backslashreplace").decode()
     # Not the target of a link: that is another file, perhaps another one each time.
@@ -156,7 +159,7 @@ def source_of(source: Source) -> str:
 
 
 def text_of(event: Event, key: str) -> str:
-    """The text under a key of an event's data; empty if there is none."""
+    """The text for a key of an event's data; empty if there is none."""
     value = event.data.get(key)
     return value if isinstance(value, str) else ""
 
@@ -167,9 +170,9 @@ def run_lock(locks: Path, run: str) -> Path:
 
 
 def find_document(documents: Sequence[StoredDocument], name: str) -> StoredDocument:
-    """The document that `name` means: its file, id, path, title or slug.
+    """Find the document that `name` means: its file, id, path, title or slug.
 
-    `NotFound`, and `UsageError` with the choices when the name is ambiguous.
+    Raises `NotFound`, or `UsageError` with the choices when the name is ambiguous.
     """
     wanted = name.strip().removeprefix("[[").removesuffix("]]")
     folded = wanted.lower()
@@ -194,9 +197,9 @@ def find_document(documents: Sequence[StoredDocument], name: str) -> StoredDocum
 
 
 def trash_document(document: StoredDocument) -> list[Path]:
-    """Move a document, its original and its history to the trash; returns where they are now.
+    """Move a document, its original and its history to the trash. Returns the new paths.
 
-    The note goes last, so that an interrupted removal can be repeated.
+    The note is moved last, so that an interrupted removal can be repeated.
     """
     vault = document.vault
     original = original_path(document)
@@ -206,11 +209,11 @@ def trash_document(document: StoredDocument) -> list[Path]:
 
 
 def original_path(document: StoredDocument) -> str | None:
-    """The path of the kept file in the vault; None if none was kept, or it no longer exists.
+    """The path of the kept original in the vault; None if none was kept, or it no longer exists.
 
-    It lies beside the note, or in the folder of documents if only the note was moved. It is
-    recognised by its hash, because another file may have its name. A file that was changed, or is
-    a link, is recognised by its name if it lies where djinn wrote both.
+    It is beside the note, or in the folder of documents if only the note was moved. It is
+    identified by its hash, because another file may have its name. An original that was changed or
+    is a link is identified by name, if it is in the folder to which djinn wrote both.
     """
     name = PurePosixPath(document.fields.get("original") or "").name
     if not name or name in (".", "..") or name.lower().endswith(".md"):
@@ -232,9 +235,10 @@ def original_path(document: StoredDocument) -> str | None:
 
 
 def history(document: StoredDocument) -> list[str]:
-    """The paths of the earlier versions of a document, the newest first: notes and originals.
+    """The paths of the earlier versions of a document, newest first: notes and originals.
 
-    Each version names the one that it supersedes, so documents with one name share no history.
+    Each version names the version that it supersedes, so documents with the same name do not share
+    a history.
     """
     wanted = document.fields.get("supersedes")
     folder = inside(document.vault.root, HISTORY)
@@ -255,7 +259,7 @@ def history(document: StoredDocument) -> list[str]:
 
 
 def read_fields(vault: Vault, path: str) -> dict[str, str]:
-    """The front matter of a note on disk, without its lists; empty if the note is missing."""
+    """The front matter of a note on disk, without lists; empty if the note is missing."""
     with suppress(OSError, DjinnError), inside(vault.root, path).open("rb") as file:
         fields = frontmatter.read(decode(file.read(HEAD))[0]).fields
         return {key: value for key, value in fields.items() if isinstance(value, str)}

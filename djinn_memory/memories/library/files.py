@@ -1,4 +1,4 @@
-"""Documents in a vault's folder: written whole, earlier versions kept aside."""
+"""Writes documents to a vault: each is written completely, and earlier versions are kept."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from djinn_memory.system.files import (
 Keep = Literal["copy", "link", "no"]
 
 HEAD = 64_000
-"""Bytes of a note in which its front matter ends."""
+"""Bytes at the start of a note that contain its front matter."""
 
 
 class DocumentPlace(Struct, frozen=True):
@@ -44,15 +44,15 @@ class DocumentPlace(Struct, frozen=True):
 
     note: str
     original: str | None
-    """The kept file beside the note."""
+    """The path of the kept original beside the note."""
 
 
 def place(
     vault: Vault, title: str, extension: str, keep: Keep, source: Path | None = None
 ) -> DocumentPlace:
-    """A free place for a new document whose file is called `title`.
+    """Free paths for a new document whose file is called `title`.
 
-    A place that holds only an original is free if that is a copy of `source`, or a link to it.
+    A path is also free if only an original is there that is a copy of `source` or a link to it.
     """
     folder = inside(vault.root, FOLDER)
     taken = {fold(name) for name in names(folder)}
@@ -69,12 +69,12 @@ def place(
 
 
 def names(folder: Path) -> Sequence[str]:
-    """The names of the files in a folder; none if there is no such folder."""
+    """The names of the files in a folder; empty if the folder does not exist."""
     return os.listdir(folder) if folder.is_dir() else ()  # noqa: PTH208
 
 
 def holder(vault: Vault, sha256: str, since_ns: int, known: Set[str | None]) -> str | None:
-    """The path of a document with this hash that was written `since_ns` and is not `known`."""
+    """The path of a document with this hash, written after `since_ns` and not in `known`."""
     folder = inside(vault.root, FOLDER)
     for path in sorted(folder.glob("*.md")):
         name = f"{FOLDER}/{path.name}"
@@ -101,11 +101,11 @@ def put(
     *,
     replaced: bytes | None = None,
 ) -> None:
-    """Write a document and its original; `replaced` are the bytes of the note that it replaces.
+    """Write a document and its original. `replaced` are the bytes of the note that it replaces.
 
-    The original comes first, so that every note has its original. A kill leaves an original
-    without a note, which the next run reuses. A document that cannot be written whole leaves
-    nothing. Raises `Changed` and `FileExistsError` as `files.replace` and `files.create`.
+    The original is written first, so that every note has its original. A kill may leave an original
+    without a note, which the next run reuses. A document that cannot be written completely leaves
+    no files. Raises `Changed` and `FileExistsError` as `files.replace` and `files.create`.
     """
     if vault.read_only:
         another = Remedy("", {"vault": None}, "choose another vault")
@@ -127,7 +127,7 @@ def put(
 def _original(
     source: Path, original: Path, keep: Keep, private: bool, *, new: bool
 ) -> Iterator[None]:
-    """Keep a file beside its note; if the note cannot be written, restore what was there."""
+    """Keep a file beside its note. If the note cannot be written, restore the previous file."""
     if new and _kept(original, source, keep):
         yield
         return
@@ -153,7 +153,7 @@ def _original(
 
 
 def _second_name(path: Path) -> Path | None:
-    """Give a file another name, so that it survives the loss of its own; None if there is none."""
+    """Hard-link a file, or rename it, to another name. None if the file does not exist."""
     if not os.path.lexists(path):
         return None
     second = scratch_path(path)
@@ -165,7 +165,7 @@ def _second_name(path: Path) -> Path | None:
 
 
 def _kept(original: Path, source: Path, keep: Keep) -> bool:
-    """Whether a killed run has put this very file there already."""
+    """Whether a killed run has already stored this file."""
     if keep == "link":
         return original.is_symlink() and original.readlink() == source.resolve()
     return (
@@ -179,7 +179,7 @@ def _kept(original: Path, source: Path, keep: Keep) -> bool:
 def retired(
     vault: Vault, note: str, data: bytes, original: str | None, version: int
 ) -> Iterator[str]:
-    """Copy a document that is about to be replaced into the history; yields the copy's path.
+    """Copy a document that will be replaced into the history; yields the copy's path.
 
     `data` are the bytes of its note. The copy is removed again if the new version fails.
     """
@@ -219,7 +219,10 @@ def retired(
 
 @contextmanager
 def _staged(source: Path, target: Path, keep: Keep, private: bool) -> Iterator[Path]:
-    """A copy of `source`, or a link to it, beside `target`; removed unless it is moved away."""
+    """A copy of `source`, or a link to it, beside `target`.
+
+    It is removed unless it is moved away.
+    """
     if target.is_dir() and not target.is_symlink():
         raise IsADirectoryError(errno.EISDIR, f"{target.name} is a folder", str(target))
     remove_leftovers(target.parent)

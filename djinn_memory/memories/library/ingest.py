@@ -1,4 +1,4 @@
-"""Turns files into documents: read by workers, written as notes, indexed."""
+"""Turns files into documents: workers read them, notes are written and indexed."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ from djinn_memory.store.state import State
 from djinn_memory.system.locks import lock
 
 MOST_WORKERS = 4
-"""A worker may take a gigabyte, and the disk is one."""
+"""Maximum number of workers. A worker may use a gigabyte, and all share one disk."""
 
 
 def plan_of(home: Home, options: ChunkOptions) -> Plan:
-    """How to cut documents; `UsageError` for a size out of range or an unknown model."""
+    """The chunking plan. Raises `UsageError` for a size out of range or an unknown model."""
     settings = home.config.documents
     model = options.model_context or settings.model_context
     return plan(
@@ -80,11 +80,11 @@ def ingest(
     embed: bool = True,
     progress: ProgressCallback,
 ) -> IngestReport:
-    """Make documents of `sources` in the vault of the options, or in the agent's own.
+    """Turn `sources` into documents in the vault of the options, or in the agent's own.
 
-    `missing` are paths that lead to no file, for the report. A file that cannot be read costs
-    only itself. An interrupted run keeps what it has done. Without `embed` the documents are found
-    by words only until another run embeds them.
+    `missing` are paths without a file, for the report. A file that cannot be read does not affect
+    the other files. An interrupted run keeps its finished work. Without `embed`, only words find
+    the documents until another run embeds them.
     """
     began = time.monotonic()
     home = state.home
@@ -125,7 +125,7 @@ def _remove_stale_locks(home: Home) -> None:
 
 
 def _index(run: IngestRun, progress: ProgressCallback) -> tuple[int, Sequence[Problem]]:
-    """Index the new documents, and those that an earlier run has not embedded."""
+    """Index the new documents, and those that an earlier run did not embed."""
     paths = {f"{run.vault.name}/{path}" for path in run.written}
     if not paths:
         documents = stored_documents(run.state, [run.vault]) if run.models.embedder else []
@@ -141,7 +141,7 @@ def index_documents(
     paths: Collection[str],
     progress: ProgressCallback,
 ) -> tuple[int, Sequence[Problem]]:
-    """Index a vault in which the documents at `paths` were written.
+    """Index a vault after the documents at `paths` were written.
 
     Returns the number of embedded texts, and the problems of these documents and of the run.
     """
@@ -213,10 +213,10 @@ def _kind(source: Source) -> str:
 
 
 def _file(run: IngestRun, source: Source, kinds: Mapping[str, set[str]]) -> IngestFile | None:
-    """What is known of a file before it is read; None for one that is skipped or fails.
+    """A file's record before it is read; None for a file that is skipped or fails.
 
-    Files that differ only by extension have it in the names of their notes, so that the names do
-    not depend on which file is read first.
+    When files differ only by extension, the extension becomes part of their notes' names, so that
+    the names do not depend on which file is read first.
     """
     try:
         if note := _note(run, source.path):
@@ -301,7 +301,7 @@ def _finish(run: IngestRun, job: FileJob, document: Document) -> None:
 
 
 def _secret(run: IngestRun, job: FileJob, document: Document, text: str) -> str | None:
-    """Why a document is refused that has a secret in its text or in its properties; else None."""
+    """The reason why a document with a secret in its text or properties is refused; else None."""
     about = (
         job.source.name, run.options.title, document.title, document.author, document.subject,
     )  # fmt: skip
@@ -315,13 +315,13 @@ def _secret(run: IngestRun, job: FileJob, document: Document, text: str) -> str 
 
 
 def _reread(run: IngestRun, before: StoredDocument) -> StoredDocument | None:
-    """`before` as it is now; it was moved, removed or superseded in the meantime."""
+    """The current state of `before`, which may have been moved, removed or superseded."""
     read(run.state, [run.vault])
     return current(before, stored_documents(run.state, [run.vault]))
 
 
 def _note(run: IngestRun, path: Path) -> str | None:
-    """The note of this home that a file is; None for any other file."""
+    """The note of this home in the given file; None for any other file."""
     if path.suffix.lower() == ".md":
         # Unlike `resolve` this bears links in a circle.
         whole = Path(os.path.realpath(path))

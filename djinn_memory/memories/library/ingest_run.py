@@ -1,4 +1,4 @@
-"""One run of ingest: its files, their outcomes, and what the ledger records of them."""
+"""One run of ingest: its files, their outcomes, and its events in the ledger."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class IngestRun(Struct, dict=True):
     began_ns: int = field(default_factory=time.time_ns)
     outcomes: list[FileOutcome] = field(default_factory=list)
     last_ids: dict[str, str] = field(default_factory=dict)
-    """By the ledger's name for a file: the id of the document that it last was."""
+    """The id of the last document from a file, by the ledger's name for the file."""
     settled: set[str] = field(default_factory=set)
-    """The ledger's names for the files that it knows to be documents."""
+    """The ledger's names for the files that are recorded as documents."""
     failures: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """By the ledger's name for a file: the `attempt` that failed last, and why."""
+    """The last failed `attempt` and its reason, by the ledger's name for a file."""
 
     def __post_init__(self) -> None:
         for event in self.state.ledger.latest("document"):
@@ -78,19 +78,19 @@ class IngestRun(Struct, dict=True):
                 self.failures[event.subject] = text_of(event, "attempt"), text_of(event, "why")
 
     def attempt(self, file: IngestFile) -> str:
-        """Names the bytes of a file and whatever else decides whether it can be read."""
+        """A key for the bytes of a file and the conditions under which it is read."""
         return hashlib.sha256(f"{file.sha256} {self._conditions}".encode()).hexdigest()[:16]
 
     @cached_property
     def _conditions(self) -> str:
-        """Whatever decides, beside the bytes of a file, whether it can be read."""
+        """The conditions, apart from the bytes of a file, that decide whether it can be read."""
         config, options = self.state.home.config, self.options
         missing = [find_spec(module) is None for module in EXTRA]
         conditions = (VERSION, options.ocr, options.allow_secret, options.title, config.documents)
         return repr((*conditions, config.secrets, find_ocrmypdf(), missing))
 
     def failed_before(self, file: IngestFile) -> str | None:
-        """Why a file failed when it was read as it would be now; None if it is to be read."""
+        """The reason why a file failed under the same conditions; None if it should be read."""
         attempt, why = self.failures.get(subject(self.vault, source_of(file.source)), ("", ""))
         if not attempt or self.options.retry or self.options.password:
             return None
@@ -107,12 +107,12 @@ class IngestRun(Struct, dict=True):
         self.tell(outcome)
 
     def skip(self, source: Source, why: str, document: str | None = None) -> None:
-        """Report a file that is a document already."""
+        """Report a file that is already a document."""
         self.done(source, document)
         self.conclude(source, "skipped", why)
 
     def fail(self, source: Source, why: str, attempt: str = "") -> None:
-        """Report a file that failed; it is not read again for the same `attempt`."""
+        """Report a file that failed. It is not read again for the same `attempt`."""
         self.record("failed", [source], why=why, attempt=attempt)
         self.conclude(source, "failed", why)
 
@@ -123,7 +123,7 @@ class IngestRun(Struct, dict=True):
         self.settle(FileOutcome(file, source.name, status, why, vault=vault))
 
     def record(self, verb: str, sources: Sequence[Source], **data: str) -> None:
-        """Write into the ledger what happens to files."""
+        """Record events for files in the ledger."""
         events = []
         for source in sources:
             name = source_of(source)
@@ -136,7 +136,7 @@ class IngestRun(Struct, dict=True):
         self.state.ledger.append(events)
 
     def done(self, source: Source, document: str | None) -> None:
-        """Record that a file is a document, unless the ledger knows it."""
+        """Record that a file is a document, unless the ledger already has this."""
         key = subject(self.vault, source_of(source))
         changed = bool(document) and self.last_ids.get(key) != document
         if document and changed:

@@ -1,4 +1,4 @@
-"""Requests and answers of the documents of a home."""
+"""Requests and answers about the documents of a home."""
 
 from __future__ import annotations
 
@@ -125,63 +125,63 @@ class DocumentEntry(Struct, frozen=True):
     """A document, or a file that failed to become one."""
 
     status: DocumentStatus
-    """`pending`: is waiting to be read, or to be embedded; `failed`: see `reason`."""
+    """`pending`: waits to be read or embedded. `failed`: see `reason`."""
     reason: str | None
-    """Why it failed."""
+    """The reason why it failed."""
     document_id: str | None
     """`mem_` and 16 characters; null until it is a note."""
     filename: str
-    """The name of the file that it was made from."""
+    """The name of its source file."""
     title: str
-    """Its own title, else its first heading, else the name of the file."""
+    """The title in its metadata, else its first heading, else the name of the file."""
     vault: str
-    """The name of the vault it is in."""
+    """The name of its vault."""
     path: str | None
-    """Its note, relative to the folder of the vault; null until it is a note."""
+    """The path of its note, relative to the folder of the vault; null until it is a note."""
     content_type: str | None
     """The MIME type, detected from the content."""
     document_type: str | None
     """`general`, `technical`, `personal` or `reference`."""
     total_pages: int | None
-    """Null for a file without pages."""
+    """The number of pages; null for a file without pages."""
     total_chunks: int
-    """The number of its chunks, which hits return."""
+    """The number of its chunks. A hit is a chunk."""
     chunk_strategy: str | None
-    """How it was cut."""
+    """The strategy that divided it into chunks."""
     chunk_size: int | None
-    """The most of a chunk: tokens, or characters for the strategy `words`."""
+    """The maximum size of a chunk in tokens, or in characters for the strategy `words`."""
     file_size_bytes: int | None
-    """Of the file."""
+    """The size of the file."""
     sha256: str | None
-    """Of the file's bytes."""
+    """The SHA-256 of the file."""
     version: int
-    """From 1; earlier versions are in the history."""
+    """The version, from 1. The history contains earlier versions."""
     uploaded_at: str | None
-    """When it was ingested, as ISO 8601."""
+    """The time when it was ingested, as ISO 8601."""
     processed_at: str | None
-    """When it was last cut, as ISO 8601."""
+    """The time when it was last divided into chunks, as ISO 8601."""
     source: str | None = None
-    """The whole path of a file that failed."""
+    """The absolute path of a file that failed."""
 
 
 class DocumentList(Struct, frozen=True):
     """Documents, and files that failed to become one."""
 
     documents: tuple[DocumentEntry, ...]
-    """By the name of their file; the failed and waiting files follow, oldest first."""
+    """The documents by file name, then the failed and waiting files, oldest first."""
 
 
 class DocumentText(Struct, frozen=True):
     """A document and its text."""
 
     document: DocumentEntry
-    """What is known of it."""
+    """The metadata of the document."""
     page: int | None
-    """The page whose text follows; null for all of it."""
+    """The page of the text; null for the whole text."""
     text: str
-    """Markdown, without the front matter."""
+    """The text in Markdown, without the front matter."""
     versions: tuple[str, ...]
-    """The paths of earlier versions and of their files in the vault."""
+    """The paths of earlier versions and their originals in the vault."""
 
 
 class RemovedDocument(Struct, frozen=True):
@@ -190,55 +190,55 @@ class RemovedDocument(Struct, frozen=True):
     document: DocumentEntry
     """The document that the name means."""
     moved_to: tuple[Path, ...] | None
-    """Where its files are now; null after a dry run."""
+    """The new paths of its files; null after a dry run."""
 
 
 class ReprocessedDocument(Struct, frozen=True):
     """The result of dividing a document into chunks again."""
 
     document: DocumentEntry
-    """As it is now."""
+    """The document after the change."""
     embedded: int
-    """Texts that the model embedded."""
+    """The number of texts that the model embedded."""
     problems: tuple[Problem, ...] = ()
-    """Whatever kept the document from being embedded."""
+    """Problems that kept the document from being embedded."""
 
 
 class FileOutcome(Struct, frozen=True):
     """The outcome of one file."""
 
     file: str
-    """Its path, as given or as found in a folder."""
+    """The path of the file, as given or as found in a folder."""
     filename: str
-    """The name of the agent."""
+    """The name of the file."""
     status: Literal["ingested", "skipped", "failed"]
-    """`skipped` if it was a document before."""
+    """`skipped` if it was already a document."""
     why: str | None = None
-    """Why it was skipped or failed."""
+    """The reason why it was skipped or failed."""
     document_id: str | None = None
     """`mem_` and 16 characters; null for a file that failed."""
     title: str | None = None
     """The title of the document."""
     vault: str | None = None
-    """The name of the vault it is in."""
+    """The name of its vault."""
     path: str | None = None
-    """Its note, relative to the folder of the vault."""
+    """The path of its note, relative to the folder of the vault."""
     content_type: str | None = None
     """The MIME type, detected from the content."""
     total_pages: int | None = None
-    """Null for a file without pages."""
+    """The number of pages; null for a file without pages."""
     chunks_created: int = 0
     """The number of its chunks."""
     chunk_strategy: Strategy | None = None
-    """How it was cut."""
+    """The strategy that divided it into chunks."""
     chunk_size_tokens: int | None = None
-    """The most tokens of a chunk; null where the strategy counts characters."""
+    """The maximum tokens of a chunk; null if the strategy counts characters."""
     document_type: DocumentType | None = None
-    """The document type as it was given."""
+    """The document type as given."""
     version: int = 1
-    """2 or more for a file that superseded an earlier one."""
+    """The version: 2 or more for a file that superseded an earlier one."""
     warnings: tuple[str, ...] = ()
-    """What was left out, or is doubtful."""
+    """Parts that were left out or are doubtful."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """The front matter of its note."""
 
@@ -247,31 +247,31 @@ class IngestReport(Struct, frozen=True):
     """The outcome of a run."""
 
     done: int
-    """Files that became documents."""
+    """The number of files that became documents."""
     skipped: int
-    """Files that were documents already."""
+    """The number of files that were already documents."""
     failed: int
-    """Files that failed."""
+    """The number of files that failed."""
     documents: tuple[FileOutcome, ...]
     """The outcome of each file, in the order of completion."""
     embedded: int
-    """Texts that the model embedded."""
+    """The number of texts that the model embedded."""
     seconds: float
     """The duration."""
     problems: tuple[Problem, ...] = ()
-    """Failures beside those of files, such as a model that is unavailable."""
+    """Other failures, such as a model that is unavailable."""
 
 
 IngestCallback = Callable[["Event | FileOutcome"], None]
-"""Called as files are begun, read page by page, and done."""
+"""Called when a file is begun, when pages are read, and when a file is done."""
 
 AskPassword = Callable[[str, str], str | None]
-"""Takes the name of a file and why it is locked; returns a password, or None to give up."""
+"""Takes a file name and the reason why the file is locked; returns a password, or None."""
 
 
 def ignore_event(_: Event | FileOutcome) -> None:
-    """The `IngestCallback` of callers that show no progress."""
+    """The `IngestCallback` for callers that show no progress."""
 
 
 def no_password(name: str, why: str) -> None:
-    """The `AskPassword` of callers that cannot be asked."""
+    """The `AskPassword` for callers that cannot ask."""

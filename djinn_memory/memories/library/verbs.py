@@ -1,4 +1,4 @@
-"""The verbs for documents: ingest files, list, show, find, remove, cut again."""
+"""Operations on documents: ingest, list, show, find, remove, reprocess."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class Documents(Namespace):
         tell: IngestCallback = ignore_event,
         ask: AskPassword = no_password,
     ) -> IngestReport:
-        """As `ingest`, with files from elsewhere and with callbacks.
+        """As `ingest`, for files under other names and with callbacks.
 
-        Raises `NotFound` or another error of the first path when no path leads to a file.
+        Raises `NotFound` or another error of the first path when no path has a file.
         """
         from djinn_memory.memories.library.ingest import ingest
 
@@ -91,9 +91,9 @@ class Documents(Namespace):
         missing: list[tuple[str, DjinnError]],
         agent: str | None,
     ) -> list[Source]:
-        """The files that are not in a vault of other readers, whose text the agent may not see.
+        """The files, without those in vaults that the agent may not read.
 
-        The others are left out. One that was named itself is `missing`.
+        A file that was named directly is reported as `missing`.
         """
         home = self.runtime.home
         visible = home.scope(home.agent(agent))
@@ -120,9 +120,9 @@ class Documents(Namespace):
 
     @operation(ShowDocument)
     def show(self, request: ShowDocument) -> DocumentText:
-        """Show a document and its text, or that of one page, as it is on disk now.
+        """Show a document and its current text, or the text of one page.
 
-        `NotFound` for a page that it does not have.
+        Raises `NotFound` for a page that it does not have.
         """
         document = self._document(request.name, request.agent)
         data = disk.read(document.vault, document.path)
@@ -147,8 +147,8 @@ class Documents(Namespace):
     def remove(self, request: RemoveDocument) -> RemovedDocument:
         """Move a document, its original and its earlier versions to the trash of the vault.
 
-        A file that failed is forgotten. `Refused` when the name means another document or another
-        version than those given.
+        For a file that failed, only its record is removed. Raises `Refused` when the name means
+        another document or another version than those given.
         """
         from djinn_memory.indexing.refresh import read
 
@@ -177,9 +177,9 @@ class Documents(Namespace):
 
     @operation(ReprocessDocument, patient=True)
     def reprocess(self, request: ReprocessDocument) -> ReprocessedDocument:
-        """Cut a document again and index it; its text is unchanged in the note.
+        """Divide a document into chunks again and index it. The text of its note is unchanged.
 
-        `Refused` where the text looks like a secret, unless the request allows it.
+        Raises `Refused` when the text looks like a secret, unless the request allows it.
         """
         from djinn_memory.memories.library.ingest import index_documents, plan_of
         from djinn_memory.memories.library.writer import plan_fields

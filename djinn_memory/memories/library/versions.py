@@ -1,4 +1,4 @@
-"""Which document a file is the next version of, judged by its path, else by its name."""
+"""Decides which document a file is the next version of, by its path, else by its name."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class IngestFile(Struct, frozen=True):
     sha256: str
     size: int
     last_id: str | None
-    """The id of the document that it last was, if any."""
+    """The id of the last document from this file, if any."""
     label: str
-    """The name of its note if it is a new document."""
+    """The name of its note if it becomes a new document."""
 
 
 def predecessors(
     documents: Sequence[StoredDocument], files: Sequence[IngestFile]
 ) -> list[StoredDocument | None]:
-    """For each file the document that it supersedes; None for a document of its own.
+    """The document that each file supersedes; None for a new document.
 
     A wrong match would hide a document. Returns None when the name is ambiguous, when two files
-    claim one document, or when another of `files` still is that document.
+    match one document, or when another of `files` is still the source of that document.
     """
     hashes = {file.sha256 for file in files}
     names = Counter(clean(file.source.name) for file in files)
@@ -56,7 +56,7 @@ def predecessors(
 
 
 def _successor(last_id: str, same_name: Sequence[StoredDocument]) -> StoredDocument | None:
-    """The document that has the id, or superseded the document that had it."""
+    """The document that has the id, or that superseded the document with the id."""
     for document in same_name:
         if document.id == last_id:
             return document
@@ -68,7 +68,7 @@ def _successor(last_id: str, same_name: Sequence[StoredDocument]) -> StoredDocum
 
 
 def current(before: StoredDocument, documents: Sequence[StoredDocument]) -> StoredDocument | None:
-    """`before` as it is among `documents` now; None if it is none of them."""
+    """The document `before` among `documents` now, or None."""
     if before.id:
         same_name = [document for document in documents if document.filename == before.filename]
         return _successor(before.id, same_name)
@@ -76,6 +76,6 @@ def current(before: StoredDocument, documents: Sequence[StoredDocument]) -> Stor
 
 
 def unchanged(before: StoredDocument) -> bool:
-    """Whether the note of `before` is still where the index had it, in the same version."""
+    """Whether the note of `before` still has the path and version in the index."""
     now = read_fields(before.vault, before.path)
     return (now.get("id"), now.get("sha256")) == (before.id, before.sha256)

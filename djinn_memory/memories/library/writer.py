@@ -1,4 +1,4 @@
-"""Writes a document that was read as a note of its vault, and keeps the earlier version."""
+"""Writes a document as a note of its vault, and keeps the earlier version."""
 
 from __future__ import annotations
 
@@ -40,12 +40,14 @@ _OWN = (
     "total_chunks", "embedding_model", "uploaded_at", "processed_at", "original", "version",
     "supersedes",
 )  # fmt: skip
-"""The fields that djinn writes. All other front matter is the user's, and is carried over to the
-next version."""
+"""The fields that djinn writes. All other front matter belongs to the user.
+
+The next version keeps it.
+"""
 
 
 TRIES = 5
-"""A note that is saved again and again just as it is written is reported at last."""
+"""Maximum attempts to write a note that another program keeps saving."""
 
 
 def write_document(
@@ -56,11 +58,11 @@ def write_document(
     text: str,
     chunk_fields: Mapping[str, Any],
 ) -> FileOutcome:
-    """Write a document of a run, which supersedes `before`. The caller holds the lock of the vault.
+    """Write a document of a run. It supersedes `before`. The caller holds the lock of the vault.
 
-    `text` is its `body` and `chunk_fields` are its `plan_fields`; both take time that is not
-    spent under the lock. A note that somebody else saves in the meantime is written again on top of
-    that. After `Refused` and `OSError` everything is as it was before.
+    `text` is its `body`, and `chunk_fields` are its `plan_fields`; both are computed before the
+    lock is taken. If another program saves the note in the meantime, the document is written again
+    over that version. After `Refused` and `OSError` all files are as before.
     """
     source = file.source
     keep = run.state.home.config.documents.keep_originals
@@ -117,7 +119,7 @@ def _fields(
     target: DocumentPlace,
     carried: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The front matter, except for how the text is cut."""
+    """The front matter, except for the chunking plan."""
     name = file.source.name
     now = moment(datetime.now(UTC))
     return {
@@ -142,7 +144,7 @@ def _fields(
 
 
 def _document_type(options: IngestOptions, before: StoredDocument | None) -> DocumentType:
-    """As the options say, else as in the earlier version."""
+    """The type in the options, else the type of the earlier version."""
     last: DocumentType = "general"
     with suppress(ValidationError):
         last = convert(before.fields.get("document_type") if before else None, DocumentType)
@@ -150,7 +152,7 @@ def _document_type(options: IngestOptions, before: StoredDocument | None) -> Doc
 
 
 def plan_fields(plan: Plan, text: str, model: str | None) -> dict[str, Any]:
-    """The front matter that says how a document's text is cut."""
+    """The front matter of a document's chunking plan."""
     return {
         "chunk_strategy": plan.strategy,
         "chunk_size": plan.size,
@@ -168,7 +170,7 @@ def _supersede(
     source: Path,
     keep: Keep,
 ) -> None:
-    """Write the next version over a note whose bytes are `data`, and keep it in the history."""
+    """Write the next version over a note with the bytes `data`; the history keeps the old one."""
     root, old = before.vault.root.resolve(), original_path(before)
     beside = old and PurePosixPath(old).parent == PurePosixPath(before.path).parent
     number = _free_version(before)
@@ -186,9 +188,10 @@ def _supersede(
 
 
 def _free_version(before: StoredDocument) -> int:
-    """The first number from the version on that the history keeps for it, or for no document.
+    """The first number from the version on that is free in the history or belongs to this document.
 
-    A note that was moved leaves its name to another note, whose versions are not its own.
+    After a note is moved, another note may use its name. That note's versions belong to another
+    document.
     """
     stem, number = PurePosixPath(before.path).stem, before.version
     folder = inside(before.vault.root, HISTORY)
@@ -200,7 +203,7 @@ def _free_version(before: StoredDocument) -> int:
 
 
 def _same_place(before: StoredDocument, suffix: str, keep: Keep) -> DocumentPlace:
-    """The place of the next version; its original takes no other file's name."""
+    """The paths of the next version. Its original must not replace another file."""
     original = before.path.removesuffix(".md") + suffix
     if keep == "no":
         return DocumentPlace(before.path, None)
@@ -214,6 +217,6 @@ def _same_place(before: StoredDocument, suffix: str, keep: Keep) -> DocumentPlac
 
 
 def _carried(data: bytes) -> dict[str, Any]:
-    """The user's own front matter of the earlier version."""
+    """The user's own front matter in the earlier version."""
     fields = frontmatter.read(decode(data)[0]).fields
     return {key: value for key, value in fields.items() if value and fold(key.strip()) not in _OWN}

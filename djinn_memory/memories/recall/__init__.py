@@ -1,1 +1,1 @@
-"""Recall, its rescoring, ratings, scores and gaps."""
+"""Recalls and rescores memories, and records ratings and gaps."""

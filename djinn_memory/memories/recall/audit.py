@@ -1,4 +1,4 @@
-"""The audit: the ledger records each tool call, its agent, its outcome and its duration."""
+"""The audit: the ledger records each tool call with its agent, outcome and duration."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from djinn_memory.store.state import State
 from djinn_memory.system.plural import count
 
 LONGEST = 1000
-"""Characters of a text that is kept. A longer text is not kept at all: `purge` removes texts that
-it finds whole, and would not recognise the beginning of one."""
+"""Maximum length of a text that is kept.
+
+A longer text is not kept at all, because `purge` only removes texts that it finds whole.
+"""
 
 MOST = 50
-"""Values of a list, or of an object, that are kept."""
+"""Maximum number of values of a list or an object that are kept."""
 
 _LABELS = {"value": ("category", "key"), "text": ("title",)}
-"""Arguments that other arguments label: `WiFi password`, and `hunter2`."""
+"""Arguments that label other arguments, such as `WiFi password` for `hunter2`."""
 
 
 class ToolCall(Struct, frozen=True):
@@ -40,7 +42,7 @@ class ToolCall(Struct, frozen=True):
 
 
 def record(state: State, call: ToolCall) -> Problem | None:
-    """Append a call to the ledger, without secrets; returns the problem if it cannot be written."""
+    """Append a call to the ledger, without secrets. Returns the problem if it cannot be written."""
     kind, _, reason = call.outcome.partition(": ")
     data = {
         "agent": call.agent,
@@ -60,7 +62,7 @@ def record(state: State, call: ToolCall) -> Problem | None:
 
 
 def _arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments as the audit keeps them; a text is masked together with what labels it."""
+    """Arguments in the form for the audit. A text is masked together with its label."""
     arguments: dict[str, Any] = kept(given)
     for name, labels in _LABELS.items():
         if isinstance(given.get(name), str):
@@ -70,9 +72,9 @@ def _arguments(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kept(value: Any, depth: int = 0, label: str = "") -> Any:
-    """A value as the audit keeps it: secrets masked, long or deep parts cut.
+    """A value in the form for the audit: secrets masked, long or deep parts cut.
 
-    `label` is the name of the value, which may say that it is a secret.
+    `label` is the name of the value, which may show that it is a secret.
     """
     if isinstance(value, str):
         return _text(value, label)

@@ -1,4 +1,4 @@
-"""Gaps: information that an agent did not find, and notes that answer it later."""
+"""Gaps: information that an agent did not find, and later notes that answer it."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
 LOOKED_AT = 5
-"""Hits of a gap's search that may answer it."""
+"""Number of hits for a gap that may answer it."""
 
 LONGEST = 2_000
-"""Characters of a description: a gap is a sentence or two."""
+"""Maximum characters of a description. A gap is a sentence or two."""
 
 
 class GapGroup(Struct, frozen=True):
-    """Gaps about the same thing."""
+    """Gaps about one topic."""
 
     gaps: tuple[Gap, ...]
-    """The oldest first."""
+    """The gaps, oldest first."""
 
 
 class GapSuggestion(Struct, frozen=True):
     """A note that may answer a gap."""
 
     gap: Gap
-    """The gap."""
+    """The gap that the note may answer."""
     memory: str
     """The id of the note, else its vault and path."""
     title: str
-    """Its title."""
+    """The title of the note."""
     vault: str
-    """The vault it is in."""
+    """The vault of the note."""
     path: str
-    """Its file there."""
+    """The path of the note in its vault."""
     likeness: float
-    """The cosine of the gap and of what the note says, on the scale of the packaged model."""
+    """The cosine between the gap and the note, on the scale of the packaged model."""
     closed: bool
-    """Whether the gap was closed by it."""
+    """Whether the gap was closed with this note."""
 
 
 Sentence = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
@@ -98,39 +98,39 @@ class SuggestAnswers(Struct, frozen=True):
 
 
 class ReportedGap(Struct, frozen=True):
-    """A gap that was reported."""
+    """The result of reporting a gap."""
 
     gap_id: str
-    """The id that `djinn gap close` takes."""
+    """The id of the gap. `djinn gap close` accepts it."""
 
 
 class GapGroups(Struct, frozen=True):
     """The gaps of an agent."""
 
     groups: tuple[GapGroup, ...]
-    """Gaps about one thing are one group; the oldest come first."""
+    """Gaps about one topic form a group, oldest first."""
 
 
 class ClosedGap(Struct, frozen=True):
     """A gap that was closed."""
 
     gap: Gap
-    """The gap as it is now."""
+    """The gap after it was closed."""
 
 
 class GapSuggestions(Struct, frozen=True):
     """Notes that may answer open gaps."""
 
     suggestions: tuple[GapSuggestion, ...]
-    """One for each gap that a later note may answer."""
+    """One suggestion for each gap that a later note may answer."""
 
 
 def reported(
     settings: SecretsConfig, agent: str, session: str | None, description: str, query: str | None
 ) -> Event:
-    """The event that records a gap; its subject is the id of the gap.
+    """The event that records a gap. Its subject is the id of the gap.
 
-    `Refused` where what was missing is told with a secret; in the query that stands masked.
+    Raises `Refused` when the description contains a secret. Secrets in the query are masked.
     """
     text = " ".join(description.split())
     if not text or len(text) > LONGEST:
@@ -148,7 +148,7 @@ class Gaps(Namespace):
     def report(self, request: ReportGap) -> ReportedGap:
         """Report a gap.
 
-        Raises `Refused` when the description holds a secret; a secret in the query is masked.
+        Raises `Refused` when the description contains a secret. Secrets in the query are masked.
         """
         home = self.runtime.home
         agent = home.agent(request.agent)
@@ -179,7 +179,7 @@ class Gaps(Namespace):
 
     @operation(SuggestAnswers)
     def suggest(self, request: SuggestAnswers) -> GapSuggestions:
-        """Suggest notes, written since, that may answer open gaps; with `close` close those.
+        """Suggest notes, written since, that may answer open gaps. With `close`, close those gaps.
 
         The comparison is by meaning, so without a model there are no suggestions.
         """
@@ -216,13 +216,13 @@ class Gaps(Namespace):
         return reading.gaps(ledger, chosen, status) if ledger else ()
 
     def _memory(self, name: str, agent: str | None) -> str:
-        """The name in the ledger of the memory that a name means."""
+        """The ledger name of the memory that a name means."""
         home = self._state.home
         memory = find_memory(self._state, name, home.scope(home.agent(agent)))
         return ledger_name(memory, home.named((memory.vault,))[0]).memory
 
     def _grouped(self, gaps: Sequence[Gap], agent: str) -> Sequence[Sequence[Gap]]:
-        """Each gap in the group of the first gap that is like it, else in a group of its own."""
+        """Put each gap in the group of the first similar gap, else in a group of its own."""
         vectors = self._vectors(gaps)
         limit = self._thresholds(agent)[1] if vectors is not None else 0.0
         groups: dict[int, list[Gap]] = {}
@@ -237,7 +237,7 @@ class Gaps(Namespace):
         return tuple(groups.values())
 
     def _vectors(self, gaps: Sequence[Gap]) -> Vectors | None:
-        """A vector for each description; None if no model can embed them at once."""
+        """A vector for each description, or None if no model can embed them at once."""
         embedder = self._models.embedder
         if embedder is None or not embedder.ready or len(gaps) < 2:
             return None
@@ -249,7 +249,7 @@ class Gaps(Namespace):
             return None
 
     def _thresholds(self, agent: str) -> tuple[float, float]:
-        """From which cosine on two texts are about one thing, and that on the model's own scale."""
+        """The minimum cosine of texts about one topic, and its value on the model's own scale."""
         home = self._state.home
         with self.runtime.index(home.scope(agent)) as index:
             space = index.vectors.space

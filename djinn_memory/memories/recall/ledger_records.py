@@ -1,4 +1,4 @@
-"""Usage and ratings of memories from the ledger, as an agent sees them."""
+"""Reads an agent's uses and ratings of memories from the ledger."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from djinn_memory.store.state import State
 
 
 class LedgerRecords(Struct, frozen=True):
-    """Usage and ratings of one memory, as an agent sees them."""
+    """The uses and ratings of one memory that count for an agent."""
 
     name: LedgerName
     """The name of the memory in the ledger."""
     records: dict[tuple[str, str], Record]
-    """By name and agent: the records that count, also under the names that it had before."""
+    """The records that count, by name and agent. They include records under earlier names."""
 
     @property
     def pooled(self) -> Record:
-        """All records as one."""
+        """The sum of all records."""
         return pooled(list(self.records.values()))
 
 
 def records_of(
     state: State, ledger: Ledger | None, memories: Sequence[IndexedMemory], agent: str
 ) -> dict[int, LedgerRecords]:
-    """Usage and ratings of memories, as an agent sees them, by memory.
+    """The uses and ratings of memories that count for an agent, by memory.
 
-    In the vault of `pool_of` the records of all agents count.
+    In the vault `pool_of`, the records of all agents count.
     """
     home = state.home
     vaults = {name: home.named((name,))[0] for name in {memory.vault for memory in memories}}
@@ -58,7 +58,7 @@ def records_of(
 
 
 def pool_of(home: Home) -> str | None:
-    """The id of the vault in which the ratings of all agents count, if in any."""
+    """The id of the vault in which the ratings of all agents count, or None."""
     if not home.config.scoring.shared:
         return None
     return next((vault.id for vault in home.vaults if access.is_shared_name(vault.name)), None)

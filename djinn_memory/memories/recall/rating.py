@@ -1,4 +1,4 @@
-"""Rating: which memories of a recall were useful. A memory without a rating is not judged."""
+"""Rates the memories of a recall as useful or not. A memory without a rating is not judged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RatedMemory(Struct, frozen=True):
     title: str
     """Its title."""
     rank: int | None
-    """Its place in the recall; null if it was rated by itself."""
+    """Its rank in the recall; null if it was rated by name only."""
     useful: bool
     """Whether it was rated as useful."""
 
@@ -39,15 +39,18 @@ class RatingResult(Struct, frozen=True):
     """The result of a rating."""
 
     request_id: str | None
-    """The recall; null if memories were rated by themselves."""
+    """The id of the recall; null if memories were rated by name only."""
     judged: tuple[RatedMemory, ...]
-    """The rated memories, in the order in which they were named."""
+    """The rated memories, in the given order."""
     gap_id: str | None
-    """The gap that was reported, which `djinn gap close` takes."""
+    """The id of the gap that was reported. `djinn gap close` accepts it."""
 
 
 def ranks_and_names(texts: Sequence[str]) -> tuple[RankOrName, ...]:
-    """What the values of an option name: ranks and ids may share one value, split by commas."""
+    """The ranks and names in the values of an option.
+
+    One value may contain several, split by commas.
+    """
     names: list[RankOrName] = []
     for text in texts:
         parts = [part.strip() for part in text.split(",") if part.strip()]
@@ -106,9 +109,9 @@ def rate(state: State, vaults: Sequence[Vault], request: RatingRequest) -> Ratin
 
 
 def log_use(state: State, memory: IndexedMemory, agent: str) -> list[Problem]:
-    """Record that a memory was read in full; returns the problem if it cannot be recorded.
+    """Record that a memory was read in full. Returns the problem if it cannot be recorded.
 
-    A home that is only read from counts no uses, which is not a problem.
+    A read-only home counts no uses. That is not a problem.
     """
     if not state.writable:
         return []
@@ -127,9 +130,9 @@ def log_use(state: State, memory: IndexedMemory, agent: str) -> list[Problem]:
 def _recall(
     state: State, target: str, agent: str, session: str, *, rated: bool
 ) -> tuple[str, list[ShownMemory]]:
-    """The id of a recall, and the memories that it showed.
+    """The id of a recall, and the memories in its answer.
 
-    When memories are `rated`, the last recall is the last that showed any.
+    When memories are `rated`, the last recall is the last one with memories.
     """
     ledger = state.ledger_if_any
     if ledger is None:

@@ -1,4 +1,4 @@
-"""Recall: the whole memories that a search finds, rescored by what the agent used and rated."""
+"""Recall: a search that returns whole memories, rescored by the agent's uses and ratings."""
 
 from __future__ import annotations
 
@@ -43,102 +43,106 @@ if TYPE_CHECKING:
     from djinn_memory.home.settings import RecallConfig
 
 LONGEST = 40
-"""Characters of text for each token of the budget, at most."""
+"""Maximum characters of text for each token of the budget."""
 
 SCRAP = 48
-"""Tokens of a memory that are worth giving; when fewer are left, the budget is spent."""
+"""Minimum tokens of a memory that are worth returning. When fewer are left, the budget is spent."""
 
 MARK = "\n[... cut here]"
-"""Marks where a text was cut at the budget."""
+"""Appended to a text that was cut to fit the budget."""
 
 CLOSEST = 3
-"""Memories of a recall that found nothing sure. They are named, in case one is meant after all."""
+"""Number of memories that are named when a recall is not confident."""
 
 _ALL = 10_000_000
-"""Characters of the chunk of a document: all of it."""
+"""More characters than the chunk of a document has."""
 
 
 class RecallReason(Struct, frozen=True):
     """The reasons for the rank of a memory."""
 
     words: tuple[str, ...]
-    """Words of the question, as the memory has them."""
+    """Words of the question as they occur in the memory."""
     legs: dict[str, LegScore]
-    """What each leg gave, by `words` or `meaning`; empty for a memory that came by a link or as
-    one of the newest."""
+    """The score of each leg, by `words` or `meaning`.
+
+    Empty for a memory that was added by a link or as one of the newest.
+    """
     weight: ScoreBreakdown
-    """The raw score, and all that it was multiplied by."""
+    """The raw score and all its factors."""
     scored: Score | None
-    """What the agent's uses and ratings say; null if there are none."""
+    """The score of the agent's uses and ratings; null if there are none."""
 
 
 class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     """A whole memory in a recall."""
 
     rank: int
-    """Its place, from 1: what `djinn rate` takes."""
+    """Its rank, from 1. `djinn rate` accepts it."""
     type: str | None
     """The type, such as `decision`; null for a plain note."""
     title: str
     """The title of the memory."""
     lines: tuple[int, int]
-    """The first and the last line of what answers best."""
+    """The first and the last line of the part that answers best."""
     page_number: int | None
-    """The page of what answers best; null for a note."""
+    """The page of the part that answers best; null for a note."""
     tags: tuple[str, ...]
     """The tags, without `#`."""
     created: str | None
-    """When it was written, as ISO 8601."""
+    """The time when it was written, as ISO 8601."""
     updated: str | None
-    """When the memory was last changed, as ISO 8601."""
+    """The time when the memory was last changed, as ISO 8601."""
     date: str
-    """The day it is about, else when it was written."""
+    """The day that it is about, else the time when it was written."""
     age: int
     """Days since that date; negative for a date in the future."""
     score: float
-    """The raw score times all of `why`; not bounded by 1."""
+    """The raw score times all factors in `why`. It may exceed 1."""
     text: str
-    """The note without its front matter, as it is on disk now; of a document, the chunk. Empty
-    in a recall that is not confident."""
+    """The note without its front matter, as it is on disk now; for a document, the chunk.
+
+    Empty in a recall that is not confident.
+    """
     tokens: int
-    """The length of the text."""
+    """The length of the text in tokens."""
     cut: bool
-    """Whether the text was cut at the budget, or left out."""
+    """Whether the text was cut to fit the budget, or left out."""
     why: RecallReason
-    """Why it came up, and what moved it."""
+    """Why the memory was found, and which factors changed its score."""
 
 
 class RecallResult(Struct, frozen=True):
     """The answer to one recall."""
 
     request_id: str | None
-    """What `djinn rate` takes; null if nothing was recalled, or it could not be logged."""
+    """The id that `djinn rate` accepts; null if nothing was recalled or it could not be logged."""
     query: str
-    """The query as it was given."""
+    """The query as given."""
     agent: str
-    """Whose memory it was."""
+    """The agent whose memory was used."""
     profile: str
-    """The profile that was used; `auto` has become one of the others."""
+    """The profile that was used. For `auto` it is the profile that was chosen."""
     mode: Mode
     """The legs that answered."""
     confident: bool
-    """False when nothing is known that is likely to help."""
+    """False if no memory is likely to help."""
     memories: tuple[RecalledMemory, ...]
-    """The best first. If not `confident`, only the titles of the three that are closest."""
+    """The memories, best first. If not `confident`, only the titles of the three closest."""
     more: int
-    """Memories that were found and did not fit into the budget."""
+    """The number of memories that did not fit into the budget."""
     tokens: int
-    """The length of all texts together."""
+    """The length of all texts together in tokens."""
     budget: int
-    """What they were to fit into."""
+    """The maximum number of tokens for all texts."""
     suggestions: tuple[str, ...]
     """Similar spellings from the index, when there are no results."""
     milliseconds: float
-    """How long the recall took."""
+    """The duration of the recall."""
     problems: tuple[Problem, ...]
-    """What kept a part of it from working."""
+    """Problems that kept a part of the recall from working."""
     steps: tuple[SearchStep, ...] = ()
-    """What expansion and rerank did, if the settings ask for them."""
+    """The steps of expansion and reranking, if the settings enable them."""
 
 
 def recall(
@@ -149,10 +153,10 @@ def recall(
     closest: int = CLOSEST,
     each: int | None = None,
 ) -> RecallResult:
-    """Recall whole memories; see `Djinn.recall`. `source` is the verb on whose behalf this is.
+    """Recall whole memories; see `Djinn.recall`. `source` is the operation that needs this recall.
 
-    When nothing is likely to help, `closest` memories are named. A memory has at most `each`
-    tokens; if not given, half of the budget, or all of it if there is no other.
+    When no memory is likely to help, the `closest` memories are named. A memory has at most `each`
+    tokens, by default half of the budget, or all of it if it is the only memory.
     """
     state, settings = runtime.state, runtime.home.config.recall
     agent = runtime.home.agent(request.agent)
@@ -204,7 +208,7 @@ def recall(
 
 
 def profile_for(name: str, query: str, settings: RecallConfig) -> str:
-    """The profile to use; `auto` means the one that has the most words of the query."""
+    """The profile to use. `auto` selects the one with most words of the query."""
     if name != "auto":
         if name not in settings.profiles:
             known = ", ".join(["auto", *settings.profiles])
@@ -226,7 +230,7 @@ def profile_for(name: str, query: str, settings: RecallConfig) -> str:
 def _within(
     runtime: Runtime, judged: Sequence[tuple[Hit, Judgement]], budget: int, most: int
 ) -> tuple[RecalledMemory, ...]:
-    """The whole memories of these hits, as far as the budget goes; a memory is cut at `most`."""
+    """The whole memories of these hits that fit the budget. A memory is cut at `most` tokens."""
     from djinn_memory.chunking.tokens import token_counts, token_starts
 
     memories: list[RecalledMemory] = []
@@ -266,7 +270,7 @@ def _title(runtime: Runtime, hit: Hit, judgement: Judgement) -> RecalledMemory:
 
 
 def _text(home: Home, hit: Hit) -> str:
-    """The body of a memory as it is now; of a document, the chunk that answers."""
+    """The current body of a memory; for a document, the chunk that answers."""
     if hit.plane == "documents":
         return hit.excerpt
     [vault] = home.named((hit.vault,))
@@ -277,7 +281,7 @@ def _text(home: Home, hit: Hit) -> str:
 
 
 def _shown(memory: RecalledMemory, judged: tuple[Hit, Judgement]) -> dict[str, object]:
-    """A memory of a recall, as the ledger keeps it."""
+    """A memory of a recall, in the form that the ledger stores."""
     name, weight = judged[1].name, judged[1].weight
     return {
         "memory": name.memory, "title": memory.title, "hash": name.hash, "rank": memory.rank,

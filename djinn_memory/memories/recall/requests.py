@@ -10,10 +10,10 @@ from msgspec import Meta, Struct
 from djinn_memory.search.narrowing import AgentName, Narrowing
 
 MOST = 1_000
-"""Memories of one recall."""
+"""Maximum number of memories in one recall."""
 
 LEAST_BUDGET, MOST_BUDGET = 50, 1_000_000
-"""Tokens: fewer hold no memory, and no model reads more."""
+"""In tokens: a smaller budget holds no memory, and no model reads more."""
 
 RankOrName = (
     Annotated[int, Meta(ge=1, le=MOST)] | Annotated[str, Meta(min_length=1, max_length=1000)]
@@ -55,7 +55,7 @@ class RecallOptions(Narrowing, frozen=True):
 
 
 class RatingRequest(Struct, frozen=True):
-    """Rate the memories of a recall, so that the next recall learns.
+    """Rate the memories of a recall, so that later recalls improve.
 
     Memories that are not named are not judged. Negative ratings count from the third on. Rating the
     same recall again corrects the earlier rating.

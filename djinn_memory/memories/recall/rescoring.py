@@ -1,7 +1,7 @@
-"""Rescoring: by the agent's scores, by what the note says of itself, and by a profile.
+"""Rescores by the agent's ratings, by the note's own fields, and by a profile.
 
-It is a stage of the search, so that there is only one search. When nothing is known of any
-candidate and the profile wants nothing special, each is multiplied by exactly 1.
+It is a stage of the search, so that recall and search share one implementation. Without uses,
+ratings or fields, and with a neutral profile, every factor is exactly 1.
 """
 
 from __future__ import annotations
@@ -38,42 +38,42 @@ from djinn_memory.store.ledger import reading
 from djinn_memory.store.ledger.reading import QuestionRating
 
 SOURCES = 5
-"""The best memories, whose links are followed: as many as a person would open."""
+"""Number of best memories whose links are followed: as many as a person would open."""
 
 JUDGED = 8
-"""The best memories, by which it is judged whether anything is known; more are better by chance."""
+"""Number of best memories that decide whether a recall is confident. More are better by chance."""
 
 NEIGHBOURS = 20
-"""Links followed from one memory: a hub leads everywhere."""
+"""Maximum links followed from one memory: a hub links to everything."""
 
 
 _FIELDS = ("status", "importance", "confidence")
-"""Front matter that moves a memory."""
+"""Front matter fields that affect the score of a memory."""
 
 
 class ScoreBreakdown(Struct, frozen=True):
     """The parts of the score of a memory: the raw score and its factors."""
 
     raw: float
-    """The score of the search."""
+    """The score from the search."""
     multiplier: float
-    """By what the agent used and rated, as far as that says something about this question."""
+    """The factor of the agent's uses and ratings, as far as they apply to this question."""
     own: float
-    """By the note's own importance and confidence."""
+    """The factor of the note's own importance and confidence."""
     type: float
-    """By the profile, for its type."""
+    """The profile's factor for its type."""
     status: float
-    """By the profile, for the note's status."""
+    """The profile's factor for the note's status."""
     recency: float
-    """By the profile, for how new it is."""
+    """The profile's factor for its age."""
     variety: float
-    """By the better memories that say nearly the same: 1/2 after the first of them, then 1/3."""
+    """The factor for memories that repeat a better one: 1/2 after the first of these, then 1/3."""
     hops: int
-    """Links from a memory that was found to this one; 0 if it was found itself."""
+    """The number of links from a memory that the search found; 0 if the search found this one."""
     via: str | None
-    """The title of the memory whose link led here."""
+    """The title of the memory that links to this one."""
     score: float
-    """The raw score, times all of these."""
+    """The raw score times all factors."""
 
 
 class Judgement(Struct, frozen=True):
@@ -82,7 +82,7 @@ class Judgement(Struct, frozen=True):
     name: LedgerName
     """The name of the memory in the ledger."""
     record: Score | None
-    """What its uses and ratings say, whatever is asked; None if there are none."""
+    """The score of its uses and ratings for any question; None if there are none."""
     weight: ScoreBreakdown
     """The new score."""
 
@@ -91,9 +91,10 @@ Judged = tuple[Candidate, Judgement]
 
 
 class Rescorer:
-    """The stage of a search that turns it into a recall; `judgements` holds what it did.
+    """The search stage that turns a search into a recall. `judgements` contains its results.
 
-    It leaves out what the profile does not want, and adds what the profile pulls in or links to.
+    It leaves out memories that the profile excludes, and adds memories that the profile requires or
+    links to.
     """
 
     def __init__(
@@ -110,15 +111,18 @@ class Rescorer:
         self._question = question
         self._content: dict[str, frozenset[str]] = {}
         self.failure: DjinnError | None = None
-        """What kept the ledger from being read; then uses and ratings do not count."""
+        """The reason why the ledger cannot be read. Uses and ratings then do not count."""
         self._now = runtime.now()
         self._asks_for_newest = False
-        """Whether the question says nothing but words of the profile, which brings the newest."""
+        """Whether the question has only words of the profile.
+
+        The newest memories are then added.
+        """
         self.judgements: dict[str, Judgement] = {}
-        """By the address of the memory."""
+        """Judgements by the address of the memory."""
 
     def rescore(self, search: Search) -> list[Candidate]:
-        """One candidate of each memory, the best first."""
+        """One candidate of each memory, best first."""
         candidates = _once([*search.candidates, *self._pulled(search)])
         memories = dict(search.lookup(each.memory_id for each in candidates))
         for memory in self._newest(search):
@@ -172,7 +176,7 @@ class Rescorer:
         candidates: Sequence[Candidate],
         memories: Mapping[int, IndexedMemory],
     ) -> list[Judged]:
-        """What each candidate is worth, without those that the profile leaves out."""
+        """Judge each candidate, and leave out those that the profile excludes."""
         entries, ratings = self._known([memories[each.memory_id] for each in candidates])
         judged = []
         for candidate in candidates:
@@ -195,7 +199,7 @@ class Rescorer:
     def _known(
         self, memories: Sequence[IndexedMemory]
     ) -> tuple[dict[int, LedgerRecords], dict[str, dict[str, list[QuestionRating]]]]:
-        """What the ledger says of memories, and their ratings by name and agent."""
+        """The ledger's records of memories, and their ratings by name and agent."""
         if not self.failure:  # A ledger that failed once is not asked again.
             try:
                 ledger = self._state.ledger_if_any
@@ -236,13 +240,13 @@ class Rescorer:
         return float(1 + self._profile.recency_weight * 2**-halvings)
 
     def _alike(self, search: Search, question: str) -> float:
-        """How like another question is to this one."""
+        """How similar another question is to the current one."""
         return scoring.alike(
             self._content_of(search, self._question), self._content_of(search, question)
         )
 
     def _content_of(self, search: Search, text: str) -> frozenset[str]:
-        """The stems of what a text asks for."""
+        """The stems of the content words of a text."""
         if text not in self._content:
             self._content[text] = content(search.index.words, text)
         return self._content[text]
@@ -250,7 +254,7 @@ class Rescorer:
     def _linked(
         self, search: Search, judged: list[Judged], memories: dict[int, IndexedMemory]
     ) -> list[Judged]:
-        """The candidates, and those linked with the best, as many hops away as the profile says."""
+        """The candidates, and memories linked to the best, up to the profile's number of hops."""
         best = {candidate.memory_id: (candidate, judgement) for candidate, judgement in judged}
         sources = sorted(judged, key=_by_score)[:SOURCES]
         now = search.selection.now
@@ -283,7 +287,7 @@ class Rescorer:
 
 
 def days_since(day: str, now: datetime) -> int | None:
-    """The days from an ISO date or time to `now`, negative for a later date; None if it is none."""
+    """Days from an ISO date or time to `now`, negative for a later date; None for other text."""
     try:
         return (now.date() - date.fromisoformat(day[:10])).days
     except ValueError:
@@ -295,7 +299,7 @@ def _by_score(judged: Judged) -> float:
 
 
 def _varied(search: Search, judged: Sequence[Judged]) -> list[Judged]:
-    """The same, sorted as they are, with less for those that say nearly what a better one says."""
+    """The same order, with lower scores for memories that nearly repeat a better one."""
     counts = repeats(search, [candidate for candidate, _ in judged])
     varied = []
     for (candidate, judgement), count in zip(judged, counts, strict=True):
@@ -307,7 +311,7 @@ def _varied(search: Search, judged: Sequence[Judged]) -> list[Judged]:
 
 
 def _once(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The first of each memory, best first; equals in the order in which they came."""
+    """The first candidate of each memory, in the given order."""
     best: dict[int, Candidate] = {}
     for candidate in candidates:
         best.setdefault(candidate.memory_id, candidate)

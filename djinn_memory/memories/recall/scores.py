@@ -25,28 +25,28 @@ class MemoryScore(Struct, frozen=True):
     title: str
     """The title of the memory."""
     vault: str
-    """The vault it is in."""
+    """The vault of the memory."""
     path: str
-    """Its file there."""
+    """The path of the memory in its vault."""
     agents: tuple[str, ...]
-    """Whose uses and ratings count."""
+    """The agents whose uses and ratings count."""
     record: Record
-    """How often it was used and rated, and when last."""
+    """The number of its uses and ratings, and the times of the last ones."""
     score: Score
-    """The score as of now."""
+    """The current score."""
     importance: float | None
-    """What the note says of itself, 0 to 1; null if it says nothing."""
+    """The note's own importance, 0 to 1; null if it gives none."""
     confidence: float | None
-    """What the note says of itself, 0 to 1; null if it says nothing."""
+    """The note's own confidence, 0 to 1; null if it gives none."""
     own: float
-    """The factor that follows from importance and confidence."""
+    """The factor from importance and confidence."""
 
 
 class MemoryScores(Struct, frozen=True):
     """How usage and ratings affect the ranking of memories."""
 
     scores: tuple[MemoryScore, ...]
-    """The memory that was named, else all that were used or rated, the most recent first."""
+    """The named memory, else all that were used or rated, most recent first."""
 
 
 class Scores(Namespace):
@@ -65,7 +65,7 @@ class Scores(Namespace):
         return MemoryScores(tuple(self._scores(memories, agent)))
 
     def _scores(self, memories: Sequence[IndexedMemory], agent: str) -> Iterator[MemoryScore]:
-        """The scores of these memories for an agent, as of now."""
+        """The current scores of these memories for an agent."""
         known = records_of(self._state, self._state.ledger_if_any, memories, agent)
         config, now = self._state.home.config.scoring, self.runtime.now().isoformat()
         for memory in memories:
@@ -86,7 +86,7 @@ class Scores(Namespace):
             )
 
     def _rated(self, index: Index, agent: str) -> Sequence[IndexedMemory]:
-        """The memories that an agent used or rated, the most recent first."""
+        """The memories that an agent used or rated, most recent first."""
         ledger = self._state.ledger_if_any
         if ledger is None:
             return ()

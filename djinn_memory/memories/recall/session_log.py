@@ -1,4 +1,4 @@
-"""An agent's sessions: opened by `wake`, marked by `checkpoint`, ended by `sleep`."""
+"""An agent's sessions: started by `wake`, marked by `checkpoint`, ended by `sleep`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from djinn_memory.store.ledger import Event, reading
 from djinn_memory.store.state import State
 
 OUTSIDE = "default"
-"""The session of an agent that has opened none."""
+"""The session name for an agent without an open session."""
 
 MAX_NAME = 100
 
@@ -26,19 +26,19 @@ class Session(Struct, frozen=True):
     """The state of a session after its last event."""
 
     id: str
-    """What it is called."""
+    """The name of the session."""
     step: Step
-    """The last that happened in it."""
+    """The last event in the session."""
     at: str
-    """When, as ISO 8601 in UTC."""
+    """The time of that event, as ISO 8601 in UTC."""
     note: str | None
     """The id of the last checkpoint's note."""
     named: bool
-    """Whether somebody named it, who will name it again: others are not in it."""
+    """Whether a caller named it. Calls without that name do not belong to it."""
 
 
 def open_sessions(state: State, agent: str, named: str | None = None) -> list[Session]:
-    """The sessions of an agent that were not ended, the most recent first; or the one `named`.
+    """The open sessions of an agent, most recent first, or only the one `named`.
 
     A session that an unnamed `wake` has reported is not reported again.
     """
@@ -59,7 +59,7 @@ def open_sessions(state: State, agent: str, named: str | None = None) -> list[Se
 
 
 def current(state: State, agent: str) -> str:
-    """The session of an agent: what DJINN_SESSION names, else the one that is open."""
+    """The session of an agent: the one in DJINN_SESSION, else the open one."""
     named = given(state, None)
     if named:
         return named
@@ -68,13 +68,16 @@ def current(state: State, agent: str) -> str:
 
 
 def given(state: State, session: str | None) -> str | None:
-    """The session that a call or DJINN_SESSION names; `UsageError` for an invalid name."""
+    """The session in the call or in DJINN_SESSION. Raises `UsageError` for an invalid name."""
     text = session or config.variable("DJINN_SESSION")
     return name(state, text) if text else None
 
 
 def name(state: State, text: str) -> str:
-    """The name of a session as it is kept; `UsageError` if invalid, `Refused` for a secret."""
+    """The name of a session in its stored form.
+
+    Raises `UsageError` if it is invalid, `Refused` for a secret.
+    """
     text = text.strip()
     if not text.isprintable() or not 0 < len(text) <= MAX_NAME:
         raise UsageError(f"the name of a session is one word of at most {MAX_NAME} characters")
@@ -83,7 +86,7 @@ def name(state: State, text: str) -> str:
 
 
 def start(state: State, agent: str, session: str | None, now: datetime) -> str:
-    """Open a session of an agent, under a new name if none is given; returns its name."""
+    """Start a session of an agent, with a new name if none is given. Returns its name."""
     opened = session or new_name(now)
     event = Event("session.started", opened, {"agent": agent, "named": bool(session)})
     state.ledger.append([event])

@@ -1,4 +1,4 @@
-"""Variety: of memories that say nearly the same, each further one counts less."""
+"""Variety: lowers the weight of memories that nearly repeat a better one."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from djinn_memory.notes.slugs import fold
 from djinn_memory.search.candidates import Candidate, Search
 
 COMPARED = 50
-"""The best memories, which are compared with each other: several times as many as are given."""
+"""Number of best memories that are compared with each other: several times the usual result."""
 
 ALIKE = 0.85
-"""Cosine from which on two memories say nearly the same, on the scale of the packaged model."""
+"""Minimum cosine of two memories that say nearly the same, on the scale of the packaged model."""
 
 SAME_WORDS = 0.6
-"""Share of words in common (Jaccard) that tells as much where no model answers."""
+"""Minimum share of common words (Jaccard) of such memories, when no model is available."""
 
 _WORD = re.compile(r"\w+")
 
 
 def repeats(search: Search, candidates: Sequence[Candidate]) -> list[int]:
-    """For each candidate, how many before it say nearly the same; one candidate a memory."""
+    """For each candidate, how many earlier ones say nearly the same. One candidate per memory."""
     compared = candidates[:COMPARED]
     by_meaning = "meaning" in search.weights
     alike = _alike_in_meaning(search, compared) if by_meaning else _alike_in_words(search, compared)
@@ -30,7 +30,10 @@ def repeats(search: Search, candidates: Sequence[Candidate]) -> list[int]:
 
 
 def _alike_in_meaning(search: Search, candidates: Sequence[Candidate]) -> list[list[bool]]:
-    """By the windows that answer; a memory that came by a link or by its age is like none."""
+    """Compare the windows that answer.
+
+    A memory without one, added by a link or its age, is unlike all.
+    """
     import numpy as np
 
     space = search.index.vectors.space
@@ -50,7 +53,7 @@ def _alike_in_meaning(search: Search, candidates: Sequence[Candidate]) -> list[l
 
 
 def _alike_in_words(search: Search, candidates: Sequence[Candidate]) -> list[list[bool]]:
-    """By the words of the chunks that answer."""
+    """Compare the words of the chunks that answer."""
     chunks = search.index.chunks([candidate.chunk_id for candidate in candidates])
     words = [
         frozenset(_WORD.findall(fold(chunks[candidate.chunk_id].text))) for candidate in candidates

@@ -1,4 +1,4 @@
-"""The context of a session as Markdown for an agent, and how it is fitted to its budget."""
+"""Renders the context of a session as Markdown for an agent, within a token budget."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ PARTS = {
     "entities": "Who and what is known{task}",
     "documents": "Documents{task}",
 }
-"""The parts of a context with their headings; the most dispensable part last."""
+"""The parts of a context with their headings. The least important part is last."""
 
 
 def excerpts(context: WakeContext, part: str) -> tuple[MemoryExcerpt, ...]:
-    """The memories of a part, whether it holds one or many."""
+    """The memories of a part as a list."""
     value = getattr(context, part)
     if isinstance(value, MemoryExcerpt):
         return (value,)
@@ -34,9 +34,9 @@ def excerpts(context: WakeContext, part: str) -> tuple[MemoryExcerpt, ...]:
 
 
 def fit_to_budget(context: WakeContext, budget: int) -> WakeContext:
-    """Drop what the Markdown of a context has no room for in a budget of tokens.
+    """Remove parts of a context until its Markdown fits the token budget.
 
-    The text around the memories counts too. Suggestions go first, then the last of the memories.
+    The text around the memories counts too. Suggestions are removed first, then the last memories.
     """
     while (tokens := token_counts([markdown(context)])[0]) > budget:
         less = _shortened(context)
@@ -47,7 +47,7 @@ def fit_to_budget(context: WakeContext, budget: int) -> WakeContext:
 
 
 def _shortened(context: WakeContext) -> WakeContext | None:
-    """The context without its most dispensable suggestion or memory; None if none is left."""
+    """The context without its least important suggestion or memory; None if none is left."""
     if context.suggestions:
         return replace(context, suggestions=context.suggestions[:-1])
     left_out = context.left_out + 1
@@ -62,7 +62,7 @@ def _shortened(context: WakeContext) -> WakeContext | None:
 
 
 def markdown(context: WakeContext) -> str:
-    """The context with the most important part first; empty parts are left out."""
+    """The context with the most important part first. Empty parts are left out."""
     return "\n\n".join(_parts(context)) + "\n"
 
 
@@ -86,7 +86,7 @@ def _parts(context: WakeContext) -> Iterator[str]:
 
 
 def _excerpt(excerpt: MemoryExcerpt) -> str:
-    """A memory: its title, where it is, what it says."""
+    """A memory: its title, its location, its text."""
     rank = f"{excerpt.rank}. " if excerpt.rank else ""
     due = f", due {excerpt.due}{' (overdue)' if excerpt.overdue else ''}" if excerpt.due else ""
     place = excerpt.id or excerpt.path

@@ -21,7 +21,7 @@ from djinn_memory.store.ledger import Event
 T = TypeVar("T")
 
 SHOWN = 60
-"""Characters of the text that go into a title."""
+"""Maximum characters of the text that become part of a title."""
 
 
 def checkpoint(runtime: Runtime, request: Checkpoint) -> RememberResult:
@@ -43,7 +43,7 @@ def _mark(
     text: str,
     parts: Mapping[str, Sequence[str]],
 ) -> RememberResult:
-    """Write a note of its own; `parts` are points under headings."""
+    """Write a note of its own. `parts` are lists under headings."""
     state, now = runtime.state, runtime.now()
     if not text.strip():
         raise UsageError(f"a {kind} needs a text that says what was done; give one sentence")
@@ -84,7 +84,7 @@ def _mark(
 
 
 def or_problem(call: Callable[[], T], problems: list[Problem]) -> T | None:
-    """The result of a call; None and a problem if the ledger cannot be used."""
+    """The result of a call, or None and a problem if the ledger cannot be used."""
     try:
         return call()
     except DjinnError as error:

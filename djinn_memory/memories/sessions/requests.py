@@ -1,4 +1,4 @@
-"""Requests and answers of an agent's sessions and of its summary."""
+"""Requests and answers about an agent's sessions and its summary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from djinn_memory.models import MemoryRef, Problem
 from djinn_memory.search.narrowing import AgentName
 
 MIN_BUDGET = 100
-"""Tokens of a context: fewer hold no memory."""
+"""Minimum tokens of a context: a smaller one holds no memory."""
 
 _Points = Annotated[Sequence[str], Meta(max_length=100)]
 _AllowSecret = Annotated[bool, Meta(description="Keep text that looks like a key or a password.")]
@@ -99,47 +99,47 @@ class MemoryExcerpt(MemoryRef, frozen=True, kw_only=True):
     """An excerpt of a memory that fits into the budget."""
 
     type: str | None
-    """Such as `commitment`."""
+    """The type, such as `commitment`."""
     plane: str | None
     """The plane of the type; null for a plain note."""
     title: str
-    """Its title."""
+    """The title of the memory."""
     written: str
-    """When it was written, else its date."""
+    """The time when it was written, else its date."""
     due: str | None = None
-    """When it is due, for a commitment that says so."""
+    """The due date of a commitment, if it has one."""
     overdue: bool = False
     """Whether the due date has passed."""
     text: str
-    """Its text below the front matter."""
+    """The text below the front matter."""
     cut: bool = False
-    """Whether the text goes on."""
+    """Whether the text was cut."""
     rank: int | None = None
-    """Its rank among what the task recalled, as `rate` takes it."""
+    """Its rank in the recall for the task, as `rate` accepts it."""
 
 
 class UnfinishedSession(Struct, frozen=True):
     """A session that was not ended."""
 
     session: str
-    """The name of the agent."""
+    """The name of the session."""
     since: str
-    """When something last happened in it, as ISO 8601 in UTC."""
+    """The time of the last event in the session, as ISO 8601 in UTC."""
     checkpoint: MemoryExcerpt | None
-    """Its last checkpoint."""
+    """The last checkpoint of the session."""
 
 
 class WakeContext(Struct, frozen=True):
     """The context at the start of a session."""
 
     agent: str = ""
-    """The agent that wakes."""
+    """The agent whose session begins."""
     session: str | None = None
-    """The session that begins; null if the ledger cannot be written."""
+    """The new session; null if the ledger cannot be written."""
     summary: MemoryExcerpt | None = None
     """The narrative summary."""
     profile: MemoryExcerpt | None = None
-    """The note that says who the agent is."""
+    """The note that describes the agent."""
     unfinished: UnfinishedSession | None = None
     """The previous session, if it was not ended."""
     handoff: MemoryExcerpt | None = None
@@ -147,54 +147,57 @@ class WakeContext(Struct, frozen=True):
     checkpoint: MemoryExcerpt | None = None
     """The last checkpoint after that handoff."""
     commitments: tuple[MemoryExcerpt, ...] = ()
-    """Open commitments, the first due first."""
+    """Open commitments, the earliest due first."""
     projects: tuple[MemoryExcerpt, ...] = ()
-    """Active projects, the most recently changed first."""
+    """Active projects, most recently changed first."""
     preferences: tuple[MemoryExcerpt, ...] = ()
-    """Standing preferences and rules, the most important first."""
+    """Standing preferences and rules, most important first."""
     episodes: tuple[MemoryExcerpt, ...] = ()
-    """What happened, as the task recalls it; without a task the newest. Likewise below."""
+    """Episodes that the task recalls, or the newest without a task.
+
+    The next three fields are similar.
+    """
     patterns: tuple[MemoryExcerpt, ...] = ()
-    """What was learned and decided."""
+    """Lessons and decisions."""
     entities: tuple[MemoryExcerpt, ...] = ()
-    """Who and what is known."""
+    """People and things."""
     documents: tuple[MemoryExcerpt, ...] = ()
     """Documents."""
     suggestions: tuple[str, ...] = ()
-    """What to do first, a sentence each."""
+    """Suggestions for the first actions, a sentence each."""
     built_at: str = ""
-    """When this was compiled, as ISO 8601 in UTC."""
+    """The time when this was compiled, as ISO 8601 in UTC."""
     query_used: str | None = None
     """The query of the recall: the task."""
     confident: bool | None = None
-    """False when nothing is known about the task; then nothing is recalled. Null without a task."""
+    """False when nothing is known about the task and nothing is recalled. Null without a task."""
     request_id: str | None = None
-    """The recall, as `rate` takes it; null if there was none."""
+    """The id of the recall, as `rate` accepts it; null if there was none."""
     tokens: int = 0
-    """The tokens of this context as Markdown, as the packaged model counts them."""
+    """The length of this context as Markdown, in tokens of the packaged model."""
     left_out: int = 0
-    """Memories for which the budget had no room."""
+    """The number of memories that did not fit the budget."""
     problems: list[Problem] = field(default_factory=list)
-    """Failures that kept something out."""
+    """Failures that left a part out."""
 
 
 class NarrativeSummary(MemoryRef, frozen=True, kw_only=True):
-    """The summary as it is now."""
+    """The current summary."""
 
     text: str
-    """Its text."""
+    """The text of the summary."""
     by: SummaryAuthor
-    """Who wrote it: a person or an agent, `djinn summary build`, or a chat model that it asked."""
+    """The author: a person or an agent, `djinn summary build`, or a chat model."""
 
 
 class SummaryChange(Struct, frozen=True):
     """The result of writing a summary."""
 
     action: Literal["created", "revised", "unchanged"]
-    """`revised`: the version before is kept."""
+    """For `revised`, the previous version is kept."""
     summary: NarrativeSummary
-    """As it is now."""
+    """The summary after the change."""
     previous: str | None = None
-    """The file of the version before, relative to the folder of the vault."""
+    """The path of the previous version, relative to the folder of the vault."""
     problems: list[Problem] = field(default_factory=list)
-    """Failures beside, such as a chat model that did not answer."""
+    """Other failures, such as a chat model that did not answer."""

@@ -1,4 +1,4 @@
-"""The standing memories of an agent, whatever its task, and the budget that they have to fit."""
+"""The memories that an agent needs for any task, and the budget that they must fit."""
 
 from __future__ import annotations
 
@@ -28,28 +28,31 @@ OVER = frozenset({
     "done", "closed", "completed", "cancelled", "canceled", "dropped", "archived", "superseded",
     "expired", "inactive",
 })  # fmt: skip
-"""The values of `status` of a memory that needs no attention any more."""
+"""Values of `status` for memories that need no further attention."""
 
 EXCERPT_TOKENS = 400
-"""Of one memory, so that a long one leaves room for others; `djinn show` has the rest."""
+"""Maximum tokens of an excerpt, so that a long memory leaves room for others.
+
+`djinn show` shows all.
+"""
 
 LONGEST = 40
-"""Characters of text for each token that an excerpt can have. Text beyond need not be counted."""
+"""Maximum characters for each token of an excerpt. Longer text need not be counted."""
 
 SCRAP = 20
-"""Tokens of a memory that are worth showing. For fewer only its title is shown."""
+"""Minimum tokens of an excerpt. With fewer, only the title is shown."""
 
 FRAME = 14
-"""Tokens around the title and the text of a memory."""
+"""Tokens of markup around the title and the text of a memory."""
 
 MANY = 12
-"""Memories of one kind. An agent with more open ones does not need them listed."""
+"""Maximum number of memories of one kind. An agent with more does not need them listed."""
 
 FEW = 5
-"""Newest memories of a plane, without a task."""
+"""Number of newest memories of a plane, without a task."""
 
 PAGE = 40
-"""Memories read from the index at once."""
+"""Number of memories that are read from the index at once."""
 
 _FIELDS = ("due", "status", "importance")
 _APART = ("handoff", "checkpoint", "commitment", "preference", "project")
@@ -63,7 +66,7 @@ class TokenBudget(Struct):
     budget: int
     left: int = 0
     left_out: int = 0
-    """Memories for which there was no room."""
+    """The number of memories that did not fit."""
 
     def __post_init__(self) -> None:
         self.left = self.budget
@@ -71,10 +74,10 @@ class TokenBudget(Struct):
     def take(
         self, excerpt: MemoryExcerpt | None, *, share: float = 1 / 4, reserved: int = 0
     ) -> MemoryExcerpt | None:
-        """As much of a memory as there is room for, in at most a `share` of the budget.
+        """As much of a memory as fits, in at most a `share` of the budget.
 
-        Its text leaves `reserved` tokens. Without room for its text only the title is left. Returns
-        None, and counts the memory as left out, without room for that.
+        Its text leaves `reserved` tokens free. If the text does not fit, only the title is
+        returned. If the title does not fit, returns None and counts the memory as left out.
         """
         if excerpt is None:
             return None
@@ -96,10 +99,10 @@ class TokenBudget(Struct):
     def take_in_turn(
         self, kinds: Sequence[Iterable[MemoryExcerpt]], *, most: int | None = None
     ) -> list[tuple[MemoryExcerpt, ...]]:
-        """Those of some kinds of memories for which there is room: the first of each kind, then
-        the second, so that no kind takes the room of another.
+        """The memories of several kinds that fit, taken from each kind in turn.
 
-        With `most` they may take so many tokens, half of which are for titles first.
+        The first memory of each kind comes first, then the second, so that no kind uses the room of
+        another. With `most` they use at most that many tokens. Titles may use half of these first.
         """
         kept_back = 0 if most is None else max(0, self.left - most)
         self.left -= kept_back
@@ -130,7 +133,7 @@ class StandingMemories:
         self._today = now.astimezone().date().isoformat()
         self._tomorrow = moment(now + timedelta(days=1))
         self.ranks: dict[tuple[str, str], int] = {}
-        """By vault and path: the ranks of what the task recalled."""
+        """Ranks in the recall for the task, by vault and path."""
 
     @cached_property
     def _scope(self) -> dict[str, Vault]:
@@ -147,7 +150,7 @@ class StandingMemories:
         return self._latest(selection, lambda memory: memory.title == "Summary")
 
     def profile(self) -> MemoryExcerpt | None:
-        """The note that says who the agent is."""
+        """The note that describes the agent."""
         name = self._agent.casefold()
         profiles = Selection(Filters(types=("profile",)))
         files = Selection(places=tuple((vault, "profile.md") for vault in self._own))
@@ -162,9 +165,9 @@ class StandingMemories:
         return self._first(candidates)
 
     def credible(self, written: str) -> str:
-        """A time of writing; empty, the earliest, if it is in the future.
+        """A time of writing, or "", the earliest, if it is in the future.
 
-        The memory would stay the last one until then.
+        Otherwise the memory would be the newest until that time.
         """
         return "" if written > self._tomorrow else written
 
@@ -177,26 +180,26 @@ class StandingMemories:
         return self._latest(Selection(ids=(identity,)))
 
     def commitments(self) -> Iterator[MemoryExcerpt]:
-        """Open commitments, the first due first."""
+        """Open commitments, the earliest due first."""
         commitments = self._open("commitment")
         commitments.sort(key=lambda memory: memory.created or "", reverse=True)
         commitments.sort(key=lambda memory: (not _field(memory, "due"), _field(memory, "due")))
         return self._excerpts(commitments[:MANY])
 
     def projects(self) -> Iterator[MemoryExcerpt]:
-        """Active projects, the most recently changed first."""
+        """Active projects, most recently changed first."""
         projects = self._open("project", tag="project-anchor")
         projects.sort(key=lambda memory: memory.updated or memory.date, reverse=True)
         return self._excerpts(projects[:MANY])
 
     def preferences(self) -> Iterator[MemoryExcerpt]:
-        """Standing preferences and rules, the most important first."""
+        """Standing preferences and rules, most important first."""
         preferences = self._open("preference", "rule", tag="rule")
         preferences.sort(key=lambda memory: (_importance(memory), memory.date), reverse=True)
         return self._excerpts(preferences[:MANY])
 
     def newest(self, plane: str) -> Iterator[MemoryExcerpt]:
-        """The newest memories of a plane, without those in other parts of the `wake` context."""
+        """The newest memories of a plane that are not in other parts of the `wake` context."""
         selection = Selection(Filters(planes=(plane,)))
         memories = self._memories(self._scope, selection, "newest", _is_open)
         others = (memory for memory in memories if memory.type not in _APART)
@@ -208,7 +211,7 @@ class StandingMemories:
         return extended(memory, MemoryExcerpt, plane=plane_of(memory.type), written=written)
 
     def _open(self, *types: str, tag: str | None = None) -> list[IndexedMemory]:
-        """The open memories of some types, or with a tag."""
+        """The open memories of some types or with a tag."""
         selections = [Selection(Filters(types=types))]
         if tag:
             selections.append(Selection(Filters(tags=(tag,))))
@@ -221,14 +224,14 @@ class StandingMemories:
         return list(memories.values())
 
     def _latest(self, selection: Selection, keep: Keep = lambda _: True) -> MemoryExcerpt | None:
-        """The newest memory of a selection in the agent's own vaults that was not superseded."""
+        """The newest memory of a selection in the agent's own vaults that is not superseded."""
         return self._first(self._memories(self._own, selection, "written", keep))
 
     def _first(self, memories: Iterable[IndexedMemory]) -> MemoryExcerpt | None:
         return next(self._excerpts(islice(self._current(memories), MANY)), None)
 
     def _current(self, memories: Iterable[IndexedMemory]) -> Iterator[IndexedMemory]:
-        """The memories that were not superseded, those of the future last."""
+        """The memories that are not superseded. Those with a future date are last."""
         future = []
         for memory in memories:
             if _field(memory, "status") != "superseded":
@@ -245,7 +248,7 @@ class StandingMemories:
         order: Order,
         keep: Keep = lambda _: True,
     ) -> Iterator[IndexedMemory]:
-        """The memories of a selection that have not expired and that `keep` accepts."""
+        """The memories of a selection that have not expired and pass `keep`."""
         selection = replace(selection, now=self._now)
         for skip in count(0, PAGE):
             with self._state.reading(tuple(vaults.values())) as index:
@@ -258,7 +261,7 @@ class StandingMemories:
                 return
 
     def _excerpts(self, memories: Iterable[IndexedMemory]) -> Iterator[MemoryExcerpt]:
-        """The memories with their texts; without those whose file cannot be read."""
+        """The memories with their texts. Memories whose file cannot be read are left out."""
         for memory in memories:
             due = _field(memory, "due") or None
             with suppress(OSError, DjinnError):
@@ -274,7 +277,7 @@ class StandingMemories:
 
 
 def _title_tokens(excerpt: MemoryExcerpt) -> int:
-    """What a memory takes without its text."""
+    """The number of tokens of a memory without its text."""
     name = excerpt.id or excerpt.path
     [title] = token_counts([f"{excerpt.title} {excerpt.type} {name} {excerpt.due or ''}"])
     return title + FRAME
@@ -289,7 +292,7 @@ def _is_open(memory: IndexedMemory) -> bool:
 
 
 def _importance(memory: IndexedMemory) -> float:
-    """From 0 to 1; what is not a number is 0."""
+    """The importance from 0 to 1, or 0 if it is not a number."""
     text = memory.field("importance")
     try:
         value = 0.5 if text is None else float(text)

@@ -1,4 +1,4 @@
-"""Summarises what an agent knows: in a fixed form, or in the words of a chat model."""
+"""Summarises what an agent knows, in a fixed form or by a chat model."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from djinn_memory.home.settings import LlmConfig
 
 FACTS = 100
-"""The most certain facts; more of them are no summary."""
+"""Maximum number of facts, the most certain first."""
 
 UNSURE = 0.5
 """A fact with less confidence is marked as unsure."""
 
 LINE = 160
-"""Characters of a value or of a note."""
+"""Maximum characters of a value or of a note."""
 
 READ = 12_000
-"""Characters that a model is given."""
+"""Maximum characters that are sent to a model."""
 
 PROMPT = """\
 Below is what a memory holds: facts, preferences, projects, commitments. Write a summary of it for
@@ -63,7 +63,7 @@ def render_summary(facts: Sequence[IndexedFact], standing: StandingMemories, now
 
 
 def summarize_by_model(config: LlmConfig, text: str) -> str:
-    """What the chat model of the settings writes; raises the errors of `chat_model.ask`."""
+    """The summary by the configured chat model. Raises the errors of `chat_model.ask`."""
     from djinn_memory.search.chat_model import ask
 
     answer = ask(config, PROMPT.format(text=text[:READ]), config.timeout)

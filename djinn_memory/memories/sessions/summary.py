@@ -1,4 +1,4 @@
-"""The narrative summary of what an agent knows, which `wake` puts first: one note per agent."""
+"""The narrative summary of an agent's knowledge: one note per agent. `wake` begins with it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Summaries(Namespace):
 
     @operation(ShowSummary)
     def show(self, request: ShowSummary) -> NarrativeSummary:
-        """Show the summary of an agent; `NotFound` if there is none yet."""
+        """Show the summary of an agent. Raises `NotFound` if there is none yet."""
         summary = self._current(self._state.home.agent(request.agent))
         if summary is None:
             raise NotFound("no summary yet", Remedy("summary.build", purpose="build one"))
@@ -47,7 +47,7 @@ class Summaries(Namespace):
 
     @operation(SetSummary)
     def set(self, request: SetSummary) -> SummaryChange:
-        """Replace the summary by a text; the version before is kept."""
+        """Replace the summary with a text. The previous version is kept."""
         if not request.text.strip():
             raise UsageError("the summary is empty; give a text")
         agent = self._state.home.agent(request.agent)
@@ -57,8 +57,8 @@ class Summaries(Namespace):
     def build(self, request: BuildSummary) -> SummaryChange:
         """Build the summary from facts, preferences, active projects and open commitments.
 
-        The chat model of the settings writes it, if they name one. `Refused` without `force` if the
-        present summary was written or changed by hand. Secrets that were allowed are masked.
+        The configured chat model writes it, if there is one. Raises `Refused` without `force` if a
+        person or agent wrote or changed the current summary. Secrets that were allowed are masked.
         """
         now, home = self.runtime.now(), self._state.home
         agent = home.agent(request.agent)

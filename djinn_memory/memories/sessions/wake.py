@@ -33,14 +33,14 @@ from djinn_memory.store.state import State
 from djinn_memory.system.plural import count
 
 RECALLED = 0.4
-"""The part of the budget that the recall of the task may take."""
+"""The maximum share of the budget for the recall of the task."""
 
 AROUND = 150
-"""Tokens of the headings and suggestions; of a small budget a third at most."""
+"""Tokens for the headings and suggestions, but at most a third of the budget."""
 
 
 def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
-    """Build the context of a new session, and open the session; see `Djinn.wake`."""
+    """Start a new session and build its context; see `Djinn.wake`."""
     state, now = runtime.state, runtime.now()
     agent, budget = state.home.agent(options.agent), options.budget
     task = (options.task or "").strip()
@@ -96,7 +96,7 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
 
 
 def _by_plane(excerpts: Iterable[MemoryExcerpt], limit: int) -> list[list[MemoryExcerpt]]:
-    """The best of each plane, in turn until there are `limit`; the plane of the best first."""
+    """The best memories of the planes in turn, up to `limit`. The plane of the best is first."""
     kinds: dict[str, list[MemoryExcerpt]] = {}
     for excerpt in excerpts:
         # A plain note stands with what was learned.
@@ -114,7 +114,7 @@ def _unfinished(state: State, agent: str, named: str | None) -> Session | None:
 def _standing_context(
     standing: StandingMemories, room: TokenBudget, before: Session | None
 ) -> WakeContext:
-    """What holds whatever the task is, the most important first, as far as there is room."""
+    """The parts that do not depend on the task, most important first, as far as they fit."""
     summary = room.take(standing.summary())
     profile = room.take(standing.profile())
     handoff = standing.last("handoff")

@@ -1,4 +1,4 @@
-"""Short-term entries that were used often enough become notes."""
+"""Turns short-term entries that were used often enough into notes."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from djinn_memory.system.locks import lock
 from djinn_memory.system.plural import count
 
 MARK = "promoted_from"
-"""The field of a note that lists the ids of the entries that it was made of."""
+"""The field of a note that lists the ids of its entries."""
 
 SOURCE = "short-term memory"
 
 CLAIM_SECONDS = 86_400
-"""After which another home takes over an entry whose own run was interrupted and not repeated."""
+"""Seconds after which another home takes over an entry whose own run was interrupted."""
 
 LONGEST_TITLE = 80
-"""Characters of a title that is the beginning of a text."""
+"""Maximum characters of a title that is taken from a text."""
 
 _TYPES = {"reflection": "reflection", "conversation": "interaction"}
-"""The type of the note by that of the entry; others become observations."""
+"""The type of the note for each type of entry. Others become observations."""
 
 
 class Promotion(Struct, frozen=True):
@@ -53,11 +53,11 @@ class Promotion(Struct, frozen=True):
     vault: str
     path: str
     joined: bool
-    """Whether the note of another entry says the same, and tells of both now."""
+    """Whether the entry was added to the note of another entry with the same text."""
 
 
 def earned(state: State, agents: Sequence[str]) -> list[WorkingEntry]:
-    """The entries of these agents that are to become notes, the oldest first."""
+    """The entries of these agents that are due to become notes, oldest first."""
     entries = [entry for agent in agents for entry in state.working.entries(agent)[0]]
     return sorted((entry for entry in entries if entry.earned), key=lambda entry: entry.created)
 
@@ -65,8 +65,9 @@ def earned(state: State, agents: Sequence[str]) -> list[WorkingEntry]:
 def promote(runtime: Runtime, agents: Sequence[str]) -> tuple[list[Promotion], list[Problem]]:
     """Turn earned entries into notes in the personal vaults of these agents.
 
-    A note names its entry and is written before the entry is removed. So after an interruption the
-    next run finds what was done. An entry that cannot be written stays, and is a problem.
+    A note contains the id of its entry and is written before the entry is removed. After an
+    interruption the next run finds what was done. An entry that cannot be written is kept, and a
+    problem is reported.
     """
     promotions: list[Promotion] = []
     problems: list[Problem] = []
@@ -90,7 +91,7 @@ def promote(runtime: Runtime, agents: Sequence[str]) -> tuple[list[Promotion], l
 
 
 def _claimed(state: State, entry: WorkingEntry) -> bool:
-    """Whether this home, of all that share the store, is to make a note of the entry."""
+    """Whether this home, among all that share the store, should turn the entry into a note."""
     me = f"{gethostname()} {state.home.state}"
 
     def claim(current: WorkingEntry | None, now: float) -> WorkingEntry | None:
@@ -126,7 +127,7 @@ def _promote(runtime: Runtime, vault: Vault, entry: WorkingEntry) -> Promotion:
 
 
 def _paths(runtime: Runtime, vault: Vault, selection: Selection) -> list[str]:
-    """The notes of a selection that were made of entries."""
+    """The paths of the notes in a selection that were made from entries."""
     with runtime.index([vault]) as index:
         memories = index.memories(selection, order="title", fields=(MARK,))
         return sorted(memory.path for memory in memories if memory.field(MARK))
@@ -146,7 +147,7 @@ def _note(value: WorkingValue, entry: WorkingEntry) -> NewMemory:
 
 
 def _title(value: WorkingValue) -> str:
-    """The beginning of a text, else the key: entries that say the same have the same title."""
+    """The beginning of a text, else the key. Entries with the same text get the same title."""
     first = value.value.strip().split("\n")[0] if isinstance(value.value, str) else ""
     titles = (shorten(first, LONGEST_TITLE, placeholder="..."), value.key)
     return next(filter(inline, titles), f"Short-term entry of {value.created}")
@@ -171,7 +172,7 @@ def _origin(value: WorkingValue) -> str:
 def _join(
     runtime: Runtime, vault: Vault, path: str, value: WorkingValue, entry: WorkingEntry
 ) -> None:
-    """Add an entry to a note: both texts stay, and where they come from."""
+    """Add an entry to a note. Both texts and their sources are kept."""
 
     def change(data: bytes) -> bytes:
         text = decode(data)[0]

@@ -15,7 +15,7 @@ ValueType = Literal["task_context", "conversation", "tool_result", "reflection",
 StepStatus = Literal["pending", "running", "completed", "failed", "cancelled"]
 
 MOST_CHARACTERS = 200
-"""Of a key, and of the id of a task."""
+"""Maximum characters of a key and of the id of a task."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS)]
 Key = Annotated[Name, Meta(description="The name of a value, on one line.")]
@@ -38,7 +38,7 @@ class OfAgent(Struct, frozen=True, kw_only=True):
 
 
 class OfScope(OfAgent, frozen=True, kw_only=True):
-    """The session or the task that values of a request belong to."""
+    """The session or task of the values in a request."""
 
     session: Annotated[
         str | None,
@@ -50,7 +50,7 @@ class OfScope(OfAgent, frozen=True, kw_only=True):
 
 
 class OfGiver(OfScope, frozen=True, kw_only=True):
-    """A scope, or the agent who handed values over."""
+    """A scope, or the agent who shared the values."""
 
     giver: Annotated[
         Name | None, Meta(description="The agent who shared the value.")
@@ -138,105 +138,104 @@ class WorkingValue(Struct, frozen=True):
     """The value that working memory stores under a key."""
 
     key: str
-    """Names it in its session or task."""
+    """The name of the value in its session or task."""
     value: Any
-    """Text, or any other JSON."""
+    """The value: text, or any other JSON."""
     type: str | None
     """task_context, conversation, tool_result, reflection, observation, or null."""
     tier: Tier
-    """`short` for an entry that becomes a note once it was used three times, else `working`."""
+    """`short` for an entry that becomes a note after three uses, else `working`."""
     agent: str
-    """Whose it is."""
+    """The agent whose value it is."""
     session: str | None
-    """The session it belongs to; null for the value of a task, and for one shared."""
+    """The session of the value; null for values of a task and for shared values."""
     task: str | None
-    """The task it belongs to."""
+    """The task of the value."""
     given_by: str | None
-    """The agent who handed it over."""
+    """The agent who shared it."""
     created: str
-    """When it was set, as ISO 8601 in UTC."""
+    """The time when it was set, as ISO 8601 in UTC."""
     updated: str
-    """When it last changed."""
+    """The time of its last change."""
     expires: str
-    """When it expires."""
+    """The time when it expires."""
     ttl: int
-    """The seconds for which it is kept."""
+    """The number of seconds for which it is kept."""
     uses: int
-    """How often `get` has read it."""
+    """The number of times that `get` has read it."""
     last_used: str | None
-    """When `get` read it last."""
+    """The time when `get` last read it."""
 
 
 class WorkingLookup(WorkingValue, frozen=True):
     """A value that was read by its key."""
 
     also_from: Sequence[str]
-    """The agents who shared another value under this key."""
+    """The agents who shared other values under this key."""
 
 
 class WorkingChange(Struct, frozen=True):
     """A value that was set or shared."""
 
     value: WorkingValue
-    """The value as it is now."""
+    """The value after the change."""
     replaced: WorkingValue | None
-    """The value that was under the key before; null if there was none, after an append, and for
-    a value that was shared."""
+    """The previous value; null if there was none, after an append, and for a shared value."""
 
 
 class WorkingValues(Struct, frozen=True):
     """The values in working memory."""
 
     values: Sequence[WorkingValue]
-    """In the order of creation; the steps of a task are among them."""
+    """The values in the order of creation. They include the steps of a task."""
 
 
 class ClearedValues(Struct, frozen=True):
     """The values that were removed."""
 
     cleared: Sequence[WorkingValue]
-    """As they were."""
+    """The values before they were removed."""
 
 
 class TaskStep(Struct, frozen=True):
     """A step of a task."""
 
     title: str
-    """Names it in its task."""
+    """The name of the step in its task."""
     status: StepStatus
     """pending, running, completed, failed or cancelled."""
     result: Any
-    """What came of it; null until there is a result."""
+    """The result; null until there is one."""
     after: tuple[str, ...]
-    """The steps that must be completed before it."""
+    """The steps that must be completed first."""
     updated: str
-    """When it last changed, as ISO 8601 in UTC."""
+    """The time of its last change, as ISO 8601 in UTC."""
 
 
 class TaskEntry(Struct, frozen=True):
     """A task in a list."""
 
     task: str
-    """Its id."""
+    """The id of the task."""
     status: StepStatus
     """Derived from the statuses of its steps."""
     total: int
-    """How many steps it has."""
+    """The number of its steps."""
     completed: int
-    """How many of them are completed."""
+    """The number of its completed steps."""
     updated: str
-    """When one of its values or steps last changed, as ISO 8601 in UTC."""
+    """The time when a value or step last changed, as ISO 8601 in UTC."""
     expires: str
-    """When the last of its values and steps expires."""
+    """The time when the last of its values and steps expires."""
 
 
 class Task(TaskEntry, frozen=True):
     """A task with its values and steps."""
 
     state: Sequence[WorkingValue]
-    """Its values."""
+    """The values of the task."""
     steps: Sequence[TaskStep]
-    """Its steps, in the order in which they were added."""
+    """The steps of the task, in the order in which they were added."""
     next: Sequence[str]
     """The running steps, then the pending steps whose predecessors are all completed."""
 
@@ -245,4 +244,4 @@ class TaskEntries(Struct, frozen=True):
     """The tasks of an agent."""
 
     tasks: Sequence[TaskEntry]
-    """The most recently changed first."""
+    """The tasks, most recently changed first."""

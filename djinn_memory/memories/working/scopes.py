@@ -16,15 +16,15 @@ from djinn_memory.store.ledger import uuid7
 from djinn_memory.store.state import State
 
 LAG = 0.01
-"""The part of its time that a task's value may lag behind the last write before it is renewed."""
+"""The share of its lifetime by which a task's value may expire before its newest value."""
 
 
 class WorkingScopes:
     """The working memory of a home, as one of its agents sees it.
 
-    A session sees its own values, the values set outside of any session, and the values handed
-    over. This is what `list` shows, where `get` looks and what `clear` forgets. A task, and a
-    giver, see only their own values.
+    A session sees its own values, the values set outside of any session, and shared values. `list`,
+    `get` and `clear` all use this scope. A task sees only its own values, and so does the scope of
+    an agent who shared values.
     """
 
     def __init__(self, state: State) -> None:
@@ -38,7 +38,7 @@ class WorkingScopes:
         task: str | None = None,
         giver: str | None = None,
     ) -> WorkingSlot:
-        """The slot that a request means; `UsageError` for invalid names."""
+        """The slot that a request means. Raises `UsageError` for invalid names."""
         scopes = {"session": session, "task": task, "giver": giver}
         given = [Remedy("", {field: None}) for field, name in scopes.items() if name is not None]
         if len(given) > 1:
@@ -64,18 +64,18 @@ class WorkingScopes:
         return [entry for entry in entries if live(entry, now)]
 
     def same_scope(self, slot: WorkingSlot) -> list[WorkingEntry]:
-        """The unexpired entries of the same session, task or giver."""
+        """The unexpired entries of the same session, task or sharing agent."""
         return [entry for entry in self.entries(slot.agent) if _same_scope(entry, slot)]
 
     def visible(self, slot: WorkingSlot) -> list[WorkingEntry]:
-        """The unexpired entries that the slot's scope sees."""
+        """The unexpired entries that are visible in the slot's scope."""
         return _visible(self.entries(slot.agent), slot)
 
     def lookup(self, slot: WorkingSlot) -> tuple[WorkingEntry, list[str]]:
-        """The entry under a key, and the agents who shared another one under it.
+        """The entry under a key, and the agents who shared other entries under it.
 
-        The session's own entry comes first, then one set outside of any session, then one handed
-        over. `UsageError` when several agents handed one over.
+        The session's own entry comes first, then an entry set outside of any session, then a shared
+        entry. Raises `UsageError` when several agents shared one.
         """
         entries = [entry for entry in self.visible(slot) if entry.key == slot.key]
         handed = [entry for entry in entries if entry.space == "from"]
@@ -94,9 +94,9 @@ class WorkingScopes:
         raise self._nothing(slot)
 
     def forget(self, slot: WorkingSlot, key: str | None) -> list[WorkingEntry]:
-        """Remove the entries that the slot's scope sees, all or those of a key; returns them.
+        """Remove the entries that the slot's scope sees, or those with its key. Returns them.
 
-        Expired entries that were to become notes are removed too.
+        Expired entries that were due to become notes are removed too.
         """
         store = self._state.working
         entries, now = store.entries(slot.agent)
@@ -110,9 +110,9 @@ class WorkingScopes:
     def put(
         self, slot: WorkingSlot, decide: Callable[[WorkingEntry | None, float], WorkingEntry]
     ) -> tuple[WorkingEntry | None, WorkingEntry]:
-        """Store what `decide` makes of the unexpired entry; returns the entries before and after.
+        """Replace the unexpired entry with the result of `decide`. Returns the old and new entry.
 
-        An expired entry that is still to become a note moves to a slot of its own.
+        An expired entry that will still become a note moves to a separate slot.
         """
 
         def change(before: WorkingEntry | None, now: float) -> WorkingEntry | None:
@@ -132,7 +132,7 @@ class WorkingScopes:
             store.change(slot, forget(before))
 
     def renew(self, slot: WorkingSlot, ttl: int) -> None:
-        """Keep all entries of a task as long as its last one, except those with another ttl."""
+        """Extend all entries of a task to the expiry of its last one, if they have the same ttl."""
         if slot.space != "task":
             return
         entries, now = self._state.working.entries(slot.agent)
@@ -154,19 +154,19 @@ class WorkingScopes:
 
 
 def new_entry(slot: WorkingSlot, now: float, ttl: int, **fields: Any) -> WorkingEntry:
-    """An entry that is set now and kept for `ttl` seconds."""
+    """A new entry that is kept for `ttl` seconds."""
     times = {"created": now, "updated": now, "ttl": ttl, "expires": now + ttl}
     return extended(slot, WorkingEntry, id=uuid7(), **times, **fields)
 
 
 def kept_for(entry: WorkingEntry, now: float, ttl: int | None) -> WorkingEntry:
-    """An entry that is kept from now on, for its own time or for `ttl` seconds."""
+    """An entry that is kept from now on, for its original time or for `ttl` seconds."""
     seconds = entry.ttl if ttl is None else ttl
     return replace(entry, ttl=seconds, expires=now + seconds)
 
 
 def live(entry: WorkingEntry | None, now: float) -> WorkingEntry | None:
-    """The entry if it can be read; None if it has expired."""
+    """The entry, or None if it has expired."""
     return entry if entry and entry.expires > now else None
 
 

@@ -1,4 +1,4 @@
-"""A task, derived from its entries: its steps, its status and what is next."""
+"""Derives a task from its entries: its steps, its status and its next steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEP = "step"
 
 
 class StepValue(Struct):
-    """The parsed value of the entry of a step."""
+    """The parsed value of a step's entry."""
 
     status: StepStatus = "pending"
     result: Any = None
@@ -46,7 +46,7 @@ def task_of(name: str, entries: Sequence[WorkingEntry]) -> Task:
 
 
 def step_of(entry: WorkingEntry) -> TaskStep:
-    """The step that an entry holds."""
+    """The step in an entry."""
     try:
         step = msgspec.json.decode(entry.value, type=StepValue)
     except (msgspec.DecodeError, RecursionError):
@@ -55,7 +55,10 @@ def step_of(entry: WorkingEntry) -> TaskStep:
 
 
 def _status(steps: set[StepStatus]) -> StepStatus:
-    """pending, then running, then completed, failed or cancelled; a task without steps runs."""
+    """pending, then running, then completed, failed or cancelled.
+
+    A task without steps is running.
+    """
     if "failed" in steps and "running" not in steps:
         return "failed"
     if steps and steps <= {"completed", "cancelled"}:

@@ -1,4 +1,4 @@
-"""The values of working memory: what may be kept, and how an entry is shown."""
+"""The values of working memory: which values are valid, and how an entry is shown."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from djinn_memory.notes.dates import moment
 from djinn_memory.store.expiring import WorkingEntry
 
 MOST_BYTES = 1_000_000
-"""Of a value as JSON. A longer text is a document."""
+"""Maximum bytes of a value as JSON. A longer text is a document."""
 
 
 def value_of(entry: WorkingEntry) -> WorkingValue:
-    """An entry as it is shown."""
+    """An entry as answers show it."""
     scope = {entry.space: entry.name}
     try:
         value = msgspec.json.decode(entry.value)
@@ -45,7 +45,7 @@ def iso(seconds: float) -> str:
 
 
 def from_json(text: str) -> object:
-    """Decode a JSON text; `UsageError` if it is not JSON."""
+    """Decode a JSON text. Raises `UsageError` if it is not JSON."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -53,7 +53,7 @@ def from_json(text: str) -> object:
 
 
 def as_json(value: object, key: str) -> str:
-    """Encode a value; `UsageError` if it has no JSON, or too much of it."""
+    """Encode a value. Raises `UsageError` if JSON cannot represent it, or if it is too long."""
     try:
         text = msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -72,7 +72,7 @@ def as_json(value: object, key: str) -> str:
 def appended(before: WorkingEntry | None, entry: WorkingEntry, most: int) -> WorkingEntry:
     """The list `before` with `entry` as its last element.
 
-    A list that grows beyond `most` elements, or beyond `MOST_BYTES`, loses its first ones.
+    If the list exceeds `most` elements or `MOST_BYTES`, the first elements are dropped.
     """
     elements = msgspec.json.decode(before.value if before else "[]")
     if not isinstance(elements, list):
@@ -91,7 +91,7 @@ def appended(before: WorkingEntry | None, entry: WorkingEntry, most: int) -> Wor
 
 
 def check_name(field: str, name: str) -> str:
-    """Return `name`; `UsageError` for the field if it cannot be a name."""
+    """Return `name`. Raises `UsageError` for the field if it is not a valid name."""
     odd = any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in name)
     if odd or not name.strip() or len(name) > MOST_CHARACTERS:
         raise UsageError(

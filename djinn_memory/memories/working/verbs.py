@@ -34,9 +34,9 @@ from djinn_memory.store.ledger import uuid7
 
 
 class WorkingMemory(Namespace):
-    """The working memory of a home. Each agent sees its own values and those handed to it.
+    """The working memory of a home. Each agent sees its own values and values shared with it.
 
-    A value belongs to a session, by default the current one, or to a task, which outlives sessions.
+    A value belongs to a session, by default the current one, or to a task. Tasks outlive sessions.
     """
 
     @property
@@ -45,7 +45,7 @@ class WorkingMemory(Namespace):
 
     @operation(SetValue, recover=False)
     def set(self, request: SetValue) -> WorkingChange:
-        """Keep a value for `ttl` seconds, or for as long as the settings say.
+        """Store a value for `ttl` seconds, or for the time in the settings.
 
         With `append` it becomes the last element of the list under the key.
         """
@@ -73,10 +73,10 @@ class WorkingMemory(Namespace):
 
     @operation(GetValue, recover=False)
     def get(self, request: GetValue) -> WorkingLookup:
-        """Read the value under a key, which counts as a use of it.
+        """Read the value under a key, and count this as a use of it.
 
-        A key that the session lacks is looked up among the values set outside of any session, then
-        among those shared, by `giver` or by any agent.
+        If the session has no value under the key, values set outside of any session are searched,
+        then values shared by `giver` or by any agent.
         """
         slot = self._scopes.slot(
             request.key, request.agent, request.session, request.task, request.giver
@@ -112,7 +112,7 @@ class WorkingMemory(Namespace):
 
     @operation(ClearValues, recover=False)
     def clear(self, request: ClearValues) -> ClearedValues:
-        """Remove all values that `list` shows, or the value under a key; returns them."""
+        """Remove all values that `list` shows, or the value under a key. Returns them."""
         key = "all" if request.key is None else request.key
         slot = self._scopes.slot(key, request.agent, request.session, request.task, request.giver)
         entries = self._scopes.forget(slot, request.key)
@@ -120,7 +120,7 @@ class WorkingMemory(Namespace):
 
     @operation(ShareValue, recover=False)
     def share(self, request: ShareValue) -> WorkingChange:
-        """Hand a copy of a value to another agent, kept for its own time or for `ttl` seconds."""
+        """Give another agent a copy of a value, kept for its original time or for `ttl` seconds."""
         slot = self._scopes.slot(request.key, request.agent, request.session, request.task)
         entry = self._scopes.lookup(slot)[0]
         if request.to == entry.agent:
@@ -145,7 +145,7 @@ class WorkingMemory(Namespace):
 
     @operation(SetStep, recover=False)
     def step(self, request: SetStep) -> TaskStep:
-        """Add a step to a task, or update one; a field that is not given stays as it was."""
+        """Add a step to a task, or update one. Fields that are not given are unchanged."""
         title = request.key
         slot = self._scopes.slot(title, request.agent, task=request.task)
         entries = self._scopes.same_scope(slot)
@@ -178,7 +178,7 @@ class WorkingMemory(Namespace):
 
     @operation(ListTasks, recover=False)
     def tasks(self, request: ListTasks) -> TaskEntries:
-        """List the tasks of an agent, the most recently changed first."""
+        """List the tasks of an agent, most recently changed first."""
         by_task: dict[str, list[WorkingEntry]] = {}
         for entry in self._scopes.entries(self._state.home.agent(request.agent)):
             if entry.space == "task":
@@ -199,7 +199,7 @@ class WorkingMemory(Namespace):
         return task_of(request.task, entries)
 
     def _checked(self, slot: WorkingSlot, value: object, allow_secret: bool) -> str:
-        """A value as JSON; `Refused` if it looks like a secret."""
+        """A value as JSON. Raises `Refused` if it looks like a secret."""
         text = as_json(value, slot.key)
         # The key says what the value is: `password` and `hunter2`.
         shown = f"{slot.key}: {value if isinstance(value, str) else text}\n{slot.name}"

@@ -1,4 +1,4 @@
-"""Changes of an existing note: a draft is appended to it, or replaces it."""
+"""Changes an existing note: appends a draft to it, or replaces it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from djinn_memory.search.hits import on_disk
 def change_note(
     writer: VaultWriter, path: str, draft: Draft, *, revise: bool
 ) -> tuple[str | None, str | None]:
-    """Append a draft to a note, or with `revise` replace the note by it.
+    """Append a draft to a note, or with `revise` replace the note.
 
     Appending adds the text and the tags, and replaces the other fields. The old version of a
     revised note is kept as a note in a folder beside it. Returns the id of the note and the path of
     the old version. Raises `Refused` for a journal, for a note of another type, and for a text that
-    the note says already.
+    the note already contains.
     """
     name = f"{writer.vault.name}/{path}"
     current, dialect = disk.read(writer.vault, path), writer.vault.dialect
@@ -77,21 +77,24 @@ def change_note(
 
 
 def _place_of_version(writer: VaultWriter, path: str, until: str) -> tuple[str, str]:
-    """The folder of a note's old versions, and a free name in it."""
+    """The folder of a note's old versions, and a free file name in it."""
     place = PurePosixPath(path).parent / HISTORY
     name = slug(f"{PurePosixPath(path).stem} {until}")
     return str(place), unique(name, lambda name: on_disk(writer.vault, f"{place}/{name}.md"))
 
 
 def _joined(note: Note, tags: Sequence[str]) -> list[object]:
-    """The tags of a note as its front matter writes them, and the new ones among `tags`."""
+    """The tags of a note as its front matter writes them, followed by the new ones in `tags`."""
     own = frontmatter.read(note.text).fields.get("tags")
     own = own if isinstance(own, list) else list(note.tags)
     return [*own, *(tag for tag in tags if tag not in note.tags)]
 
 
 def dated(data: bytes, fields: Mapping[str, object], now: datetime) -> bytes:
-    """The bytes of a note with these fields, and the time of the change if it has such a field."""
+    """The bytes of a note with these fields.
+
+    A field for the time of change gets the current time.
+    """
     data = frontmatter.edit_fields(data, fields)
     has_time = "updated" in frontmatter.read(decode(data)[0]).fields
     return frontmatter.edit(data, ("updated",), moment(now)) if has_time else data

@@ -28,13 +28,13 @@ MAX_TYPE = 100
 
 
 class Draft(Struct, frozen=True):
-    """A memory that is not written yet."""
+    """A memory before it is written."""
 
     type: str
     title: str
     text: str = ""
     fields: Mapping[str, object] = {}
-    """Front matter beside what every memory has."""
+    """Front matter besides the standard fields."""
 
     def compose(self, now: datetime) -> tuple[str, str]:
         """The new id of the memory, and the text of its note."""
@@ -52,7 +52,7 @@ class Draft(Struct, frozen=True):
         return identity, frontmatter.compose(fields, f"{text}\n" if text else "")
 
     def guard(self, settings: SecretsConfig, *, allow: bool) -> None:
-        """Raise `Refused` for what looks like a secret, unless `allow` is set."""
+        """Raise `Refused` for text that looks like a secret, unless `allow` is set."""
         text = self.text
         if len(text.split()) == 1:
             # The title says what a single word is: `WiFi password`, and `hunter2`.
@@ -64,10 +64,10 @@ class Draft(Struct, frozen=True):
 def draft_of(
     request: NewMemory, now: datetime, settings: SecretsConfig, supersedes: Memory | None = None
 ) -> Draft:
-    """The draft of a request, which names the note that it `supersedes`.
+    """The draft of a request, with a link to the note that it `supersedes`.
 
-    Raises `UsageError` for a field that cannot be written, and `Refused` for what looks like a
-    secret, unless the request allows it.
+    Raises `UsageError` for an invalid field, and `Refused` for text that looks like a secret,
+    unless the request allows it.
     """
     kind, title = fold(request.type).strip(), " ".join(writable(request.title).split())
     if not kind or len(kind) > MAX_TYPE or not kind.isprintable():
@@ -115,7 +115,7 @@ def _tag(text: str) -> str:
 
 
 def link_to(title: str, path: str) -> str:
-    """A link to a note: by its title, or by its path if the title cannot stand in a link."""
+    """A link to a note: by its title, or by its path if links cannot contain the title."""
     return f"[[{path.removesuffix('.md') if re.search(r'[][|#^]', title) else title}]]"
 
 

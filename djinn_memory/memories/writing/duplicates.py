@@ -1,4 +1,4 @@
-"""Finds existing memories that say the same as a new one."""
+"""Finds existing memories with nearly the same content as a new one."""
 
 from __future__ import annotations
 
@@ -28,52 +28,54 @@ if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
 LOOKED_AT = 4
-"""Windows of a text that are compared; a longer text that begins alike is alike."""
+"""Number of windows of a text that are compared. A longer text with the same beginning is alike."""
 
 NEIGHBOURS = 10
-"""Nearest windows of each vault."""
+"""Number of nearest windows examined in each vault."""
 
 DAY_ALLOWANCE = 0.1
-"""What another day in front of a window costs of its cosine, at most."""
+"""The maximum loss of cosine from a different day in front of a window."""
 
 SAME_WORDS = 0.9
-"""Share of words in common (Dice) from which on two texts say the same; with .8 sentences that
-differ in the one word that matters do."""
+"""Minimum share of common words (Dice) of two texts that say the same.
+
+With .8 the finder would also match sentences that differ in the one important word.
+"""
 
 FEWEST_WORDS = 4
-"""Fewer words of a text are alike only if its title is too."""
+"""With fewer words, a text is a duplicate only if its title is too."""
 
 BEGINNING = 20
-"""Chunks of a memory that are compared."""
+"""Number of chunks of a memory that are compared."""
 
 TERMS = 30
-"""Words by which texts with the same words are looked for."""
+"""Number of words by which similar texts are looked up."""
 
 _WORD = re.compile(r"\w+")
 
 _COUNTED = Filters(excluded=(("plane", "documents"), ("status", "superseded")))
-"""The memories that count."""
+"""Filters for the memories that may be duplicates."""
 
 
 class Duplicate(Struct, frozen=True):
-    """A memory that says nearly the same."""
+    """A memory with nearly the same content."""
 
     likeness: float
-    """By meaning a cosine, on the scale of the packaged model; by words a share in common."""
+    """A cosine on the scale of the packaged model, or by words a share of common words."""
     how: str
     """`meaning` or `words`."""
     memory: IndexedMemory
     """The memory."""
     text: str
-    """How its text begins."""
+    """The beginning of its text."""
 
 
 class DuplicateFinder:
-    """Finds a memory that says nearly the same as a draft; the model begins at once.
+    """Finds a memory with nearly the same content as a draft. The model starts at once.
 
-    It compares by meaning if the model is at hand and on this machine, and by words. Documents,
-    superseded memories, and memories that lack a number of the draft do not count, unless the text
-    is the same.
+    It compares by meaning if the model is ready and local, and otherwise by words. Documents and
+    superseded memories do not count. Memories without the numbers in the draft count only if the
+    text is the same.
     """
 
     def __init__(self, runtime: Runtime, draft: Draft, vaults: Sequence[Vault]) -> None:
@@ -92,7 +94,7 @@ class DuplicateFinder:
                 self._mine = Background(lambda: self._vectors(embedder, self._day))
 
     def find(self) -> Duplicate | None:
-        """The most similar memory in the vaults, if one is similar enough."""
+        """The most similar memory in the vaults, if any is similar enough."""
         mine = numbers(f"{self._draft.title} {self._draft.text}")
         by_name = {vault.name: vault for vault in self._vaults}
         with self._state.reading(self._vaults) as index:
@@ -106,7 +108,7 @@ class DuplicateFinder:
         return next(iter(best), None)
 
     def _is_verbatim(self, vault: Vault, memory: IndexedMemory) -> bool:
-        """Whether a memory has the text of the draft, apart from case and white space."""
+        """Whether a memory has the text of the draft, ignoring case and white space."""
         mine = fold(self._draft.text).split()
         with suppress(OSError, DjinnError):
             theirs = body_of(vault, memory)
@@ -152,25 +154,25 @@ class DuplicateFinder:
                 yield Duplicate(cosine, "meaning", memory, text)
 
     def _vectors(self, embedder: Embedder, day: str | None) -> dict[bytes, Vectors]:
-        """By text hash: the vectors of the first windows that the note has, were it of that day."""
+        """The vectors of the first windows of the draft's note by text hash, for a given day."""
         texts = list(_windows(self._draft, day))
         vectors = embedder.embed(texts) if texts else ()
         return {text_hash(text): row for text, row in zip(texts, vectors, strict=True)}
 
     def _keep(self, identity: str, mine: dict[bytes, Vectors]) -> None:
-        """So that the note, once written, need not be embedded again."""
+        """Cache the vectors, so that the note need not be embedded again after it is written."""
         with suppress(DjinnError):
             kept = {key: row.astype("<f4").tobytes() for key, row in mine.items()}
             self._state.cache.put(identity, kept)
 
 
 def _near(index: Index, vectors: Mapping[bytes, Vectors]) -> dict[int, float]:
-    """By memory: how like the draft it is; of all memories, because that is quicker to look up."""
+    """Similarity to the draft by memory, for all memories, because that is a faster query."""
     return meaning.likeness(index, list(vectors.values()), Selection(), NEIGHBOURS)
 
 
 def _read(index: Index, memory_ids: Iterable[int]) -> Iterator[tuple[IndexedMemory, str]]:
-    """The memories that count, each with how its text begins."""
+    """The memories that may be duplicates, each with the beginning of its text."""
     memories = index.lookup(list(memory_ids), fields=("status",))
     chunks = index.chunks_of(memories, BEGINNING)
     for key, memory in memories.items():
@@ -179,19 +181,19 @@ def _read(index: Index, memory_ids: Iterable[int]) -> Iterator[tuple[IndexedMemo
 
 
 def likeness(first: str, second: str) -> float:
-    """The share of words that two texts have in common, however they are ordered (Dice)."""
+    """The share of words that two texts have in common, in any order (Dice)."""
     left, right = (Counter(_WORD.findall(fold(text))) for text in (first, second))
     total = left.total() + right.total()
     return 2 * (left & right).total() / total if total else 0.0
 
 
 def numbers(text: str) -> set[str]:
-    """The words of a text that contain a digit. Texts with other numbers say different things."""
+    """The words of a text that contain a digit. Texts with different numbers differ in content."""
     return {word for word in _WORD.findall(fold(text)) if any(map(str.isdigit, word))}
 
 
 def _windows(draft: Draft, day: str | None) -> Iterator[str]:
-    """The texts of the first windows of the note that a draft is, were it of that day."""
+    """The texts of the first windows of the draft's note, for a note of that day."""
     from djinn_memory.chunking.window_text import prefix, window_text
     from djinn_memory.indexing.indexer import cut
     from djinn_memory.notes.frontmatter import compose

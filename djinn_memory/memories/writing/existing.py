@@ -1,4 +1,4 @@
-"""Handles existing notes that have the title of a new memory."""
+"""Decides what happens to existing notes with the title of a new memory."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def choose_note(
     old: Memory | None,
     duplicate: Duplicate | None,
 ) -> tuple[str | None, Draft]:
-    """The note to change, or None for a new one; and the draft, numbered if its title is taken.
+    """The note to change, or None for a new note; and the draft, numbered if its title is taken.
 
-    The caller holds the vault. `old` is the note that the draft supersedes; `duplicate` says nearly
-    the same. Raises `Refused` or `UsageError` for a memory that is there already, unless the
-    request says what to do, and for the title of a journal's section, which cannot be changed.
+    The caller holds the lock of the vault. `old` is the note that the draft supersedes. `duplicate`
+    has nearly the same content. Raises `Refused` or `UsageError` for a memory that already exists,
+    unless the request decides, and for the title of a journal's section, which cannot be changed.
     """
     existing, wanted = request.existing, fold(inline(draft.title))
     titles, sections = _titles(state, vault, draft)
@@ -79,7 +79,7 @@ def choose_note(
 
 
 def _numbered(title: str, titles: Iterable[str]) -> str:
-    """A title with the first number that makes it differ from all others."""
+    """A title with the first number that makes it unique."""
     taken = set(map(fold, titles))
     numbered = (f"{title} ({number})" for number in itertools.count(2))
     return next(name for name in numbered if fold(name) not in taken)

@@ -1,4 +1,4 @@
-"""Writes a memory; never over or beside an existing one unless the request says so."""
+"""Writes a memory. Existing notes are not changed unless the request asks for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from djinn_memory.search.suggest import near_titles
 from djinn_memory.store.busy import WRITE_SECONDS, within
 
 TYPE_LIKENESS = 0.8
-"""By `difflib`: `decison` is as like `decision` as 0.93, `meeting` as like `feeling` as 0.71."""
+"""By `difflib`, `decison` is 0.93 similar to `decision`, and `meeting` 0.71 to `feeling`."""
 
 Action = Literal["created", "appended", "revised", "numbered"]
 
@@ -36,23 +36,23 @@ class RememberResult(MemoryRef, frozen=True, kw_only=True):
     """A memory that was written."""
 
     type: str
-    """Such as `decision`."""
+    """The type, such as `decision`."""
     title: str
     """The title of the note. It is numbered if another note has the requested title."""
     action: Action
-    """What was done: `numbered` when another note has the title too."""
+    """The action: `numbered` when another note already has the title."""
     previous: str | None = None
-    """The old version of a note that was revised, relative to the folder of the vault."""
+    """The path of the old version of a revised note, relative to the folder of the vault."""
     expires: str | None = None
-    """Until when it holds, as ISO 8601; null if that was not given."""
+    """The expiry time, as ISO 8601; null if none was given."""
     due: str | None = None
-    """When it is due, as ISO 8601; null if that was not given."""
+    """The due time, as ISO 8601; null if none was given."""
     searchable: Searchable = "later"
-    """How it is found from now on; `later` when the index could not be updated at once."""
+    """How searches find it from now on; `later` when the index could not be updated at once."""
     unresolved: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Links of the request that lead to no note, each with the titles that are spelled alike."""
+    """Links of the request without a target, each with similar titles."""
     problems: list[Problem] = field(default_factory=list)
-    """What went wrong beside the writing."""
+    """Problems other than with writing."""
 
 
 @within(WRITE_SECONDS)
@@ -112,7 +112,7 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
 
 
 def _check_type(runtime: Runtime, kind: str, scope: Sequence[Vault]) -> None:
-    """Raise `Refused` for a type that no memory has and that is spelled like a known one."""
+    """Raise `Refused` for a new type whose spelling is close to a known one."""
     if plane_of(kind) != "semantic" or kind in PLANES["semantic"]:
         return
     with runtime.index(scope) as index:
@@ -129,7 +129,7 @@ def _check_type(runtime: Runtime, kind: str, scope: Sequence[Vault]) -> None:
 def _unresolved(
     runtime: Runtime, links: Sequence[str], scope: Sequence[Vault]
 ) -> dict[str, tuple[str, ...]]:
-    """The links that lead to no note, each with the titles that are spelled alike."""
+    """The links without a target, each with similar titles."""
     if not links:
         return {}
     with suppress(Busy), runtime.index(scope) as index:
@@ -143,10 +143,11 @@ def _unresolved(
 
 
 def _superseded(runtime: Runtime, name: str, scope: Sequence[Vault], vault: Vault) -> Memory:
-    """The memory in `scope` that a note of `vault` is to supersede.
+    """The memory in `scope` that a note of `vault` will supersede.
 
-    Raises `Refused` for one that shares its file with others, for one that djinn only reads, and
-    for one that may not name the new note, because more agents read it.
+    Raises `Refused` for a memory that shares its file with others, for one in a read-only vault,
+    and for one that more agents can read than the new note, because its mark would reveal the new
+    note.
     """
     sweep(runtime.state, scope)
     old = find_memory(runtime.state, name, scope)
@@ -168,7 +169,7 @@ def _superseded(runtime: Runtime, name: str, scope: Sequence[Vault], vault: Vaul
 
 
 def _mark_superseded(runtime: Runtime, old: Memory, link: str) -> list[Problem]:
-    """Mark a note as superseded by the note of a link; returns what kept it from being marked."""
+    """Mark a note as superseded by the note of a link. Returns the reason if this fails."""
     fields = {"status": "superseded", "superseded_by": link}
     [vault] = runtime.home.named((old.vault,))
     try:

@@ -1,4 +1,4 @@
-"""Writes memories: atomically, under the lock of the vault, and searchable on return."""
+"""Writes memories atomically, under the lock of the vault, and makes them searchable."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from djinn_memory.system.interrupts import deferred
 
 
 class VaultWriter(Struct):
-    """Writes notes of one vault while it is held."""
+    """Writes notes of one vault while it holds the lock."""
 
     vault: Vault
     now: datetime
     written: dict[str, None] = field(default_factory=dict)
-    """Paths of the notes that were written, each once."""
+    """Paths of the written notes, without repetitions."""
     problems: list[Problem] = field(default_factory=list)
-    """Once the vault was released: what keeps the notes from being found at once."""
+    """After the lock is released: problems that keep the notes from being searchable at once."""
     searchable: Searchable = "later"
-    """After the release of the vault: how the notes can be found."""
+    """After the lock is released: how searches find the notes."""
 
     def create(self, draft: Draft) -> tuple[str, str]:
-        """Write a new note under a free name; returns its id and its path.
+        """Write a new note under a free name. Returns its id and its path.
 
-        The caller has guarded the draft.
+        The caller has already called `guard` on the draft.
         """
         identity, text = draft.compose(self.now)
         data = text.encode("utf-8", "replace")
@@ -62,7 +62,7 @@ class VaultWriter(Struct):
         return path
 
     def rewrite(self, path: str, change: Callable[[bytes], bytes]) -> None:
-        """Apply `change` to the bytes of a note. A save by another program in between is kept."""
+        """Apply `change` to the bytes of a note. Changes saved by another program are kept."""
 
         def checked(data: bytes) -> bytes:
             changed = change(data)
@@ -76,11 +76,11 @@ class VaultWriter(Struct):
 
 @contextmanager
 def writing(runtime: Runtime, vault: Vault, *, embeds: bool = True) -> Iterator[VaultWriter]:
-    """Hold a vault to write notes; afterwards they are found by words, and by meaning if possible.
+    """Lock a vault to write notes.
 
-    Unless it `embeds`, the next question embeds them: to load the model takes longer than to write.
-
-    Raises `Refused` for a vault that is read-only.
+    Afterwards they are searchable by words, and if possible by meaning. Without `embeds`, the next
+    question embeds them, because loading the model takes longer than writing. Raises `Refused` for
+    a read-only vault.
     """
     from djinn_memory.indexing.refresh import index_notes
 
@@ -104,7 +104,7 @@ def writing(runtime: Runtime, vault: Vault, *, embeds: bool = True) -> Iterator[
 
 
 def _make_root(home: Home, vault: Vault) -> None:
-    """Create the folder of a vault inside the home, which a clone without notes lacks."""
+    """Create the folder of a vault inside the home. It is missing in a clone without notes."""
     if not vault.root.is_dir():
         if home.root not in (vault.root.resolve(), *vault.root.resolve().parents):
             raise Unavailable(f"{vault.root} of vault {vault.name} does not exist; mount it")

@@ -1,4 +1,7 @@
-"""The earlier versions of a note: in a folder beside it, each linked by the next version."""
+"""The earlier versions of a note, in a folder beside it.
+
+Each next version links to the previous one.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from djinn_memory.notes.vault.files import TRASH
 from djinn_memory.system.files import inside
 
 HISTORY = "history"
-"""The folder beside a note that holds its earlier versions."""
+"""The folder beside a note that contains its earlier versions."""
 
 
 def versions(vault: Vault, path: str) -> list[str]:
-    """The earlier versions of a note, the newest first, including those in the trash."""
+    """The earlier versions of a note, newest first, including those in the trash."""
     from djinn_memory.memories.library.catalog import read_fields
 
     beside = PurePosixPath(path.removeprefix(f"{TRASH}/")).parent / HISTORY
@@ -38,5 +41,5 @@ def versions(vault: Vault, path: str) -> list[str]:
 
 
 def _linked(fields: dict[str, str], field: str) -> PurePosixPath:
-    """The path, without extension, that a field links to."""
+    """The path, without extension, in a field's link."""
     return PurePosixPath(fields.get(field, "").removeprefix("[[").removesuffix("]]"))

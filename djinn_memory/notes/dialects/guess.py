@@ -1,4 +1,4 @@
-"""Guesses which dialect a folder of notes is in."""
+"""Guesses the dialect of a folder of notes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ENTRIES_LOOKED_AT = 5_000
 _BYTES_LOOKED_AT = 20_000
 
 _ENOUGH = 1 / 2
-"""The share of notes that must bear a sign of another dialect than Obsidian's, the default."""
+"""Minimum share of notes with a sign of another dialect than the default, Obsidian."""
 
 _DOUBT = 1 / 5
-"""The share of notes that casts doubt on the default."""
+"""Minimum share of such notes at which the guess mentions them."""
 
 _SETTINGS: tuple[tuple[Dialect, tuple[str, ...]], ...] = (
     ("logseq", ("logseq/config.edn",)),
@@ -30,7 +30,7 @@ _SETTINGS: tuple[tuple[Dialect, tuple[str, ...]], ...] = (
     ("foam", (".foam/",)),
     ("obsidian", (".obsidian/",)),
 )
-"""Files and folders that only the program of a dialect makes, the most distinct one first."""
+"""Files and folders that only the program of a dialect creates, the most distinctive first."""
 
 _FOAM_EXTENSIONS = (".vscode/extensions.json", ".vscode/settings.json")
 
@@ -44,7 +44,7 @@ _DOTTED = re.compile(r"[^\W\d][\w-]*(?:\.[\w-]+)+")
 
 
 class DialectGuess(Struct, frozen=True):
-    """A dialect, and what speaks for it."""
+    """A dialect, and the evidence for it."""
 
     dialect: Dialect
     certainty: Certainty
@@ -54,8 +54,8 @@ class DialectGuess(Struct, frozen=True):
 def guess(root: Path) -> DialectGuess:
     """The likely dialect of a folder of notes.
 
-    Reads file names, and the beginning and end of about 200 notes. Obsidian is the default, also
-    where it is close. Never raises.
+    Reads file names, and the beginning and end of about 200 notes. Returns Obsidian by default and
+    in close cases. Never raises.
     """
     marks = dict(_marks(root))
     if len(marks) == 1:
@@ -79,7 +79,7 @@ def _marks(root: Path) -> Iterator[tuple[Dialect, str]]:
 
 
 def _written(root: Path) -> DialectGuess:
-    """The dialect that the notes themselves are written in."""
+    """The dialect in which the notes themselves are written."""
     paths = _some_notes(root)
     names = {fold(path.stem) for path in paths}
     texts = {path: _FENCE.sub("", _glance(path)) for path in paths[:_FILES_LOOKED_AT]}
@@ -116,7 +116,11 @@ def _written(root: Path) -> DialectGuess:
 
 
 def _directions(names: Collection[str], texts: Iterable[str]) -> tuple[int, int, int]:
-    """How many wikilinks name a note; of `[[a|b]]`, where only `a` does, and only a dotted `b`."""
+    """Count wikilinks that name a note, and links `[[a|b]]` in which only one side does.
+
+    The second number counts links where only `a` names a note. The third counts links where only
+    `b` does and contains a dot.
+    """
     linked = first = last = 0
     for text in texts:
         for link in _WIKILINK.finditer(text):
@@ -148,7 +152,7 @@ def _ends_in_definitions(text: str) -> bool:
 
 
 def _some_notes(root: Path) -> list[Path]:
-    """Notes of a folder, those near its root first. Links are not followed."""
+    """Notes of a folder, those nearest its root first. Symbolic links are not followed."""
     notes: list[Path] = []
     folders, seen = [root], 0
     for folder in folders:

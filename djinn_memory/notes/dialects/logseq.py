@@ -1,4 +1,4 @@
-"""Logseq's Markdown: pages as outlines, `key:: value` properties, names of pages and journals."""
+"""Logseq's Markdown: outline pages, `key:: value` properties, page and journal names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _MACHINE = (
     "icon|public|exclude-from-graph-view|template|template-including-parent|"
     "todo|doing|now|later|done"
 )
-"""Properties that Logseq writes for itself. Other properties are a person's and searchable."""
+"""Properties that Logseq writes for its own use. Other properties come from a person and are
+searchable."""
 
 _MACHINERY = re.compile(
     rf"""
@@ -57,12 +58,12 @@ _FORMATS = (
     "MMM do, yyyy", "MMMM do, yyyy", "do MMM yyyy", "do MMMM yyyy", "yyyy_MM_dd", "yyyy/MM/dd",
     "yyyyMMdd", "yyyy-MM-dd EEEE", "yyyy年MM月dd日",
 )  # fmt: skip
-"""Those of Logseq's formats for journals that mean one day only."""
+"""Logseq's date formats for journals that are unambiguous."""
 _FORMAT_PART = re.compile(r"'([^']*)'|yyyy|yy|M{1,4}|do|dd?|E{1,4}")
 
 
 def page_properties(text: str, front: FrontMatter) -> FrontMatter:
-    """`front` with the `key:: value` lines of the page's first block as further fields."""
+    """`front`, extended with the `key:: value` lines of the page's first block."""
     at = front.body
     while at < len(text) and text[at] in " \t\n":
         at += 1
@@ -83,7 +84,7 @@ def page_properties(text: str, front: FrontMatter) -> FrontMatter:
 
 
 def _value(key: str, written: str) -> object:
-    """The value of a property; a list when Logseq sees several pages in it."""
+    """The value of a property, as a list when Logseq reads several pages from it."""
     values = [
         value.strip() for part in _VALUES.findall(written) for value in _BETWEEN_PAGES.split(part)
     ]
@@ -96,7 +97,7 @@ def _value(key: str, written: str) -> object:
 
 
 def machinery(prose: str) -> Iterator[tuple[int, int]]:
-    """The spans that Logseq writes into a page for itself: ids, queries, clocks."""
+    """The spans that Logseq writes into a page for its own use: ids, queries, clocks."""
     for match in _MACHINERY.finditer(prose):
         yield match.span(match.lastgroup or 0)
 
@@ -109,19 +110,19 @@ def block_ids(front: FrontMatter, prose: str) -> Iterator[str]:
 
 
 def day_of(name: str) -> str | None:
-    """The day of the journal with this name; None for another page."""
+    """The day of the journal with this name; None for other pages."""
     match = _JOURNAL.fullmatch(name)
     return iso_date("-".join(match.groups())) if match else None
 
 
 def page_name(name: str) -> str:
-    """The Logseq page that a file's name means: `a___b` and `a%2Fb` are `a/b`."""
+    """The Logseq page name for a file name: `a___b` and `a%2Fb` become `a/b`."""
     decoded = _PERCENT.sub(lambda escape: unquote(escape[0]), name.replace("___", "/"))
     return day_of(name) or "/".join(filter(None, decoded.split("/"))) or name
 
 
 def title_format(root: Path) -> str:
-    """The format of the titles of journals that a graph's settings name; empty for none."""
+    """The format of journal titles in a graph's settings, or ""."""
     try:
         settings = (root / "logseq" / "config.edn").read_text("utf-8", errors="replace")
     except OSError:
@@ -131,7 +132,10 @@ def title_format(root: Path) -> str:
 
 
 def names(path: str, title_format: str = "") -> Iterator[str]:
-    """The names of a page; those of a journal in its `title_format` and in all clear ones."""
+    """The names of a page.
+
+    A journal has names in its `title_format` and all unambiguous formats.
+    """
     name = PurePosixPath(path).stem
     yield page_name(name)
     if day := day_of(name):
@@ -140,7 +144,7 @@ def names(path: str, title_format: str = "") -> Iterator[str]:
 
 
 def _formatted(day: date, form: str) -> str:
-    """A day in a format of Logseq's, such as `EEE, do MMM yyyy`."""
+    """A day in one of Logseq's formats, such as `EEE, do MMM yyyy`."""
     month, weekday = _MONTHS[day.month - 1], _WEEKDAYS[day.weekday()]
     tens = "th" if day.day in (11, 12, 13) else "thstndrdthththththth"[day.day % 10 * 2 :][:2]
     parts = {
@@ -162,6 +166,9 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 
 
 def parts(path: str) -> tuple[str, ...]:
-    """In graphs from before 2022 `a.b` means `a/b`; in later ones it may also be `node.js`."""
+    """The page `a/b` for a file `a.b`, as in graphs from before 2022.
+
+    In later graphs the dot may belong to the name, as in `node.js`.
+    """
     name = PurePosixPath(path).stem
     return (page_name(name.replace(".", "/")),) if "." in name else ()

@@ -1,4 +1,4 @@
-"""The rules by which the dialects of Markdown differ."""
+"""The rules in which the dialects of Markdown differ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Span = tuple[int, int]
 _TAG_START = r"(?<![^\s(,;])(?<!\]\()#"
 _TAG_CHARACTER = r"[\w/-]|[^\x00-\x7f\s\u2010-\u206f\u3000-\u303f]"
 _TAG = re.compile(rf"{_TAG_START}((?:{_TAG_CHARACTER})++)")
-"""A tag begins a word. A number alone is not a tag, because it refers to an issue or a year."""
+"""A tag begins a word. A number alone is not a tag, because it usually means an issue or a year."""
 
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 
@@ -32,44 +32,45 @@ def _day(name: str) -> str | None:
 
 @dataclass(frozen=True)
 class DialectRules:
-    """The rules for reading the notes of a dialect; the defaults are Obsidian's.
+    """The rules for reading the notes of a dialect. The defaults are Obsidian's.
 
-    `prose` is `mask` of a note's body, which has the same offsets.
+    `prose` is the `mask` of a note's body, with the same offsets.
     """
 
     syntax: LinkSyntax = links.OBSIDIAN
     tag: re.Pattern[str] = _TAG
-    """Matches a tag; its only group is the name."""
+    """Matches a tag. Its only group is the name."""
     front: Callable[[str, FrontMatter], FrontMatter] = lambda text, front: front
-    """Adds the fields that the text gives below the front matter."""
+    """Adds fields from the text below the front matter."""
     hidden: Callable[[str], Iterable[Span]] = lambda prose: ()
-    """Spans of `prose` for programs only: they have no links, and are not embedded or searched."""
+    """Spans of `prose` for programs only. Their links do not count, and they are not embedded or
+    searched."""
     unread: re.Pattern[str] | None = None
-    """Matches parts of `prose` that may belong to a link but say nothing to a reader."""
+    """Matches parts of `prose` that may belong to a link but are not meant for readers."""
     blocks: Callable[[FrontMatter, str], Iterable[str]] = lambda front, prose: ()
     """The UUIDs of the note's blocks."""
     title: Callable[[str], str] = lambda name: ""
-    """The title from a file's name; empty where a heading gives a better one."""
+    """The title from a file's name; empty when a heading gives a better title."""
     day: Callable[[str], str | None] = _day
     """The day in a file's name."""
     journals: bool = False
-    """Whether that day is what the note is about, whenever it was created."""
+    """Whether the note is about that day, even if it was created on another."""
     moment: Callable[[str], str | None] = iso_date
-    """Reads a date of the front matter."""
+    """Reads a date from the front matter."""
     created: tuple[str, ...] = ("created", "uploaded_at")
     updated: tuple[str, ...] = ("updated", "modified", "processed_at")
     names: Callable[[str, str], Iterable[str]] = lambda path, title_format: ()
-    """The names of the note at a path that precede all other ways to find it."""
+    """The names of the note at a path. They take precedence over all other ways to find it."""
     title_format: str = ""
-    """The format of the titles of journals, which a vault's settings may name."""
+    """The format of journal titles. A vault's settings may set it."""
     parts: Callable[[str], Iterable[str]] = lambda path: ()
-    """The names of the note that count only when nothing else matches."""
+    """Names of the note that apply only when nothing else matches."""
     address: Callable[[str], tuple[str | None, str]] = lambda target: (None, target)
-    """Splits a link's target into the vault that it names and the rest."""
+    """Splits a link's target into its vault, if any, and the rest."""
     renames: bool = False
-    """Whether notes have `names` or `parts`."""
+    """Whether notes have special `names` or `parts`."""
     outline: bool = False
-    """Whether a page is a list whose entries are its sections."""
+    """Whether a page is a list whose items are its sections."""
     folders: frozenset[str] = frozenset()
     """Folders at the vault's root without notes."""
 
@@ -83,7 +84,10 @@ _GENERATED = re.compile(
 
 
 def definitions(prose: str) -> Iterator[Span]:
-    """The link definitions that Foam keeps at the end of a note; newer ones have no marks."""
+    """The link definitions that Foam writes at the end of a note.
+
+    Recent versions write no markers around them.
+    """
     tail = end = len(prose)
     while end > 0:
         start = prose.rfind("\n", 0, end - 1) + 1
@@ -102,12 +106,12 @@ def definitions(prose: str) -> Iterator[Span]:
 _DOTTED_DAY = re.compile(r"(?<!\d)(\d{4})\.(\d{2})\.(\d{2})(?!\d)")
 _EPOCH = re.compile(r"[0-9]{12,14}")
 _SHOWN_ELSEWHERE = re.compile(r"(?<=[^\[\]|\n])\\?\|[^\[\]|\n]*(?=\]\])")
-"""The target of `[[shown|target]]`. Every program but Dendron would show it."""
+"""The part `|target` of `[[shown|target]]`. Every program except Dendron would show it."""
 _CROSS_VAULT = re.compile(r"dendron://([^/]+)/(.+)", re.DOTALL)
 
 
 def _epoch_date(text: str) -> str | None:
-    """A date, or milliseconds since 1970."""
+    """A date, also given as milliseconds since 1970."""
     if not _EPOCH.fullmatch(text.strip()):
         return iso_date(text)
     try:
@@ -184,7 +188,7 @@ RULES: dict[Dialect, DialectRules] = {
 
 
 def of_vault(vault: Vault) -> DialectRules:
-    """The rules of a vault: those of its dialect, and what the settings of its program say."""
+    """The rules of a vault: those of its dialect, adapted to its program's settings."""
     rules = RULES[vault.dialect]
     if vault.dialect == "logseq" and (title_format := logseq.title_format(vault.root)):
         return replace(rules, title_format=title_format)

@@ -1,1 +1,1 @@
-"""The text of a note: markup, headings, body."""
+"""Handles the text of a note: markup, headings, body."""

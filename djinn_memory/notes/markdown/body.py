@@ -1,4 +1,4 @@
-"""Reads and changes a note's text below the front matter, which stays byte for byte."""
+"""Reads and changes a note's text below the front matter. The front matter does not change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from djinn_memory.system.yaml_edit import line_end
 
 
 def text_of(data: bytes) -> str:
-    """The text of a note's file below its front matter."""
+    """The text of a note's file, without its front matter."""
     text = decode(data)[0]
     return text[block_end(text) :]
 
@@ -23,7 +23,7 @@ def append(data: bytes, text: str) -> bytes:
 
 
 def replace(data: bytes, text: str) -> bytes:
-    """The note's bytes with another text; `Refused` unless the note is UTF-8 or UTF-16."""
+    """The note's bytes with a different text; `Refused` unless the note is UTF-8 or UTF-16."""
     bom, encoding, before = opened(data)
     newline = line_end(before)
     head = before[: block_end(before)]

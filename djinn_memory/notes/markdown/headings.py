@@ -12,11 +12,11 @@ _CLOSING = re.compile(r"(?:^|(?<=[ \t]))#+\Z")
 
 
 class Heading(NamedTuple):
-    """A heading: `opens` is the offset of its first line, `start` that of the text below it."""
+    """A heading. `opens` is the offset of its first line, `start` that of the text below it."""
 
     level: int
     title: tuple[int, int]
-    """The span of its words, without the marks; empty for a heading without words."""
+    """The span of its words, without the marks. Empty for a heading without words."""
     opens: int
     start: int
 
@@ -50,7 +50,7 @@ def headings(text: str, body: int = 0) -> Iterator[Heading]:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span of an ATX heading's words, without the `#` that may close it."""
+    """The span of an ATX heading's words, without any closing `#`."""
     words = text[start:end].rstrip(" \t")
     words = _CLOSING.sub("", words).rstrip(" \t")
     return start, start + len(words)

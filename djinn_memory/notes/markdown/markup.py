@@ -75,17 +75,17 @@ _SHOWN = re.compile(r"[^\r\n]")
 
 
 def mask(text: str, *, outline: bool = False) -> str:
-    """Return `text` with a space for every character that is not prose; newlines stay.
+    """Return `text` with a space for every character that is not prose. Newlines stay.
 
-    Offsets and line numbers are those of `text`. A wikilink and the address of a Markdown link
-    stay whole, so a `$` in a note's name opens nothing. In an `outline`, as Logseq writes it,
-    indentation means no code, and a fence ends at its closing line alone.
+    Offsets and line numbers are those of `text`. A wikilink and the address of a Markdown link stay
+    whole, so a `$` in a note's name does not start maths. In an `outline`, as Logseq writes it,
+    indentation does not mean code, and only its closing line ends a fence.
     """
     return blank(text, _dead_spans(text, outline))
 
 
 def blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return `text` with spaces in `spans`, which come in order; newlines stay."""
+    """Return `text` with spaces in `spans`, which are in order. Newlines stay."""
     parts: list[str] = []
     done = 0
     for start, end in spans:
@@ -116,7 +116,7 @@ def _dead_spans(text: str, outline: bool) -> Iterator[tuple[int, int]]:
 
 
 class _Line(NamedTuple):
-    """A line behind the markers of its containers: where its own text begins and ends."""
+    """A line after the markers of its containers: the start and the end of its own text."""
 
     at: int
     end: int
@@ -134,7 +134,7 @@ class _Line(NamedTuple):
 
 
 def _blocks(text: str, outline: bool) -> Iterator[tuple[Kind, int, int]]:
-    """Yield, in order, blocks that are no prose and runs of prose that inline markup can span."""
+    """Yield, in order, blocks that are not prose and runs of prose that inline markup can span."""
     nest: list[int] = []  # open containers: a list item's indent, or 0 for a block quote
     # An outliner's code may stand further left than its item. Holds fences that nothing closes.
     unclosed: set[str] | None = set() if outline else None
@@ -202,7 +202,7 @@ def _skip_space(text: str, pos: int, end: int, column: int) -> tuple[int, int]:
 
 
 def _continue(text: str, pos: int, nest: list[int]) -> _Line:
-    """Walk past the markers of those containers in `nest` that the line at `pos` continues."""
+    """Skip the markers of the containers in `nest` that the line at `pos` continues."""
     end = text.find("\n", pos)
     end = len(text) if end < 0 else end
     base = depth = 0
@@ -226,7 +226,7 @@ def _past_quote_mark(text: str, at: int, end: int, column: int) -> tuple[int, in
 
 
 def _open_containers(text: str, line: _Line, nest: list[int]) -> tuple[_Line, bool]:
-    """Close the containers that the line left and open those that it begins."""
+    """Close the containers that the line leaves, and open the containers that it begins."""
     fresh = line.depth < len(nest)
     del nest[line.depth :]
     at, end, column, base, _ = line
@@ -248,7 +248,7 @@ def _open_containers(text: str, line: _Line, nest: list[int]) -> tuple[_Line, bo
 
 
 def _opened(text: str, line: _Line, *, interrupts: bool) -> re.Match[str] | None:
-    """Return the match of the block that begins at the line, if one does."""
+    """Return the match of the block that begins at the line, or None."""
     opener = _OPENER.match(text, line.at, line.end) if line.indent < _CODE_INDENT else None
     if not opener:
         return None
@@ -264,7 +264,7 @@ def _opened(text: str, line: _Line, *, interrupts: bool) -> re.Match[str] | None
 def _block_end(
     text: str, line: _Line, nest: list[int], opener: re.Match[str], unclosed: set[str] | None
 ) -> int:
-    """Return where the block closes: at its closer, with its container, or with the text."""
+    """Return the end of the block: its closing line, the end of its container, or of the text."""
     kind = opener.lastgroup or ""
     fence = kind == "fence"
     mark = opener.group()
@@ -286,7 +286,7 @@ def _block_end(
 
 
 def _inline(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the spans in a run of prose that are not prose; the first to begin wins."""
+    """Yield the spans in a run of prose that are not prose. Of overlapping spans the first wins."""
     ticks: defaultdict[int, list[int]] | None = None
     absent: set[str] = set()  # closers that do not occur again in this run
     pos = start

@@ -1,4 +1,4 @@
-"""Reduces Markdown to what a reader sees: the words without the marks."""
+"""Reduces Markdown to the words that a reader sees, without markup."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _REDUCE = (
     (("base64,",), re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]+"), ""),
     (("--",), re.compile(r"(?m)^(?=[^\n]*--)[ \t:|-]+$"), ""),
 )  # fmt: skip
-"""What to replace, and by what; a text without any of the signs has nothing to replace."""
+"""Patterns and their replacements. A text without any of the listed signs needs no replacement."""
 
 _MARKS = "#`~=-%<$^*_[]"
 _ESCAPED = re.compile(rf"\\([{re.escape(_MARKS)}])")
 _ASIDE = {mark: chr(0xF0000 + ord(mark)) for mark in _MARKS}
-"""The stand-ins of escaped marks while the other marks are removed."""
+"""Placeholders for escaped marks while other marks are removed."""
 _BACK = str.maketrans({aside: mark for mark, aside in _ASIDE.items()})
 
 

@@ -1,1 +1,1 @@
-"""A vault on disk: its files, listed, read and changed."""
+"""Lists, reads and changes the files of a vault on disk."""

@@ -1,4 +1,4 @@
-"""Reads, changes and trashes the notes of a vault on disk, never outside the vault."""
+"""Reads, changes and trashes the notes of a vault on disk, and no files outside the vault."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from djinn_memory.system.files import inside, make_folder, revise
 TRASH = ".trash"
 
 _AT_ONCE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""Flags to open a file at once: opening a FIFO would otherwise block until a writer comes."""
+"""Flags to open a file without waiting: opening a FIFO would block until a writer comes."""
 
 
 def read(vault: Vault, path: str) -> bytes:
-    """The bytes of a note; `OutsideVault` for a path or link that leads out of the vault."""
+    """The bytes of a note; `OutsideVault` for a path or link out of the vault."""
     target = inside(vault.root, path)
     descriptor = os.open(target, _AT_ONCE)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -56,5 +56,5 @@ def trash(vault: Vault, path: str) -> Path:
 
 
 def trashed(path: str) -> bool:
-    """Whether a path leads into a vault's trash."""
+    """Whether a path is inside a vault's trash."""
     return path.startswith(f"{TRASH}/")

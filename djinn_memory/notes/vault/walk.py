@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 MAX_BYTES = 50_000_000
-"""A larger file is not a note: reading it would displace every other note from memory."""
+"""Maximum size of a note: reading a larger file would displace every other note from memory."""
 
 _INT64 = 2**63 - 1
-"""The largest number in SQLite. Some file systems have larger inodes, or times after 2262."""
+"""The largest integer in SQLite. Some file systems have larger inode numbers, or times after
+2262."""
 
 SKIPPED = frozenset({"node_modules"})
-"""Folders left out in addition to the hidden ones (.git, .obsidian, .trash, ...)."""
+"""Folders left out besides hidden ones (.git, .obsidian, .trash, ...)."""
 
 _SPECIAL = {
     stat.S_IFIFO: "a FIFO",
@@ -36,10 +37,10 @@ _SPECIAL = {
 
 
 class FileStat(Struct, frozen=True):
-    """A note's file in a directory listing. It is equal as long as nobody touches the file."""
+    """A note's file in a directory listing. Two are equal if the file has not changed."""
 
     path: str
-    """POSIX, relative to the vault's root, as the file system spells it."""
+    """POSIX, relative to the vault's root, in the spelling of the file system."""
     size: int
     mtime_ns: int
     ctime_ns: int
@@ -51,7 +52,7 @@ class VaultListing(Struct):
 
     files: list[FileStat]
     complete: bool = True
-    """False when the time ran out: a file that is not listed may exist."""
+    """False when time ran out. Files that are not listed may then exist."""
     unseen: list[str] = field(default_factory=list)
     """Paths that could not be read. The path of a folder ends with a slash."""
     problems: list[Problem] = field(default_factory=list)
@@ -64,12 +65,12 @@ def walk(
     only: Collection[str] | None = None,
     deadline: float | None = None,
 ) -> VaultListing:
-    """List the notes of a vault, sorted by path; `deadline` is a `time.monotonic` value.
+    """List the notes of a vault, sorted by path. `deadline` is a `time.monotonic` value.
 
-    Symbolic links are not followed. A file in the vault is listed under its own name. A link that
-    leads out of the vault is a problem, like every other file that could be a note but is none.
-    With `only`, only these files and the content of these folders are visited. Raises `NotFound`
-    when the root no longer exists.
+    Symbolic links are not followed. A link to a file in the vault is ignored, because the file is
+    listed under its own name. A link out of the vault is a problem, like every other file that
+    could be a note but is not. With `only`, only these files and the content of these folders are
+    visited. Raises `NotFound` when the root no longer exists.
     """
     root = str(vault.root)
     if not os.path.isdir(root):  # noqa: PTH112 - a string path, walked by the thousand
@@ -106,7 +107,7 @@ def walk(
 
 
 def _outermost(paths: Collection[str]) -> Iterator[str]:
-    """Paths without those that are in another one of them."""
+    """The paths that are not inside another of the paths."""
     outer = set(paths)
     for path in outer:
         if not any(str(parent) in outer for parent in PurePosixPath(path).parents):
@@ -119,11 +120,11 @@ class _Walk(Struct):
     vault: Vault
     ignored: GitIgnoreSpec | None
     folders: list[str]
-    """Folders still to be listed, each with a slash at its end."""
+    """Folders that are not yet listed. Each ends with a slash."""
     listing: VaultListing
 
     def visit_path(self, path: str) -> None:
-        """Visit a path, unless a walk from the root would not reach it."""
+        """Visit a path, if a walk from the root would reach it."""
         parts = PurePosixPath(path).parts
         for depth in range(1, len(parts)):
             above = "/".join(parts[:depth])
@@ -136,7 +137,7 @@ class _Walk(Struct):
             self.visit(self.vault.root / path, folder)
 
     def visit(self, entry: os.DirEntry[str] | Path, folder: str) -> None:
-        """Add an entry of a folder to the listing or to the folders."""
+        """Add an entry of a folder to the listing or to the waiting folders."""
         path = f"{folder}{entry.name}"
         if hidden(entry.name):
             return
@@ -150,7 +151,7 @@ class _Walk(Struct):
             self._add_file(entry, path)
 
     def miss(self, path: str, error: OSError) -> None:
-        """Record a path that cannot be read. It does not count as gone."""
+        """Record a path that cannot be read. It does not count as deleted."""
         self._report(path, f"cannot be read: {error.strerror or error}")
         self.listing.unseen.append(path)
 
@@ -191,7 +192,7 @@ class _Walk(Struct):
 
 
 def hidden(name: str) -> bool:
-    """Whether the files in a folder of this name, or a file of this name, are no notes."""
+    """Whether a file or folder of this name is hidden, so that it holds no notes."""
     return name.startswith(".") or name in SKIPPED
 
 
@@ -206,7 +207,7 @@ def _foreign_folders(vault: Vault) -> frozenset[str]:
 
 
 def _link_problem(vault: Vault, path: str) -> str | None:
-    """Why a link hides notes; None for a link that leads to another place in the vault."""
+    """The reason why a link hides notes; None for a link to another place in the vault."""
     is_note = path[-3:].lower() == ".md"
     link = vault.root / path
     try:
@@ -232,7 +233,7 @@ def _link_problem(vault: Vault, path: str) -> str | None:
 
 
 def attachments(vault: Vault, exclude: Sequence[str] = ()) -> Iterator[str]:
-    """Paths of the files that are no notes, so that links to them do not count as unresolved."""
+    """Paths of the files that are not notes, so that links to them do not count as unresolved."""
     ignored = _spec(exclude)
     foreign = _foreign_folders(vault)
     for folder, names, files in os.walk(vault.root):

@@ -1,4 +1,4 @@
-"""The meaning leg: the question's vector, and the chunks whose windows are near it."""
+"""The meaning leg: finds the chunks whose windows are near the question's vector."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OVERTAKEN = Problem(
 
 
 class QuestionVector:
-    """The vector of a question, which is embedded in the background from the start."""
+    """The vector of a question. It is embedded in the background from the start."""
 
     def __init__(
         self,
@@ -39,9 +39,9 @@ class QuestionVector:
         *,
         resident: bool = False,
     ) -> None:
-        """What keeps the model from answering is added to `problems`, at the latest by `get`.
+        """A reason why the model cannot answer is added to `problems`, at the latest by `get`.
 
-        A `resident` process has its model loaded, so that it embeds at once.
+        A `resident` process keeps its model loaded, so it embeds at once.
         """
         self._problems = problems
         self._space = space = index.vectors.space
@@ -71,7 +71,7 @@ class QuestionVector:
             self._report(f"{error}; only keywords were searched")
 
     def get(self, index: Index) -> Vectors | None:
-        """The vector, waited for; None where there is none. `index` is what it is to search."""
+        """Wait for the vector; None when there is none. `index` is the index to search."""
         if self._waits and index.vectors.waiting():
             self._report_unindexed("no note is embedded yet")
         return self._get()
@@ -92,7 +92,7 @@ class QuestionVector:
         return vector
 
     def spare(self) -> Embedder | None:
-        """An embedder that can embed a few more windows at once; None without one."""
+        """An embedder that can embed a few more windows at once, or None."""
         local = self._vector and self.embedder and self.embedder.local
         return self.embedder if local and self._get() is not None else None
 
@@ -151,7 +151,7 @@ class MeaningLeg(Leg):
     def score(
         self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
     ) -> dict[int, Scored]:
-        """The cosine of each chunk's best window, calibrated."""
+        """The calibrated cosine of each chunk's best window."""
         space = search.index.vectors.space
         assert self._vector is not None
         assert space is not None
@@ -175,7 +175,7 @@ class MeaningLeg(Leg):
         memory_of: Mapping[int, int],
         scored: Mapping[int, Scored],
     ) -> Mapping[int, float]:
-        """Scores with the similarity of each chunk's best window to those of the best memories."""
+        """Add the similarity of each chunk's best window to the windows of the best memories."""
         import numpy as np
 
         best = fusion.best_memories(scores, memory_of)
@@ -194,10 +194,10 @@ class MeaningLeg(Leg):
 def likeness(
     index: Index, vectors: Sequence[Vectors], selection: Selection, neighbours: int
 ) -> dict[int, float]:
-    """By memory: how like some vectors it is, of the memories nearest to any of them.
+    """How similar each of the nearest memories is to all of the vectors, by memory.
 
-    That is the calibrated cosine of that vector which is least like any window of the memory;
-    `neighbours` windows of each vault are examined for each vector.
+    The value is the lowest, over the vectors, of the calibrated cosine with the best window of the
+    memory. `neighbours` windows of each vault are examined for each vector.
     """
     space = index.vectors.space
     if space is None:

@@ -1,4 +1,4 @@
-"""The words leg: which chunks hold the words of a question, and what that is worth from 0 to 1."""
+"""The words leg: finds chunks with words of a question, and scores them from 0 to 1."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class WordsLeg(Leg):
         self._wider: WordsQuery | None = None
 
     def prepare(self, search: Search) -> None:
-        """Compose what the index is asked for."""
+        """Compose the words query."""
         query, vocabulary = search.query, search.index.words
         # Parts for the meaning leg alone are looked for by words where there is no other leg.
         texts = query.for_words or (() if "meaning" in search.weights else query.meanings)
@@ -42,14 +42,14 @@ class WordsLeg(Leg):
             search.steps.append(SearchStep("expand", what, 0.0))
 
     def propose(self, search: Search, selection: Selection) -> list[ChunkRef]:
-        """The best chunks by BM25 of any word."""
+        """The best chunks by BM25 that contain any word."""
         self._wider = self._question
         return self._search(search, selection)
 
     def score(
         self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
     ) -> dict[int, Scored]:
-        """BM25 of words and of neighbouring pairs."""
+        """The BM25 scores of words and neighbouring pairs."""
         query = self._wider
         if query is None:
             return {}
@@ -66,7 +66,7 @@ class WordsLeg(Leg):
     def widen(
         self, search: Search, selection: Selection, candidates: Sequence[Candidate]
     ) -> list[ChunkRef] | None:
-        """Pseudo-relevance feedback: asks for the words of the best memories, too."""
+        """Pseudo-relevance feedback: also look for the words of the best memories."""
         if search.expand != "prf":
             return None
         began = time.perf_counter()
@@ -87,7 +87,7 @@ class WordsLeg(Leg):
         return None if self._wider is query else self._search(search, selection)
 
     def certain(self, search: Search) -> frozenset[int]:
-        """Chunks that hold every word of a short query, or exactly a rare word."""
+        """Chunks that contain every word of a short query, or a rare word exactly as written."""
         if not self._question:
             return frozenset()
         chunks = set(exact_hits(search, sum(self._rarity(search).values())))
@@ -98,7 +98,7 @@ class WordsLeg(Leg):
         return frozenset(chunks)
 
     def coverage(self, search: Search, chunk_ids: Collection[int]) -> dict[int, float]:
-        """How much of the question's words each chunk holds, by their rarity; 0 to 1."""
+        """The share of the question's words in each chunk, weighted by rarity, from 0 to 1."""
         rarity = self._rarity(search)
         held = dict.fromkeys(chunk_ids, 0.0)
         for term, worth in rarity.items():
@@ -107,7 +107,7 @@ class WordsLeg(Leg):
         return {chunk: worth / sum(rarity.values()) for chunk, worth in held.items()}
 
     def _rarity(self, search: Search) -> dict[Forms, float]:
-        """By word of the question, or the first of a phrase: BM25's idf."""
+        """BM25's idf by word; for a phrase, the idf of its first word."""
         terms = self._question.terms if self._question else ()
         return {
             term: search.index.words.rarity(form for (form, *_) in term)

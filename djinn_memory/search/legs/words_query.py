@@ -1,4 +1,4 @@
-"""A question as words: what the index is asked for, and what its BM25 is worth between 0 and 1."""
+"""Turns a question into words to look for, and BM25 into a score from 0 to 1."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ from djinn_memory.store.index.records import Forms, WordMatch
 from djinn_memory.store.index.words import forms
 
 MAX_TERMS = 100
-"""Words of a query that are looked for, and of a phrase; a pasted page is cut here."""
+"""Maximum words looked for from a query or a phrase. A pasted page is cut here."""
 
 MAX_TIMES = 3
-"""A word that is repeated more often counts no more."""
+"""Maximum number of times that a repeated word counts."""
 
 LOOKUP_TERMS = 4
-"""So few words, all in one chunk, are what was requested, whatever the scores."""
+"""A query of at most this many words matches a chunk with all of them, whatever the scores."""
 
 PAIR_WEIGHT = 0.3
-"""What neighbours in the query that are neighbours in the text add to the BM25 of single words."""
+"""Weight of neighbouring query words that are also neighbours in the text, added to BM25."""
 
 SATURATED = 2.2
-"""k1 + 1: the most that one word can bring in BM25, in units of its rarity."""
+"""k1 + 1: the maximum BM25 score of one word, in units of its rarity."""
 
 RARE_WORDS = 2.5
-"""So many words of the greatest rarity, fully met, are a full match, however long the query."""
+"""This many words of maximum rarity, all matched, are a full match, however long the query."""
 
 ADDED_SHARE = 0.2
-"""What widens a question counts so much against it; an equal share costs
-.06 of nDCG@10 on CACM with the words of a title that answers."""
+"""Weight of the words that expand a question.
+
+An equal weight costs .06 of nDCG@10 on CACM with the words of a title that answers.
+"""
 
 CUT = Problem("query", f"only the first {MAX_TERMS} words of it, or of a phrase, are looked for")
 
@@ -46,20 +48,20 @@ class WordsQuery(Struct, frozen=True):
     """A question as words to look for."""
 
     terms: tuple[Forms, ...]
-    """The words; a word that is repeated counts as often, up to `MAX_TIMES`."""
+    """The words. A repeated word counts as often, up to `MAX_TIMES`."""
     pairs: tuple[Forms, ...]
     """The neighbouring pairs."""
     looked_up: tuple[Forms, ...]
-    """The words of a short query, which may all stand in one chunk; empty for a longer one."""
+    """The words of a short query, which may all occur in one chunk; empty for a longer query."""
     stems: frozenset[str]
     full: float
-    """The score at which a match counts as whole."""
+    """The score of a full match."""
     added: WordsQuery | None = None
-    """Words that widen the question."""
+    """Words that expand the question."""
 
     @property
     def any(self) -> WordMatch:
-        """Any of all words."""
+        """Matches any of the words."""
         return WordMatch(self.terms + (self.added.terms if self.added else ()))
 
     @property
@@ -68,20 +70,21 @@ class WordsQuery(Struct, frozen=True):
         return self.stems | self.added.stems if self.added else self.stems
 
     def share(self, score: float) -> float:
-        """0 to 1, with one meaning for all queries and vaults."""
+        """A BM25 score as a number from 0 to 1, comparable between queries and vaults."""
         return min(1.0, score / self.full) if self.full > 0 else 0.0
 
 
 def compose(
     vocabulary: Vocabulary, texts: Sequence[str], added: Sequence[str] = ()
 ) -> WordsQuery | None:
-    """Turn texts into a query; None when there is no word in them.
+    """Turn texts into a query; None when they contain no word.
 
-    `added` widens it, see `score`. The first text is what is looked up; neighbours are pairs
-    within a text. A word is looked for in each form that the languages of the index give it. Stop
-    words are dropped unless there is nothing else. `full` is the least of what a text that holds
-    every word could reach, and of a few very rare words' worth: `min(2.2 * sum(idf),
-    5.5 * ln(2N))`, for N chunks, with BM25's own idf.
+    `added` expands it, see `score`. `looked_up` comes from the first text. Pairs are neighbours
+    within a text. Each word is looked for in all forms that the languages of the index give it.
+    Stop words are dropped unless all words are stop words.
+
+    `full` is the lower of two scores: that of a text with every word, and that of a few very rare
+    words. It is `min(2.2 * sum(idf), 5.5 * ln(2N))`, for N chunks, with BM25's own idf.
     """
     held = vocabulary.languages
     language = _language(" ".join(texts), held)
@@ -109,7 +112,7 @@ def compose(
 
 
 class _Term(Struct):
-    """A word of a question as the index knows it."""
+    """A word of a question, as it occurs in the index."""
 
     forms: Forms
     stems: tuple[str, ...]
@@ -135,7 +138,7 @@ def _known(vocabulary: Vocabulary, terms: Sequence[str], language: str | None) -
 
 
 def _pairs(split: Sequence[Sequence[tuple[str, bool]]], held: Sequence[str]) -> dict[Forms, None]:
-    """Neighbours within a text, each once, as phrases."""
+    """Pairs of neighbours within a text, as phrases, without repetitions."""
     return {
         ((left, right),): None
         for text in split
@@ -146,7 +149,7 @@ def _pairs(split: Sequence[Sequence[tuple[str, bool]]], held: Sequence[str]) -> 
 
 
 def _split(vocabulary: Vocabulary, text: str, language: str | None) -> list[tuple[str, bool]]:
-    """The words of a text, and whether each says something about what is asked for."""
+    """The words of a text, and whether each matters for the question."""
     words = vocabulary.split(_prepared(_POSSESSIVE.sub("", text)))[:MAX_TERMS]
     dropped = _stop_words_of(language)
     return [
@@ -155,7 +158,7 @@ def _split(vocabulary: Vocabulary, text: str, language: str | None) -> list[tupl
 
 
 def _others(vocabulary: Vocabulary, term: str, language: str | None, any_seen: bool) -> list[str]:
-    """What is looked for in the place of a word that the index does not hold."""
+    """Terms to look for instead of a word that is not in the index."""
     if _unspaced(term):
         # Two words of one character each, where nothing else of the question is known.
         return [] if any_seen or len(term) != 2 else list(term)
@@ -167,7 +170,7 @@ def _others(vocabulary: Vocabulary, term: str, language: str | None, any_seen: b
 
 
 def overlong(vocabulary: Vocabulary, texts: Sequence[str]) -> bool:
-    """Whether one of the texts has more words than are looked for."""
+    """Whether one of the texts has more words than the search looks for."""
     return any(
         len(text) > MAX_TERMS and len(vocabulary.split(_prepared(text))) > MAX_TERMS
         for text in texts
@@ -175,7 +178,7 @@ def overlong(vocabulary: Vocabulary, texts: Sequence[str]) -> bool:
 
 
 def phrase(vocabulary: Vocabulary, text: str) -> Forms:
-    """`text` as one phrase in each form it may have; empty when there is no word in it."""
+    """`text` as one phrase, in each of its forms; empty when it contains no word."""
     words = vocabulary.split(text)[:MAX_TERMS]
     # Inside the phrase a run ends where it ends in the text; the last may go on there.
     if words and _tail_of_run(words, len(words) - 1):
@@ -187,10 +190,10 @@ def phrase(vocabulary: Vocabulary, text: str) -> Forms:
 
 
 def score(index: Index, query: WordsQuery, chunk_ids: Collection[int]) -> dict[int, float]:
-    """BM25 of words and neighbouring pairs, for those of `chunk_ids` that hold any.
+    """BM25 of words and neighbouring pairs, for the chunks of `chunk_ids` that contain any.
 
-    With words that widen it it is the mean of theirs and its own, each against its own `full`, in
-    units of its own.
+    If words were added, the result is the mean of two scores, for added words and the query's own.
+    Each is relative to its own `full`; the result is in units of the query's own score.
     """
     result = index.words.score(WordMatch(query.terms), chunk_ids)
     if query.pairs:
@@ -207,14 +210,14 @@ def score(index: Index, query: WordsQuery, chunk_ids: Collection[int]) -> dict[i
 
 
 def content(vocabulary: Vocabulary, text: str) -> frozenset[str]:
-    """The stems of what a question asks for; of all its words where they are stop words."""
+    """The stems of the content words of a question, or of all its words if all are stop words."""
     words = _split(vocabulary, text, _language(text, vocabulary.languages))
     kept = [word for word, keep in words if keep] or [word for word, _ in words]
     return frozenset(vocabulary.stemmed(" ".join(kept)))
 
 
 def _language(text: str, held: Sequence[str]) -> str | None:
-    """The language of a question: English, one that the index holds, or None for no telling."""
+    """The language of a question: English, a language of the index, or None if unclear."""
     if not held:
         return None
     from djinn_memory.languages.detection import detect
@@ -239,7 +242,7 @@ def _prepared(text: str) -> str:
 
 
 def _tail_of_run(words: Sequence[str], at: int) -> bool:
-    """Whether a word is the single last character that `prepare` puts behind a run's pairs."""
+    """Whether a word is the single last character that `prepare` puts after a run's pairs."""
     word = words[at]
     before = words[at - 1] if at else ""
     return len(before) > len(word) and before.endswith(word) and _unspaced(word)

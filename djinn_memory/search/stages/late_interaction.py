@@ -1,4 +1,4 @@
-"""Late interaction: the tokens of a question meet the tokens of the best candidates."""
+"""Late interaction: compares the tokens of a question with those of the best candidates."""
 
 from __future__ import annotations
 
@@ -21,34 +21,47 @@ if TYPE_CHECKING:
     from djinn_memory.search.backend import Vocabulary
 
 QUESTION = range(6, 26)
-"""Tokens of a question that gains: fewer are a title, which the legs know better, and more blur."""
+"""Numbers of tokens in a question that gains.
+
+A shorter question is like a title, which the legs match better. More tokens blur the result.
+"""
 
 READ = 40
-"""Candidates that are read: with 20, a third of the gain on conversations is lost; 60 add none."""
+"""Candidates that are read.
+
+With 20, a third of the gain on conversations is lost; 60 add nothing.
+"""
 
 CHARACTERS = 8_000
-"""Characters of windows without known tokens that are embedded: more would take over 0.1 s."""
+"""Maximum characters of windows without stored tokens. Embedding more would take over 0.1 s."""
 
 SHORT = 200
-"""Characters of a window that says as little as a turn of a conversation: it gains most."""
+"""Characters of a short window, such as a turn of a conversation. Short windows gain most."""
 
 LEAST, MOST = 0.4, 1.0
-"""What it counts for windows of two and a half times that length or more, and for `SHORT` ones.
+"""The weight for windows of two and a half times that length or more, and for `SHORT` windows.
 
-On turns of conversations recall@10 rises by .046 with `LEAST` and by .062 with `MOST`. Long windows
-gain with `LEAST` on four sets of five, and lose .0005 on the fifth; with .8 that one loses .005."""
+On turns of conversations recall@10 increases by .046 with `LEAST` and by .062 with `MOST`. Long
+windows gain with `LEAST` on four of five collections, and lose .0005 on the fifth; with .8 they
+lose .005 there.
+"""
 
 LEVEL = 0.3
-"""MaxSim of a candidate that does not answer: what has more rises, and what has less falls."""
+"""MaxSim of a candidate that does not answer.
+
+Higher values raise a score, lower values reduce it.
+"""
 
 
 def interact(search: Search, embedder: Embedder) -> None:
-    """Add to the scores of the best candidates how well their tokens answer the question's.
+    """Add to the scores of the best candidates how well their tokens match the question's tokens.
 
-    MaxSim of Khattab and Zaharia (ColBERT, 2020): for each token of the question the best cosine
-    among a window's tokens; here the mean, weighted by how rare each token's word is in the vaults
-    that are searched. Nothing is done where the question is too short or too long, where the model
-    gives no vectors of tokens, or where too many windows were embedded before tokens were kept.
+    This is MaxSim of Khattab and Zaharia (ColBERT, 2020): for each token of the question, the best
+    cosine with a token of the window. The result is the mean over the question's tokens, weighted
+    by the rarity of each token's word in the searched vaults.
+
+    Nothing is changed when the question is too short or too long, when the model returns no token
+    vectors, or when too many windows have no stored tokens.
     """
     question = search.query.text
     if len(token_starts(question)) not in QUESTION:
@@ -82,7 +95,7 @@ def interact(search: Search, embedder: Embedder) -> None:
 
 
 def weight(lengths: Collection[int]) -> float:
-    """What MaxSim counts beside the legs, by the characters of the windows that are read."""
+    """The weight of MaxSim relative to the legs, by the lengths of the windows in characters."""
     return max(LEAST, min(MOST, SHORT * len(lengths) / max(1, sum(lengths))))
 
 
@@ -97,7 +110,7 @@ def _embedded(
 
 
 def rarity(vocabulary: Vocabulary, text: str, spans: Sequence[tuple[int, int]]) -> list[float]:
-    """By token: BM25's idf of the word that it is part of; 0 outside of words."""
+    """The rarity of each token: BM25's idf of its word, or 0 outside of words."""
     rare: dict[int, float] = {}
     for word in re.finditer(r"\w+", text):
         split = vocabulary.split(word[0])
@@ -107,10 +120,11 @@ def rarity(vocabulary: Vocabulary, text: str, spans: Sequence[tuple[int, int]]) 
 
 
 def maxsim(question: Vectors, weights: Sequence[float], texts: Sequence[bytes]) -> list[float]:
-    """Of each text, the weighted mean, over the question's tokens, of the best cosine.
+    """For each text, the weighted mean, over the question's tokens, of the best cosine.
 
-    `question` are unit vectors; a text is the signs of its tokens. The cosine with signs alone is
-    on average sqrt(2 / pi) of the cosine with the vector itself (Charikar, 2002), which is undone.
+    `question` contains unit vectors. A text is the signs of its tokens. A cosine with signs alone
+    is on average sqrt(2 / pi) of the cosine with the vector itself (Charikar, 2002); the result is
+    corrected for this.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Names: a query that is the title, an alias or the file name of a memory means that memory."""
+"""Names: puts a memory first if the query is its title, its alias or its file name."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from djinn_memory.search.candidates import Candidate, Search
 from djinn_memory.store.index.records import IndexedMemory, Selection
 
 FULL = 1.0
-"""The score of a memory that was requested by its name; more, if another one has more."""
+"""The minimum score of a memory that was requested by name. It is higher if another score is."""
 
 NAME = "name"
-"""The verdict of this stage."""
+"""The name of this stage among a candidate's verdicts."""
 
 
 def put_named_first(search: Search) -> None:
-    """Put memories with the name that was requested first, each by its best chunk.
+    """Put memories with the requested name first, each with its best chunk.
 
-    Names are the whole query, as in `Notes -draft`, and its text beside its operators. Titles come
-    before aliases and file names. Other queries cost one lookup, or two with operators.
+    The requested names are the whole query, as in `Notes -draft`, and its text without operators.
+    Titles come before aliases and file names. Other queries cost one lookup, or two with operators.
     """
     named = _named(search, search.named)
     if name_key(search.query.text) != name_key(search.named.name or ""):
@@ -37,7 +37,7 @@ def put_named_first(search: Search) -> None:
 
 
 def _named(search: Search, selection: Selection) -> dict[int, Candidate]:
-    """The best candidates of memories with a name, by chunk, the best first."""
+    """The best candidates of memories with this name, by chunk, best first."""
     name = selection.name
     if not (name and name_key(name)):
         return {}
@@ -51,7 +51,7 @@ def _named(search: Search, selection: Selection) -> dict[int, Candidate]:
 
 
 def _best_chunk(search: Search, memory: IndexedMemory) -> Candidate | None:
-    """The best candidate of a memory; its first chunk where no leg proposed any."""
+    """The best candidate of a memory, or its first chunk if no leg proposed any."""
     for candidate in search.candidates:
         if candidate.memory_id == memory.memory_id:
             return candidate
@@ -59,7 +59,7 @@ def _best_chunk(search: Search, memory: IndexedMemory) -> Candidate | None:
 
 
 def _order(memory: IndexedMemory, name: str, candidate: Candidate) -> tuple[bool, bool, float]:
-    """What comes first: a title as it was written, then in another case, then other names."""
+    """The sort key: an exact title first, then a title in other case, then other names."""
     return name_key(memory.title) != name_key(name), memory.title != name, -candidate.score
 
 

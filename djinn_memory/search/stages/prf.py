@@ -1,4 +1,4 @@
-"""Pseudo-relevance feedback: what the best notes speak of is asked for too, without a model."""
+"""Pseudo-relevance feedback: adds words from the best notes to a query, without a model."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ from djinn_memory.search.candidates import Candidate
 from djinn_memory.store.index.words import idf
 
 NOTES = 10
-"""Notes that are taken for answers; with 8 the gain of hybrid on CACM is gone."""
+"""Number of notes that are assumed to answer. With 8, hybrid search loses its gain on CACM."""
 
 TERMS = 20
-"""Terms that are added, which bounds the time it takes; with 15 that gain is gone too."""
+"""Maximum number of added terms, which limits the time. With 15, that gain is lost too."""
 
 AGREEING = 2
-"""Notes of these that must hold a term: what stands in one alone is that note's own matter."""
+"""Minimum number of these notes that must contain a term.
+
+A term in a single note is specific to it.
+"""
 
 COMMON = 0.1
-"""A term of more than this share of all chunks tells none apart."""
+"""Maximum share of all chunks that contain a term. More common terms do not discriminate."""
 
 _READ = 5_000
-"""Characters of a chunk that are looked at; only one without spaces is longer."""
+"""Maximum characters of a chunk that are examined. Only a chunk without spaces is longer."""
 
 
 def best_of_memories(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -37,12 +40,12 @@ def best_of_memories(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def terms(index: Index, known: frozenset[str], feedback: Sequence[Candidate]) -> list[str]:
-    """The words that mark the chunks of `feedback`, best first; none has a stem of `known`.
+    """The words that distinguish the chunks of `feedback`, best first, without stems in `known`.
 
-    As the relevance model of Lavrenko and Croft (2001) has it, a term is worth the mean of its
-    shares of the chunks, each counting as much as it answers; times BM25's idf over all chunks.
-    RM3 (Abdul-Jaleel et al. 2004) mixes the best with the question, here by
-    `legs.words_query.ADDED_SHARE`. A term is given in the form that the chunks use most.
+    As in the relevance model of Lavrenko and Croft (2001), the weight of a term is the mean of its
+    shares of the chunks, weighted by the chunks' scores, and multiplied by BM25's idf over all
+    chunks. RM3 (Abdul-Jaleel et al. 2004) mixes the best terms with the question, here by
+    `legs.words_query.ADDED_SHARE`. A term is returned in the form that the chunks use most.
     """
     vocabulary = index.words
     total = vocabulary.total or 1
@@ -68,7 +71,7 @@ def terms(index: Index, known: frozenset[str], feedback: Sequence[Candidate]) ->
 
 
 def _counts(vocabulary: Vocabulary, text: str) -> dict[str, Counter[str]]:
-    """By term as the index keeps it: the words of `text` that it stands for, and how often."""
+    """For each index term in `text`: its words in the text, with their counts."""
     spoken: list[str] = []
     dropped = stop_words()
     if vocabulary.languages:
@@ -87,7 +90,7 @@ def _counts(vocabulary: Vocabulary, text: str) -> dict[str, Counter[str]]:
 
 
 def _texts(index: Index, feedback: Sequence[Candidate]) -> dict[int, str]:
-    """By chunk: the title of its memory, and how the chunk begins."""
+    """The title of the memory and the start of the text, by chunk."""
     chunks = index.chunks([candidate.chunk_id for candidate in feedback])
     memories = index.lookup({candidate.memory_id for candidate in feedback}, fields=())
     return {

@@ -14,14 +14,15 @@ from djinn_memory.search.reranker import Reranker, Verdict
 from djinn_memory.search.stages.window_texts import window_texts
 
 SHARE = 0.5
-"""What the verdict of the model counts against the legs' score."""
+"""The weight of the model's verdict relative to the legs' score."""
 
 
 def rerank(search: Search, reranker: Reranker) -> None:
-    """Put the candidates in the order of a reranker.
+    """Sort the candidates by a reranker.
 
-    All of the best RERANKED are read, or the order stays. The score of a hit is the mean of its
-    score and of the verdict. What was not read counts as the worst of what was, so it stays below.
+    Either all of the best RERANKED are read, or the order does not change. The new score of a hit
+    is the mean of its score and the verdict. Candidates that were not read get the lowest verdict,
+    so they stay below.
     """
     began = time.monotonic()
     read = search.candidates[:RERANKED]

@@ -19,7 +19,7 @@ BEST = 10
 """The highest score. Models use steps of a tenth no more reliably than whole numbers."""
 
 MAX_TEXT = 1500
-"""Characters of a text that are sent: a window of 256 tokens has about 1,100."""
+"""Maximum characters of a text that are sent. A window of 256 tokens has about 1,100."""
 
 PROMPT = f"""\
 Someone searches personal notes. Judge how well each excerpt answers the question.
@@ -34,16 +34,16 @@ _Scores = dict[str, Annotated[float, msgspec.Meta(ge=0, le=BEST)]]
 
 
 class ChatReranker:
-    """Asks the model of the section `llm` once for the scores of all texts."""
+    """Asks the model of the section `llm` for the scores of all texts in one request."""
 
     def __init__(self, config: LlmConfig) -> None:
         self.name = config.model or "llm"
         self._config = config
 
     def judge(self, question: str, texts: Sequence[str]) -> list[Verdict]:
-        """A verdict on each text within `llm.timeout` seconds.
+        """A verdict for each text within `llm.timeout` seconds.
 
-        Raises `Unavailable` when the model does not answer, or not with a score for each text, and
+        Raises `Unavailable` when the model does not answer or a text has no score, and
         `ConfigError` when no model is configured.
         """
         # A text on one line cannot pass for another excerpt.
@@ -59,7 +59,10 @@ class ChatReranker:
 
 
 def parse(answer: str, texts: int) -> list[float]:
-    """The scores of an answer, from 0 to 1; `ValueError` unless each text has exactly one."""
+    """The scores in an answer, from 0 to 1.
+
+    Raises `ValueError` unless each text has exactly one.
+    """
     # Some models think aloud first, and some put words around what was asked for.
     answer = answer.rpartition("</think>")[2]
     start, end = answer.find("{"), answer.rfind("}") + 1

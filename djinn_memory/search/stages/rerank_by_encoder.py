@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from djinn_memory.embedding.cross_encoder import CrossEncoder
 
 BATCH = 8
-"""Texts between two looks at the clock."""
+"""Number of texts between two checks of the time."""
 
 SOFTENED = 4.0
-"""Cross-encoders trained on clicks say -11 to 11 in log-odds and mean less by it: divided by this,
-two poor texts still differ, and a model that knows nothing (all near 0) changes nothing."""
+"""Cross-encoders trained on clicks return log-odds from -11 to 11, which are too extreme.
+
+Divided by this, two poor texts still differ, and a model with all values near 0 changes nothing.
+"""
 
 
 class EncoderReranker:
@@ -31,7 +33,10 @@ class EncoderReranker:
         self._milliseconds = milliseconds
 
     def judge(self, question: str, texts: Sequence[str]) -> list[Verdict]:
-        """A verdict on each text; `DjinnError` says why there is none, or how many were late."""
+        """A verdict for each text.
+
+        Raises `DjinnError` with the reason, or the number of late texts.
+        """
         odds = self._odds(question, texts)
         if len(odds) < len(texts):
             much = f"{len(odds)} of {count(len(texts), 'text')} in {self._milliseconds:,} ms"
@@ -41,7 +46,7 @@ class EncoderReranker:
         return [Verdict(_sigmoid(value), _sigmoid(value / SOFTENED)) for value in odds]
 
     def _odds(self, question: str, texts: Sequence[str]) -> list[float]:
-        """The log-odds of the texts that were read in time, from the first on."""
+        """The log-odds of the texts that were read in time, from the first text on."""
         odds: list[float] = []
         failed: list[DjinnError] = []
         late = threading.Event()

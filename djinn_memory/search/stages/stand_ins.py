@@ -1,4 +1,4 @@
-"""Stand-ins: what is shown of a memory where the chunk that answers is only links or footnotes."""
+"""Chooses the chunk to show for a memory when the matching chunk is only links or footnotes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from djinn_memory.search.stages.names import NAME
 from djinn_memory.store.index.records import IndexedChunk, IndexedMemory
 
 STUB_TITLE = 2
-"""Words of a title that is only a name: a longer one may say all that there is to say."""
+"""Maximum words of a title that is only a name. A longer title may be the whole content."""
 
 
 def shown_chunk(search: Search, candidate: Candidate) -> int:
-    """The chunk to show for a candidate: its own, unless that says nothing and another one does.
+    """The chunk to show for a candidate: its own, unless it is filler and another chunk is not.
 
-    For footnotes that is the chunk that cites most of them, else the best of the memory, then the
-    nearest. Who asks for a phrase gets the chunk that holds it.
+    For footnotes it is the chunk that cites most of them, else the memory's best chunk, else the
+    nearest. A query with a phrase shows the chunk that contains it.
     """
     own = search.chunk(candidate.chunk_id)
     if search.query.phrases or not is_filler(own.text):
@@ -31,9 +31,9 @@ def shown_chunk(search: Search, candidate: Candidate) -> int:
 
 
 def near_stub(search: Search, candidate: Candidate, shown: int, memory: IndexedMemory) -> bool:
-    """Whether a candidate says nothing and came up by meaning alone, as the stub of a tag.
+    """Whether a candidate has no content and was found only by meaning, such as the stub of a tag.
 
-    Such a one is shown where there is nothing else. Who searches by meaning alone wants all.
+    Such a candidate is shown only if there are no others. A search by meaning alone shows all.
     """
     near = candidate.scores and not candidate.value("words") and NAME not in candidate.verdicts
     text = search.chunk(shown).text

@@ -1,4 +1,4 @@
-"""The texts of candidates as a model reads them."""
+"""Builds the texts of candidates for a model to read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from djinn_memory.search.candidates import Candidate, Search
 
 
 def window_texts(search: Search, candidates: Sequence[Candidate]) -> list[str]:
-    """What is embedded of each candidate's best window; its whole text where there is none."""
+    """The embedded text of each candidate's best window, or the whole text if it has no window."""
     chunks = search.index.chunks([candidate.chunk_id for candidate in candidates])
     memories = search.lookup([candidate.memory_id for candidate in candidates])
     texts = []

@@ -1,4 +1,4 @@
-"""Stores of values that expire, for working memory: SQLite and Redis, with one protocol."""
+"""Stores of expiring values for working memory: SQLite and Redis, with one protocol."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ if TYPE_CHECKING:
     from djinn_memory.home.home import Home
 
 Space = Literal["session", "task", "from", "kept"]
-"""What a key belongs to. `from` holds values that another agent shared. `kept` holds values
-that wait to become a note while their key has a newer value."""
+"""The owner of a key. `from` holds values that another agent shared.
+
+`kept` holds replaced values that wait to become a note.
+"""
 
 Tier = Literal["working", "short"]
 
 Time = Annotated[float, Meta(ge=0, le=250_000_000_000)]
-"""Seconds since 1970, up to the years that a date can have."""
+"""Seconds since 1970, limited to years that a date can have."""
 
 PROMOTE_USES = 3
-"""A short-term entry becomes a note after this number of uses."""
+"""Number of uses after which a short-term entry becomes a note."""
 
 WAITS = 30 * 86_400.0
-"""Seconds beyond its expiry that such an entry waits for the run that makes the note."""
+"""Seconds that such an entry is kept after its expiry, until a run makes the note."""
 
 
 class WorkingSlot(Struct, frozen=True):
@@ -35,7 +37,7 @@ class WorkingSlot(Struct, frozen=True):
     agent: str
     space: Space
     name: str
-    """The session or task, the agent that handed the value over, or the entry's id."""
+    """The session, the task, the agent that shared the value, or the entry's id."""
     key: str
 
 
@@ -54,28 +56,31 @@ class WorkingEntry(WorkingSlot, frozen=True, kw_only=True):
     uses: int = 0
     used: Time | None = None
     claim: str | None = None
-    """The run that turns the entry into a note."""
+    """The run that is turning the entry into a note."""
     claimed: Time | None = None
     """When that run claimed it."""
 
     @property
     def slot(self) -> WorkingSlot:
-        """The slot alone."""
+        """The slot without the value."""
         return WorkingSlot(self.agent, self.space, self.name, self.key)
 
     @property
     def earned(self) -> bool:
-        """Whether it was used often enough to become a note."""
+        """Whether the entry was used often enough to become a note."""
         return self.tier == "short" and self.uses >= PROMOTE_USES
 
     @property
     def kept(self) -> float:
-        """The time until which the store keeps it: longer than it can be read when it `earned`."""
+        """The time until which the store keeps the entry.
+
+        It is later than the expiry when `earned`.
+        """
         return self.expires + WAITS if self.earned else self.expires
 
 
 class StoreUnwritable(Unavailable):
-    """The store can be read but not changed: a full or read-only disk, a replica."""
+    """The store can be read but not changed: for example a read-only disk or a replica."""
 
 
 Decide = Callable[[WorkingEntry | None, float], WorkingEntry | None]
@@ -84,15 +89,15 @@ Must be idempotent, because a store may call it again."""
 
 
 class WorkingStore(Protocol):
-    """Keeps entries until `kept`. The caller tells expired entries from readable ones."""
+    """Keeps entries until `kept`. The caller separates expired entries from readable ones."""
 
     def change(
         self, slot: WorkingSlot, decide: Decide
     ) -> tuple[WorkingEntry | None, WorkingEntry | None]:
-        """Replace the entry of a slot by that of `decide`, atomically; returns the old and new."""
+        """Replace a slot's entry with the result of `decide`, atomically; returns old and new."""
 
     def entries(self, agent: str) -> tuple[list[WorkingEntry], float]:
-        """All entries of an agent, the oldest first, and the store's time."""
+        """All entries of an agent, oldest first, and the store's time."""
 
     def erase(self) -> None:
         """Remove forgotten values from the bytes of the storage."""
@@ -102,12 +107,12 @@ class WorkingStore(Protocol):
 
 
 def forget(old: WorkingEntry) -> Decide:
-    """A callback that empties a slot, unless another entry has replaced `old` in the meantime."""
+    """A callback that empties a slot, unless another entry has replaced `old`."""
     return lambda current, _: None if current and current.id == old.id else current
 
 
 def entry(fields: Mapping[str, Any]) -> WorkingEntry | None:
-    """An entry from a store's fields; None for fields that another program wrote."""
+    """An entry from a store's fields, or None for fields that another program wrote."""
     try:
         return msgspec.convert(fields, WorkingEntry, strict=False)
     except msgspec.ValidationError:

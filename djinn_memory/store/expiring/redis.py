@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 0.8
 ANSWER_SECONDS = 1.0
 TRIES = 1000
-"""Attempts at a change. Of all clients that change a slot at once, one succeeds each time."""
+"""Maximum attempts at a change.
+
+When several clients change a slot at once, one of them succeeds.
+"""
 
 USUAL_KEY = "REDIS_PASSWORD"
 
@@ -39,12 +42,15 @@ USUAL_KEY = "REDIS_PASSWORD"
 class RedisWorkingStore:
     """A working memory that all copies of a home share.
 
-    Each entry is a hash that the server expires. A sorted set names the entries of an agent. Times
-    are those of the server, so the clocks of its clients may differ.
+    Each entry is a hash that the server expires. A sorted set lists the entries of an agent. Times
+    are the server's, so the clocks of its clients may differ.
     """
 
     def __init__(self, url: str, owner: str, key_env: str | None = None) -> None:
-        """`owner` separates the homes on a server; `key_env` names the password's variable."""
+        """`owner` separates the homes on a server.
+
+        `key_env` is the environment variable of the password.
+        """
         try:
             import redis
         except ImportError:
@@ -126,7 +132,7 @@ class RedisWorkingStore:
         """See `WorkingStore`. The bytes on a server's disk are the server's concern."""
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._client.close()
 
     def _put(self, pipe: Any, name: str, entry: WorkingEntry, now: float) -> None:
@@ -149,7 +155,10 @@ class RedisWorkingStore:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn the server's errors into one line. None of them takes longer than two seconds."""
+        """Turn the server's errors into one line.
+
+        No error takes longer than two seconds to appear.
+        """
         try:
             if not self._ready:
                 self._connect()
@@ -160,7 +169,7 @@ class RedisWorkingStore:
             raise self._failure(error) from None
 
     def _connect(self) -> None:
-        """Connect on a thread: the look-up of a name blocks for as long as the system likes."""
+        """Connect on a thread, because a name lookup can block for any length of time."""
         errors: list[BaseException] = []
 
         def ping() -> None:

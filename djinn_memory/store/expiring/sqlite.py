@@ -1,4 +1,4 @@
-"""Working memory in a file of the home's state."""
+"""Working memory in a file in the home's state folder."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SLOT = "agent = ? and space = ? and name = ? and key = ?"
 
 
 class SqliteWorkingStore:
-    """A working memory in a file that is opened at the first use. It works on a read-only disk."""
+    """A working memory in a file that is opened at first use. It works on a read-only disk."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
         self._path = path
@@ -117,7 +117,7 @@ def _select(
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """As `explained`. A table with a wrong structure is a damaged file, not a fault of djinn."""
+    """As `explained`, but a table with a wrong structure means a damaged file, not a djinn bug."""
     try:
         with explained(path):
             yield

@@ -1,4 +1,4 @@
-"""The index: derived from the vaults, and built again at any time."""
+"""The index: derived from the vaults, and rebuilt at any time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from djinn_memory.system.plural import count
 
 
 def _mend(connection: apsw.Connection) -> None:
-    """Finish a migration: make what no script can make."""
+    """Finish a migration with steps that SQL scripts cannot do."""
     vectors.mend(connection)
     memory_rows.index_words(connection)
     memory_rows.write_names(connection)
@@ -31,14 +31,17 @@ SCHEMA = Schema(
 
 
 def open_index(path: Path, *, write: bool = True) -> apsw.Connection:
-    """Open the index at `path`, created or migrated to write; errors as `store.sqlite.connect`."""
+    """Open the index at `path`.
+
+    `write` creates or migrates it; errors as `store.sqlite.connect`.
+    """
     return connect(path, SCHEMA, write=write, prepare=load_vectors)
 
 
 def fault(path: Path) -> str | None:
-    """What makes a file useless as an index; None if nothing does.
+    """The reason why a file is unusable as an index, or None.
 
-    Checks what `store.faults.fault` checks, then whether the tables fit together.
+    Checks what `store.faults.fault` checks, then whether the tables match each other.
     """
     damage = faults.fault(path, SCHEMA)
     if damage or not path.is_file():

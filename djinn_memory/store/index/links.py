@@ -1,4 +1,4 @@
-"""Links of memories: as written, and what each one leads to."""
+"""Stores the links of memories and resolves their targets."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from djinn_memory.notes.note_file import NoteMemory
 
 UNSETTLED = "unsettled"
-"""Stands in `meta` while any link may lead elsewhere than it says."""
+"""A key in `meta` that exists while any link may need a new target."""
 
 ADDED = "added "
-"""Stands in `meta` before what `settled` says, while only new links are unresolved."""
+"""A prefix of the `meta` value for `settled`, while only new links are unresolved."""
 
 
 def put(
     connection: apsw.Connection, note_id: int, memory_id: int, source: NoteMemory, note: Note
 ) -> None:
-    """Write the links of a memory, unresolved until `resolve` runs, and its Logseq blocks."""
+    """Write the Logseq blocks and the links of a memory. `resolve` resolves the links later."""
     connection.executemany(
         "insert into block (memory_id, uuid) values (?, ?)",
         [(memory_id, block) for block in note.blocks],
@@ -55,10 +55,10 @@ def put(
 
 
 def unsettle(connection: apsw.Connection, *, names: bool = True) -> None:
-    """Record, in the transaction that changes a note, that links have to be resolved.
+    """Record, in the transaction that changes a note, that links must be resolved.
 
-    With `names`, the names of notes changed, so any link may lead elsewhere now. Without, only new
-    links are unresolved, as after an append to a journal.
+    With `names`, the names of notes changed, so any link may have a new target. Without it, only
+    new links are unresolved, as after an append to a journal.
     """
     mark = meta.get(connection, "links")
     if names or mark is None:
@@ -68,13 +68,16 @@ def unsettle(connection: apsw.Connection, *, names: bool = True) -> None:
 
 
 def settled(connection: apsw.Connection) -> str | None:
-    """The `mark` of the last `resolve`; None if a note changed since."""
+    """The `mark` of the last `resolve`, or None if a note has changed since."""
     mark = meta.get(connection, "links")
     return None if mark == UNSETTLED or (mark and mark.startswith(ADDED)) else mark
 
 
 def targets(connection: apsw.Connection, vaults: Sequence[Vault]) -> list[LinkTarget]:
-    """Every note of `vaults`, in their order, with all its names; the key is the id of the note."""
+    """Every note of `vaults` with all its names, in the order of `vaults`.
+
+    The key is the note's id.
+    """
     from djinn_memory.notes.link_resolution import LinkTarget
 
     aliases: defaultdict[int, list[str]] = defaultdict(list)
@@ -108,10 +111,10 @@ def resolve(
     attachments: Sequence[tuple[str, str]],
     mark: str,
 ) -> None:
-    """Resolve every link again, because one new or renamed note can change any of them.
+    """Resolve every link again, because one new or renamed note can change any link.
 
-    `attachments` are (vault, path) of files that are not notes. A link to one is resolved without a
-    note. `mark` stands for the attachments in `settled`.
+    `attachments` are the (vault, path) of files that are not notes. A link to an attachment is
+    resolved, but has no target note. `mark` identifies the attachments in `settled`.
     """
     from djinn_memory.notes.dialects.rules import of_vault
     from djinn_memory.notes.link_resolution import LinkTarget, Resolver
@@ -154,7 +157,7 @@ def resolve(
 
 
 def _point_at_memories(connection: apsw.Connection) -> None:
-    """Point each link at a memory of its target: the section of its block id, else the note."""
+    """Set the target memory of each link: the section with its block id, else the note."""
     connection.execute(
         "with target as (select id, coalesce("
         "(select memory.id from memory where memory.note_id = target_note_id "

@@ -1,6 +1,6 @@
-"""The vectors of a vault as arrays, read where `vec0` keeps them: its own search takes longer.
+"""The vectors of a vault as arrays, read from `vec0`'s tables, because `vec0`'s search is slower.
 
-A process that answers many questions holds them in memory.
+A process that answers many questions keeps them in memory.
 """
 
 from __future__ import annotations
@@ -24,33 +24,39 @@ if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
     Block = tuple[NDArray[np.int64], Vectors]
-    """Windows, and their vectors of shape (windows, dimensions)."""
+    """Window ids, and their vectors as an array of shape (windows, dimensions)."""
 
 MAX_BYTES = 64_000_000
-"""Of all vectors that are held; more are read from the disk for each question."""
+"""Maximum size in bytes of all vectors in memory.
+
+Others are read from the disk for each question.
+"""
 
 
 class HeldVectors(Struct):
-    """Vectors of one space, as they are at one state of the database."""
+    """The vectors of one space in memory, for one state of the database."""
 
     space: VectorSpace
     state: int
-    """What SQLite calls the state of the file, which every commit of any process changes."""
+    """SQLite's data version of the file. It changes with every commit by another process."""
     vaults: dict[int, list[Block]] = field(default_factory=dict)
     rows: dict[int, Vectors] = field(default_factory=dict)
-    """By window: its vector."""
+    """Vectors by window id."""
 
 
 _HELD: WeakKeyDictionary[apsw.Connection, HeldVectors | None] = WeakKeyDictionary()
 
 
 def hold(connection: apsw.Connection) -> None:
-    """Hold vectors that are read over this connection, for as long as it is open."""
+    """Keep the vectors that this connection reads in memory while the connection is open."""
     _HELD[connection] = None
 
 
 def products(vectors: Vectors, query: Vectors) -> Vectors:
-    """The product of each row with `query`, to the bit the same whatever the other rows are."""
+    """The product of each row with `query`.
+
+    A row's result is bit-identical whatever the other rows are.
+    """
     import numpy as np
 
     # BLAS adds up the last rows of a matrix in another order.
@@ -61,7 +67,7 @@ def products(vectors: Vectors, query: Vectors) -> Vectors:
 def cosines(
     connection: apsw.Connection, space: VectorSpace, vault: int, query: Vectors
 ) -> tuple[NDArray[np.int64], Vectors]:
-    """All windows of a vault that have a vector, and its cosine with that of a query."""
+    """All windows of a vault that have a vector, and their cosines with the query vector."""
     import numpy as np
 
     windows, results = [np.empty(0, "<i8")], [np.empty(0, "<f4")]
@@ -74,7 +80,7 @@ def cosines(
 def of_windows(
     connection: apsw.Connection, space: VectorSpace, windows: Sequence[int]
 ) -> dict[int, Vectors]:
-    """The vectors of windows, of those that have one."""
+    """The vectors of those windows that have one."""
     import numpy as np
 
     held = _held(connection, space)
@@ -94,7 +100,7 @@ def of_windows(
 
 
 def _held(connection: apsw.Connection, space: VectorSpace) -> HeldVectors | None:
-    """What is held of a space; None for a connection that holds nothing."""
+    """The vectors in memory for a space, or None if this connection keeps none."""
     if connection not in _HELD:
         return None
     # Only who reads learns of another state; inside a transaction it is what that sees.
@@ -140,7 +146,7 @@ def _read(
 
 
 class _VectorFile:
-    """Reads the values in which `vec0` keeps vectors, many in each."""
+    """Reads the blobs in which `vec0` stores vectors, many in each."""
 
     def __init__(self, connection: apsw.Connection, space: VectorSpace) -> None:
         self._connection = connection
@@ -150,7 +156,7 @@ class _VectorFile:
         self._chunk = 0
 
     def read(self, chunk: int, offset: int, count: int) -> bytes:
-        """So many vectors of a chunk."""
+        """Read `count` vectors of a chunk, from `offset` on."""
         if self._blob is None:
             self._blob = self._connection.blob_open("main", self._table, "vectors", chunk, False)
         elif chunk != self._chunk:
@@ -160,6 +166,6 @@ class _VectorFile:
         return self._blob.read(count * self._size)
 
     def close(self) -> None:
-        """Release the value that is open."""
+        """Close the open blob."""
         if self._blob:
             self._blob.close()

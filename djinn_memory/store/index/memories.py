@@ -1,4 +1,7 @@
-"""Vaults, notes and their memories in the index. A memory is written whole and removed whole."""
+"""Writes vaults, notes and their memories to the index.
+
+A memory is written or removed as a whole.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class IndexedFile(Struct, frozen=True):
-    """A note's file as the index remembers it."""
+    """The index's record of a note's file."""
 
     note_id: int
     stat: FileStat
@@ -34,7 +37,7 @@ class IndexedFile(Struct, frozen=True):
 
 
 class KnownMemory(Struct, frozen=True):
-    """A memory of a note as the index remembers it."""
+    """The index's record of a memory in a note."""
 
     memory_id: int
     digest: bytes | None
@@ -46,8 +49,8 @@ class KnownMemory(Struct, frozen=True):
 def vault_row(connection: apsw.Connection, vault: Vault) -> tuple[int, str | None]:
     """The number of a vault in the index, and the dialect in which all its notes were read.
 
-    The number is assigned at the first reading, and a rename keeps it. Before the first reading
-    there is no dialect.
+    The number is assigned at the first reading and survives a rename. Before the first reading the
+    dialect is None.
     """
     connection.execute(
         "insert into vault (uuid, name) values (?, ?) "
@@ -71,7 +74,7 @@ def set_dialect(connection: apsw.Connection, vault: int, name: str) -> None:
 
 
 def vault_ids(connection: apsw.Connection, vaults: Sequence[Vault]) -> dict[int, Vault]:
-    """The vaults that the index knows, by its numbers, in the order given."""
+    """The vaults that the index contains, by their numbers, in the order given."""
     numbers = dict(connection.execute("select uuid, id from vault"))
     return {numbers[vault.id]: vault for vault in vaults if vault.id in numbers}
 
@@ -103,7 +106,7 @@ def known(
 
 
 def of_note(connection: apsw.Connection, note_id: int | None) -> dict[str | None, KnownMemory]:
-    """The memories of a note by block id; None stands for a whole note."""
+    """The memories of a note by block id. The key None stands for a whole note."""
     return {
         block: KnownMemory(*row)
         for block, *row in connection.execute(
@@ -125,7 +128,7 @@ def can_append(connection: apsw.Connection, note_id: int, blocks: Collection[str
 
 
 def shares_file(connection: apsw.Connection, memory_id: int) -> bool:
-    """Whether the file of a memory is a journal, which holds others too."""
+    """Whether the file of a memory is a journal, which holds other memories too."""
     shared: int = connection.execute(
         "select exists (select 1 from memory join memory as section "
         "on section.note_id = memory.note_id where memory.id = ? and section.block is not null)",
@@ -145,11 +148,11 @@ def put(
     *,
     appended: bool = False,
 ) -> None:
-    """Write a note and its new or changed memories, which are `parsed`, by block id.
+    """Write a note and its new or changed memories: `parsed`, by block id.
 
-    If `appended`, all memories of `content` are new, and the note keeps those that it has. Notes
-    and memories keep their numbers, so that links to them stay. Words are searchable at once.
-    Windows wait for their vectors.
+    With `appended`, all memories of `content` are new, and the note's other memories are kept.
+    Notes and memories keep their numbers, so that links to them stay valid. Words are searchable
+    at once. Windows wait for their vectors.
     """
     note_id: int | None = connection.execute(
         "select id from note where vault_id = ? and path = ?", (vault, file.path)
@@ -174,7 +177,7 @@ def put(
 
 
 def touch(connection: apsw.Connection, note_id: int, file: FileStat, seen_ns: int) -> None:
-    """Store the new times or the new path of a file with unchanged bytes."""
+    """Store the new times or the new path of a file whose bytes are unchanged."""
     write_row(connection, "note", _stat(file, seen_ns), note_id)
 
 
@@ -184,7 +187,7 @@ def _stat(file: FileStat, seen_ns: int) -> dict[str, object]:
 
 
 def redate(connection: apsw.Connection, note_id: int, file: FileStat, note: Note) -> None:
-    """Store the new time of a file with unchanged bytes, for a note that does not say its own."""
+    """Store the new time of an unchanged file as the note's dates, where the note gives none."""
     changed = modified(file)
     connection.execute(
         "update memory set updated = ?, date = ? where note_id = ? and block is null",
@@ -201,9 +204,9 @@ def remove(connection: apsw.Connection, note_id: int) -> None:
 def forget(
     connection: apsw.Connection, vault: Vault, paths: Sequence[str], block: str | None = None
 ) -> None:
-    """Remove the notes at these paths of a vault, as far as the index has them.
+    """Remove the notes at these paths of a vault. Paths without a note are ignored.
 
-    With `block`, only the section of a journal that has the block id is removed.
+    With `block`, only the journal section with this block id is removed.
     """
     notes = (
         "from note where vault_id = (select id from vault where uuid = ?) "
@@ -220,7 +223,7 @@ def forget(
 
 
 def keep_vaults(connection: apsw.Connection, uuids: Collection[str]) -> None:
-    """Remove all vaults but these, with their notes and words."""
+    """Remove all vaults except these, with their notes and words."""
     listed = rows(connection, "select id, uuid from vault")
     for number in [number for number, uuid in listed if uuid not in uuids]:
         connection.execute("delete from vault where id = ?", (number,))
@@ -229,7 +232,7 @@ def keep_vaults(connection: apsw.Connection, uuids: Collection[str]) -> None:
 
 
 def _shift(connection: apsw.Connection, before: KnownMemory, source: NoteMemory) -> None:
-    """Move an unchanged memory, its chunks and its links to their place in the file."""
+    """Move an unchanged memory, its chunks and its links to their new position in the file."""
     lines, characters = source.line - before.line, source.offset - before.offset
     if not (lines or characters):
         return
@@ -250,7 +253,7 @@ def _shift(connection: apsw.Connection, before: KnownMemory, source: NoteMemory)
 
 
 def window_hashes(connection: apsw.Connection, vaults: Sequence[Vault] | None = None) -> set[bytes]:
-    """The hashes of the windows of `vaults`, or of all, under which their vectors are cached."""
+    """The window hashes of `vaults`, or of all vaults. Vectors are cached under these hashes."""
     sql, values = "select distinct window.hash from window", []
     if vaults is not None:
         sql += (

@@ -1,4 +1,4 @@
-"""The rows of one memory: its fields, its chunks, their windows and their words."""
+"""Writes the rows of one memory: its fields, chunks, windows and words."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from djinn_memory.notes.note_file import NoteMemory
 
 NAME_BREAK = " \n"
-"""Stands between names, so that no phrase reaches from one to the next."""
+"""Separates names, so that no phrase spans two of them."""
 
 MAX_NAMES = 2_000
-"""Characters of the tags, and of the aliases, that every chunk of a note is searched by. The rest
-belongs to its first chunk alone: 100,000 tags in every chunk of a long note would fill the disk."""
+"""Maximum characters of tags, and of aliases, that are indexed with every chunk of a note.
+
+The rest is indexed with the first chunk only: 100,000 tags in every chunk of a long note would fill
+the disk.
+"""
 
 
 class Window(Struct, frozen=True):
@@ -36,9 +39,9 @@ class Window(Struct, frozen=True):
     start: int
     end: int
     hash: bytes | None
-    """Key of its text; None where it is not embedded and found by words only."""
+    """The key of its text, or None if the text is not embedded and only words find it."""
     length: int
-    """Tokens of its text, where it is embedded."""
+    """The number of tokens in its text, if it is embedded."""
 
 
 class ParsedMemory(Struct, frozen=True):
@@ -57,7 +60,7 @@ def put_memory(
     source: NoteMemory,
     memory: ParsedMemory,
 ) -> None:
-    """Write a memory over its earlier version, if it has a `memory_id`."""
+    """Write a memory, replacing its earlier version if it has a `memory_id`."""
     from djinn_memory.languages.detection import detect, detect_part
 
     note = memory.note
@@ -93,7 +96,7 @@ def put_memory(
 
 
 def write_names(connection: apsw.Connection) -> None:
-    """Write every name in the form in which it is looked up, as an upgrade needs it."""
+    """Rewrite every name in the form in which names are looked up. An upgrade needs this."""
     connection.create_scalar_function("name_key", lambda *name: name_key(str(*name)), 1)
     connection.create_scalar_function("file_name", lambda *path: basename(str(*path)), 1)
     connection.execute(
@@ -103,7 +106,10 @@ def write_names(connection: apsw.Connection) -> None:
 
 
 def index_words(connection: apsw.Connection) -> None:
-    """Make the words of vaults that have none from what the index holds, as an upgrade needs it."""
+    """Index the words of vaults that have none, from the texts in the index.
+
+    An upgrade needs this.
+    """
     from djinn_memory.languages.detection import detect, detect_part
 
     lacking = "select id from vault where 'words_' || id not in (select name from sqlite_schema)"
@@ -160,7 +166,7 @@ def _row(file: FileStat, source: NoteMemory, note: Note) -> dict[str, object]:
 
 
 def _place(chunk: Chunk, source: NoteMemory) -> dict[str, object]:
-    """Where a chunk stands."""
+    """The position of a chunk."""
     return {
         "headings": json.dumps(chunk.headings, ensure_ascii=False),
         "first_line": chunk.first_line + source.line,
@@ -186,7 +192,7 @@ def _put_chunk(
 
 
 def _names(title: str, path: str, aliases: str, tags: str) -> words.Columns:
-    """What the first chunk of a memory is searched by, beside its headings and its text."""
+    """The names indexed with the first chunk of a memory, besides its headings and text."""
     return words.Columns(title, aliases, "", tags, path.removesuffix(".md"), "")
 
 
@@ -199,7 +205,7 @@ def _put_words(
     text: str,
     language: str | None,
 ) -> words.Columns:
-    """Make a chunk findable by its words; returns the names for the next chunk."""
+    """Index the words of a chunk; returns the names for the next chunk."""
     from djinn_memory.languages.detection import ENGLISH
 
     columns = replace(names, headings=NAME_BREAK.join(headings), body=text)

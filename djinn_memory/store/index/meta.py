@@ -6,11 +6,11 @@ import apsw
 
 
 def get(connection: apsw.Connection, key: str) -> str | None:
-    """The value of `key`, None when never written."""
+    """The value of `key`, or None."""
     value: str | None = connection.execute("select value from meta where key = ?", (key,)).get
     return value
 
 
 def put(connection: apsw.Connection, key: str, value: str) -> None:
-    """Write a value over the one before."""
+    """Write a value, replacing any earlier one."""
     connection.execute("insert or replace into meta values (?, ?)", (key, value))

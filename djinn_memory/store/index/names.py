@@ -1,4 +1,4 @@
-"""Finds the memories that a name could mean, and whether a place or a text is that of a memory."""
+"""Finds memories by name, and checks whether a place or a text belongs to a memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from djinn_memory.store.sqlite import rows
 
 
 def resolve(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> list[int]:
-    """The numbers of the memories that a name could mean; see `SqliteIndex.resolve`."""
+    """The numbers of the memories that match a name; see `SqliteIndex.resolve`."""
     # Bytes of a path that are no text come as lone surrogates, which SQLite does not take.
     name = name.encode("utf-8", "replace").decode()
     note, section, block = name.strip().removeprefix("[[").removesuffix("]]").partition("#^")
@@ -34,7 +34,7 @@ def resolve(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> 
 
 
 def _sections(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> list[int]:
-    """The sections of journals that have an id, or else a title."""
+    """The sections of journals with this id, or else with this title."""
     for column, wanted in (("uid", name), ("memory.name", name_key(name))):
         listed = rows(
             connection,
@@ -49,7 +49,7 @@ def _sections(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -
 
 
 def _exact(name: str, targets: Sequence[LinkTarget]) -> list[int]:
-    """By vault and path, which is one note, else by id or as a path in any vault."""
+    """The note at `vault:path`; otherwise notes with this id, this path or this `vault/path`."""
     for target in targets:
         if name == f"{target.vault}:{target.path}":
             return [target.key]
@@ -75,7 +75,7 @@ def _as_link(name: str, targets: Sequence[LinkTarget], vaults: Sequence[Vault]) 
 
 
 def count_hash(connection: apsw.Connection, digest: str, vaults: Sequence[Vault]) -> int:
-    """How many notes and sections of `vaults` have a text, given as its hash in hexadecimal."""
+    """The number of notes and sections of `vaults` whose text has this hash, in hexadecimal."""
     count: int = connection.execute(
         "with at as (select value from json_each(?2)) "
         "select (select count(*) from note where hash = ?1 and vault_id in at) "
@@ -89,7 +89,7 @@ def count_hash(connection: apsw.Connection, digest: str, vaults: Sequence[Vault]
 def place_exists(connection: apsw.Connection, place: str) -> bool:
     """Whether `<vault uuid>/<path>` is a note, or `<vault uuid>/<path>#^<block>` a section.
 
-    An id, which names a note permanently, always is one.
+    True for every id, because an id names a note permanently.
     """
     if "/" not in place:
         return True

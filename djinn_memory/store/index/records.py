@@ -1,4 +1,4 @@
-"""What is asked of an index and what it answers, the same for every database that holds one."""
+"""The questions to an index and its answers, in types that every database can use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
 Phrase = tuple[str, ...]
-"""Words in a row, as `Vocabulary.split` gives them."""
+"""Consecutive words, as `Vocabulary.split` returns them."""
 
 Forms = tuple[Phrase, ...]
 """The forms in which a word or phrase may stand in the index; any of them matches."""
@@ -28,25 +28,25 @@ class WordMatch(Struct, frozen=True):
 
     terms: tuple[Forms, ...]
     every: bool = False
-    """Whether a chunk must hold all terms; else one is enough."""
+    """Whether a chunk must contain all terms. Otherwise one term is enough."""
 
 
 class Selection(Struct, frozen=True):
-    """Which memories of the index's vaults may answer; the defaults select all of them."""
+    """Limits which memories of the index's vaults may answer. The defaults allow all of them."""
 
     filters: Filters = Filters()
     now: datetime | None = None
     """Leaves out memories that expired before this time; None keeps them."""
     phrases: tuple[Forms, ...] = ()
-    """Phrases that must stand in the chunk."""
+    """Phrases that the chunk must contain."""
     without: tuple[Forms, ...] = ()
-    """Phrases that must not stand in the memory."""
+    """Phrases that the memory must not contain."""
     first_chunk: bool = False
     """Whether only the first chunk of each memory may answer."""
     ids: tuple[str, ...] | None = None
     """Only memories with one of these ids."""
     places: tuple[tuple[str, str], ...] | None = None
-    """Only memories at one of these (vault name, path)."""
+    """Only memories at one of these places, as (vault name, path)."""
     hashes: tuple[str, ...] | None = None
     """Only memories whose text has one of these hashes."""
     name: str | None = None
@@ -54,23 +54,23 @@ class Selection(Struct, frozen=True):
     linked: int | None = None
     """Only memories that this memory links to, or that link to it."""
     whole_files: bool = False
-    """Leaves out what shares its file with others: a change of that file would reach them too."""
+    """Leaves out memories that share a file with others, which a change would affect too."""
 
 
 class ChunkRef(NamedTuple):
-    """A chunk and its memory, as an index numbers them."""
+    """A chunk and its memory, by their numbers in the index."""
 
     chunk_id: int
     memory_id: int
     place: tuple[str, str, int, int]
-    """Vault, path, line and place in the memory: what is equal otherwise is in this order."""
+    """Vault, path, line and position in the memory: the sort order of otherwise equal chunks."""
 
 
 class Measurement(NamedTuple):
-    """How near a chunk is to a vector, judged by its nearest window."""
+    """How near the nearest window of a chunk is to a vector."""
 
     cosine: float
-    """As the model gives it."""
+    """The cosine as computed, before calibration."""
     window: tuple[int, int]
     """The span of that window in the chunk's text."""
     vector: Vectors
@@ -78,24 +78,24 @@ class Measurement(NamedTuple):
 
 
 class IndexedMemory(Memory, frozen=True, kw_only=True):
-    """A memory with all that the index knows of it beside its text."""
+    """A memory with everything that the index stores about it except the text."""
 
     memory_id: int
-    """The index's number for it, which no answer shows."""
+    """Its number in the index. No answer shows it."""
     dated: bool
-    """Whether `date` is the memory's own word rather than the time of its file."""
+    """Whether the memory itself gives its `date`. Otherwise the date is that of its file."""
     hash: str
-    """Of its text, in hexadecimal."""
+    """The hash of its text, in hexadecimal."""
     owns_id: bool
     """Whether it has an id and no older memory has the same one."""
     first_chunk: int | None
     """The number of its first chunk; None for an empty memory."""
     problem: str | None
-    """Why it was not understood in full."""
+    """The reason why it was only partly understood."""
     aliases: tuple[str, ...]
     """The aliases of the note."""
     fields: tuple[tuple[str, str], ...]
-    """Its front matter; a key with a list of values stands once for each."""
+    """Its front matter. A key with a list of values occurs once for each value."""
 
     def field(self, key: str) -> str | None:
         """The first value of a front matter field."""
@@ -106,7 +106,7 @@ class IndexedMemory(Memory, frozen=True, kw_only=True):
 
 
 class TitledRef(MemoryRef, frozen=True, kw_only=True):
-    """Where a memory is, and its title."""
+    """The location of a memory, and its title."""
 
     title: str
 
@@ -117,7 +117,7 @@ class IndexedChunk(Struct, frozen=True):
     chunk_id: int
     memory_id: int
     ordinal: int
-    """Its place in the memory, from 0."""
+    """Its position in the memory, from 0."""
     headings: tuple[str, ...]
     lines: tuple[int, int]
     page: int | None
@@ -129,33 +129,33 @@ class IndexedLink(Struct, frozen=True):
     """A link from one memory to another."""
 
     source: int
-    """The number of the memory in which it stands."""
+    """The number of the memory that contains the link."""
     target: int | None
-    """The number of the memory it leads to; None while it is unresolved or means no memory."""
+    """The number of the target memory; None while unresolved, or if the target is not a memory."""
     text: str
     """The target as written."""
     line: int
-    """The line on which it stands, from 1; 0 for a field of the front matter."""
+    """The line of the link, from 1; 0 for a field of the front matter."""
     start: int
-    """The offset at which it stands."""
+    """The offset of the link."""
     field: str | None
-    """The front matter field that holds it; None for a link in the text."""
+    """The front matter field that contains the link; None for a link in the text."""
     embed: bool
-    """Whether it shows its target in its own place: `![[...]]`."""
+    """Whether the link embeds its target: `![[...]]`."""
     how: str | None
-    """How the target was found; None while it is unresolved."""
+    """How the target was resolved; None while it is unresolved."""
     ambiguous: bool
-    """Whether other memories could be meant as well."""
+    """Whether the link matches other memories as well."""
     heading: str | None = None
-    """The heading that it leads to, nested headings joined by `#`."""
+    """The heading that it points to; nested headings are joined by `#`."""
     block: str | None = None
-    """The block id that it leads to."""
+    """The block id that it points to."""
     kind: Kind = "wiki"
-    """How it is written."""
+    """The syntax of the link."""
 
 
 class MemorySize(NamedTuple):
-    """How large a memory is."""
+    """The size of a memory."""
 
     chunks: int
     waiting: int
@@ -163,27 +163,30 @@ class MemorySize(NamedTuple):
 
 
 class CatalogStats(Struct, frozen=True):
-    """How much there is."""
+    """Counts of notes, chunks, windows and links."""
 
     notes: int
-    """Notes: one for each file."""
+    """The number of notes, one for each file."""
     chunks: int
-    """Chunks: the parts of notes that hits return."""
+    """The number of chunks: the parts of notes that hits return."""
     windows: int
-    """Windows: the parts of chunks that are embedded."""
+    """The number of windows: the parts of chunks that are embedded."""
     pending: int
-    """Windows that have no vector yet."""
+    """The number of windows that have no vector yet."""
     links: int
-    """Links in notes, including embeds and links in front matter."""
+    """The number of links in notes, including embeds and links in front matter."""
     unresolved: int
-    """Links that lead nowhere."""
+    """The number of links without a target."""
     broken: int
-    """Notes with a problem, such as front matter that is not YAML."""
+    """The number of notes with a problem, such as front matter that is not YAML."""
     types: dict[str, int]
-    """Notes of each type, the most frequent first; the fields below are sorted likewise."""
+    """The number of notes of each type, the most frequent first.
+
+    The fields below are sorted likewise.
+    """
     planes: dict[str, int]
-    """Notes of each plane."""
+    """The number of notes of each plane."""
     tags: dict[str, int]
-    """Notes with each tag."""
+    """The number of notes with each tag."""
     vaults: dict[str, int]
-    """Notes in each vault."""
+    """The number of notes in each vault."""

@@ -1,4 +1,4 @@
-"""A `Selection` as SQL over the rows of note, memory and chunk."""
+"""Translates a `Selection` to SQL over the rows of note, memory and chunk."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _IN_JOURNAL = (
 
 
 PLACE = "(select name from vault where id = note.vault_id), note.path, memory.lines_above"
-"""What is equal otherwise is in this order: it does not depend on when it was indexed."""
+"""The sort order for otherwise equal rows. It does not depend on when they were indexed."""
 
 
 class Condition(Struct):
@@ -62,7 +62,7 @@ class Condition(Struct):
         return " and ".join(self.parts)
 
     def add(self, sql: str, *bound: object) -> None:
-        """Require one thing more."""
+        """Add a requirement."""
         self.parts.append(sql)
         # Bytes of the command line that are no text come as lone surrogates: they match nothing.
         self.values.extend(
@@ -71,7 +71,7 @@ class Condition(Struct):
         )
 
     def among(self, column: str, values: Collection[object]) -> None:
-        """Require that a column has one of some values."""
+        """Require that a column has one of these values."""
         self.add(f"{column} in ({', '.join('?' * len(values))})", *values)
 
 
@@ -79,10 +79,10 @@ _ANY = Condition()
 
 
 class Selections:
-    """Selections of memories in some vaults, as conditions in SQL."""
+    """Translates selections of memories in some vaults to SQL conditions."""
 
     def __init__(self, connection: apsw.Connection, vaults: Mapping[int, Vault]) -> None:
-        """`vaults` are given by the numbers that the index has for them."""
+        """The keys of `vaults` are their numbers in the index."""
         self._connection = connection
         self._names = {number: vault.name for number, vault in vaults.items()}
         self._numbers = {name: number for number, name in self._names.items()}
@@ -94,17 +94,20 @@ class Selections:
         return list(self._numbers.values())
 
     def vaults_of(self, selection: Selection) -> list[int]:
-        """The numbers of the vaults that a selection is about."""
+        """The numbers of the vaults that a selection covers."""
         names = selection.filters.vaults or self._numbers
         return [self._numbers[name] for name in names if name in self._numbers]
 
     def takes_all(self, selection: Selection) -> bool:
-        """Whether all memories of its vaults are in a selection."""
+        """Whether a selection includes all memories of its vaults."""
         plain = Selection(Filters(vaults=selection.filters.vaults), now=selection.now)
         return selection == plain and not self._expired_by(selection.now)
 
     def where(self, selection: Selection, *, chunks: bool = False) -> Condition:
-        """The memories of a selection; with `chunks` the phrases must stand in the chunk itself."""
+        """The condition of a selection.
+
+        With `chunks`, the chunk itself must contain the phrases.
+        """
         where = Condition()
         where.among("note.vault_id", self.vaults_of(selection))
         _filter(where, selection.filters)
@@ -138,7 +141,7 @@ class Selections:
     def refs(
         self, table: Literal["chunk", "window"], ids: Collection[int], where: Condition = _ANY
     ) -> dict[int, ChunkRef]:
-        """The chunk of each row of a table, as far as it meets a condition."""
+        """The chunk of each row of a table that meets a condition."""
         chunk = "join chunk on chunk.id = chunk_id " if table == "window" else ""
         among = f"{table}.id in (select value from json_each(?))"
         listed = rows(
@@ -154,7 +157,7 @@ class Selections:
         }
 
     def chunks_with(self, spellings: Forms) -> list[int]:
-        """The chunks that hold a phrase in any of its forms."""
+        """The chunks that contain a phrase in any of its forms."""
         wanted = " OR ".join(quoted(words, prefixes=False) for words in spellings)
         return [
             chunk
@@ -167,7 +170,7 @@ class Selections:
         ]
 
     def _expired_by(self, now: datetime | None) -> tuple[str, ...]:
-        """The values of `expires` that are over; a day holds until it ends, in UTC."""
+        """The values of `expires` that have passed. A day ends at midnight UTC."""
         if now is None:
             return ()
         if now not in self._expired:
@@ -186,9 +189,10 @@ class Selections:
 
 
 def _filter(where: Condition, filters: Filters) -> None:
-    """Several tags must all be there, also as the upper part of a nested one.
+    """Add the conditions of the filters.
 
-    Several types, planes or paths are alternatives.
+    A memory must have all `tags`; a nested tag such as `project/x` also matches `project`. It needs
+    only one of several types, planes or paths.
     """
     if filters.types:
         where.among("memory.type", [fold(kind) for kind in filters.types])
@@ -218,13 +222,16 @@ def _filter(where: Condition, filters: Filters) -> None:
 
 
 def _tag(tag: str) -> tuple[str, int, str, str]:
-    """The values of `_HAS_TAG`: below `project` are `project/x` and `project:x`."""
+    """The values for `_HAS_TAG`: a tag such as `project` includes `project/x` and `project:x`."""
     folded = fold(tag.lstrip("#").rstrip("/:"))
     return folded, len(folded) + 1, f"{folded}/", f"{folded}:"
 
 
 def quoted(words: Phrase, *, prefixes: bool = True) -> str:
-    """A phrase; with `prefixes` a lone character of a script cut into pairs begins a pair."""
+    """A phrase in quotation marks for FTS5.
+
+    With `prefixes`, a single character of an unspaced script matches any pair that it begins.
+    """
     lone = prefixes and len(words) == 1 and len(words[0]) == 1 and _unspaced(words[0])
     return f'"{" ".join(words)}"{"*" if lone else ""}'
 

@@ -1,4 +1,4 @@
-"""The index in SQLite as searches and verbs read it; `search.backend.Index` says what each does."""
+"""The SQLite index as searches and verbs read it. `search.backend.Index` documents the methods."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from djinn_memory.store.index.word_index import SqliteWordIndex
 from djinn_memory.store.sqlite import peek, rows
 
 BATCH = 500
-"""Memories that are read at once."""
+"""Number of memories read at once."""
 
 _ALL = Selection()
 
@@ -58,7 +58,7 @@ _COLUMNS = {
     "problem": "problem",
     "first_chunk": "(select min(id) from chunk where memory_id = memory.id)",
 }
-"""The fields of an `IndexedMemory` that one column gives."""
+"""The fields of an `IndexedMemory` that come from a single column."""
 
 # A memory of a vault for everybody keeps its id whatever vaults of agents hold, so that nobody is
 # shown a trace of what is hidden, and each agent sees one owner.
@@ -86,7 +86,7 @@ select vault_id, block, dated, {_OWNS_ID},
 
 
 class SqliteIndex:
-    """Reads one state of the index, and of it only `vaults`: open it by `State.reading`."""
+    """Reads one state of the index, limited to `vaults`. Open it with `State.reading`."""
 
     def __init__(
         self,
@@ -95,9 +95,10 @@ class SqliteIndex:
         every: Sequence[Vault] = (),
         token_signs: TokenSigns = no_token_signs,
     ) -> None:
-        """`every` are the vaults of the home, among which the owner of an id is found.
+        """`every` are the vaults of the home. The owner of an id is looked for in all of them.
 
-        `token_signs` finds those of texts in the cache, by the model's identity and text hashes.
+        `token_signs` finds the token signs of texts in the cache, by the model's identity and text
+        hashes.
         """
         self._connection = connection
         self._numbered = memories.vault_ids(connection, vaults)
@@ -114,13 +115,13 @@ class SqliteIndex:
         return tuple(self._numbered.values())
 
     def chunks(self, chunk_ids: Collection[int]) -> dict[int, IndexedChunk]:
-        """Chunks by their row numbers."""
+        """The chunks with these row numbers."""
         return {chunk.chunk_id: chunk for chunk in self._chunks("id in", chunk_ids)}
 
     def chunks_of(
         self, memory_ids: Collection[int], first: int | None = None
     ) -> dict[int, list[IndexedChunk]]:
-        """The chunks of each memory in their order; with `first` only so many of each."""
+        """The chunks of each memory in order; with `first` only that many of each."""
         chunks: dict[int, list[IndexedChunk]] = {}
         limit = "" if first is None else f"ordinal < {first} and "
         for chunk in self._chunks(f"{limit}memory_id in", memory_ids):
@@ -136,7 +137,7 @@ class SqliteIndex:
         skip: int = 0,
         fields: Collection[str] | None = None,
     ) -> Iterator[IndexedMemory]:
-        """Memories of a selection, read as they are asked for; `fields` are those to load."""
+        """Yield the memories of a selection while they are read; `fields` are those to load."""
         where = self._selections.where(selection)
         listed = rows(
             self._connection,
@@ -153,7 +154,7 @@ class SqliteIndex:
     def lookup(
         self, memory_ids: Collection[int], *, fields: Collection[str] | None = None
     ) -> dict[int, IndexedMemory]:
-        """Memories by their numbers; `fields` are the front matter keys to load, None loads all."""
+        """Memories by number. `fields` are the front matter keys to load; None loads all."""
         wanted = None if fields is None else json.dumps(list(fields))
         keys = json.dumps(list(memory_ids)), wanted, self._agents
         listed = rows(self._connection, _MEMORY, keys)
@@ -181,7 +182,7 @@ class SqliteIndex:
         return int(self._connection.execute(sql, where.values).get)
 
     def titles(self, selection: Selection = _ALL) -> list[TitledRef]:
-        """Where each memory of a selection is, and its title, by path."""
+        """The location and title of each memory of a selection, sorted by path."""
         where = self._selections.where(selection)
         sql = f"select uid, vault_id, path, block, title {_FROM} where {where.sql} order by {PLACE}"
         return [
@@ -198,9 +199,9 @@ class SqliteIndex:
     def resolve(self, name: str) -> list[IndexedMemory]:
         """The memories that a name could mean: one, none, or several that share the name.
 
-        A name is an id, a path, `vault/path`, `vault:path`, which is never ambiguous, or whatever
-        a link may say: a title, an alias, a file name. `#^` and a block id behind it mean a section
-        of a journal.
+        A name is an id, a path, `vault/path`, `vault:path`, or any link target: a title, an alias,
+        a file name. `vault:path` is never ambiguous. A suffix of `#^` and a block id names a
+        section of a journal.
         """
         from djinn_memory.store.index.names import resolve
 
@@ -227,7 +228,7 @@ class SqliteIndex:
         return dict(listed)
 
     def links(self, memory_ids: Collection[int]) -> list[IndexedLink]:
-        """The links from and to some memories, without links into or out of hidden vaults."""
+        """The links from and to these memories, without links from or to hidden vaults."""
         ids = json.dumps(list(memory_ids))
         these = "(select value from json_each(?))"
         listed = rows(
@@ -331,6 +332,6 @@ class SqliteIndex:
 
 @contextmanager
 def peeking(path: Path, vaults: Sequence[Vault]) -> Iterator[SqliteIndex]:
-    """The index at `path` as it is, for a moment's reading that makes no file beside it."""
+    """The index at `path` for a short read. No file is created beside it."""
     with closing(peek(path)) as connection:
         yield SqliteIndex(connection, vaults)

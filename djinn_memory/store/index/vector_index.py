@@ -1,4 +1,4 @@
-"""Reads the vectors of some vaults: which chunks are near to a question, and how near."""
+"""Reads the vectors of some vaults to find the chunks that are nearest to a question."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
 TokenSigns = Callable[[str, Sequence[bytes]], Mapping[bytes, bytes]]
-"""By a model's identity and text hashes: the signs of the texts' tokens, as far as known."""
+"""Takes a model's identity and text hashes; returns the known token signs by text hash."""
 
 
 def no_token_signs(identity: str, hashes: Sequence[bytes]) -> Mapping[bytes, bytes]:
-    """For an index that is read without its cache."""
+    """A `TokenSigns` for an index that is read without the cache."""
     return {}
 
 
 MOST_WINDOWS = 4096
-"""Nearest windows of a vault that are examined: a few long memories may fill an answer."""
+"""Maximum nearest windows of a vault that are read when a few long memories fill an answer."""
 
 
 class SqliteVectorIndex:
-    """The vectors of some vaults; `search.backend.VectorIndex` says what each method does."""
+    """The vectors of some vaults. `search.backend.VectorIndex` documents the methods."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class SqliteVectorIndex:
 
     @cached_property
     def space(self) -> VectorSpace | None:
-        """The vectors that answer; None while nothing of these vaults was embedded."""
+        """The vectors in use; None while nothing in these vaults is embedded."""
         space = vectors.serving(self._connection)
         held = space and vectors.holds(self._connection, space, self._selections.vaults)
         return space if held else None
@@ -63,8 +63,9 @@ class SqliteVectorIndex:
     ) -> list[ChunkRef]:
         """The chunks of the `limit` nearest windows of each vault.
 
-        Each vault is asked by itself, so that a large one cannot crowd out a small one. Where a few
-        long memories fill the answer, more is asked for, until there are enough `memories`.
+        Each vault is searched separately, so that a large vault does not crowd out a small one. If
+        a few long memories fill the answer, more windows are read until there are enough
+        `memories`.
         """
         import numpy as np
 
@@ -89,7 +90,7 @@ class SqliteVectorIndex:
         return near
 
     def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
-        """The exact cosine of the best window of each chunk that has a vector."""
+        """The exact cosine of the best window of each chunk that has vectors."""
         import numpy as np
 
         if self.space is None:
@@ -117,7 +118,10 @@ class SqliteVectorIndex:
         }
 
     def token_signs(self, starts: Mapping[int, int]) -> dict[int, bytes]:
-        """The signs of the tokens of windows, each named by its chunk and where it starts there."""
+        """The token signs of windows.
+
+        A window is identified by its chunk and its start in the chunk.
+        """
         if self.space is None:
             return {}
         hashes: dict[int, bytes] = dict(
@@ -138,7 +142,7 @@ class SqliteVectorIndex:
         }
 
     def _windows_of(self, selection: Selection) -> NDArray[np.int64] | None:
-        """The windows that a selection leaves; None if it leaves all."""
+        """The windows in a selection, or None if it includes all."""
         import numpy as np
 
         if self._selections.takes_all(selection):

@@ -1,7 +1,7 @@
-"""The meaning leg: sqlite-vec over windows, partitioned by vault so that none starves another.
+"""The vectors of windows, in sqlite-vec tables partitioned by vault.
 
-Vectors of one model are a space. One space answers; while another model's vectors are being made,
-they fill a second one beside it, which takes over when it is whole.
+The vectors of one model are a space. One space answers queries. While the vectors of another model
+are being made, they fill a second space, which replaces the first when it is complete.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ class VectorSpace(Struct, frozen=True):
     identity: str
     dimensions: int
     recipe: str
-    """JSON of the settings that make its embedder."""
+    """The settings of its embedder, as JSON."""
     calibration: Calibration
     serving: bool
 
     @property
     def table(self) -> str:
-        """Its `vec0` table."""
+        """The name of its `vec0` table."""
         return f"vectors_{self.number}"
 
     @property
     def _mark(self) -> str:
-        """The column of `window` that says whether it has a vector here."""
+        """The column of `window` that records whether a window has a vector in this space."""
         return "embedded" if self.serving else "coming"
 
 
 def serving(connection: apsw.Connection) -> VectorSpace | None:
-    """The space that answers; None while nothing was embedded."""
+    """The space that answers queries, or None while nothing is embedded."""
     return next((space for space in spaces(connection) if space.serving), None)
 
 
@@ -61,12 +61,12 @@ def holds(connection: apsw.Connection, space: VectorSpace, vault_ids: Iterable[i
 
 
 def coming(connection: apsw.Connection) -> VectorSpace | None:
-    """The space that is being filled to take over."""
+    """The space that is being filled and will answer later."""
     return next((space for space in spaces(connection) if not space.serving), None)
 
 
 def spaces(connection: apsw.Connection) -> list[VectorSpace]:
-    """The space that answers, then the one that is being filled, as far as they exist."""
+    """The space that answers queries, then the space that is being filled, if they exist."""
     # An index that was cloned may hold a text as id, which becomes a part of SQL.
     return [
         VectorSpace(number, identity, dimensions, recipe, Calibration(scale, shift), bool(serves))
@@ -84,9 +84,10 @@ def begin(
     recipe: str,
     calibration: Calibration,
 ) -> VectorSpace:
-    """Create an empty space, which serves if no other does; else it is filled to take over.
+    """Create an empty space.
 
-    Another space that was being filled is dropped.
+    It answers queries if no other space does; otherwise it is being filled. Another space that was
+    being filled is dropped.
     """
     serves = serving(connection) is None
     if not serves and (other := coming(connection)):
@@ -111,7 +112,7 @@ def begin(
 
 
 def _bind(connection: apsw.Connection, space: VectorSpace) -> None:
-    """Let the vector of each window go with the window, whoever removes it and for what reason."""
+    """Create a trigger that deletes the vector of a window with the window."""
     connection.execute(
         f"create trigger if not exists window_{space.table} after delete on window begin "
         f"delete from {space.table} where window_id = old.id; end"
@@ -119,9 +120,9 @@ def _bind(connection: apsw.Connection, space: VectorSpace) -> None:
 
 
 def mend(connection: apsw.Connection) -> None:
-    """Remove vectors without a window, and let windows without a vector wait for one.
+    """Remove vectors without a window, and mark windows without a vector as waiting.
 
-    Earlier versions of djinn left vectors behind when a change of model broke off.
+    Earlier versions of djinn left vectors behind when a change of model was interrupted.
     """
     for space in spaces(connection):
         _bind(connection, space)
@@ -136,7 +137,7 @@ def mend(connection: apsw.Connection) -> None:
 
 
 def keep_recipe(connection: apsw.Connection, space: VectorSpace, recipe: str) -> VectorSpace:
-    """Store new settings of the embedder of a space, such as another address; returns the space."""
+    """Store new embedder settings for a space, such as another address; returns the space."""
     if space.recipe == recipe:
         return space
     connection.execute("update space set recipe = ? where id = ?", (recipe, space.number))
@@ -144,7 +145,7 @@ def keep_recipe(connection: apsw.Connection, space: VectorSpace, recipe: str) ->
 
 
 def drop(connection: apsw.Connection, space: VectorSpace) -> None:
-    """Remove a space; its vectors stay in the cache."""
+    """Remove a space. Its vectors stay in the cache."""
     connection.execute(f"drop trigger if exists window_{space.table}")
     connection.execute(f"drop table {space.table}")
     connection.execute(f"update window set {space._mark} = 0 where {space._mark}")
@@ -152,7 +153,7 @@ def drop(connection: apsw.Connection, space: VectorSpace) -> None:
 
 
 def take_over(connection: apsw.Connection, space: VectorSpace) -> VectorSpace:
-    """Let a filled space answer, and drop the one that answered so far."""
+    """Let a filled space answer queries, and drop the space that answered before."""
     if before := serving(connection):
         drop(connection, before)
     connection.execute("update space set serving = 1 where id = ?", (space.number,))
@@ -163,9 +164,9 @@ def take_over(connection: apsw.Connection, space: VectorSpace) -> VectorSpace:
 def add(
     connection: apsw.Connection, space: VectorSpace, vectors: Iterable[tuple[int, bytes, bytes]]
 ) -> None:
-    """Store the vectors of (window id, text hash, float32 bytes).
+    """Store vectors, given as (window id, text hash, float32 bytes).
 
-    A window that no longer exists is left out, also where another now has its number.
+    A vector is skipped if its window no longer exists, or if another window now has that id.
     """
     for window_id, digest, vector in vectors:
         connection.execute(
@@ -181,7 +182,7 @@ def add(
 
 @contextmanager
 def kept(connection: apsw.Connection, memory_id: int | None) -> Iterator[None]:
-    """Inside, a memory is written again: windows whose text stays the same keep their vectors."""
+    """While the block rewrites a memory, windows with unchanged text keep their vectors."""
     if memory_id is None:
         yield
         return
@@ -208,7 +209,7 @@ def kept(connection: apsw.Connection, memory_id: int | None) -> Iterator[None]:
 
 
 def texts(connection: apsw.Connection, window_ids: Sequence[int]) -> dict[int, str]:
-    """The text that is embedded for each window; a window that no longer exists is left out."""
+    """The text that is embedded for each window. Windows that no longer exist are left out."""
     from djinn_memory.chunking.window_text import path_at, prefix, window_text
 
     texts = {}
@@ -226,7 +227,7 @@ def texts(connection: apsw.Connection, window_ids: Sequence[int]) -> dict[int, s
 
 
 def count(connection: apsw.Connection, vault_ids: Iterable[int] | None = None) -> int:
-    """How many windows there are, in all vaults or in these."""
+    """The number of windows in these vaults, or in all."""
     sql = "select count(*) from window"
     if vault_ids is not None:
         sql = f"select count(*) {_WINDOWS} where vault_id in (select value from json_each(?))"
@@ -238,7 +239,7 @@ def count(connection: apsw.Connection, vault_ids: Iterable[int] | None = None) -
 def waiting(
     connection: apsw.Connection, space: VectorSpace, vault_ids: Iterable[int] | None = None
 ) -> list[tuple[int, bytes, int]]:
-    """The windows, of all vaults or of these, that have no vector in a space: id, hash, tokens."""
+    """Windows without a vector in a space, in these vaults or in all: id, hash, tokens."""
     sql = f"select window.id, hash, length from window where not {space._mark}"
     if vault_ids is None:
         listed = rows(connection, sql)
@@ -250,13 +251,13 @@ def waiting(
 
 
 def embedded(connection: apsw.Connection, space: VectorSpace) -> list[tuple[int, bytes, int]]:
-    """The windows that have a vector in a space: id, hash, tokens."""
+    """Windows with a vector in a space: id, hash, tokens."""
     listed = rows(connection, f"select id, hash, length from window where {space._mark}")
     return [(window, digest, length) for window, digest, length in listed]
 
 
 def lacking(connection: apsw.Connection) -> bool:
-    """Whether a window waits for a vector, to answer by or of the model that is to take over."""
+    """Whether any window lacks a vector, in the current space or in one that is being filled."""
     waits: int = connection.execute("select exists (select 1 from window where not embedded)").get
     return bool(waits) or coming(connection) is not None
 
@@ -264,7 +265,7 @@ def lacking(connection: apsw.Connection) -> bool:
 def pending(
     connection: apsw.Connection, vault_ids: Iterable[int], space: VectorSpace | None = None
 ) -> int:
-    """How many windows of these vaults wait for a vector in `space`, else for one to answer by."""
+    """Count the windows of these vaults without a vector in `space`, or else in the current one."""
     mark = space._mark if space else "embedded"
     if not connection.execute(f"select exists (select 1 from window where not {mark})").get:
         return 0
@@ -277,7 +278,7 @@ def pending(
 
 
 def pending_in(connection: apsw.Connection, vault: Vault, paths: Sequence[str]) -> bool:
-    """Whether a window of the notes at these paths of a vault waits for a vector to answer by."""
+    """Whether any note at these paths of a vault has a window without a vector."""
     waits: int = connection.execute(
         f"select exists (select 1 {_WINDOWS} where not embedded "
         "and path in (select value from json_each(?)) "

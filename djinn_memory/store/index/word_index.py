@@ -1,4 +1,4 @@
-"""Reads the words of some vaults: what they hold, and which chunks answer a question by words."""
+"""Reads the words of some vaults, and finds chunks by words."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ from djinn_memory.store.index.words import chunk_count, forms, idf, languages, p
 from djinn_memory.store.sqlite import Row, rows
 
 _WEIGHTS = "3, 3, 2, 2, 1, 1"
-"""Of title, aliases, headings, tags, path, body: where a word stands says what a note is about."""
+"""Weights of title, aliases, headings, tags, path and body.
+
+A word in a title says most about a note.
+"""
 
 _BM25 = f"select rowid, -bm25({{words}}, {_WEIGHTS}) from {{words}} where {{words}} match ?"
 
 COMPOUND_PART = 4
-"""Letters of the shortest stem that is looked for in compounds: `Rad` is in too many words."""
+"""Minimum letters of a stem that is looked for in compounds: `Rad` is in too many words."""
 
 MAX_COMPOUNDS = 12
-"""Compounds that one word may stand for."""
+"""Maximum number of compounds for a word."""
 
 _UNICODE61 = ["remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
 
 
 class SqliteWordIndex:
-    """The words of some vaults; `search.backend.WordIndex` says what each method does.
+    """The words of some vaults. `search.backend.WordIndex` documents the methods.
 
-    Every number comes from these vaults alone, so that no other one moves a score.
+    Every number is computed from these vaults alone, so that other vaults do not change a score.
     """
 
     def __init__(self, connection: apsw.Connection, selections: Selections) -> None:
@@ -56,7 +59,7 @@ class SqliteWordIndex:
 
     @property
     def total(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""
         return sum(self._totals.values())
 
     def split(self, text: str) -> list[str]:
@@ -64,9 +67,9 @@ class SqliteWordIndex:
         return _tokens(self._connection, "unicode61", _UNICODE61, prepare(text))
 
     def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
-        """The terms under which the index may keep a word of `split`.
+        """The terms that the index may store for a word of `split`.
 
-        `spoken` are the languages it may be of; None stands for all languages of the vaults.
+        `spoken` are the possible languages; None stands for all languages of the vaults.
         """
         terms: dict[str, None] = {}
         for form in dict.fromkeys(forms(word, self.languages if spoken is None else spoken)):
@@ -74,20 +77,21 @@ class SqliteWordIndex:
         return list(terms)
 
     def stemmed(self, text: str) -> list[str]:
-        """The words of `text` as FTS5 stems them, which is as in English."""
+        """The words of `text` as FTS5 stems them, with its English stemmer."""
         return _tokens(self._connection, "porter", ["unicode61", *_UNICODE61], text)
 
     def frequency(self, stem: str) -> int:
-        """In how many chunks a stemmed word stands."""
+        """The number of chunks that contain a stemmed word."""
         if stem not in self._frequencies:
             listed = self._listed("select doc from {terms} where term = ?", stem)
             self._frequencies[stem] = sum(chunks for (chunks,) in listed)
         return self._frequencies[stem]
 
     def compounds(self, stem: str) -> list[str]:
-        """Terms, English aside, that a marked stem begins or ends, or that do so to it.
+        """Non-English terms that share their beginning or end with a marked stem.
 
-        `Müll` is in `Mülltonne`, `Torte` in `Kirschtorte`. The vocabulary is read whole.
+        One is a part of the other: `Müll` is in `Mülltonne`, `Torte` in `Kirschtorte`. The whole
+        vocabulary is read.
         """
         bare = stem[:-1]
         if len(bare) < COMPOUND_PART:
@@ -111,7 +115,7 @@ class SqliteWordIndex:
         return sorted({term for (term,) in listed})[:limit]
 
     def holding(self, forms: Iterable[str]) -> int:
-        """In how many chunks a word stands, in that of its forms which stands in most."""
+        """The number of chunks that contain the most frequent form of a word."""
         stems = itertools.chain.from_iterable(map(self.stemmed, forms))
         return max(map(self.frequency, stems), default=0)
 
@@ -159,7 +163,7 @@ class SqliteWordIndex:
         return scores
 
     def texts_with(self, stem: str, limit: int) -> list[str]:
-        """Titles and texts of some chunks with a word that the index keeps under a stem."""
+        """Titles and texts of some chunks that contain a word with a stem."""
         matches = self._listed("select rowid from {words} where {words} match ?", f'"{stem}"*')
         listed = rows(
             self._connection,
@@ -171,7 +175,7 @@ class SqliteWordIndex:
         return [text for (text,) in listed]
 
     def _scores(self, match: WordMatch) -> dict[int, float]:
-        """BM25 of the chunks that match."""
+        """The BM25 scores of the chunks that match."""
         scores = self._sums.get(match.terms)
         if scores is None:
             scores = self._sums[match.terms] = {}
@@ -188,10 +192,10 @@ class SqliteWordIndex:
         return {chunk: scores[chunk] for chunk in set.intersection(*held)}
 
     def _phrase(self, words: Phrase) -> list[tuple[float, dict[int, float]]]:
-        """For each vault: BM25 of its chunks that hold a phrase, and what to multiply it by.
+        """For each vault: a factor, and the BM25 scores of its chunks that contain a phrase.
 
-        FTS5 takes the rarity of a phrase from one vault, so that it is exchanged for that in all
-        of them. A chunk's length is compared with the others of its vault.
+        FTS5 computes the rarity of a phrase from one vault; the factor replaces it with the rarity
+        in all vaults. A chunk's length is compared with the other chunks of its vault.
         """
         if words not in self._phrases:
             matches = {vault: self._matches(words, vault) for vault in self._vaults}
@@ -204,7 +208,7 @@ class SqliteWordIndex:
         return self._phrases[words]
 
     def _matches(self, words: Phrase, vault: int) -> dict[int, float]:
-        """BM25 of the chunks of one vault that hold a phrase, as FTS5 has it."""
+        """The BM25 scores by FTS5 of the chunks of one vault that contain a phrase."""
         known = self._known.get((words, vault))
         if known is None:
             known = {}
@@ -216,7 +220,7 @@ class SqliteWordIndex:
         return known
 
     def _listed(self, sql: str, *values: object) -> list[Row]:
-        """The rows of a statement over `{words}` and `{terms}`, vault by vault."""
+        """The rows of a query over `{words}` and `{terms}` for all vaults."""
         return [row for vault in self._vaults for row in self._of(vault, sql, *values)]
 
     def _of(self, vault: int, sql: str, *values: object) -> list[Row]:

@@ -1,4 +1,4 @@
-"""The words of chunks: an FTS5 table of each vault, a column for each place of words."""
+"""The words of chunks: an FTS5 table for each vault, with a column for each field."""
 
 from __future__ import annotations
 
@@ -13,22 +13,27 @@ from msgspec.structs import astuple
 from djinn_memory.store.sqlite import rows
 
 VERSION = 3
-"""Raised when `prepare` gives other words: the index is then made again."""
+"""Increased when `prepare` returns different words. The index is then rebuilt."""
 
 MAX_SEGMENTS = 8
-"""FTS5 looks for a word in each segment. By itself it leaves about 13, up to 24, which double the
-time of a search; to merge those of 5,000 notes takes 50 ms, and about 50 writes make so many."""
+"""FTS5 looks for a word in each segment.
+
+By default it keeps about 13 segments, at most 24, which doubles the time of a search. Merging the
+segments of 5,000 notes takes 50 ms. They accumulate in about 50 writes.
+"""
 
 _TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
-"""Texts are folded and cut by `prepare` first, so that scripts without spaces come in pairs and no
-tokenizer of our own is needed to open the file."""
+"""`prepare` folds and splits texts first, so that scripts without spaces become pairs of characters
+and the file opens without a custom tokenizer.
+"""
 
 
 def prepare(text: str, language: str | None = None) -> str:
-    """`text` as FTS5 is to see it: case, accents and compatibility forms folded, CJK in pairs.
+    """`text` for FTS5: case, accents and compatibility forms folded, CJK as pairs.
 
-    Cyrillic and Arabic words are stemmed here, Latin ones when `language` is one of
-    `languages.LATIN`; English is FTS5's own business. Applied once: a stem may have a stem.
+    Cyrillic and Arabic words are stemmed here, and Latin words when `language` is in
+    `languages.LATIN`. FTS5 stems English. Apply it only once, because a stem may itself have a
+    stem.
     """
     if text.isascii() and not language:
         return text
@@ -40,7 +45,7 @@ def prepare(text: str, language: str | None = None) -> str:
 
 
 def forms(word: str, languages: Sequence[str]) -> tuple[str, ...]:
-    """How a word of `split` may stand in the index: as English has it, then as each language."""
+    """The stored forms of a word of `split`: the English form, then a form for each language."""
     return (word, *(_stemmed(word, language) for language in languages))
 
 
@@ -62,7 +67,10 @@ class Columns(Struct, frozen=True):
 
 
 def create(connection: apsw.Connection, vault: int) -> None:
-    """Make the tables for the words of a vault. The words of a chunk go with it, as its rows do."""
+    """Create the tables for the words of a vault.
+
+    A trigger deletes a chunk's words with the chunk.
+    """
     connection.execute(
         f"create virtual table words_{vault:d} using fts5({', '.join(Columns.__struct_fields__)}, "
         f"content='', contentless_delete=1, tokenize=\"{_TOKENIZER}\");"
@@ -87,7 +95,7 @@ def add(
     columns: Columns,
     language: str | None = None,
 ) -> None:
-    """Make a chunk findable by its words, stemmed as in `language`; None for English."""
+    """Index the words of a chunk, stemmed as in `language`; None for English."""
     if language and language not in (known := languages(connection, [vault])):
         spoken = " ".join(sorted({*known, language}))
         connection.execute("update vault set languages = ? where id = ?", (spoken, vault))
@@ -110,19 +118,19 @@ def languages(connection: apsw.Connection, vaults: Collection[int]) -> tuple[str
 
 
 def chunk_count(connection: apsw.Connection, vault: int) -> int:
-    """How many chunks of a vault have words."""
+    """The number of chunks of a vault that have words."""
     return int(connection.execute(f"select count(*) from words_{vault:d}_docsize").get or 0)
 
 
 def merge_many(connection: apsw.Connection, vault: int) -> None:
-    """Merge the segments of the words of a vault when there are more than `MAX_SEGMENTS`."""
+    """Merge the segments of a vault's words when there are more than `MAX_SEGMENTS`."""
     segments: int = connection.execute(f"select count(distinct segid) from words_{vault:d}_idx").get
     if segments > MAX_SEGMENTS:
         _merge(connection, vault)
 
 
 def compact(connection: apsw.Connection) -> None:
-    """Leave no word of chunks that were removed, which else stay until words come to be merged."""
+    """Remove the words of deleted chunks. Otherwise they stay until segments are merged."""
     for (vault,) in rows(connection, "select id from vault"):
         _merge(connection, vault)
 
@@ -132,5 +140,5 @@ def _merge(connection: apsw.Connection, vault: int) -> None:
 
 
 def idf(total: int, holding: int) -> float:
-    """How rare a word is that `holding` of `total` chunks hold, as FTS5's BM25 has it."""
+    """The rarity of a word that `holding` of `total` chunks contain, as in FTS5's BM25."""
     return max(1e-6, math.log((total - holding + 0.5) / (holding + 0.5)))

@@ -1,6 +1,6 @@
-"""The ledger: events in the order in which they happened, and the tables derived from them.
+"""The ledger: events in chronological order, and the tables derived from them.
 
-`ledger` appends `events`. `changes` defines what each event does to the tables, `projections`
+`ledger` appends `events`. `changes` defines the effect of each event on the tables, `projections`
 keeps the tables up to date, and `reading` queries them.
 """
 

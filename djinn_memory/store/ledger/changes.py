@@ -1,6 +1,6 @@
 """The changes that an event makes to the tables derived from the events. Pure.
 
-An event whose data does not fit its kind, in a file that another program wrote, changes nothing.
+An event whose data does not fit its kind, as in a file that another program wrote, changes nothing.
 """
 
 from __future__ import annotations
@@ -72,20 +72,20 @@ class MemoryRated(_Actor, kw_only=True):
 
 
 class GapReported(_Actor):
-    """`gap.reported`, of a gap: the knowledge that the agent looked for in vain."""
+    """`gap.reported`, of a gap: the agent looked for this knowledge and did not find it."""
 
     description: str = ""
     query: str | None = None
 
 
 class GapClosed(Struct):
-    """`gap.closed`, of a gap: by hand, or by a memory that answers it."""
+    """`gap.closed`, of a gap: someone closed it, or a memory answers it."""
 
     by: str | None = None
 
 
 class ToolCalled(Struct):
-    """`tool.called`, of a tool: a client's call to the server."""
+    """`tool.called`, of a tool: a client called it."""
 
     agent: str | None = None
     session: str | None = None
@@ -101,7 +101,7 @@ Statements = Iterator[Statement]
 
 
 def effect(stored: StoredEvent) -> tuple[Sequence[Statement], ScoreKey | None]:
-    """The statements that an event causes, in order, and the score that it changes."""
+    """The statements of an event, in order, and the score that the event changes."""
     data = _data(stored)
     if data is None:
         return (), None
@@ -175,7 +175,7 @@ def _seen(memory: str, digest: str | None) -> Statements:
 
 
 def _encodable(value: Any) -> Any:
-    """A value that SQLite accepts: undecodable file names contain halves of characters."""
+    """A value that SQLite accepts. Undecodable file names contain lone surrogates."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 

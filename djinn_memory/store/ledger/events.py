@@ -1,4 +1,4 @@
-"""An event, and the ids that keep events in order."""
+"""Events, and ids that sort in the order of the events."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 from msgspec import Struct
 
 _TAIL = 62
-"""Random bits of a UUID, behind the bits that sort it."""
+"""Number of random bits in a UUID, after the bits that sort it."""
 
 
 class Event(Struct, frozen=True):
     """An event."""
 
     kind: str
-    """What happened, as `noun.verb`."""
+    """The kind of event, as `noun.verb`."""
     subject: str
-    """The memory, document, session or other thing to which it happened."""
+    """The memory, document, session or other object of the event."""
     data: dict[str, Any]
     at: str = ""
-    """When it happened, as ISO 8601 in UTC."""
+    """The time of the event, as ISO 8601 in UTC."""
 
 
 def uuid7(*, after: str = "") -> str:
-    """A UUID of version 7 (RFC 9562). Later ones sort later, and each one sorts behind `after`."""
+    """A UUID of version 7 (RFC 9562). Later UUIDs sort later, and each sorts after `after`."""
     milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
     # 12 bits hold the fraction of the millisecond, which keeps the order within it.
     ticks = milliseconds << 12 | (nanoseconds << 12) // 1_000_000
@@ -47,5 +47,5 @@ def _ticks(identity: str) -> int:
 
 
 def now() -> str:
-    """The current time, as events record it."""
+    """The current time in the format of events."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

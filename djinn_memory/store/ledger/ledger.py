@@ -1,4 +1,4 @@
-"""The ledger of events, in the order in which they happened. The notes cannot restore it."""
+"""The ledger of events in chronological order. It cannot be rebuilt from the notes."""
 
 from __future__ import annotations
 
@@ -42,16 +42,18 @@ SCHEMA = Schema(
 )
 
 HELD_SECONDS = 2.0
-"""The longest wait for a process that holds the ledger: an answer can do without it, and a caller
-whose event cannot be written hears of it soon."""
+"""Maximum wait in seconds for a process that holds the ledger.
+
+An answer can do without the ledger, and a caller should learn soon that an event cannot be written.
+"""
 
 
 class Ledger:
     """Events, which are appended and never changed, and the tables derived from them.
 
-    On a read-only disk the ledger can be read. `scoring` determines the table `memory_scores`.
-    Raises `Busy` when another process holds the file or its lock for longer than `HELD_SECONDS`;
-    `patience` outlasts an attempt to open it.
+    A ledger on a read-only disk can be read. `scoring` determines the table `memory_scores`. Raises
+    `Busy` when another process holds the file or its lock for longer than `HELD_SECONDS`.
+    `patience` is kept across attempts to open the ledger.
     """
 
     def __init__(
@@ -74,8 +76,8 @@ class Ledger:
     def append(self, events: Iterable[Event], *, durable: bool = True) -> None:
         """Write events in order, all or none.
 
-        A power cut does not undo `durable` events. It may undo the last others, for which this does
-        not wait for the disk; later events never survive without them.
+        A power cut does not undo `durable` events. It may undo the last of the other events,
+        because they are not flushed to the disk. Later events never survive without earlier ones.
         """
         with (
             self._writing(),
@@ -105,9 +107,9 @@ class Ledger:
     ) -> int:
         """Blank the data of events that contains one of `texts` or a line of one.
 
-        `may_quote` tells by an event's data whether it may be one of those. Returns the number of
-        changed events of `agent`. The events themselves stay, so the derived tables stay too.
-        `Unavailable` when another process keeps reading the file: call it again then.
+        `may_quote` decides from an event's data whether it may quote one of the texts. Returns the
+        number of changed events of `agent`. The events stay, so the derived tables stay too. Raises
+        `Unavailable` when another process keeps reading the file; call it again then.
         """
         wanted = phrases(texts)
         with self._writing():
@@ -126,7 +128,7 @@ class Ledger:
         return own
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
-        """The rows of a query, for the functions of `reading`."""
+        """The rows of a query. For use by `reading`."""
         if file_id(self._path) != self._file_id:
             with self._locked():
                 self._reopen()
@@ -134,7 +136,7 @@ class Ledger:
             return rows(self._connection, sql, values)
 
     def latest(self, noun: str) -> list[Event]:
-        """The last event of each subject whose kind begins with `noun`, the oldest first."""
+        """The last event of each subject whose kind begins with `noun`, oldest first."""
         events = self.rows(
             "select kind, subject, data, at, max(id) as last from event "
             "where kind >= ?1 || '.' and kind < ?1 || '/' group by subject order by last",
@@ -147,7 +149,7 @@ class Ledger:
         self._connection.close()
 
     def _reopen(self) -> None:
-        """Open the new file if a recovery has replaced this one; see `salvage`."""
+        """Open the new file if a recovery has replaced the current one; see `salvage`."""
         if file_id(self._path) != self._file_id:
             self._connection.close()
             self._connect()
@@ -171,7 +173,7 @@ class Ledger:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Inside, no other process writes the ledger, and the file is the one at the path."""
+        """Lock out other writers of the ledger, and use the file that is at the path now."""
         with self._locked():
             self._reopen()
             if read_only(self._connection) and _writable(self._path):
@@ -183,7 +185,7 @@ class Ledger:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Inside, no other process opens or writes the ledger."""
+        """Prevent other processes from opening or writing the ledger."""
         with ExitStack() as stack:
             with self._waiting(forgets=False):
                 stack.enter_context(_write_lock(self._path))
@@ -193,7 +195,7 @@ class Ledger:
 
     @contextmanager
     def _waiting(self, *, forgets: bool = True) -> Iterator[None]:
-        """Bounds waits for other processes; gives SQLite's errors a remedy."""
+        """Limit waits for other processes, and add remedies to SQLite's errors."""
         try:
             with self._patience.waiting(HELD_SECONDS, forgets=forgets):
                 yield
@@ -211,7 +213,7 @@ class Ledger:
 
 
 def ledger_lock(path: Path, timeout: float = 30) -> AbstractContextManager[None]:
-    """Exclude other processes from opening and from writing the ledger at `path`."""
+    """Prevent other processes from opening or writing the ledger at `path`."""
     return lock(path.with_suffix(".lock"), timeout=timeout)
 
 
@@ -226,7 +228,7 @@ def _writable(path: Path) -> bool:
 
 @contextmanager
 def _without_sync(connection: apsw.Connection) -> Iterator[None]:
-    """Inside, commits do not wait for the disk. The next durable commit makes them durable."""
+    """Commit without waiting for the disk. The next durable commit makes these commits durable."""
     connection.pragma("synchronous", "normal")
     try:
         yield

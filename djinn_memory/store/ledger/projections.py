@@ -1,4 +1,4 @@
-"""Keeps the tables derived from the events: updates them with each event, or rebuilds them."""
+"""Keeps the tables derived from events up to date, or rebuilds them."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def project(
 
 
 def current(connection: apsw.Connection, config: ScoringConfig) -> bool:
-    """Whether the tables were derived by these rules and with these settings."""
+    """Whether the tables were derived with the current rules and settings."""
     projected = rows(connection, "select version, scoring from projected")
     return projected == [(VERSION, _settings(config))]
 
 
 def renew(connection: apsw.Connection, config: ScoringConfig) -> None:
-    """Rebuild the tables when the rules have changed, the scores when the settings have."""
+    """Rebuild all tables if the rules have changed, or the scores if the settings have."""
     if current(connection, config):
         return
     version = connection.execute("select version from projected").get
@@ -56,7 +56,7 @@ def renew(connection: apsw.Connection, config: ScoringConfig) -> None:
 
 
 def rebuild(connection: apsw.Connection, config: ScoringConfig) -> None:
-    """Rebuild all tables from the events, in a transaction of the caller."""
+    """Rebuild all tables from the events, inside the caller's transaction."""
     for table in TABLES:
         connection.execute(f"delete from {table}")
     project(connection, _all(connection), config)
@@ -90,7 +90,7 @@ def _score(
 
 
 def _record(connection: apsw.Connection, key: ScoreKey) -> Record:
-    """The uses and ratings of a memory by an agent. A useful rating counts as a use."""
+    """An agent's uses and ratings of a memory. A useful rating counts as a use."""
     values = (key.memory, key.agent)
     [(opened, last_opened)] = rows(
         connection,
@@ -118,7 +118,7 @@ def _settings(config: ScoringConfig) -> str:
 
 
 def parse_data(text: str) -> dict[str, object]:
-    """An event's data. A text that is no JSON object, in a foreign file, gives no data."""
+    """An event's data. Text that is not a JSON object, as in a foreign file, returns no data."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):

@@ -19,7 +19,7 @@ from djinn_memory.store.sqlite import peek, rows
 
 
 class ShownMemory(Struct, frozen=True):
-    """A memory as a recall showed it to an agent."""
+    """A memory in the results of a recall."""
 
     request: str
     memory: str
@@ -28,19 +28,19 @@ class ShownMemory(Struct, frozen=True):
     raw: float | None
     score: float | None
     used: bool
-    """Whether it was opened or rated useful afterwards."""
+    """Whether the agent then opened it or rated it useful."""
     at: str
 
 
 class QuestionRating(Struct, frozen=True):
-    """A rating of a memory that a question recalled."""
+    """A rating of a memory as an answer to a question."""
 
     useful: bool
     question: str
 
 
 class Gap(Struct, frozen=True):
-    """Knowledge that an agent looked for in vain."""
+    """Knowledge that an agent looked for and did not find."""
 
     id: str
     """`gap_` and 10 characters."""
@@ -74,7 +74,7 @@ class LoggedCall(Struct, frozen=True):
 
 
 def records(ledger: Ledger, memories: Sequence[str]) -> dict[str, dict[str, Record]]:
-    """The records of `memories`, by memory and agent, without memories that have no events."""
+    """The records of `memories`, by memory and agent. Memories without events are left out."""
     result: dict[str, dict[str, Record]] = {}
     for memory, agent, *counts in ledger.rows(
         f"select memory_id, {_RECORD} from memory_scores "
@@ -102,7 +102,7 @@ def ratings(ledger: Ledger, memories: Sequence[str]) -> dict[str, dict[str, list
 
 
 def scored(ledger: Ledger, agents: Sequence[str]) -> list[tuple[str, str, Record]]:
-    """(agent, memory, record) of every memory that these agents used or rated."""
+    """The (agent, memory, record) of every memory that these agents used or rated."""
     scores = ledger.rows(
         f"select memory_id, {_RECORD} from memory_scores "
         "where agent_id in (select value from json_each(?)) order by updated_at desc, memory_id",
@@ -115,17 +115,17 @@ _RECORD = "agent_id, access_count, useful_count, not_useful_count, last_used, la
 
 
 def hashes(ledger: Ledger, memories: Iterable[str]) -> dict[str, set[str]]:
-    """The hashes of the texts that these memories had, by memory."""
+    """The hashes of all texts that these memories have had, by memory."""
     return _grouped(ledger, "memory_id, hash", memories)
 
 
 def seen_with(ledger: Ledger, digests: Iterable[str]) -> dict[str, set[str]]:
-    """The memories that had texts with these hashes, by hash."""
+    """The memories that have had texts with these hashes, by hash."""
     return _grouped(ledger, "hash, memory_id", digests)
 
 
 def _grouped(ledger: Ledger, columns: str, values: Iterable[str]) -> dict[str, set[str]]:
-    """The second of two columns of `memory_hashes` by the first, which is one of `values`."""
+    """Read `memory_hashes`: values of the second column by the first, which is one of `values`."""
     result: dict[str, set[str]] = {}
     for key, value in ledger.rows(
         f"select {columns} from memory_hashes "
@@ -139,7 +139,10 @@ def _grouped(ledger: Ledger, columns: str, values: Iterable[str]) -> dict[str, s
 def last_request(
     ledger: Ledger, agent: str, session: str | None = None, *, shown: bool = False
 ) -> str | None:
-    """An agent's last recall, in `session` if given; with `shown` the last that gave a memory."""
+    """An agent's last recall, in `session` if given.
+
+    With `shown`, the last recall with that memory.
+    """
     requests = ledger.rows(
         "select request_id from memory_retrieval_log where agent_id = ?1 "
         "and (?2 is null or session_id = ?2) and (memory_id != '' or not ?3) "
@@ -150,7 +153,7 @@ def last_request(
 
 
 def shown(ledger: Ledger, request: str, agent: str) -> list[ShownMemory]:
-    """The memories that a recall showed to `agent`, by rank; none for another agent's request."""
+    """The memories in a recall, by rank. Empty for another agent's request."""
     memories = ledger.rows(
         "select request_id, memory_id, memory_title, rank, raw_score, blended_score, used, "
         "created_at from memory_retrieval_log where request_id = ? and agent_id = ? "
@@ -164,7 +167,7 @@ def shown(ledger: Ledger, request: str, agent: str) -> list[ShownMemory]:
 
 
 def gaps(ledger: Ledger, agent: str, status: str | None = "open") -> list[Gap]:
-    """The gaps that an agent reported, the oldest first; of any status for None."""
+    """The gaps that an agent reported, oldest first. None selects any status."""
     gaps = ledger.rows(
         "select id, agent_id, description, query_attempted, status, closed_by, created_at, "
         "closed_at from memory_gaps where agent_id = ?1 and (?2 is null or status = ?2) "
@@ -175,7 +178,7 @@ def gaps(ledger: Ledger, agent: str, status: str | None = "open") -> list[Gap]:
 
 
 def open_gaps(path: Path, agent: str) -> list[str]:
-    """The ids of an agent's open gaps, for completion: creates no file and raises no error."""
+    """The ids of an agent's open gaps, for completion. Creates no file and raises no error."""
     sql = "select id from memory_gaps where agent_id = ? and status = 'open' order by id"
     try:
         with Patience().waiting(GLANCE_SECONDS), closing(peek(path)) as connection:
@@ -185,7 +188,7 @@ def open_gaps(path: Path, agent: str) -> list[str]:
 
 
 def calls(ledger: Ledger, limit: int = 100) -> list[LoggedCall]:
-    """The last calls of tools, the newest first."""
+    """The last tool calls, newest first."""
     calls = ledger.rows(
         "select tool, agent, session, arguments, outcome, milliseconds, created_at "
         "from tool_calls order by id desc limit ?",
@@ -197,10 +200,7 @@ def calls(ledger: Ledger, limit: int = 100) -> list[LoggedCall]:
 def session_events(
     ledger: Ledger, kinds: Sequence[str], agent: str, named: str | None
 ) -> list[Event]:
-    """The events of the session `named`, or of all since the agent last began an unnamed session.
-
-    The oldest first.
-    """
+    """The events of the session `named`, or since the last unnamed session began, oldest first."""
     by_agent = "json_valid(data) and data ->> '$.agent' = ?1"
     events = ledger.rows(
         "select kind, subject, data, at from event where kind in (select value from json_each(?2)) "
@@ -213,7 +213,7 @@ def session_events(
 
 
 def query(ledger: Ledger, request: str, agent: str) -> str | None:
-    """The query of a recall; None for another agent's."""
+    """The query of a recall. None for another agent's recall."""
     queries = ledger.rows(
         "select query from memory_retrieval_log where request_id = ? and agent_id = ? limit 1",
         (request, agent),

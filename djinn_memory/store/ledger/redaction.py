@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 BLANK = "(purged)"
-"""The text that replaces a removed one."""
+"""The replacement for a removed text."""
 
 CONTAINED = 8
-"""Phrases of this length or longer are looked for inside texts. Shorter ones occur in too many."""
+"""Minimum length of phrases that are searched for inside texts. Shorter ones occur too often."""
 
 LINE = 12
-"""Lines of this length or longer are looked for by themselves."""
+"""Minimum length of a line that is searched for by itself."""
 
 CLIENT_DATA = "arguments"
-"""The key under which an event keeps a client's own data, with the client's own keys."""
+"""The key under which an event stores data from a client, with the client's own keys."""
 
 _NAMES = frozenset(
     {"memory", "agent", "session", "run", "request", "hash", "vault", "document", "by", "source"}
@@ -24,7 +24,7 @@ _NAMES = frozenset(
 
 
 def phrases(texts: Iterable[str]) -> list[str]:
-    """The phrases to remove for these texts: each text as a whole, and each of its long lines."""
+    """The phrases to remove: each text as a whole, and each of its long lines."""
     result: dict[str, None] = {}
     for text in texts:
         lines = (line.strip() for line in text.splitlines())
@@ -39,10 +39,10 @@ def redacted(
     *,
     contained: int = CONTAINED,
 ) -> Any:
-    """The `data` of an event, with every text replaced that contains one of `wanted`.
+    """The `data` of an event in which every text that contains one of `wanted` is replaced.
 
-    A phrase shorter than `contained` characters must be equal to the text. Values under `names`
-    stay, but not in a client's own data.
+    A phrase shorter than `contained` characters must equal the whole text. Values under `names`
+    stay, except in a client's own data.
     """
     equal = set(wanted)
     inside = [phrase for phrase in equal if len(phrase) >= contained]
