@@ -1,1 +1,1 @@
-"""Embedding models: texts become vectors, and a cross-encoder scores pairs of texts."""
+"""Embedding models turn texts into vectors. A cross-encoder scores pairs of texts."""

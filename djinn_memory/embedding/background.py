@@ -1,4 +1,4 @@
-"""Embeds a query on a thread while the search does something else."""
+"""Embeds a query on a thread while the search does other work."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 QUERY_SECONDS = 1.5
-"""How long a search can wait for its vector and still answer within two seconds."""
+"""Maximum time that a search can wait for its vector and still answer within two seconds."""
 
 
 class Background(Generic[T]):
-    """A call on a thread of its own, such as loading a model while vaults are scanned.
+    """A call on a separate thread, such as loading a model while vaults are scanned.
 
-    With `at_once` the call runs in the constructor: that is faster for a call that takes less time
-    than a thread switch.
+    With `at_once` the call runs in the constructor. That is faster for a call that is shorter than
+    a thread switch.
     """
 
     def __init__(self, call: Callable[[], T], *, at_once: bool = False) -> None:
@@ -41,7 +41,7 @@ class Background(Generic[T]):
             self._outcome = error
 
     def result(self) -> T:
-        """Wait for the call, and return what it returned or raise what it raised."""
+        """Wait for the call. Returns its result or raises its error."""
         if self._thread:
             self._thread.join()
         if isinstance(self._outcome, BaseException):
@@ -57,9 +57,9 @@ def embed_in_background(
     *,
     at_once: bool = False,
 ) -> Background[Vectors]:
-    """Begin to embed a query. The vector of several texts is their mean, scaled to length 1.
+    """Start to embed a query. The vector of several texts is their mean, scaled to length 1.
 
-    `weights` weigh the texts in the mean; without weights all texts count the same.
+    `weights` are the weights of the texts in the mean. Without them, all texts have equal weight.
     """
     return Background(
         lambda: _mean(embedder.embed(texts, query=True, within=QUERY_SECONDS), weights),

@@ -1,9 +1,9 @@
-"""Puts the cosines of every model on one scale, measured on pairs of texts of known similarity.
+"""Maps the cosines of every model to one scale, measured on pairs of texts of known similarity.
 
-A cosine of 0.3 is a good answer for MiniLM and far below noise for E5, whose cosines all lie
-between 0.7 and 1. Every threshold and weight of the search was tuned with MiniLM. The cosines of
+A cosine of 0.3 is a good answer for MiniLM and far below noise for E5, whose cosines are all
+between 0.7 and 1. All thresholds and weights of the search were tuned with MiniLM. The cosines of
 other models are therefore mapped to its scale by a straight line through two points: the mean
-cosine of unrelated texts, and that of questions with their answers.
+cosine of unrelated texts, and the mean cosine of questions with their answers.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ REFERENCE = "minilm-f044f915023b4171"
 
 UNRELATED = 0.0313
 RELATED = 0.3469
-"""Mean cosines of MiniLM over `anchor_pairs`."""
+"""Mean cosine of MiniLM for the questions and answers of `anchor_pairs`."""
 
 STEEPEST = 12.0
-"""Upper limit of the scale: a steeper one would amplify the noise of a weak model."""
+"""Maximum slope of the line: a steeper one would amplify the noise of a weak model."""
 
 
 def calibrate(embedder: Embedder) -> Calibration:
-    """The line that maps a model's cosines to MiniLM's scale; embeds 80 short texts.
+    """The line that maps a model's cosines to MiniLM's scale. It embeds 80 short texts.
 
-    A model that places answers no nearer than other texts gets the scale 0, and counts for nothing.
+    A model that places answers no nearer than other texts gets the scale 0, so its cosines have no
+    effect.
     """
     if embedder.identity in (REFERENCE, HashingEmbedder.identity):
         return Calibration()

@@ -1,7 +1,7 @@
-"""A cross-encoder of sentence-transformers: it scores a question and a text read together.
+"""A cross-encoder of sentence-transformers. It scores a question and a text read together.
 
-The model is exported to ONNX once. One that does not export is run by torch, which takes seconds
-to load.
+The model is exported to ONNX once. A model that cannot be exported runs in torch, which takes
+seconds to load.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
 FORMAT = 1
-"""Increased when models exported before can no longer be used."""
+"""Increased when models that were exported earlier can no longer be used."""
 
 MAX_TOKENS = 512
-"""Of question and text together: a window and a long question; attention is quadratic in it."""
+"""Maximum tokens of question and text together: a window and a long question. The time of attention
+is quadratic in it."""
 
 MIN_ORDER = 0.97
-"""The share of pairs of texts that int8 must rank as the original does."""
+"""Minimum share of pairs of texts that int8 must rank as the original does."""
 
 QUESTIONS, TEXTS = 12, 20
-"""Built-in questions, and texts for each, on which the orders are compared."""
+"""Number of built-in questions, and of texts for each, for the comparison of rankings."""
 
 Pair = tuple[str, str]
 
@@ -49,7 +50,7 @@ class RerankerCard(Struct, frozen=True):
     source: str
     """The folder of the original."""
     stamp: list[tuple[str, int, int]]
-    """Name, size and time of the original's files."""
+    """Name, size and time of the original files."""
     precision: Literal["int8", "fp32", "torch"]
     """`torch` for a model that cannot be exported."""
     inputs: list[str]
@@ -58,13 +59,13 @@ class RerankerCard(Struct, frozen=True):
 
 
 class CrossEncoder:
-    """The model `name`: a folder, or a name of the hub, which `prepare` downloads.
+    """The model `name`: a folder, or a name on the hub, which `prepare` downloads.
 
-    A folder is named by its absolute path, or by `./` and a path relative to `root`. A folder in
+    A folder is given as an absolute path, or as `./` and a path relative to `root`. A folder in
     `root` is never used in place of a hub model of the same name.
 
-    The constructor is cheap. `scores` loads the model at its first call, and may be called by
-    several threads.
+    The constructor is cheap. `scores` loads the model at its first call. Several threads may call
+    it.
     """
 
     def __init__(self, name: str, root: Path, progress: ProgressCallback = silent) -> None:
@@ -75,7 +76,7 @@ class CrossEncoder:
 
     @property
     def ready(self) -> bool:
-        """Whether these weights were prepared before."""
+        """Whether these weights have been prepared."""
         try:
             card = self.card
         except (OSError, ValueError, msgspec.MsgspecError):
@@ -83,9 +84,9 @@ class CrossEncoder:
         return self._original is None or _stamp(self._original) == card.stamp
 
     def prepare(self) -> None:
-        """Export the model unless it is ready; of two processes at once, one exports it.
+        """Export the model unless it is ready. If two processes do this at once, one exports it.
 
-        Raises `Unavailable` when the model is missing or no cross-encoder.
+        Raises `Unavailable` when the model is missing or is not a cross-encoder.
         """
         if self.ready:
             return
@@ -94,9 +95,9 @@ class CrossEncoder:
         prepare_folder(self._place, lambda: self.ready, export, "reranker", self._progress)
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """How likely each text answers, as log-odds; any real number, 0 for "as likely as not".
+        """The log-odds that each text answers: any real number, 0 for a probability of one half.
 
-        Raises `Unavailable` when the model was not prepared or is damaged.
+        Raises `Unavailable` when the model is not prepared or is damaged.
         """
         pairs = [(question, text) for text in texts]
         with self._lock:
@@ -128,13 +129,13 @@ class CrossEncoder:
 
 
 def _stamp(folder: Path) -> list[tuple[str, int, int]]:
-    """Tells one state of a model's folder from another, without reading the weights."""
+    """A value that identifies the state of a model's folder without reading the weights."""
     files = [*folder.glob("*.safetensors"), *folder.glob("*.bin"), *folder.glob("*.json")]
     return [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in sorted(files)]
 
 
 def _export(source: Path, scratch: Path) -> None:
-    """Write the card and, where the graph ranks as the original does, graph and tokenizer."""
+    """Write the card and, if the exported model ranks as the original does, graph and tokenizer."""
     stamp = _stamp(source)
     model = _load(source)
     pairs = _sample_pairs()
@@ -187,7 +188,7 @@ def _max_tokens(model: Any) -> int:
 
 
 def _predict(model: Any, pairs: Sequence[Pair]) -> Any:
-    """Log-odds by the original: its one output, or the second of two outputs less the first."""
+    """Log-odds by the original: its only output, or the second of two outputs minus the first."""
     import torch
 
     outputs = model.predict(list(pairs), activation_fn=torch.nn.Identity(), show_progress_bar=False)
@@ -225,7 +226,7 @@ def _run(session: Any, tokenizer: Any, card: RerankerCard, pairs: Sequence[Pair]
 
 
 def _sample_pairs() -> list[Pair]:
-    """Built-in sentences as questions, each with TEXTS others."""
+    """Built-in sentences as questions, each with TEXTS other sentences."""
     texts = sample_sentences()
     step = len(texts) // QUESTIONS
     return [
@@ -236,7 +237,7 @@ def _sample_pairs() -> list[Pair]:
 
 
 def _same_order(scores: Sequence[float], reference: Vectors) -> float:
-    """The share of pairs of texts, for one question each, that both rank in the same order."""
+    """The share of pairs of texts for the same question that both models rank in the same order."""
     import numpy as np
 
     first, second = np.triu_indices(TEXTS, 1)

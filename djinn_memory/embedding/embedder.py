@@ -1,4 +1,4 @@
-"""The protocol of an embedding provider, and the provider that the settings choose."""
+"""The protocol of embedding providers, and the choice of a provider by the settings."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class TokenVectors(Struct, frozen=True):
-    """The tokens of one text, without those that only mark where it begins and ends."""
+    """The tokens of one text, without the special tokens at its start and end."""
 
     spans: Sequence[tuple[int, int]]
-    """Where each token stands in the text, in characters."""
+    """The span of each token in the text, in characters."""
     vectors: Vectors
     """float32 of shape (tokens, dimensions), each row of length 1."""
 
@@ -34,7 +34,7 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> str:
-        """Names the vector space: weights, dimensions, pooling, normalisation, prompts."""
+        """Identifies the vector space: weights, dimensions, pooling, normalisation, prompts."""
 
     @property
     def dimensions(self) -> int:
@@ -42,17 +42,17 @@ class Embedder(Protocol):
 
     @property
     def ready(self) -> bool:
-        """Whether `embed` can start at once, with nothing to prepare first."""
+        """Whether `embed` can start at once, without preparing a model."""
         return True
 
     @property
     def local(self) -> bool:
-        """Whether the model runs on this machine: a few texts take a moment and no network."""
+        """Whether the model is on this machine. A few texts are then fast and need no network."""
         return True
 
     @property
     def gives_tokens(self) -> bool:
-        """Whether `embed_documents` and `question_tokens` give what they say of tokens."""
+        """Whether `embed_documents` and `question_tokens` return tokens."""
         return False
 
     def embed(
@@ -60,23 +60,23 @@ class Embedder(Protocol):
     ) -> Vectors:
         """float32 of shape (len(texts), dimensions), each row of length 1.
 
-        `query` says that the texts are questions: some models want another prompt for them.
-        `within` bounds the seconds that a server may take for all texts.
+        `query` is whether the texts are questions: some models need a different prompt for them.
+        `within` limits the seconds that a server may take for all texts.
         """
 
     def embed_documents(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
         """The vectors of `embed`, and for each text the signs of its tokens' vectors.
 
         The signs of a token are `dimensions` bits, packed as by `numpy.packbits`: 1 where its
-        vector is positive. Tokens that say nothing are left out. There are no signs where the model
-        gives only vectors of whole texts.
+        vector is positive. Stop words and punctuation are left out. There are no signs when the
+        model returns only vectors of whole texts.
         """
         return self.embed(texts), [b""] * len(texts)
 
     def question_tokens(self, text: str) -> TokenVectors | None:
-        """The tokens of a question; None where the model gives only vectors of whole texts.
+        """The tokens of a question; None when the model returns only vectors of whole texts.
 
-        What is too long for the model is left out.
+        Tokens beyond the model's limit are left out.
         """
         return None
 
@@ -84,7 +84,7 @@ class Embedder(Protocol):
 def create_embedder(
     config: EmbeddingConfig, progress: ProgressCallback = silent
 ) -> Embedder | None:
-    """The configured provider; None for `none`, which searches by words only."""
+    """The configured provider; None for `none`, which means that searches use only words."""
     module, _, name = PROVIDERS[config.provider].factory.partition(":")
     # Not `pkgutil.resolve_name`: its import would cost every search a millisecond.
     factory = getattr(import_module(module), name) if module else None

@@ -1,4 +1,4 @@
-"""Exports models to ONNX, once, in the fastest precision that stays near the original."""
+"""Exports models to ONNX once, in the fastest precision that is close to the original."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ Precision = Literal["int8", "fp32"]
 
 MIN_MEAN_COSINE = 0.985
 MIN_COSINE = 0.95
-"""How near int8 has to stay to the original; on MiniLM the cosines are 0.991 and 0.962."""
+"""Minimum cosine of int8 with the original. On MiniLM the cosines are 0.991 and 0.962."""
 
 MAX_TOKENS = 512
-"""Tokens read of a text when the model does not state its limit."""
+"""Maximum tokens of a text when the model does not state its limit."""
 
 INPUTS = ("input_ids", "attention_mask")
 OUTPUTS = ("output", "tokens")
 """The vector of each text, and the last hidden state of each of its tokens. onnxruntime returns
-those that are asked for; the first alone takes no longer."""
+only the outputs that are requested. The first output alone takes no longer."""
 
 
 def export_model(model: Path | str, folder: Path, progress: ProgressCallback) -> None:
-    """Write `folder` with model.json and, where the model exports, model.onnx and tokenizer.json.
+    """Write `folder` with model.json and, if possible, model.onnx and tokenizer.json.
 
-    `model` is a sentence-transformers model, by its folder or its name on the hub; a name is
-    downloaded if it is not on this machine. Two processes at once export it once. Raises
+    `model` is a sentence-transformers model, by folder or by name on the hub. A name is downloaded
+    if it is not on this machine. If two processes do this at once, one exports it. Raises
     `Unavailable` when the model cannot be prepared.
     """
     is_ready = (folder / "model.json").is_file
@@ -61,8 +61,8 @@ def prepare_folder(
 ) -> None:
     """Let `write` fill a scratch folder that becomes `folder`, unless `folder` is ready.
 
-    The folder is complete or absent. Of two processes that prepare it at once, one does the work.
-    Raises `Unavailable` without the extra `models`, or when the disk is full.
+    The folder is complete or absent. If two processes prepare it at once, one does the work. Raises
+    `Unavailable` without the extra `models`, or when the disk is full.
     """
     need_extra()
     progress(Progress("prepare", 0, None, f"preparing the {what}, once (about 10 s)"))
@@ -120,7 +120,7 @@ def _export(name: Path | str, scratch: Path) -> None:
 
 
 def _space(name: Path | str, source: Path, model: Any, dimensions: int) -> str:
-    """Names the vectors of a model without its prompts: weights, length, pooling, unit length."""
+    """Identifies a model's vectors without prompts: weights, dimensions, pooling, unit length."""
     weights = sorted([*source.rglob("*.safetensors"), *source.rglob("pytorch_model*.bin")])
     digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in weights]
     pooling = [getattr(module, "pooling_mode", None) for module in model]
@@ -136,14 +136,14 @@ def export_graph(
     is_near: Callable[[Any], bool],
     tokenizer: Any,
 ) -> Precision | None:
-    """Write model.onnx and tokenizer.json into `scratch`; returns the precision of the graph.
+    """Write model.onnx and tokenizer.json into `scratch`. Returns the precision of the graph.
 
-    `names` are those of the inputs that `forward` takes, of input_ids, attention_mask and
-    token_type_ids, and those of its outputs. The first output has one row for each text.
+    `names` are the names of the inputs of `forward`, among input_ids, attention_mask and
+    token_type_ids, and of its outputs. The first output has one row for each text.
 
     `is_near` compares a session with the original: int8 is tried first, then fp32. When neither is
-    near, or the model does not export, the result is None and no file is written: torch has to run
-    the model.
+    near, or the model cannot be exported, the result is None and no file is written. The model must
+    then run in torch.
     """
     fp32, int8 = scratch / "fp32.onnx", scratch / "int8.onnx"
     try:
@@ -208,7 +208,7 @@ def _trace(
 
 @contextmanager
 def _no_output() -> Iterator[None]:
-    """Discard standard output: C++ code prints a graph that fails to export."""
+    """Discard standard output: C++ code prints a graph that cannot be exported."""
     import ctypes
 
     sys.stdout.flush()
@@ -241,7 +241,7 @@ def _quantize(source: Path, target: Path) -> None:
 
 
 def _optimize(source: Path, target: Path) -> Any:
-    """Write the graph as onnxruntime optimises it, which halves the time to load; a session."""
+    """Write the graph optimised by onnxruntime, which halves the load time. Returns a session."""
     runtime = onnxruntime()
     options = runtime.SessionOptions()
     options.log_severity_level = 3
@@ -252,6 +252,6 @@ def _optimize(source: Path, target: Path) -> Any:
 
 
 def sample_sentences() -> list[str]:
-    """The built-in texts on which an exported model is compared with its original."""
+    """The built-in texts for comparing an exported model with its original."""
     text = Path(__file__).with_name("sentences.txt").read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line.strip()]

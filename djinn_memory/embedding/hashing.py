@@ -1,4 +1,7 @@
-"""Vectors without a model: words hashed into dimensions. For tests: equal on every machine."""
+"""Vectors without a model: words hashed into dimensions.
+
+For tests, because they are equal on every machine.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class HashingEmbedder(Embedder):
-    """Texts that share words are near; there is no meaning beyond that."""
+    """Texts with common words are near each other. Meaning has no effect."""
 
     dimensions = 128
     identity = "hashing-128-1"
 
     def __init__(self, *_: object) -> None:
-        """Take and ignore the settings: there is nothing to set."""
+        """Ignore the settings, because nothing is configurable."""
 
     def embed(
         self, texts: Sequence[str], *, query: bool = False, within: float | None = None
     ) -> Vectors:
-        """Signed counts of the texts' words; a text without words gets a fixed unit vector."""
+        """Signed counts of the texts' words. A text without words gets a fixed unit vector."""
         import numpy as np
 
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The packaged model, and others of sentence-transformers, run by onnxruntime where they export."""
+"""The packaged model, and other sentence-transformers models, run by onnxruntime if possible."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
 FORMAT = 2
-"""Increased when models exported before can no longer be used."""
+"""Increased when models that were exported earlier can no longer be used."""
 
 
 class LocalEmbedder(Embedder):
-    """The packaged MiniLM, or another model of sentence-transformers, on this machine.
+    """The packaged MiniLM, or another sentence-transformers model, on this machine.
 
-    The first use of another model exports it into the user's cache, which takes some seconds.
+    The first use of another model exports it into the user's cache. This takes some seconds.
     """
 
     def __init__(self, config: EmbeddingConfig, progress: ProgressCallback = silent) -> None:
@@ -55,7 +55,7 @@ class LocalEmbedder(Embedder):
 
     @cached_property
     def folder(self) -> Path:
-        """The folder of the packaged or exported model; it is exported now if it was not before."""
+        """The folder of the packaged or exported model. The model is exported now if necessary."""
         if not self.ready:
             from djinn_memory.embedding.export import export_model
 
@@ -64,7 +64,7 @@ class LocalEmbedder(Embedder):
 
     @property
     def ready(self) -> bool:
-        """Whether the model is packaged, or was exported before."""
+        """Whether the model is packaged or already exported."""
         return self._packaged or (self._place / "model.json").is_file()
 
     @cached_property
@@ -84,7 +84,7 @@ class LocalEmbedder(Embedder):
 
     @cached_property
     def prompts(self) -> Prompts:
-        """The prompts: those of the settings, else the model's own, else those of its family."""
+        """The prompts in the settings, else the model's own, else those of its family."""
         own, config = self.card.prompts, self._config
         query, document = config.query_prompt, config.document_prompt
         if query is None:
@@ -100,12 +100,12 @@ class LocalEmbedder(Embedder):
 
     @property
     def gives_tokens(self) -> bool:
-        """Only the file of the packaged model has this output."""
+        """True only for the packaged model, because other exported files lack this output."""
         return self._packaged and not self._torch_device()
 
     @cached_property
     def identity(self) -> str:
-        """Names the original weights: vectors of int8 and fp32 are near enough to be compared."""
+        """Identifies the original weights: vectors of int8 and fp32 are near enough to compare."""
         name, _, space = self.card.space.partition(":")
         both = f"{self.prompts.query}\0{self.prompts.document}".strip("\0")
         return f"{name}-{hashlib.sha256(f'{space}:{both}'.encode()).hexdigest()[:16]}"
@@ -113,11 +113,11 @@ class LocalEmbedder(Embedder):
     def embed(
         self, texts: Sequence[str], *, query: bool = False, within: float | None = None
     ) -> Vectors:
-        """Unit vectors; the vector of a text too long for the model is the mean of its parts."""
+        """Unit vectors. The vector of a text too long for the model is the mean of its parts."""
         return self._embed(texts, query=query)
 
     def embed_documents(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
-        """Vectors and signs of tokens, both from one run of the packaged model."""
+        """Vectors and token signs, both from one run of the packaged model."""
         if not self.gives_tokens:
             return super().embed_documents(texts)
         signs: list[bytes] = []
@@ -147,9 +147,10 @@ class LocalEmbedder(Embedder):
         return embed_tokens(session, cached_tokenizer(self.folder, self.card.max_tokens), text)
 
     def _torch_device(self) -> str | None:
-        """The device on which torch embeds texts; None for the processor, without torch.
+        """The device on which torch embeds texts; None for the processor without torch.
 
-        `auto` runs the packaged model on the processor: starting torch takes longer than it saves.
+        `auto` runs the packaged model on the processor, because starting torch takes longer than it
+        saves.
         """
         if self._config.device != "auto":
             return None if self._config.device == "cpu" else self._config.device
@@ -157,7 +158,7 @@ class LocalEmbedder(Embedder):
 
 
 def warm() -> None:
-    """Begin to load the packaged model on a thread, so that the next embedding need not wait."""
+    """Start loading the packaged model on a thread, so that the next embedding need not wait."""
     # Importing holds the interpreter, loading does not: import here, load on the thread.
     onnxruntime()
     threading.Thread(target=_load, daemon=True).start()

@@ -24,11 +24,11 @@ class ModelCard(Struct, frozen=True):
     source: str
     """The folder of the original; empty for the packaged model."""
     space: str
-    """Weights, length of vectors, pooling, normalisation."""
+    """Identifies weights, dimensions, pooling and normalisation."""
     dimensions: int
     max_tokens: int
     prompts: dict[str, str] = {}
-    """The model's own, by purpose."""
+    """The model's own prompts, by purpose."""
     precision: Literal["int8", "fp32"] | None = None
     """None when only torch can run the model."""
 
@@ -44,19 +44,19 @@ def write_card(folder: Path, card: Struct) -> None:
 
 
 def local_folder(model: Path | str) -> Path | None:
-    """The model's folder, if `model` is an absolute path of one.
+    """The model's folder, if `model` is the absolute path of a folder.
 
-    Any other name is a model of the Hugging Face hub. A folder of that name in the current folder,
-    such as one in a cloned home, is never used in its place.
+    Any other name is a model on the Hugging Face hub. A folder of that name in the current folder,
+    such as one in a cloned home, is never used instead.
     """
     folder = expand(model)
     return folder if folder.is_absolute() and folder.is_dir() else None
 
 
 def fingerprint(model: Path) -> str:
-    """Names a set of weights without reading all of them at every start.
+    """Identifies a set of weights without reading all of them at every start.
 
-    A model of the hub has no folder: its name is hashed instead.
+    A model on the hub has no folder, so its name is hashed instead.
     """
     folder = local_folder(model)
     check = size = 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def onnxruntime() -> Any:
-    """The module onnxruntime without telemetry, which is on by default."""
+    """The module onnxruntime, with its telemetry turned off."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
@@ -28,7 +28,7 @@ def onnxruntime() -> Any:
 
 
 def open_session(path: Path, threads: int) -> Any:
-    """An inference session; the graph was optimised when it was exported."""
+    """An inference session. The graph was already optimised when it was exported."""
     runtime = onnxruntime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -67,7 +67,7 @@ def damaged_model(folder: Path, error: Exception) -> Unavailable:
 
 
 class _CachePerPath:
-    """Calls a function once for each path. The first thread calls it; the others wait."""
+    """Calls a function once for each path. The first thread calls it. The others wait."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -88,13 +88,13 @@ cached_tokenizer = _CachePerPath(open_tokenizer)
 def embed_texts(
     session: Any, tokenizer: Any, texts: Sequence[str], signs: list[bytes] | None = None
 ) -> Vectors:
-    """Embed `texts` one by one; the vector of a text too long for the model is that of its parts.
+    """Embed `texts` one by one. The vector of a text too long for the model is that of its parts.
 
-    To `signs` those of each text's tokens are added, without stop words and punctuation, which are
-    half of all and say nothing. Only the packaged model has this output.
+    The token signs of each text are appended to `signs`, without stop words and punctuation, which
+    are half of all tokens and have no content. Only the packaged model has this output.
 
-    A model in int8 takes the scale of its activations from all texts of a batch. A vector would
-    then depend on texts that its reader may not see. A batch is no quicker on a processor.
+    An int8 model scales its activations by all texts of a batch, so a vector would depend on texts
+    that its reader may not see. Batches are no faster on a processor.
     """
     import numpy as np
 
@@ -118,7 +118,7 @@ def embed_texts(
 
 
 def _silent_tokens(tokenizer: Any) -> list[int]:
-    """The numbers of English stop words and of punctuation in a model's vocabulary."""
+    """The ids of English stop words and of punctuation in a model's vocabulary."""
     numbers = map(tokenizer.token_to_id, (*stop_words(), *string.punctuation, *"“”‘’«»–—…·"))
     return [number for number in numbers if number is not None]
 

@@ -1,4 +1,4 @@
-"""The prompts by which a model tells a question from a text that answers."""
+"""The prompts that separate questions from answering texts, by model."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def plain_name(model: str) -> str:
 
 
 def prompts(model: str, query: str | None = None, document: str | None = None) -> Prompts:
-    """The prompts of a model by its name; empty for a model not known to need them.
+    """The prompts of a model by its name; empty for a model that is not known to need them.
 
-    `query` and `document` are set by the user and come first; an empty text means no prompt.
+    `query` and `document` are set by the user and take precedence. An empty text means no prompt.
     """
     # LM Studio adds this prefix to the models it serves; OpenAI's own models need no prompts.
     name = plain_name(model).removeprefix("text-embedding-")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ModelRegistry:
-    """The models of a home. Each is created at its first use, and loaded later still."""
+    """The models of a home. Each is created at its first use, and loaded later if necessary."""
 
     def __init__(self, home: Home, progress: ProgressCallback = silent) -> None:
         self._home = home
@@ -25,12 +25,12 @@ class ModelRegistry:
 
     @cached_property
     def embedder(self) -> Embedder | None:
-        """The embedder of the settings; None when the home searches by words only."""
+        """The configured embedder; None when searches use only words."""
         return create_embedder(self._home.config.embedding, self._progress)
 
     @property
     def name(self) -> str | None:
-        """The embedding model as a person calls it; None when nothing is embedded."""
+        """The embedding model's name for users; None when nothing is embedded."""
         settings = self._home.config.embedding
         if settings.provider == "none":
             return None
@@ -46,8 +46,8 @@ class ModelRegistry:
         """The embedder of queries for vectors of this spec and identity; None without vectors.
 
         During a model change this returns the old model's embedder, because its vectors still
-        answer. When the user no longer trusts the home with the old model, it returns `embedder`,
-        whose identity is another.
+        answer. If the user has revoked the trust in the old model, it returns `embedder`, which has
+        another identity.
         """
         current = self.embedder
         if current is None or spec in (None, self.recipe):
@@ -59,13 +59,13 @@ class ModelRegistry:
         return old or current
 
     def wanted(self, spec: str) -> bool:
-        """Whether the settings, as they stand on the disk now, still ask for this model."""
+        """Whether the settings on the disk still request this model."""
         self._home.reread()
         return self.recipe == spec
 
     @cached_property
     def reranker(self) -> CrossEncoder | None:
-        """The cross-encoder of the settings; None when they name none, or a chat model."""
+        """The configured cross-encoder; None when there is none or when it is a chat model."""
         name = self._home.config.search.rerank
         if not name or name == CHAT_MODEL:
             return None
@@ -74,11 +74,11 @@ class ModelRegistry:
         return CrossEncoder(name, self._home.root, self._progress)
 
     def use(self, text: str) -> None:
-        """Embed by another model from now on, named as `parse_model` reads it.
+        """Change the embedding model. `name` is read by `parse_model`.
 
-        The model is tried first: when it raises `Unavailable`, the settings are unchanged.
-        Typing a model's name trusts it, but not an address or a key that the home's settings add
-        to it: those raise `Refused`.
+        The model is tried first: when it raises `Unavailable`, the settings are unchanged. A
+        model's name is trusted because the user typed it. An address or a key that the home's
+        settings add to it is not: those raise `Refused`.
         """
         provider, model = parse_model(text)
         if model and provider == "sentence-transformers" and model.startswith("."):

@@ -1,4 +1,4 @@
-"""Embedding models behind a server: ollama, and servers that speak OpenAI's protocol."""
+"""Embedding models on a server: ollama, and servers with OpenAI's protocol."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
 HASTY_TRIES = 2
-"""Tries of a request for whose answer somebody waits."""
+"""Attempts at a request when a user is waiting for the answer."""
 
 DIMENSIONS = {
     "nomic-embed-text": 768,
@@ -36,7 +36,7 @@ DIMENSIONS = {
 }
 
 MAX_VECTOR_BYTES = 8192 * 32
-"""Bytes that the JSON of a vector may take: 8192 numbers of 32 characters."""
+"""Maximum bytes of a vector as JSON: 8192 numbers of 32 characters."""
 
 Rows = list[list[float]]
 
@@ -57,7 +57,10 @@ class _OpenAiAnswer(Struct):
     data: list[_OpenAiRow]
 
     def rows(self) -> Rows:
-        """In the order of `index`: the protocol promises no other. Some servers leave it out."""
+        """The vectors in the order of `index`, because the protocol promises no order.
+
+        Some servers leave `index` out.
+        """
         if any(row.index is None for row in self.data):
             return [row.embedding for row in self.data]
         by_index = {row.index: row.embedding for row in self.data}
@@ -65,7 +68,7 @@ class _OpenAiAnswer(Struct):
 
 
 class ProviderProtocol(Struct, frozen=True):
-    """How a provider is called, and the defaults of its settings."""
+    """The requests of a provider, and the defaults of its settings."""
 
     model: str
     url: str
@@ -73,7 +76,7 @@ class ProviderProtocol(Struct, frozen=True):
     key_env: str
     needs_key: bool
     fields: dict[str, Any]
-    """Fields of a request beside the model and the texts."""
+    """Fields of a request besides the model and the texts."""
     answer: type[_OllamaAnswer | _OpenAiAnswer]
 
 
@@ -121,9 +124,9 @@ class RemoteEmbedder(Embedder):
 
     @cached_property
     def identity(self) -> str:
-        """Names the provider, the model, the dimensions asked for and the prompts.
+        """Identifies the provider, the model, the requested dimensions and the prompts.
 
-        The URL counts for OpenAI's protocol only: each server has models of its own there.
+        The URL counts only for OpenAI's protocol, because each such server has its own models.
         """
         # ollama takes a name without a tag for this tag.
         name = self.model.removesuffix(":latest")
@@ -139,14 +142,14 @@ class RemoteEmbedder(Embedder):
 
     @cached_property
     def dimensions(self) -> int:
-        """As configured, or known of the model; else learnt by embedding one short text."""
+        """The configured or known dimensions, else those of a short text that is embedded now."""
         known = self._expected_dimensions
         return known if known else int(self._request(["djinn"], self._config.timeout).shape[1])
 
     def embed(
         self, texts: Sequence[str], *, query: bool = False, within: float | None = None
     ) -> Vectors:
-        """Unit vectors, (len(texts), dimensions); the server cuts texts too long for the model."""
+        """Unit vectors, (len(texts), dimensions). The server cuts texts too long for the model."""
         import numpy as np
 
         prompt = self.prompts.query if query else self.prompts.document
@@ -180,7 +183,7 @@ class RemoteEmbedder(Embedder):
         return self._unit_vectors(answer.rows(), len(texts))
 
     def _unit_vectors(self, rows: Rows, count: int) -> Vectors:
-        """The rows of an answer as unit vectors; `Unavailable` when they cannot be vectors."""
+        """The rows of an answer as unit vectors. Raises `Unavailable` for invalid vectors."""
         import numpy as np
 
         if len(rows) != count:
@@ -200,7 +203,7 @@ class RemoteEmbedder(Embedder):
 
     def _wrong_answer(self, what: str) -> Unavailable:
         return Unavailable(
-            f"{self._server.name} answers with {what}; "
+            f"{self._server.name} returned {what}; "
             "check embedding.model, embedding.dimensions and embedding.url"
         )
 

@@ -1,4 +1,4 @@
-"""How a model is named: in a word that a user types, and beside the vectors of the model."""
+"""The two forms of a model's name: a word that a user types, and a spec stored with vectors."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ def from_spec(embedding: EmbeddingConfig, spec: str) -> EmbeddingConfig:
     try:
         data = msgspec.json.decode(spec, type=EmbeddingConfig)
     except msgspec.DecodeError as error:
-        raise ConfigError(f"the index names no valid model: {error}", Remedy("index")) from None
+        raise ConfigError(
+            f"the index specifies an invalid model: {error}", Remedy("index")
+        ) from None
     return replace(embedding, **{key: getattr(data, key) for key in RECIPE})
 
 
 def parse_model(text: str) -> tuple[Provider, str | None]:
-    """The provider and model that a user names in a word.
+    """The provider and the model in a word that a user types.
 
     Such as `local`, `ollama:nomic-embed-text`, `openai:text-embedding-3-small`, or a
-    sentence-transformers model by its name or folder.
+    sentence-transformers model by name or folder.
     """
     name, colon, model = text.partition(":")
     if name in PROVIDERS:

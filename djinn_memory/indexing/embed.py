@@ -1,4 +1,4 @@
-"""Gives every window of the index a vector: from the cache if it has one, else by the model."""
+"""Gives every window of the index a vector, from the cache or from the model."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from djinn_memory.store.state import State
 from djinn_memory.store.vector_cache import EmbeddingCache, text_hash
 
 COMMIT_WINDOWS = 128
-"""Windows between two commits: a kill costs at most a few seconds of work."""
+"""Number of windows between two commits. A kill loses at most a few seconds of work."""
 
 GLANCE_SECONDS = 0.2
-"""A lock held for longer belongs to a process that is really working; status probes are shorter."""
+"""A lock held for more seconds than this belongs to a process that is really working. Status probes
+are shorter."""
 
 CACHED_AT_ONCE = 2000
-"""Vectors that one transaction takes from the cache: 3 MB."""
+"""Number of vectors that one transaction copies from the cache: 3 MB."""
 
 Waiting = dict[bytes, tuple[list[int], int]]
-"""By text hash: the windows that wait for its vector, and its length in tokens."""
+"""By text hash: the windows that wait for its vector, and the text's length in tokens."""
 
 
 def embed(
@@ -42,17 +43,17 @@ def embed(
     rebuild: bool = False,
     wanted: Callable[[], bool] = lambda: True,
 ) -> tuple[int, int]:
-    """Fill in missing vectors; returns how many texts were embedded and how many were reused.
+    """Create missing vectors. Returns how many texts were embedded and how many were reused.
 
-    A text is embedded once, however many windows hold it. Vectors of another identity continue
-    answering until those of `embedder` are complete. `recipe` is stored for whoever has to embed a
-    query for these vectors later. Vectors are committed every `step` texts.
+    A text is embedded once, even if several windows have it. Vectors of another identity answer
+    until those of `embedder` are complete. `recipe` is stored so that queries can later be embedded
+    for these vectors. Vectors are committed every `step` texts.
 
     With `at_most`, only that many of the newest texts are embedded, and only if the vectors of
-    `embedder` answer. With `only`, which are numbers of vaults in the index, only the texts of
-    these are embedded. With `rebuild`, every window gets a new vector. The run ends early when the
-    model is no longer `wanted`. Other processes may change notes in the meantime. Two processes may
-    not embed at the same time, except with `at_most`.
+    `embedder` are in use. With `only`, the numbers of vaults in the index, only their texts are
+    embedded. With `rebuild`, every window gets a new vector. The run ends early when the model is
+    no longer `wanted`. Other processes may change notes in the meantime. Two processes must not
+    embed at the same time, except with `at_most`.
     """
     connection = state.index
     space: VectorSpace | None
@@ -95,10 +96,10 @@ def embed_all(
     waits: bool,
     wanted: Callable[[], bool],
 ) -> tuple[int, int]:
-    """As `embed`, until no window waits after the lock of the embedding was released.
+    """As `embed`, repeated until no window waits after the embedding lock is released.
 
-    A process that does not wait leaves its windows to the holder of the lock. That one may just
-    have looked for the last time, so it looks again after it has released the lock.
+    A process that does not wait leaves its windows to the holder of the lock. The holder may have
+    checked for the last time just before, so it checks again after it has released the lock.
     """
     embedded = reused = 0
     while True:
@@ -123,7 +124,7 @@ def embed_all(
 
 
 def restore(state: State, embedder: Embedder, recipe: str) -> None:
-    """Give windows the vectors that the cache has, without using the model."""
+    """Copy vectors from the cache to windows, without using the model."""
     serving = vectors.serving(state.index)
     if state.cache.known(embedder.identity) is None:
         return
@@ -134,7 +135,10 @@ def restore(state: State, embedder: Embedder, recipe: str) -> None:
 
 
 def _space(state: State, embedder: Embedder, recipe: str, *, rebuild: bool) -> VectorSpace:
-    """The space of `embedder`, which is begun if there is none; if it answers, no other remains."""
+    """The space of `embedder`, created if it does not exist.
+
+    If it is in use, all others are dropped.
+    """
     connection, identity = state.index, embedder.identity
     spaces = vectors.spaces(connection)
     space = next((space for space in spaces if space.identity == identity), None)
@@ -182,7 +186,7 @@ class _EmbeddingRun(Struct):
         return {key: waiting[key] for key in newest}
 
     def embed(self, waiting: Waiting) -> int:
-        """Embed waiting texts; returns their number."""
+        """Embed waiting texts. Returns their number."""
         # Windows of like length share a batch, which pads least. The longest come first, so that
         # the remaining time is over- rather than understated.
         order = sorted(waiting, key=lambda key: -waiting[key][1])
@@ -196,8 +200,8 @@ class _EmbeddingRun(Struct):
             rows, signs = self.embedder.embed_documents([text_of[key] for key in batch])
             if batch and rows.shape[1] != self.space.dimensions:
                 raise Unavailable(
-                    f"{self.space.identity} gives vectors of {rows.shape[1]} dimensions, before it "
-                    f"were {self.space.dimensions}; set embedding.dimensions to the new number"
+                    f"{self.space.identity} returns vectors of {rows.shape[1]} dimensions instead "
+                    f"of {self.space.dimensions}; set embedding.dimensions to the new number"
                 )
             fresh = {key: row.astype("<f4").tobytes() for key, row in zip(batch, rows, strict=True)}
             tokens = {key: packed for key, packed in zip(batch, signs, strict=True) if packed}
@@ -210,7 +214,10 @@ class _EmbeddingRun(Struct):
         return embedded
 
     def embed_without_tokens(self) -> int:
-        """Embed texts again whose tokens an earlier version did not keep; returns how many."""
+        """Embed texts again that an earlier version embedded without token signs.
+
+        Returns their number.
+        """
         identity = self.space.identity
         if not (self.embedder.gives_tokens and self.cache.lacks_tokens(identity)):
             return 0
@@ -225,7 +232,7 @@ class _EmbeddingRun(Struct):
         return embedded
 
     def reuse(self, waiting: Waiting) -> int:
-        """Copy vectors of `waiting` from the cache; returns how many windows got a vector."""
+        """Copy vectors of `waiting` from the cache. Returns how many windows got a vector."""
         reused, keys = 0, list(waiting)
         for start in range(0, len(keys), CACHED_AT_ONCE):
             cached = self.cache.get(self.space.identity, keys[start : start + CACHED_AT_ONCE])

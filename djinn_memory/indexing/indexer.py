@@ -1,4 +1,4 @@
-"""Updates the index from the vaults: reads the files that changed."""
+"""Updates the index from the vaults: reads changed files."""
 
 from __future__ import annotations
 
@@ -42,18 +42,19 @@ from djinn_memory.store.state import State
 from djinn_memory.store.vector_cache import text_hash
 
 COMMIT_SECONDS = 1.0
-"""A kill loses at most what was read since the last commit."""
+"""A kill loses at most the files that were read since the last commit."""
 
 COMMIT_BYTES = 4_000_000
-"""The size of the notes that are held in memory and written in one transaction."""
+"""Maximum size of the notes that are held in memory and written in one transaction."""
 
 NAMED = 5_000
-"""Characters that are not embedded from which the note's owner is told so."""
+"""Minimum number of characters without vectors at which a note gets a remark."""
 
 Write = Callable[[], None]
 
 MAKER = f"notes {NOTES_VERSION}, chunks {CHUNKS_VERSION}, words {words.VERSION}"
-"""The versions of what made an index. `djinn index` reads an index of another maker again."""
+"""The versions of the code that built an index. `djinn index` rebuilds an index of other
+versions."""
 
 
 class IndexTally(Struct):
@@ -75,7 +76,7 @@ class IndexTally(Struct):
 
 
 def movements(tally: IndexTally | IndexReport) -> str:
-    """How notes changed, such as `2 new, 1 moved`; empty if none did."""
+    """How the set of notes changed, such as `2 new, 1 moved`; empty if it did not."""
     counts = (
         (tally.added, "new"),
         (tally.changed, "changed"),
@@ -95,12 +96,12 @@ def update(
     at_most: int | None = None,
     only: Collection[str] | None = None,
 ) -> IndexTally:
-    """Read new and changed notes of `vaults` and remove those that no longer exist.
+    """Read new and changed notes of `vaults`, and remove those that no longer exist.
 
-    Words are searchable when this returns; `embed` adds the vectors. At `deadline`, a
-    `time.monotonic` value, the scan of folders ends. With `at_most`, only that many notes are read,
-    and the others are counted as pending. With `only`, nothing but these files and folders is
-    scanned. The caller holds the index lock.
+    Words are searchable when this returns; `embed` adds the vectors. The scan of folders ends at
+    `deadline`, a `time.monotonic` value. With `at_most`, only that many notes are read, and the
+    others are counted as pending. With `only`, only these files and folders are scanned. The caller
+    holds the index lock.
     """
     tally = IndexTally()
     connection = state.index
@@ -171,20 +172,21 @@ def resolve_links(state: State) -> None:
 
 
 class _Run(Struct):
-    """One vault being read."""
+    """The update of one vault."""
 
     connection: Connection
     vault: Vault
     number: int
     known: dict[str, IndexedFile]
     gone: dict[str, IndexedFile]
-    """Notes whose files no longer exist. A note that appears at another path is removed."""
+    """Notes whose files no longer exist. Those that appear at another path are removed from
+    this."""
     tally: IndexTally
     force: bool
 
 
 def _read(run: _Run, files: Sequence[FileStat], progress: ProgressCallback) -> None:
-    """Read files in short transactions: readers and a kill see whole notes only."""
+    """Read files in short transactions, so that readers and a kill never see part of a note."""
     moved = {entry.hash: entry for entry in run.gone.values()}
     at = 0
     while at < len(files):
@@ -203,7 +205,7 @@ def _read(run: _Run, files: Sequence[FileStat], progress: ProgressCallback) -> N
 
 
 def _read_file(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> Iterator[Write]:
-    """Read a file; returns what is to be written of it."""
+    """Read a file. Returns the content to write."""
     tally = run.tally
     seen = time.time_ns()
     try:
@@ -301,7 +303,7 @@ def _put(
 
 @contextmanager
 def _costing_only_itself(run: _Run, file: FileStat) -> Iterator[None]:
-    """Turn an error into a problem of the note, unless the database or the disk is at fault."""
+    """Turn an error into a problem of the note, unless the database or the disk caused it."""
     try:
         yield
     except (DatabaseError, DjinnError):
@@ -315,7 +317,7 @@ def _costing_only_itself(run: _Run, file: FileStat) -> Iterator[None]:
 
 
 def _illegible(parsed: Iterable[ParsedMemory]) -> str | None:
-    """A remark on much text that is not embedded."""
+    """A remark if much of the text is not embedded."""
     windows = (window for memory in parsed for _, cut in memory.chunks for window in cut)
     characters = sum(window.end - window.start for window in windows if not window.hash)
     if characters < NAMED:
@@ -329,7 +331,7 @@ def _illegible(parsed: Iterable[ParsedMemory]) -> str | None:
 def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Window]]]:
     """The chunks of a note with their windows. An `outline` is cut between its items.
 
-    A document is cut as its front matter says.
+    A document is cut by the plan in its front matter.
     """
     # What a document's plan says of its size is exact.
     tokens = (token_starts if note.type == DOCUMENT else estimated_starts)(note.searched)
@@ -358,7 +360,7 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
 
 
 def _embedded(texts: Sequence[str]) -> Iterator[tuple[bytes | None, int]]:
-    """The key of each text and its length in tokens; no key for a text that is not embedded."""
+    """The key of each text and its length in tokens. A text that is not embedded has no key."""
     prose = [text if legible(text) else None for text in texts]
     lengths = iter(token_counts([text for text in prose if text is not None]))
     for text in prose:
@@ -368,7 +370,7 @@ def _embedded(texts: Sequence[str]) -> Iterator[tuple[bytes | None, int]]:
 
 
 def _planned(note: Note, tokens: Sequence[int]) -> list[Chunk] | None:
-    """The chunks of a document that says how it is cut; None for any other note."""
+    """The chunks of a document with a plan in its front matter; None for any other note."""
     if note.type != DOCUMENT:
         return None
     # Imported here: a search that reads a note rarely reads a document.

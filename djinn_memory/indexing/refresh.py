@@ -1,4 +1,4 @@
-"""Keeps the index of a home up to date: in full on demand, in part before each answer."""
+"""Keeps the index of a home up to date: completely on demand, partly before each answer."""
 
 from __future__ import annotations
 
@@ -32,31 +32,32 @@ if TYPE_CHECKING:
     from djinn_memory.indexing.indexer import IndexTally
 
 SWEEP_WINDOWS = 64
-"""Windows embedded before an answer: a second of work. The rest waits for `djinn index`."""
+"""Maximum windows embedded before an answer: a second of work. The rest waits for `djinn index`."""
 
 HASTE_SECONDS = 0.2
-"""How long a question waits for another writer of the index."""
+"""Seconds that a question waits for another writer of the index."""
 
 WRITTEN_SECONDS = 0.5
-"""How long a note that was just written waits for another writer. It is safe on the disk."""
+"""Seconds that a note waits for another writer after it was written. It is already safe on the
+disk."""
 
 SCANNED = "scanned"
-"""The key under which the index keeps when all vaults were last read as a whole."""
+"""The key under which the index stores the time of the last complete scan."""
 
 SCAN_HOLDS_SECONDS = 600.0
-"""How long after that nobody is told that a quick scan was not complete."""
+"""Seconds after that time during which incomplete quick scans are not reported."""
 
 TOLD_SECONDS = 86_400.0
-"""How often that is told."""
+"""Minimum seconds between two such reports."""
 
 THOROUGH_SECONDS = 1.0
-"""The time limit of a scan that holds until the change watch reports something."""
+"""The time limit in seconds of a scan that stays valid until the change watch reports an event."""
 
 Searchable = Literal["words and meaning", "words", "later"]
-"""How a note is found; `later` while it is waiting to be read."""
+"""How searches find a note; `later` while it waits to be read."""
 
 Spare = Callable[[], Embedder | None]
-"""Gives the embedder of the vectors that answer, if it is quick enough to embed a few texts."""
+"""Returns the embedder of the vectors in use, if it is fast enough to embed a few texts."""
 
 
 def index(
@@ -70,13 +71,14 @@ def index(
     waits: bool = True,
     scoped: bool = False,
 ) -> IndexReport:
-    """Bring the index up to date with `vaults`, which are all vaults of the home if it is `whole`.
+    """Update the index from `vaults`. `whole` is whether these are all vaults of the home.
 
-    With `scoped` the report tells of these vaults alone: texts that the cache gave count as
-    embedded, since it may have them from other vaults.
+    With `scoped` the report covers only these vaults. Texts with vectors from the cache then count
+    as embedded, because the cache may have them from other vaults.
 
-    Words come first, then meaning, then the reranker if the settings name one. If another process
-    embeds, this waits and embeds what is left; without `waits` it leaves its texts to the other.
+    Words come first, then vectors, then the reranker if it is configured. If another process is
+    embedding, this waits and embeds the rest; without `waits` it leaves its texts to the other
+    process.
     """
     began = time.monotonic()
     state.need_writable()
@@ -122,7 +124,7 @@ def index(
 
 
 def rebuild_index(state: State, models: ModelRegistry, progress: ProgressCallback) -> None:
-    """Build an index again that was set aside: words, and the vectors that the cache holds."""
+    """Rebuild an index that was set aside, with words and the vectors in the cache."""
     _read(state, state.home.vaults, whole=True, rebuild=False, progress=progress)
     # A search that asks the model reports what is wrong with it.
     with suppress(DjinnError):
@@ -142,7 +144,7 @@ def read(
     timeout: float | None = None,
     progress: ProgressCallback = silent,
 ) -> None:
-    """Read the notes of `vaults` into the index: words now, vectors later.
+    """Index the words of the notes of `vaults` now. Vectors follow later.
 
     Waits for other processes as `State.lock` does.
     """
@@ -156,9 +158,9 @@ def read(
 def sweep(
     state: State, vaults: Sequence[Vault], spare: Spare | None = None
 ) -> tuple[int, list[Problem]]:
-    """Read the few notes that changed; returns how many changed notes are left, and the problems.
+    """Read changed notes if they are few. Returns how many are left, and the problems.
 
-    Their windows get vectors if `spare` gives an embedder.
+    Their windows get vectors if `spare` returns an embedder.
     """
     settings, exclude = state.home.config.search, state.home.config.exclude
     if not settings.sweep_ms:
@@ -214,7 +216,7 @@ def _incomplete() -> Problem:
 
 
 def _worth_telling(state: State) -> bool:
-    """Whether an incomplete scan is news: at most once a day, and not soon after a whole one."""
+    """Whether to report an incomplete scan: at most daily, and not soon after a complete one."""
     now = time.time()
     with suppress(ValueError):  # a cloned index may hold anything
         if 0 <= now - float(meta.get(state.index, SCANNED) or 0) < SCAN_HOLDS_SECONDS:
@@ -239,11 +241,11 @@ def index_notes(
     *,
     embeds: bool = True,
 ) -> Searchable:
-    """Make notes that were just written searchable; returns by what they are.
+    """Make new notes searchable. Returns how searches find them.
 
-    Unless it `embeds`, the next question embeds them. Meaning needs a model on this machine. When
-    another process holds the index, that process or the next question reads the notes; a question
-    also fixes a damaged index.
+    Without `embeds`, the next question embeds them. Vectors need a model on this machine. When
+    another process holds the index, that process or the next question reads the notes. A question
+    also repairs a damaged index.
     """
     from djinn_memory.indexing.indexer import update
 
@@ -289,7 +291,7 @@ def _embed_notes(state: State, models: ModelRegistry, vault: Vault, paths: Seque
 
 
 def remove_notes(state: State, vault: Vault, paths: Sequence[str]) -> None:
-    """Remove notes from the index whose files no longer exist."""
+    """Remove notes from the index after their files were removed."""
     from djinn_memory.indexing.indexer import resolve_links
 
     # A locked index does no harm: a search leaves out a hit without a file.
@@ -304,7 +306,7 @@ def remove_notes(state: State, vault: Vault, paths: Sequence[str]) -> None:
 
 
 def resolve_pending_links(state: State) -> None:
-    """Resolve links if a sweep changed notes. A search does not need them."""
+    """Resolve links if a sweep changed notes. Searches do not need them."""
     from djinn_memory.indexing.indexer import resolve_links
 
     try:

@@ -10,27 +10,27 @@ from djinn_memory.notes.vault.walk import FileStat, VaultListing
 from djinn_memory.store.index.memories import IndexedFile
 
 RACY_NS = 2_000_000_000
-"""Two writes within the resolution of a file system's clock (2 s on FAT) leave the same time."""
+"""Two writes within these nanoseconds may leave the same time: FAT has a resolution of 2 s."""
 
 _LATEST_NS = 2**63 - 2 - RACY_NS
 """The latest time that SQLite can still store with `RACY_NS` added."""
 
 
 class VaultChanges(Struct, frozen=True):
-    """The files that have to be read, and those that no longer exist."""
+    """The files that must be read, and the files that no longer exist."""
 
     suspects: tuple[FileStat, ...]
     """Files that are new, or whose times or size changed."""
     racy: tuple[FileStat, ...]
-    """Files that look the same, but were read so soon after a write that this proves nothing."""
+    """Unchanged files that were read so soon after a write that their times prove nothing."""
     gone: tuple[str, ...]
-    """Paths that are in the index, but no longer in the vault."""
+    """Paths that are in the index but no longer in the vault."""
 
 
 def changes(
     known: Mapping[str, IndexedFile], listing: VaultListing, *, force: bool = False
 ) -> VaultChanges:
-    """Compare a listing with the index. A file that could not be seen does not count as gone."""
+    """Compare a listing with the index. A file that could not be read does not count as deleted."""
     suspects, racy = [], []
     for file in listing.files:
         before = known.get(file.path)
@@ -45,10 +45,11 @@ def changes(
 
 
 def seen_again(before: IndexedFile, file: FileStat, now_ns: int) -> int:
-    """The time at which a file counts as read that has the same bytes as `before`.
+    """The time of reading to store for a file with the same bytes as `before`.
 
-    Two reads that are further apart than `RACY_NS` prove that the times of the file can be trusted,
-    even if they are in the future because a clock was set back or another machine's is ahead.
+    Two reads that are further apart than `RACY_NS` prove that the times of the file can be trusted.
+    This holds even if they are in the future, because a clock was set back or another machine's is
+    ahead.
     """
     if before.stat == file and abs(now_ns - before.seen_ns) > RACY_NS:
         return max(now_ns, _written(file) + RACY_NS + 1)

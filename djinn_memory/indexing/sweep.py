@@ -1,4 +1,4 @@
-"""Checks quickly, before an answer, whether the vaults changed since they were indexed."""
+"""Checks quickly before an answer whether the vaults have changed since they were indexed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class StaleNotes(Struct, frozen=True):
     """The result of a quick scan for changes."""
 
     changed: int
-    """How many notes are new, changed or gone."""
+    """The number of new, changed or deleted notes."""
     racy: int
-    """How many notes look the same, but were read too soon after they were written to be sure."""
+    """The number of notes that look unchanged, but were read too soon after a write to be sure."""
     complete: bool
     """Whether all folders were scanned."""
     problems: list[Problem]
@@ -35,7 +35,7 @@ def stale(
 ) -> StaleNotes:
     """Count the notes that changed since they were indexed, until `deadline`.
 
-    Reads the index and directory listings only. `deadline` is a `time.monotonic` value.
+    Reads only the index and directory listings. `deadline` is a `time.monotonic` value.
     """
     numbers = {vault.id: key for key, vault in memories.vault_ids(connection, vaults).items()}
     changed = racy = 0

@@ -58,10 +58,8 @@ _NOTHING = Scored()
 
 
 Scores = Mapping[str, Mapping[int, Scored]]
-"""Scores by leg and chunk.
-
-All candidates of a list share one object, since few of them are shown.
-"""
+"""Scores by leg and chunk. All candidates of a list share one object, since few of them are
+shown."""
 
 
 class Candidate(Struct):
@@ -73,10 +71,8 @@ class Candidate(Struct):
     scores: Scores = {}
     """The scores of the legs."""
     own_scores: Scores = {}
-    """The scores before the question was expanded.
-
-    Whether an answer is confident depends on these.
-    """
+    """The scores before the question was expanded. Whether an answer is confident depends on
+    these."""
     feedback: float = 0.0
     """The part of the score from similarity to the best memories."""
     share: float = 1.0
@@ -226,10 +222,8 @@ class Search:
         self.per_memory = max(limits.per_note, limits.per_document)
         self.legs: dict[str, Leg] = {}
         self.weights: dict[str, float] = {}
-        """Weights of the answering legs, by name.
-
-        A leg of weight 0 is not run, but its scores are shown.
-        """
+        """Weights of the answering legs, by name. A leg of weight 0 is not run, but its scores are
+        shown."""
         self.stems: AbstractSet[str] = frozenset()
         """Stems of the words that a snippet highlights."""
         self.candidates: list[Candidate] = []

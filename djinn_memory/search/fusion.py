@@ -16,26 +16,20 @@ FEEDBACK_MEMORIES = 3
 
 NOISE = 0.05
 """A chunk without a word of the query and with a lower score is not shown: any two texts have a
-cosine of 0.1.
-"""
+cosine of 0.1."""
 
 CONFIDENT = 0.42
-"""Below this, `max cosine + max words / 4` is noise.
-
-On three collections it keeps 99 % of the questions that they answer, and 2 % of the questions that
-they cannot answer.
-"""
+"""Below this, `max cosine + max words / 4` is noise. On three collections it keeps 99 % of the
+questions that they answer, and 2 % of the questions that they cannot answer."""
 
 CONFIDENT_WORDS = 0.3
 """The same limit for words alone. It separates the two kinds of question less well."""
 
 
 KNOWN, KNOWN_GROWTH = 0.35, 0.015
-"""Below `KNOWN + KNOWN_GROWTH * ln(chunks)`, `max cosine + max coverage / 5` is noise.
-
-The limit grows because the best of more chunks is better by chance. On four vaults it keeps 99 % of
-760 tasks that notes answer, and 3 % of 280 unrelated tasks. `CONFIDENT` kept 98.5 % and 4 %.
-"""
+"""Below `KNOWN + KNOWN_GROWTH * ln(chunks)`, `max cosine + max coverage / 5` is noise. The limit
+grows because the best of more chunks is better by chance. On four vaults it keeps 99 % of 760 tasks
+that notes answer, and 3 % of 280 unrelated tasks. `CONFIDENT` kept 98.5 % and 4 %."""
 
 
 def shares(weights: Mapping[str, float]) -> dict[str, float]:

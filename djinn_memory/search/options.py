@@ -1,4 +1,4 @@
-"""The request of a search."""
+"""The request for a search."""
 
 from __future__ import annotations
 

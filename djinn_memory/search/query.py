@@ -14,16 +14,12 @@ MAX_OPERATORS = 50
 """The maximum number of phrases, excluded words and filters in a query; the rest is text."""
 
 MAX_MARKS = 20
-"""Maximum number of parts of a query for a single leg: each meaning part is embedded.
-
-Text after the limit is plain.
-"""
+"""Maximum number of parts of a query for a single leg: each meaning part is embedded. Text after
+the limit is plain."""
 
 OWN_SHARE = 0.6
-"""The weight of the user's own texts when they are averaged with a model's texts.
-
-Values from .5 to .8 gain on two collections.
-"""
+"""The weight of the user's own texts when they are averaged with a model's texts. Values from .5 to
+.8 gain on two collections."""
 
 _PART = re.compile(
     r'(?P<minus>-?)(?:(?P<key>tag|type|path):(?P<value>"[^"]+"|[^\s"]+)'
@@ -41,10 +37,8 @@ class Query(Struct, frozen=True):
 
     text: str
     phrases: tuple[str, ...] = ()
-    """Phrases that a hit must contain if the query is `only_phrases`.
-
-    Otherwise hits contain them if possible.
-    """
+    """Phrases that a hit must contain if the query is `only_phrases`. Otherwise hits contain them
+    if possible."""
     without: tuple[str, ...] = ()
     """Phrases that a note must not contain."""
     tags: tuple[str, ...] = ()
@@ -59,10 +53,8 @@ class Query(Struct, frozen=True):
     added_words: tuple[str, ...] = ()
     """Words that a model added. They have a lower weight than the user's words."""
     added_meanings: tuple[str, ...] = ()
-    """Passages that a model wrote as possible answers.
-
-    They have a lower weight than the user's text.
-    """
+    """Passages that a model wrote as possible answers. They have a lower weight than the user's
+    text."""
 
     @property
     def asks(self) -> bool:

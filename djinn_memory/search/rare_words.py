@@ -17,8 +17,7 @@ from djinn_memory.store.index.words import forms
 
 RARE = 0.5
 """Minimum rarity of a rare word, as a share of the maximum: at most 6 of 100 chunks contain it, or
-39 of 3,000.
-"""
+39 of 3,000."""
 
 MAIN = 0.5
 """Minimum share of the question's rarity in a word that makes it the subject of the question."""

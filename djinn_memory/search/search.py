@@ -34,10 +34,8 @@ if TYPE_CHECKING:
     from djinn_memory.search.reranker import Reranker
 
 _LEGS: dict[Mode, tuple[str, ...]] = {"words": ("words",), "meaning": ("words", "meaning")}
-"""The legs of a mode; `hybrid` has all.
-
-A search by meaning also uses words to highlight snippets.
-"""
+"""The legs of a mode; `hybrid` has all. A search by meaning also uses words to highlight
+snippets."""
 
 BATCH = 50
 """Candidates whose memories are read at once. The first batch is enough for most answers."""

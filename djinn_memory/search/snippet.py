@@ -12,10 +12,8 @@ LENGTH = 240
 """Characters of a snippet: three lines in a terminal."""
 
 WINDOW_WORTH = 0.45
-"""The weight of the nearest window, in units of a query word that only one page contains.
-
-It is below that of a word on two pages.
-"""
+"""The weight of the nearest window. A query word has the weight 1 if only one page contains it, and
+0.5 if two pages do."""
 
 MAX_MARK = 200
 """Maximum characters by which an excerpt is extended to show a whole link or word."""
@@ -68,7 +66,7 @@ def answering(
     parts: Sequence[tuple[int, int]],
     matches: Callable[[str], bool],
 ) -> tuple[int, tuple[int, int]]:
-    """The index of the one of `parts`, the pages of `text`, that answers best, and a span in it.
+    """The index of the page in `parts` that answers best, and the best span in that page.
 
     The best part contains most words of the query. Each word counts once, and less if other parts
     contain it too. The share of the nearest `window` in a part counts as well, but less than a

@@ -119,9 +119,10 @@ def misread_notes(connection: Connection) -> list[Row]:
 
 
 def duplicate_ids(connection: Connection) -> list[Row]:
-    """Id and `vault/path` of each note whose id an older note has too, with the older note's place.
+    """Notes that share an id with an older note: the id, the note's path, the older note's path.
 
-    The older note is the one created first, else the one whose file is older.
+    Paths are `vault/path`. The older note is the one created first, or else the one with the older
+    file.
     """
     return rows(
         connection,

@@ -36,10 +36,8 @@ STALLED_SECONDS = 30.0
 """A process that holds a lock but writes nothing for this many seconds counts as stalled."""
 
 RESIDENT_KB = 65_536
-"""Size in KB of the part of the index that a long-lived process keeps in memory.
-
-It holds more than the vectors of 20,000 windows.
-"""
+"""Size in KB of the part of the index that a long-lived process keeps in memory. It holds more than
+the vectors of 20,000 windows."""
 
 
 class State:
@@ -254,7 +252,7 @@ def set_aside(path: Path) -> Path:
                 Path(f"{path}{more}").rename(f"{aside}{more}")
     except OSError:
         raise Unavailable(
-            f"{path} is damaged and cannot be moved away; mend the folder's permissions"
+            f"{path} is damaged and cannot be moved away; correct the folder's permissions"
         ) from None
     return aside
 

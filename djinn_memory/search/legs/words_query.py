@@ -34,10 +34,8 @@ RARE_WORDS = 2.5
 """This many words of maximum rarity, all matched, are a full match, however long the query."""
 
 ADDED_SHARE = 0.2
-"""Weight of the words that expand a question.
-
-An equal weight costs .06 of nDCG@10 on CACM with the words of a title that answers.
-"""
+"""Weight of the words that expand a question. An equal weight costs .06 of nDCG@10 on CACM with the
+words of a title that answers."""
 
 CUT = Problem("query", f"only the first {MAX_TERMS} words of it, or of a phrase, are looked for")
 

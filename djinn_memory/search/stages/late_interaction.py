@@ -21,16 +21,12 @@ if TYPE_CHECKING:
     from djinn_memory.search.backend import Vocabulary
 
 QUESTION = range(6, 26)
-"""Numbers of tokens in a question that gains.
-
-A shorter question is like a title, which the legs match better. More tokens blur the result.
-"""
+"""Numbers of tokens in questions for which this helps. A shorter question is like a title, which
+the legs match better. In a longer question the effect is lost."""
 
 READ = 40
-"""Candidates that are read.
-
-With 20, a third of the gain on conversations is lost; 60 add nothing.
-"""
+"""Candidates that are read. With 20, a third of the gain on conversations is lost; 60 add
+nothing."""
 
 CHARACTERS = 8_000
 """Maximum characters of windows without stored tokens. Embedding more would take over 0.1 s."""
@@ -39,18 +35,14 @@ SHORT = 200
 """Characters of a short window, such as a turn of a conversation. Short windows gain most."""
 
 LEAST, MOST = 0.4, 1.0
-"""The weight for windows of two and a half times that length or more, and for `SHORT` windows.
-
-On turns of conversations recall@10 increases by .046 with `LEAST` and by .062 with `MOST`. Long
+"""The weight for windows of two and a half times that length or more, and for `SHORT` windows. On
+turns of conversations recall@10 increases by .046 with `LEAST` and by .062 with `MOST`. Long
 windows gain with `LEAST` on four of five collections, and lose .0005 on the fifth; with .8 they
-lose .005 there.
-"""
+lose .005 there."""
 
 LEVEL = 0.3
-"""MaxSim of a candidate that does not answer.
-
-Higher values raise a score, lower values reduce it.
-"""
+"""MaxSim of a candidate that does not answer. Higher values raise a score, lower values reduce
+it."""
 
 
 def interact(search: Search, embedder: Embedder) -> None:

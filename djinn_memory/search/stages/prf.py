@@ -17,10 +17,8 @@ TERMS = 20
 """Maximum number of added terms, which limits the time. With 15, that gain is lost too."""
 
 AGREEING = 2
-"""Minimum number of these notes that must contain a term.
-
-A term in a single note is specific to it.
-"""
+"""Minimum number of these notes that must contain a term. A term in a single note is specific to
+it."""
 
 COMMON = 0.1
 """Maximum share of all chunks that contain a term. More common terms do not discriminate."""

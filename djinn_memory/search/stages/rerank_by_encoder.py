@@ -18,10 +18,8 @@ BATCH = 8
 """Number of texts between two checks of the time."""
 
 SOFTENED = 4.0
-"""Cross-encoders trained on clicks return log-odds from -11 to 11, which are too extreme.
-
-Divided by this, two poor texts still differ, and a model with all values near 0 changes nothing.
-"""
+"""Cross-encoders trained on clicks return log-odds from -11 to 11, which are too extreme. Divided
+by this, two poor texts still differ, and a model with all values near 0 changes nothing."""
 
 
 class EncoderReranker:

@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from djinn_memory.home.home import Home
 
 Space = Literal["session", "task", "from", "kept"]
-"""The owner of a key. `from` holds values that another agent shared.
-
-`kept` holds replaced values that wait to become a note.
-"""
+"""The owner of a key. `from` holds values that another agent shared. `kept` holds replaced values
+that wait to become a note."""
 
 Tier = Literal["working", "short"]
 

@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 0.8
 ANSWER_SECONDS = 1.0
 TRIES = 1000
-"""Maximum attempts at a change.
-
-When several clients change a slot at once, one of them succeeds.
-"""
+"""Maximum attempts at a change. When several clients change a slot at once, one of them
+succeeds."""
 
 USUAL_KEY = "REDIS_PASSWORD"
 

@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     """Window ids, and their vectors as an array of shape (windows, dimensions)."""
 
 MAX_BYTES = 64_000_000
-"""Maximum size in bytes of all vectors in memory.
-
-Others are read from the disk for each question.
-"""
+"""Maximum size in bytes of all vectors in memory. Others are read from the disk for each
+question."""
 
 
 class HeldVectors(Struct):
@@ -38,7 +36,7 @@ class HeldVectors(Struct):
 
     space: VectorSpace
     state: int
-    """SQLite's data version of the file. It changes with every commit by another process."""
+    """SQLite's data version of the file. It changes with every commit by another connection."""
     vaults: dict[int, list[Block]] = field(default_factory=dict)
     rows: dict[int, Vectors] = field(default_factory=dict)
     """Vectors by window id."""

@@ -26,11 +26,9 @@ NAME_BREAK = " \n"
 """Separates names, so that no phrase spans two of them."""
 
 MAX_NAMES = 2_000
-"""Maximum characters of tags, and of aliases, that are indexed with every chunk of a note.
-
-The rest is indexed with the first chunk only: 100,000 tags in every chunk of a long note would fill
-the disk.
-"""
+"""Maximum characters of tags, and of aliases, that are indexed with every chunk of a note. The rest
+is indexed with the first chunk only: 100,000 tags in every chunk of a long note would fill the
+disk."""
 
 
 class Window(Struct, frozen=True):

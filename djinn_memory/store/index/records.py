@@ -17,7 +17,7 @@ Phrase = tuple[str, ...]
 """Consecutive words, as `Vocabulary.split` returns them."""
 
 Forms = tuple[Phrase, ...]
-"""The forms in which a word or phrase may stand in the index; any of them matches."""
+"""The forms of a word or phrase that the index may contain; any of them matches."""
 
 Order = Literal["newest", "written", "title"]
 """`newest` sorts by date, `written` by the time of writing, both descending; `title` ascends."""
@@ -112,7 +112,7 @@ class TitledRef(MemoryRef, frozen=True, kw_only=True):
 
 
 class IndexedChunk(Struct, frozen=True):
-    """A chunk as the index holds it; see `models.Chunk`."""
+    """A chunk from the index; see `models.Chunk`."""
 
     chunk_id: int
     memory_id: int
@@ -180,10 +180,8 @@ class CatalogStats(Struct, frozen=True):
     broken: int
     """The number of notes with a problem, such as front matter that is not YAML."""
     types: dict[str, int]
-    """The number of notes of each type, the most frequent first.
-
-    The fields below are sorted likewise.
-    """
+    """The number of notes of each type, the most frequent first. The fields below are sorted
+    likewise."""
     planes: dict[str, int]
     """The number of notes of each plane."""
     tags: dict[str, int]

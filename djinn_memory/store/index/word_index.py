@@ -17,10 +17,8 @@ from djinn_memory.store.index.words import chunk_count, forms, idf, languages, p
 from djinn_memory.store.sqlite import Row, rows
 
 _WEIGHTS = "3, 3, 2, 2, 1, 1"
-"""Weights of title, aliases, headings, tags, path and body.
-
-A word in a title says most about a note.
-"""
+"""Weights of title, aliases, headings, tags, path and body. A word in a title says most about a
+note."""
 
 _BM25 = f"select rowid, -bm25({{words}}, {_WEIGHTS}) from {{words}} where {{words}} match ?"
 

@@ -16,16 +16,13 @@ VERSION = 3
 """Increased when `prepare` returns different words. The index is then rebuilt."""
 
 MAX_SEGMENTS = 8
-"""FTS5 looks for a word in each segment.
-
-By default it keeps about 13 segments, at most 24, which doubles the time of a search. Merging the
-segments of 5,000 notes takes 50 ms. They accumulate in about 50 writes.
-"""
+"""FTS5 looks for a word in each segment. By default it keeps about 13 segments, at most 24, which
+doubles the time of a search. Merging the segments of 5,000 notes takes 50 ms. They accumulate in
+about 50 writes."""
 
 _TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 """`prepare` folds and splits texts first, so that scripts without spaces become pairs of characters
-and the file opens without a custom tokenizer.
-"""
+and the file opens without a custom tokenizer."""
 
 
 def prepare(text: str, language: str | None = None) -> str:

@@ -42,10 +42,8 @@ SCHEMA = Schema(
 )
 
 HELD_SECONDS = 2.0
-"""Maximum wait in seconds for a process that holds the ledger.
-
-An answer can do without the ledger, and a caller should learn soon that an event cannot be written.
-"""
+"""Maximum wait in seconds for a process that holds the ledger. An answer can do without the ledger,
+and a caller should learn soon that an event cannot be written."""
 
 
 class Ledger:
