@@ -1,4 +1,4 @@
-"""`python -m djinn_memory` is `djinn`."""
+"""Runs `python -m djinn_memory` as `djinn`."""
 
 from djinn_memory.cli.start import main
 

@@ -1,4 +1,4 @@
-"""Djinn: an opened home with its operations. Every front end calls it."""
+"""Djinn: an opened home with its operations. All front ends use it."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 
 
 class Djinn(Namespace):
-    """One home and everything that can be done with it.
+    """One home and all operations on it.
 
-    Use it as a context manager, or call `close` when done.
+    Use it as a context manager, or call `close` at the end.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Djinn(Namespace):
 
     @classmethod
     def open(cls, place: str | Path | None = None, progress: ProgressCallback = silent) -> Djinn:
-        """Open the home at `place`, or the one that `home.discover` finds."""
+        """Open the home at `place`, or the home that `home.discover` finds."""
         return cls(discover(place), progress)
 
     @cached_property
@@ -111,7 +111,7 @@ class Djinn(Namespace):
 
     @cached_property
     def facts(self) -> Facts:
-        """Operations on facts: values under a category and a key."""
+        """Operations on facts: values with a category and a key."""
         from djinn_memory.memories.facts.verbs import Facts
 
         return Facts(self.runtime)
@@ -132,7 +132,7 @@ class Djinn(Namespace):
 
     @cached_property
     def summary(self) -> Summaries:
-        """The narrative summary that `wake` returns first."""
+        """The narrative summary, which `wake` returns first."""
         from djinn_memory.memories.sessions.summary import Summaries
 
         return Summaries(self.runtime)
@@ -167,12 +167,12 @@ class Djinn(Namespace):
 
     @operation(NewMemory)
     def remember(self, request: NewMemory) -> RememberResult:
-        """Write a memory as a note, which the next search finds.
+        """Write a memory as a note that the next search finds.
 
-        It is written into the vault of the agent, or into the shared one. Raises `Refused` when a
-        note has the title and `existing` does not say what to do; when another note that the agent
-        sees says nearly the same, unless `force` is set; and when it looks like a secret, unless
-        `allow_secret` is set.
+        It is written into the vault of the agent, or into the shared vault. Raises `Refused` in
+        three cases: a note already has the title and `existing` is not set; another note that the
+        agent sees says nearly the same and `force` is not set; or the text looks like a secret and
+        `allow_secret` is not set.
         """
         from djinn_memory.memories.writing.remember import remember
 
@@ -182,9 +182,9 @@ class Djinn(Namespace):
     def recall(self, request: RecallOptions) -> RecallResult:
         """Recall whole memories that answer a question, up to a budget of tokens.
 
-        A search, rescored by what the agent used and rated, by what notes say of themselves and by
-        the profile. It is logged, so that it can be rated. When the ledger cannot be written, the
-        answer comes anyway, with a problem. Raises `UsageError` for an unknown profile.
+        A recall is a search that is rescored by the agent's uses and ratings, by fields of the
+        notes and by the profile. It is logged, so that it can be rated. If the ledger cannot be
+        written, the answer is returned with a problem. Raises `UsageError` for an unknown profile.
         """
         from djinn_memory.memories.recall.recall import recall
 
@@ -192,10 +192,10 @@ class Djinn(Namespace):
 
     @operation(RatingRequest)
     def rate(self, request: RatingRequest) -> RatingResult:
-        """Rate the memories of a recall by rank or name, and report what was missing.
+        """Rate the memories of a recall by rank or name, and report missing information.
 
-        Memories that are not named are not judged; rating again corrects. Raises `UsageError` for
-        a rank or name that was not in the recall, with those that were.
+        Memories that are not named are not judged. Rating again corrects the earlier rating. Raises
+        `UsageError` for a rank or name that was not in the recall, with the valid ones.
         """
         from djinn_memory.memories.recall.rating import rate
 
@@ -210,8 +210,8 @@ class Djinn(Namespace):
         """Update the index from all vaults, or from the named vaults.
 
         With `rebuild` every note is read again; vectors come from the cache. With an agent, only
-        the vaults that it sees are read, and the report is about these. Raises `Unavailable` when
-        another process is indexing for longer than a run waits.
+        the vaults that it sees are read and reported. Raises `Unavailable` when another process
+        keeps indexing for too long.
         """
         from djinn_memory.indexing.refresh import index
 
@@ -228,7 +228,7 @@ class Djinn(Namespace):
         )
 
     def watch(self, vaults: Sequence[str], tell: Tell, heard: Heard) -> None:
-        """Follow all vaults, or those named, until `heard` says `Stop`; see `watch.follow`."""
+        """Watch all or the named vaults until `heard` gets `StopWatch`; see `watch.follow`."""
         from djinn_memory.watch.follow import follow
 
         follow(self.home, vaults, tell, heard)
@@ -244,11 +244,11 @@ class Djinn(Namespace):
     def search(self, request: SearchOptions) -> SearchResult:
         """Search the vaults that the agent sees.
 
-        Notes that changed are read first, within the limits of `search.sweep_ms` and
-        `search.sweep_notes`. Whatever keeps the meaning leg from answering is a problem in the
-        result, and words answer. When `rerank` or `expand` fails, the answer is the one without
-        it, with a problem. Memories that have expired answer only if asked for.
-        Raises `UsageError` when there is nothing to search for, or nothing to rerank with.
+        Changed notes are read first, within the limits of `search.sweep_ms` and
+        `search.sweep_notes`. If the meaning leg cannot answer, the result has a problem and only
+        words are searched. If `rerank` or `expand` fails, the answer is returned without it, with a
+        problem. Expired memories are left out unless requested. Raises `UsageError` when there is
+        nothing to search for, or no reranker.
         """
         from djinn_memory.search.search import search
 
@@ -256,18 +256,18 @@ class Djinn(Namespace):
 
     @operation(ShowStatus)
     def status(self, request: ShowStatus) -> HomeStatus:
-        """Show the state of the home, or what an agent may know of it. This only reads."""
+        """Show the state of the home, or the part that an agent may know. This only reads."""
         from djinn_memory.upkeep.status import status
 
         return status(self._state, self.problems, request.agent)
 
     @operation(MaintainOptions, patient=True)
     def maintain(self, request: MaintainOptions) -> MaintenanceReport:
-        """Run the upkeep that a home needs about once a day, or only the tasks named.
+        """Run daily maintenance, or only the named tasks.
 
         `promote` turns short-term entries that were used often into notes. `expire` marks memories
-        whose time is over. With `dry_run` this says what would be done, and does nothing. With an
-        agent, only its entries and the vaults that it sees are examined.
+        that have expired. With `dry_run` nothing is changed, and the report lists what would be
+        done. With an agent, only its entries and the vaults that it sees are examined.
         """
         from djinn_memory.upkeep.jobs.runner import named_jobs, run_jobs
 
@@ -298,10 +298,10 @@ class Djinn(Namespace):
 
     @operation(WakeOptions)
     def wake(self, request: WakeOptions) -> WakeContext:
-        """Return the context for a new session of an agent, and open the session.
+        """Return the context for a new session of an agent, and start the session.
 
-        What the task recalls is logged, so that it can be rated. When the ledger cannot be written,
-        the answer comes anyway, with a problem.
+        The recall for the task is logged, so that it can be rated. If the ledger cannot be written,
+        the answer is returned with a problem.
         """
         from djinn_memory.memories.sessions.wake import wake
 
@@ -325,7 +325,7 @@ class Djinn(Namespace):
         return sleep(self.runtime, request)
 
     def audit(self, call: ToolCall) -> Problem | None:
-        """Record a call of an MCP client in the audit. A failure to record it is not raised."""
+        """Record a call of an MCP client in the audit. Failures are ignored."""
         from djinn_memory.memories.recall.audit import record
 
         return record(self._state, call)

@@ -1,4 +1,4 @@
-"""The values that cross layers: frozen, plain, without behaviour."""
+"""The values that several layers share: frozen, plain, without behaviour."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Expand = Literal["none", "prf", "llm"]
 Dialect = Literal["obsidian", "foam", "dendron", "logseq", "markdown"]
 """How the notes of a vault write links, names and properties."""
 Certainty = Literal["certain", "likely", "unsure"]
-"""How sure a guess is: by what one program alone makes, by most of the notes, by neither."""
+"""`certain` by files of one program, `likely` by most of the notes, else `unsure`."""
 Strategy = Literal["adaptive", "page_based", "semantic", "fixed", "words", "recursive"]
-"""How a document is cut into chunks."""
+"""How a document is divided into chunks."""
 
 DocumentType = Literal["general", "technical", "personal", "reference"]
 
@@ -42,14 +42,17 @@ _PLANE_OF = {kind: plane for plane, kinds in PLANES.items() for kind in kinds}
 
 
 def plane_of(kind: str | None) -> Plane | None:
-    """The plane of a memory's type: a user's own type is semantic, no type has no plane."""
+    """The plane of a memory's type. A user's own type is semantic.
+
+    Without a type there is no plane.
+    """
     if not kind:
         return None
     return _PLANE_OF.get(kind, "semantic")
 
 
 def extended(record: object, kind: type[S], **more: Any) -> S:
-    """A record of `kind`, from the fields that another record has of it and from `more`."""
+    """A record of `kind`, from the matching fields of another record and from `more`."""
     shared = (name for name in kind.__struct_fields__ if hasattr(record, name))
     return kind(**{**{name: getattr(record, name) for name in shared}, **more})
 
@@ -64,9 +67,10 @@ class Vault(Struct, frozen=True):
     read_only: bool = False
     dialect: Dialect = "obsidian"
     contexts: tuple[tuple[str, str], ...] = ()
-    """A person's description of each folder prefix; "" is the whole vault."""
+    """The user's description of each folder prefix; "" is the whole vault."""
     inner: frozenset[str] = frozenset()
-    """Folders in it, relative to `root`, that are other vaults. Their notes do not belong to it."""
+    """Folders in it, relative to `root`, that are separate vaults. Their notes do not belong to
+    it."""
     others: frozenset[Path] = frozenset()
     """The real paths of the home's other vaults. A link to one of them hides no notes."""
 
@@ -86,13 +90,13 @@ class Section(Struct, frozen=True):
     path: tuple[str, ...]
     """The headings above and including its own; empty before the first."""
     opens: int
-    """Where its heading's line begins; equal to `start` when it has none."""
+    """The start of its heading line; equal to `start` without a heading."""
     start: int
     end: int
 
 
 class Part(NamedTuple):
-    """Where in a chunk's text another page or section begins."""
+    """The position in a chunk's text where another page or section begins."""
 
     offset: int
     page: int | None
@@ -107,23 +111,23 @@ class Chunk(Struct, frozen=True):
     """Character offset of its text in the note's text."""
     end: int
     first_line: int
-    """1-based, with the heading's own line where the chunk opens a section."""
+    """The first line, from 1. It is the heading line if the chunk begins a section."""
     last_line: int
     page: int | None = None
-    """The page on which it begins."""
+    """The page on which the chunk begins."""
     parts: tuple[Part, ...] = ()
-    """Of a document: the pages and sections that begin behind its first character."""
+    """In a document: the pages and sections that begin after its first character."""
 
 
 class Calibration(Struct, frozen=True):
-    """What a model's cosines mean: `scale * cosine + shift` reads the same for every model."""
+    """A model's scale: `scale * cosine + shift` is comparable between models."""
 
     scale: float = 1.0
     shift: float = 0.0
 
 
 class Progress(Struct, frozen=True):
-    """How far a long run is."""
+    """The progress of a long run."""
 
     stage: Literal["read", "embed", "prepare", "wait", "check"]
     done: int
@@ -139,7 +143,7 @@ def silent(_: Progress) -> None:
 
 
 class Filters(Struct, frozen=True):
-    """Which memories may answer; an empty tuple does not restrict."""
+    """Restricts which memories may answer. An empty tuple does not restrict."""
 
     vaults: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
@@ -151,7 +155,7 @@ class Filters(Struct, frozen=True):
     until: str | None = None
     where: tuple[tuple[str, str], ...] = ()
     excluded: tuple[tuple[str, str], ...] = ()
-    """("tag" | "type" | "path", value) that must not hold."""
+    """("tag" | "type" | "path", value) pairs that a memory must not have."""
 
 
 class LegScore(Struct, frozen=True):
@@ -160,7 +164,7 @@ class LegScore(Struct, frozen=True):
     raw: float
     """BM25 or cosine, as the leg measured it; 1 for the memory's own name."""
     rank: int | None
-    """Place in the leg's own list; None when the leg did not find it by itself."""
+    """The rank in the leg's own list; null when the leg did not find the chunk by itself."""
     part: float
     """Its share of the shown score."""
 
@@ -169,9 +173,9 @@ class MemoryRef(Struct, frozen=True, kw_only=True):
     """The identity of a memory. Every record about a memory extends this one."""
 
     id: str | None
-    """`mem_` and 16 characters, which never change; null for a note that has none."""
+    """`mem_` and 16 characters, which never change; null for a note without an id."""
     vault: str
-    """The name of the vault it is in."""
+    """The name of its vault."""
     path: str
     """The path of its file, relative to the folder of the vault, with `/` on every system."""
     file: str = ""
@@ -181,13 +185,13 @@ class MemoryRef(Struct, frozen=True, kw_only=True):
 
     @property
     def address(self) -> str:
-        """`vault:path`, with `#^block` behind it for a section: a name for this memory alone."""
+        """`vault:path`, plus `#^block` for a section: a name for this memory alone."""
         block = "" if self.block is UNSET else f"#^{self.block}"
         return f"{self.vault}:{self.path}{block}"
 
     @property
     def place(self) -> tuple[str, str, str | UnsetType]:
-        """Vault, path and block, which tell memories of one home apart."""
+        """Vault, path and block, which identify a memory in a home."""
         return self.vault, self.path, self.block
 
 
@@ -203,15 +207,16 @@ class Memory(MemoryRef, frozen=True, kw_only=True):
     tags: tuple[str, ...]
     """The tags without `#`, in alphabetical order. `a/b` is below `a`."""
     created: str | None
-    """When the memory was written, as ISO 8601: a day, or a time in UTC."""
+    """The time when the memory was written, as ISO 8601: a day, or a time in UTC."""
     updated: str | None
-    """When the memory was last changed, as ISO 8601."""
+    """The time when the memory was last changed, as ISO 8601."""
     date: str
-    """The day the note is about, else when it was written; `--since` and `--until` compare it."""
+    """The day that the note is about, else the time when it was written. `--since` and `--until`
+    compare it."""
 
 
 class Hit(Memory, frozen=True, kw_only=True):
-    """A chunk that answers, with its memory, its place and its score."""
+    """A chunk that answers, with its memory, its location and its score."""
 
     rank: int
     """The rank of the hit, from 1."""
@@ -220,13 +225,13 @@ class Hit(Memory, frozen=True, kw_only=True):
     page_number: int | None
     """The page of the best passage; null for a note, and for a document without pages."""
     total_pages: int | None
-    """How many pages the document has; null for a file without pages."""
+    """The number of pages of the document; null for a file without pages."""
     document_id: str | None
     """The id of the document; null for a note."""
     filename: str | None
     """The name of the file that the document was made from; null for a note."""
     chunk_index: int
-    """The place of the chunk in its memory, from 0."""
+    """The position of the chunk in its memory, from 0."""
     heading: tuple[str, ...]
     """The headings above the chunk, from the outermost to its own."""
     snippet: str
@@ -248,12 +253,12 @@ class Hit(Memory, frozen=True, kw_only=True):
 
 
 class SearchStep(Struct, frozen=True):
-    """What an optional part of a search did."""
+    """The result of an optional part of a search."""
 
     name: Literal["expand", "rerank"]
-    """The setting that asked for it."""
+    """The setting that enabled it."""
     what: str
-    """One sentence."""
+    """A description in one sentence."""
     milliseconds: float
     """The duration."""
 
@@ -262,7 +267,7 @@ class SearchResult(Struct, frozen=True):
     """The answer to one search."""
 
     query: str
-    """The query as it was given."""
+    """The query as given."""
     mode: Mode
     """The legs that answered; only `words` when the meaning leg was unavailable."""
     confident: bool
@@ -284,26 +289,27 @@ class SearchResult(Struct, frozen=True):
 
 
 class IndexReport(Struct, frozen=True):
-    """What an index run did."""
+    """The result of an index run."""
 
     notes: int
-    """Notes in the scanned vaults."""
+    """The number of notes in the scanned vaults."""
     read: int
-    """Notes that were read because they seemed to have changed."""
+    """The number of notes that were read because they seemed to have changed."""
     added: int
-    """New notes."""
+    """The number of new notes."""
     changed: int
-    """Notes whose text has changed."""
+    """The number of notes whose text has changed."""
     removed: int
-    """Notes that no longer exist."""
+    """The number of notes that no longer exist."""
     moved: int
-    """Notes that moved to another path with unchanged text."""
+    """The number of notes that moved to another path with unchanged text."""
     windows: int
-    """Windows in the whole index, or in the vaults that the agent sees: what is embedded."""
+    """The number of windows in the whole index, or in the vaults that the agent sees."""
     embedded: int
-    """Texts that the model embedded in this run; in the view of an agent, all that were new."""
+    """The number of texts that the model embedded in this run. For an agent, the number of new
+    texts."""
     reused: int
-    """Texts whose vectors came from the cache; 0 in the view of an agent."""
+    """The number of texts whose vectors came from the cache; 0 for an agent."""
     seconds: float
     """The duration."""
     problems: tuple[Problem, ...] = ()

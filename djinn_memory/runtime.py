@@ -1,4 +1,4 @@
-"""An opened home: its databases, models and clock, and the namespaces of its operations."""
+"""An opened home: its databases, models and clock, and the base of its operations."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Runtime:
         read_only: bool = False,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        """`resident` suits a process that answers many questions; see `State` for both flags."""
+        """`resident` is for a process that answers many questions; see `State` for both flags."""
         self.home = home
         self.progress = progress
         self.now = clock
@@ -75,10 +75,10 @@ class Runtime:
 
     @contextmanager
     def busy(self, *, patient: bool = False) -> Iterator[None]:
-        """Keep other threads out: a home's databases serve one thread at a time.
+        """Lock out other threads, because a home's databases serve one thread at a time.
 
-        Work waits only a few seconds for databases. `patient` work waits longer, and reports to
-        `progress` what for. Work may contain other work. Raises `RuntimeError` in a second thread.
+        Work waits only a few seconds for databases. `patient` work waits longer, and reports the
+        reason to `progress`. Work may be nested. Raises `RuntimeError` in a second thread.
         """
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(
@@ -122,7 +122,7 @@ class Runtime:
         return State(self.home, self.problems, **self._flags)
 
     def index(self, vaults: Sequence[Vault]) -> AbstractContextManager[SqliteIndex]:
-        """A context with one consistent snapshot of the index of some vaults."""
+        """A context with a consistent snapshot of the index of some vaults."""
         return self.state.reading(vaults)
 
     def close(self) -> None:
@@ -132,14 +132,14 @@ class Runtime:
             self.state.close()
 
     def rebuild_index(self) -> None:
-        """Rebuild the index from the notes. Vectors come from the cache where possible."""
+        """Rebuild the index from the notes. Vectors come from the cache if possible."""
         from djinn_memory.indexing.refresh import rebuild_index
 
         with self.busy(patient=True):
             rebuild_index(self.state, self.models, self.progress)
 
     def fresh_scope(self, agent: str | None, filters: Filters | None = None) -> tuple[Vault, ...]:
-        """Index what changed, within the limits of a sweep; returns the vaults `agent` sees."""
+        """Index changed notes, within the limits of a sweep. Returns the vaults `agent` sees."""
         from djinn_memory.indexing.refresh import resolve_pending_links, sweep
 
         vaults = self.home.scope(self.home.agent(agent), filters.vaults if filters else ())
@@ -175,7 +175,7 @@ class Namespace:
 
 
 class BoundOperation(Protocol[P, Q_contra, R_co]):
-    """An operation of one opened home: call it with its request, or with the request's fields."""
+    """An operation of an opened home. Call it with its request, or with the request's fields."""
 
     @overload
     def __call__(self, request: Q_contra, /) -> R_co: ...
@@ -186,7 +186,7 @@ class BoundOperation(Protocol[P, Q_contra, R_co]):
 class OperationMethod(Generic[P, Q, R]):
     """A method that takes one request struct and returns one answer struct.
 
-    Python callers may pass the fields of the request, which its signature and its help show.
+    Python callers may pass the fields of the request instead. Its signature and help list them.
     """
 
     def __init__(
@@ -237,11 +237,11 @@ class OperationMethod(Generic[P, Q, R]):
 def operation(
     request: Callable[P, Q], *, recover: bool = True, patient: bool = False
 ) -> Callable[[Callable[[Any, Q], R]], OperationMethod[P, Q, R]]:
-    """Make a method of a namespace an operation; `request` is the type of its request.
+    """Make a method of a namespace an operation. `request` is the type of its request.
 
-    A damaged index met on the way is set aside, built again, and the operation repeated, unless
-    `recover` is False. For `patient` see `Runtime.busy`. `djinn_memory.operations` lists every
-    operation with its flags.
+    A damaged index is set aside and rebuilt, and the operation is repeated, unless `recover` is
+    False. For `patient` see `Runtime.busy`. `djinn_memory.operations` lists every operation with
+    its flags.
     """
 
     def declare(method: Callable[[Any, Q], R]) -> OperationMethod[P, Q, R]:
@@ -257,7 +257,7 @@ def operation(
 
 
 def check_bounds(request: object) -> None:
-    """Raise `UsageError` for a value outside the bounds or choices that its field declares."""
+    """Raise `UsageError` for a value outside the bounds or choices declared for its field."""
     for name, allowed, metas in _limited(cast(Any, type(request))):
         value = getattr(request, name)
         if allowed and isinstance(value, str) and value not in allowed:
@@ -282,7 +282,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 @cache
 def _limited(kind: type) -> list[tuple[str, list[Any], list[Meta]]]:
-    """The fields whose declaration rules values out: name, allowed words, bounds."""
+    """The fields with declared limits: name, allowed words, bounds."""
     hints = _hints(kind).items()
     limits = ((name, _parts(hint, Literal), _parts(hint, Meta)) for name, hint in hints)
     return [
@@ -293,7 +293,7 @@ def _limited(kind: type) -> list[tuple[str, list[Any], list[Meta]]]:
 
 
 def _parts(hint: Any, kind: Any) -> list[Any]:
-    """The parts of a type that are `Literal`, or the `Meta` that say its bounds."""
+    """The parts of a type that are `Literal`, or the `Meta` with bounds."""
     if get_origin(hint) is kind or (isinstance(hint, Meta) and kind is Meta):
         return [hint]
     if get_origin(hint) in (Annotated, Union, UnionType):

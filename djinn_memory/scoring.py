@@ -47,10 +47,8 @@ class Record(Struct, frozen=True):
     """An agent's uses and ratings of a memory; times are ISO 8601 in UTC."""
 
     uses: int = 0
-    """The number of times it was opened, read in full, cited or rated useful.
-
-    Being shown does not count.
-    """
+    """The number of times it was opened, read in full, cited or rated useful. Being shown does not
+    count."""
     useful: int = 0
     """The number of times it was rated useful."""
     not_useful: int = 0

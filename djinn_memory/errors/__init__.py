@@ -33,12 +33,10 @@ class Remedy(NamedTuple):
     operation: str = ""
     """The operation that helps, such as `gaps.list`; empty for the one that failed."""
     arguments: Mapping[str, object] = {}
-    """Fields of its request. None stands for a value that the caller has to choose."""
+    """Fields of its request. None stands for a value that the caller must choose."""
     purpose: str = ""
-    """What it is for, as an infinitive without `to`: `list the open gaps`.
-
-    Without operation and arguments: what to do outside of djinn, such as `start the server`.
-    """
+    """Its purpose, as an infinitive without `to`: `list the open gaps`. Without operation and
+    arguments: an action outside of djinn, such as `start the server`."""
 
     def __str__(self) -> str:
         return wording.get().remedy(self) or ""
@@ -55,23 +53,23 @@ def install_extra(name: str) -> Remedy:
 COMMANDS = frozenset(
     {"agents.list", "config.set", "init", "schema", "trust", "vaults.add", "vaults.remove"}
 )
-"""What a remedy can name beside operations: Python calls do not offer it, and commands do."""
+"""Remedies besides operations. Commands offer them; Python calls do not."""
 
 
 class Wording:
     """How messages write operations and arguments. This class writes them for Python callers."""
 
     verb = "call"
-    """What one does with an operation."""
+    """The verb before an operation."""
     lacks = COMMANDS
-    """What is written as a command instead."""
+    """Operations that are written as commands instead."""
 
     def error(self, error: DjinnError) -> str:
-        """The whole text of an error: the argument at fault, the message, the remedies."""
+        """The whole text of an error: the field at fault, the message, the remedies."""
         return "; ".join(filter(None, [self.statement(error), self.remedies(error)]))
 
     def statement(self, error: DjinnError) -> str:
-        """What went wrong: the argument at fault and the message, without the remedies."""
+        """The field at fault and the message, without the remedies."""
         where = f"{self.argument(error.argument)} " if error.argument else ""
         return f"{where}{error.message}"
 
@@ -83,7 +81,7 @@ class Wording:
         return "".join(clauses)
 
     def remedy(self, remedy: Remedy) -> str | None:
-        """A remedy as a clause; None where the front end does not offer it."""
+        """A remedy as a clause; None if the front end does not offer it."""
         if not remedy.operation and not remedy.arguments:
             return remedy.purpose
         if remedy.operation in self.lacks:
@@ -109,7 +107,7 @@ class Wording:
 
 
 wording: ContextVar[Wording] = ContextVar("wording", default=Wording())  # noqa: B039 - stateless
-"""The words of the front end that is at work in this thread or task."""
+"""The wording of the front end that is running in this thread or task."""
 
 
 @contextmanager
@@ -123,17 +121,17 @@ def speaking(words: Wording) -> Iterator[None]:
 
 
 class DjinnError(Exception):
-    """A failure that the user can resolve. Its text is one line that says what to do."""
+    """A failure that the user can resolve. Its text is one line with a remedy."""
 
     exit_code = 1
     code = "failed"
-    """The kind of failure, in one word for programs."""
+    """The kind of failure, as one word for programs."""
 
     def __init__(self, message: str, *remedies: Remedy, argument: str | None = None) -> None:
-        """`message` has no words of a front end.
+        """`message` must not contain words of a front end.
 
-        `argument` is the request's field at fault. It precedes the message, which then begins with
-        the value: `0: give 1 at least` becomes `--limit 0: give 1 at least`.
+        `argument` is the field of the request at fault. It precedes the message, which then begins
+        with the value: `0: give 1 at least` becomes `--limit 0: give 1 at least`.
         """
         super().__init__(message, *remedies)
         self.message = message
@@ -152,7 +150,7 @@ class UsageError(DjinnError):
 
 
 class ConfigError(UsageError):
-    """A config file, or an environment variable that overrides it, does not fit the model."""
+    """A config file, or an environment variable that overrides it, has an invalid setting."""
 
     code = "config"
 
@@ -171,7 +169,7 @@ class OutsideVault(Refused):
 
 
 class Changed(Refused):
-    """The file was saved after it was read."""
+    """Another program saved the file after it was read."""
 
     code = "changed"
 

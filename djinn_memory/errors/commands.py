@@ -1,4 +1,4 @@
-"""How a person at a terminal writes an operation: as a command with options."""
+"""Writes operations as a person types them: as a command with options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMMANDS = {
     "working.step": "working set",
     "working.tasks": "working list --tasks",
 }
-"""Commands that are not named after their operation."""
+"""Commands with a different name than their operation."""
 
 _OPTIONS = {
     "giver": "--from",
@@ -26,10 +26,10 @@ _OPTIONS = {
     "types": "--type",
     "vaults": "--vault",
 }
-"""Options that are not named after their field."""
+"""Options with a different name than their field."""
 
 _CHOICES = frozenset({"existing"})
-"""Fields with a flag for each value, as `--append` for `existing="append"`."""
+"""Fields with a flag for each value, such as `--append` for `existing="append"`."""
 
 ARGUMENTS = {
     "backups.create": ("file",),
@@ -67,7 +67,7 @@ ARGUMENTS = {
     "working.share": ("key",),
     "working.step": ("key", "result"),
 }
-"""Fields that a command takes by place, in their order, by operation; the others are options."""
+"""Fields that are positional arguments of a command, in order, by operation. Others are options."""
 
 
 class CommandWording(Wording):
@@ -77,11 +77,14 @@ class CommandWording(Wording):
     lacks = frozenset()
 
     def __init__(self, operation: str = "") -> None:
-        """`operation` is the one that runs: an option of one command is a plain word of another."""
+        """`operation` is the one that runs.
+
+        An option of another command is written as a plain word.
+        """
         self._arguments = ARGUMENTS.get(operation, ())
 
     def argument(self, name: str) -> str:
-        """The option or the plain word for a field."""
+        """The option for a field, or a plain word."""
         return name.upper() if name in self._arguments else option(name)
 
     def call(self, remedy: Remedy) -> str:

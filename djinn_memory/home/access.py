@@ -1,8 +1,8 @@
-"""Who may read a vault and who may write it: the one policy for agents, vaults and, later, pools.
+"""Who may read and write a vault: the only policy for agents, vaults and, later, pools.
 
-A vault is open to all agents or reserved for one. Each agent writes into its personal vault and
-into the shared one, which bear its name and the name `shared`; djinn keeps both. A vault that was
-added is written only when it is named.
+A vault is open to all agents or reserved for one. Each agent writes into its personal vault, which
+has the agent's name, and into the vault `shared`. djinn creates both. An added vault is written to
+only when it is named.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def is_open(vault: Vault) -> bool:
 
 
 def may_read(vault: Vault, agent: str | None) -> bool:
-    """Whether an agent, or with None every agent, may read the vault."""
+    """Whether an agent may read the vault; None stands for every agent."""
     return is_open(vault) or vault.agent == agent
 
 
@@ -31,17 +31,17 @@ def is_personal(vault: Vault, agent: str) -> bool:
 
 
 def is_own(vault: Vault) -> bool:
-    """Whether djinn keeps the vault, for an agent or for all. Other vaults are only read."""
+    """Whether djinn manages the vault, for one agent or for all. Other vaults are only read."""
     return vault.name == own_name(vault.agent)
 
 
 def is_private(vault: Vault) -> bool:
-    """Whether djinn keeps the vault for one agent, so that its files are the user's alone."""
+    """Whether djinn manages the vault for one agent, so that only the user may access its files."""
     return is_own(vault) and not is_open(vault)
 
 
 def may_be_removed(vault: Vault) -> bool:
-    """Whether the vault may leave the settings. The shared vault stays, whoever may read it."""
+    """Whether the vault may be removed from the settings. The shared vault always stays."""
     return not (is_own(vault) or is_shared_name(vault.name))
 
 
@@ -51,37 +51,37 @@ def same_readers(vault: Vault, other: Vault) -> bool:
 
 
 def reserved_for(vaults: Collection[Vault]) -> dict[str, str]:
-    """By the name of each vault that is not open: its agent."""
+    """The agent of each vault that is not open, by the vault's name."""
     return {vault.name: vault.agent for vault in vaults if vault.agent is not None}
 
 
 def readable(vaults: Sequence[Vault], agent: str | None) -> tuple[Vault, ...]:
-    """Those of the vaults that an agent, or with None every agent, may read."""
+    """The vaults that an agent may read; None stands for every agent."""
     return tuple(vault for vault in vaults if may_read(vault, agent))
 
 
 def own_name(agent: str | None) -> str:
-    """The name of the vault that djinn keeps for an agent, or with None for all agents."""
+    """The name of the vault that djinn manages for an agent, or with None for all agents."""
     return agent or SHARED
 
 
 def own_vault(vaults: Sequence[Vault], agent: str | None) -> Vault | None:
-    """The vault that an agent, or with None every agent, writes to; None if it is missing."""
+    """The vault to which an agent writes, or with None every agent; None if it is missing."""
     name = own_name(agent)
     own = (vault for vault in vaults if vault.name == name and vault.agent == agent)
     return next(own, None)
 
 
 def own_vaults(agents: Sequence[str]) -> dict[str, str | None]:
-    """The names of the vaults that djinn keeps, each with the agent that it is reserved for."""
+    """The names of the vaults that djinn manages, each with the agent that it is reserved for."""
     return {SHARED: None, **{agent: agent for agent in agents}}
 
 
 def is_shared_name(name: str) -> bool:
-    """Whether this is the name of the shared vault, which no agent may have."""
+    """Whether this is the name of the shared vault. No agent may have this name."""
     return name == SHARED
 
 
 def is_known_reader(agent: str | None, agents: Sequence[str]) -> bool:
-    """Whether a vault may be reserved for `agent`, or open to all, in a home of these agents."""
+    """Whether `agent` is one of these agents, or None, which stands for all."""
     return agent is None or agent in agents

@@ -1,4 +1,4 @@
-"""Reads config files and the environment. No other module does."""
+"""Reads config files and the environment. Only this module does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from djinn_memory.system.locks import lock
 def load(path: Path | None, environment: Mapping[str, str] | None = None) -> Config:
     """The settings of the user, overridden by those of a home at `path`, then by the environment.
 
-    Raises `ConfigError`, one line that names the key and what is allowed there.
+    Raises `ConfigError`, one line that names the key and its allowed values.
     """
     return resolve(read(path) if path else {}, str(path or user_path()), environment)
 
@@ -37,7 +37,7 @@ def load(path: Path | None, environment: Mapping[str, str] | None = None) -> Con
 def resolve(
     home: Mapping[str, Any], where: str, environment: Mapping[str, str] | None = None
 ) -> Config:
-    """As `load`, for a home whose settings file, named `where`, holds the data `home`."""
+    """As `load`, for a home whose settings file, named `where`, contains the data `home`."""
     data = _user_data()
     config = validate(data, str(user_path()))
     if home:
@@ -87,10 +87,10 @@ def _only_user(data: Mapping[str, Any], path: Path) -> None:
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """`above` over `below`; sections are merged key by key.
+    """`above` over `below`. Sections are merged key by key.
 
-    When a section names another provider than the one below, the lower section's settings for its
-    own provider, such as address and key, are dropped.
+    When a section names a different provider than the lower section, the lower section's settings
+    for its provider, such as address and key, are dropped.
     """
     result = dict(below)
     for key, value in above.items():
@@ -105,7 +105,7 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 
 
 def parse(text: str, where: str) -> dict[str, Any]:
-    """The mapping in a config file's text; `where` names the file in errors."""
+    """Parse the mapping in a config file's text. `where` names the file in errors."""
     data = _yaml(text, where)
     if data is None:
         return {}
@@ -141,7 +141,7 @@ def validate(data: Mapping[str, Any], where: str) -> Config:
 
 
 def _contradictions(config: Config) -> Iterator[ConfigError]:
-    """What is wrong with settings that are each valid by themselves."""
+    """Problems with settings that are each valid by themselves."""
     owners: dict[str, str] = {}
     for name, vault in config.vaults.items():
         if not access.is_known_reader(vault.agent, config.agents):
@@ -179,7 +179,7 @@ def _one_line(text: str) -> str:
 
 
 def _with_packaged(profiles: Mapping[str, Any]) -> dict[str, Any]:
-    """The packaged profiles, overridden key by key by those of the settings."""
+    """The packaged profiles. The settings override them key by key."""
     result: dict[str, Any] = {**PROFILES, **profiles}
     for name, packaged in PROFILES.items():
         profile = {} if result[name] is None else result[name]
@@ -190,7 +190,7 @@ def _with_packaged(profiles: Mapping[str, Any]) -> dict[str, Any]:
 def edit_user(keys: tuple[str, ...], value: Any) -> Config:
     """Set a value in the user's own settings; None removes the setting.
 
-    The result is validated before it is written. Comments and order stay.
+    The result is validated before it is written. Comments and order are preserved.
     """
     path = user_path()
     with lock(path.with_suffix(".lock")):
@@ -205,7 +205,7 @@ def edit_user(keys: tuple[str, ...], value: Any) -> Config:
 def splice(
     text: str, changes: Iterable[tuple[tuple[str, ...], Any]], where: str
 ) -> tuple[str, dict[str, Any]]:
-    """`text` with each (keys, value) set, or removed for None; also returns the resulting data."""
+    """`text` with each (keys, value) set, or removed for None. Also returns the resulting data."""
     from yaml import YAMLError
 
     from djinn_memory.system.yaml_edit import UnspliceableYaml, remove_value, set_value
@@ -221,13 +221,13 @@ def splice(
 
 
 def as_data(config: Config) -> dict[str, Any]:
-    """The settings as plain values, defaults included."""
+    """The settings as plain values, including defaults."""
     data: dict[str, Any] = msgspec.to_builtins(config)
     return data
 
 
 def value_at(config: Config, key: str) -> Any:
-    """The value at a dotted key; `ConfigError` names the keys that exist there."""
+    """The value at a dotted key. `ConfigError` names the keys that exist there."""
     node: Any = as_data(config)
     seen: list[str] = []
     for part in key.split("."):
@@ -242,18 +242,18 @@ def value_at(config: Config, key: str) -> Any:
 
 
 def override_keys(name: str) -> tuple[str, ...]:
-    """The config path that an environment variable sets; empty for other programs' variables."""
+    """The config path that an environment variable sets; empty for variables of other programs."""
     keys = name.removeprefix("DJINN_").lower().split("__")
     return tuple(keys) if name.startswith("DJINN_") and len(keys) > 1 and all(keys) else ()
 
 
 def variable(name: str) -> str | None:
-    """A variable of the environment, the only source of keys; None when it is not set or blank."""
+    """An environment variable, the only source of keys; None when it is not set or blank."""
     return os.environ.get(name, "").strip() or None
 
 
 def own_variables() -> dict[str, str]:
-    """The variables of djinn in the environment, without those that name a home or a session."""
+    """The environment variables of djinn, except those that name a home or a session."""
     return {
         name: value
         for name, value in sorted(os.environ.items())
@@ -274,14 +274,17 @@ def user_path() -> Path:
 
 
 def model_cache() -> Path:
-    """The folder of exported models, one per user for all homes."""
+    """The folder of exported models. All homes of a user share it."""
     from platformdirs import user_cache_path
 
     return Path(variable("DJINN_CACHE") or user_cache_path("djinn"))
 
 
 def parse_value(text: str) -> Any:
-    """A value that a user types. It is YAML, so `20`, `true` and `[a, b]` mean what they show."""
+    """Parse a value that a user types.
+
+    It is YAML, so `20`, `true` and `[a, b]` have their YAML types.
+    """
     return _yaml(text, "the value")
 
 
@@ -309,7 +312,7 @@ def _put(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
 
 
 def _name_entry(message: str, data: Mapping[str, Any]) -> str:
-    """The `message` with the name of the vault: msgspec says `$.vaults[...]` for any entry."""
+    """`message` with the vault's name, because msgspec writes `$.vaults[...]` for any entry."""
     if "$.vaults" not in message or not isinstance(data["vaults"], dict):
         return message
     for name, entry in data["vaults"].items():

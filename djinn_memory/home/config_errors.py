@@ -1,4 +1,4 @@
-"""Explains in one line what is wrong with a setting, and what is allowed there."""
+"""Explains in one line why a setting is invalid, and which values are allowed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import inspect
 
 
 def explain(message: str, root: type[msgspec.Struct]) -> str:
-    """What `message`, by msgspec, says of a value in `root`, with what is allowed there."""
+    """Explain `message`, from msgspec, about a value in `root`, with the allowed values."""
     text, _, at = " ".join(message.split()).partition(" - at ")
     path = [part for part in re.split(r"[.\[\]`]+", at.rpartition("$")[2]) if part]
     names = re.findall(r"`([^`]*)`", text)
@@ -32,7 +32,7 @@ def explain(message: str, root: type[msgspec.Struct]) -> str:
 
 
 def unknown(name: str, at: str, known: list[str]) -> str:
-    """The message for a key `name` that does not exist at `at`, with the known keys."""
+    """The message for an unknown key `name` at `at`, with the known keys."""
     near = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     key = f"{at}.{name}" if at else name
@@ -53,7 +53,7 @@ def _type_at(path: list[str], root: type[msgspec.Struct]) -> inspect.Type | None
 
 
 def _bare(kind: inspect.Type | None) -> inspect.Type | None:
-    """A type without `None` beside it."""
+    """A type without `None`."""
     if isinstance(kind, inspect.UnionType):
         return next(member for member in kind.types if not isinstance(member, inspect.NoneType))
     return kind
@@ -85,7 +85,7 @@ def describe(kind: inspect.Type | None) -> str:
 
 
 def kind_of(value: object) -> str:
-    """The kind of a YAML value, in a user's words."""
+    """The kind of a YAML value, in words for users."""
     return {list: "a list", str: "text", int: "a number", float: "a number"}.get(
         type(value), "something else"
     )

@@ -68,18 +68,21 @@ class Home:
     def config(self) -> Config:
         """The effective settings: those of this home, the user and the environment.
 
-        Endpoints that the user has not trusted this home with are left out.
+        Endpoints of this home that the user does not trust are left out.
         """
         return self._settings[0]
 
     @property
     def untrusted(self) -> list[Endpoint]:
-        """The endpoints that are left out until the user trusts this home with them."""
+        """The endpoints that are ignored until the user trusts this home with them."""
         return self._settings[1]
 
     @property
     def relaxes(self) -> bool:
-        """Whether this home's settings allow secrets that the user's own do not; it is ignored."""
+        """Whether this home's settings try to allow secrets that the user's own do not.
+
+        They are ignored.
+        """
         return self._settings[2]
 
     @cached_property
@@ -94,7 +97,7 @@ class Home:
         return *trust.restrict(config, self.own, self.trusted), relaxes
 
     def written(self, *changes: Change) -> Config:
-        """The settings as written, or as written with `changes`, whether trusted or not."""
+        """The settings as written, with `changes`, whether trusted or not."""
         where, text = str(self.config_path), self.config_path.read_bytes().decode()
         return configuration.resolve(configuration.splice(text, changes, where)[1], where)
 
@@ -104,7 +107,7 @@ class Home:
         return configuration.load(None)
 
     def may_use(self, embedding: EmbeddingConfig) -> None:
-        """Raise `Refused` when only this home names the address or key of a model the user typed.
+        """Raise `Refused` if a typed model has an address or key that only this home names.
 
         An address and key that the user trusted together with another model are allowed.
         """
@@ -128,13 +131,13 @@ class Home:
         self.reread()
 
     def distrust(self) -> None:
-        """Restrict this home to the endpoints that the user's own settings name."""
+        """Restrict this home to the endpoints in the user's own settings."""
         trust.distrust(self.root)
         self.reread()
 
     @property
     def trusted(self) -> list[Endpoint]:
-        """The endpoints that the user trusted this home with."""
+        """The endpoints with which the user trusts this home."""
         return trust.trusted(self.root)
 
     def permitted(self, embedding: EmbeddingConfig) -> bool:
@@ -150,27 +153,27 @@ class Home:
 
     @property
     def index_path(self) -> Path:
-        """The database of the index, which can be made again from the notes."""
+        """The database of the index. It can be rebuilt from the notes."""
         return self.state / "index.db"
 
     @property
     def embeddings_path(self) -> Path:
-        """The database of the vector cache, which outlives the index."""
+        """The database of the vector cache. It survives a rebuild of the index."""
         return self.state / "embeddings.db"
 
     @property
     def ledger_path(self) -> Path:
-        """The database of the ledger, which cannot be made again."""
+        """The ledger database. It cannot be rebuilt."""
         return self.state / "ledger.db"
 
     @property
     def working_path(self) -> Path:
-        """The database of working memory, unless a server keeps it."""
+        """The database of working memory, unless a server stores it."""
         return self.state / "working.db"
 
     @cached_property
     def vaults(self) -> tuple[Vault, ...]:
-        """All vaults of the settings, in their order."""
+        """All vaults of the settings, in order."""
         entries = self.config.vaults
         real = self._folders(self.config)
         return tuple(
@@ -202,24 +205,24 @@ class Home:
         return name
 
     def named(self, names: Sequence[str] = ()) -> tuple[Vault, ...]:
-        """The vaults of these names, all without names; `NotFound` lists the known vaults."""
+        """The vaults with these names, or all without names. `NotFound` lists the known vaults."""
         return _select(self.vaults, names)
 
     def scope(self, agent: str, only: Sequence[str] = ()) -> tuple[Vault, ...]:
-        """The vaults that `agent` sees, or those of them that `only` names."""
+        """The vaults that `agent` sees, or those of them in `only`."""
         return _select(access.readable(self.vaults, agent), only)
 
     def visible(self, agent: str | None, only: Sequence[str] = ()) -> tuple[Vault, ...]:
-        """As `scope`; with None for the agent, all vaults of the home."""
+        """As `scope`. With None as the agent, all vaults of the home."""
         return self.named(only) if agent is None else self.scope(self.agent(agent), only)
 
     @property
     def shared(self) -> Vault:
-        """The vault that all agents write to."""
+        """The vault to which all agents write."""
         return self._own(None)
 
     def personal(self, agent: str) -> Vault:
-        """The vault that `agent` writes to and no other agent sees."""
+        """The vault to which only `agent` writes, and which no other agent sees."""
         return self._own(agent)
 
     def _own(self, agent: str | None) -> Vault:
@@ -233,16 +236,16 @@ class Home:
     def edit(self, *changes: Change) -> Config:
         """Set each (keys, value) in `config.yaml`; a value of None removes the setting.
 
-        The result is validated before it is written. Comments and order stay.
+        The result is validated before it is written. Comments and order are preserved.
         """
         return self.revise(lambda: changes)
 
     def revise(self, decide: Callable[[], Iterable[Change]]) -> Config:
         """Make the changes that `decide` returns.
 
-        `decide` runs under the lock, after the settings were read again, so that nothing it checks
-        can change before the result is written. It must not edit the settings itself. Raises
-        `Refused` for a value that looks like a secret.
+        `decide` runs under the lock, after the settings were read again, so that its checks stay
+        true until the result is written. It must not edit the settings itself. Raises `Refused` for
+        a value that looks like a secret.
         """
         # Reading a home does not need this import, which takes time.
         from djinn_memory.secrets import guard
@@ -274,7 +277,10 @@ class Home:
             self.__dict__.pop(name, None)
 
     def _folders(self, config: Config) -> dict[str, Path]:
-        """Each vault's folder with every link followed; `ConfigError` when two vaults share one."""
+        """The real path of each vault's folder.
+
+        Raises `ConfigError` when two vaults share a folder.
+        """
         folders = {
             name: (self.root / expand(entry.path)).resolve()
             for name, entry in config.vaults.items()
@@ -291,7 +297,10 @@ class Home:
 
 
 def _select(vaults: Sequence[Vault], names: Sequence[str]) -> tuple[Vault, ...]:
-    """The vaults of these names, or all; a vault that the agent does not see is unknown too."""
+    """The vaults with these names, or all.
+
+    A vault that the agent does not see counts as unknown.
+    """
     by_name = {vault.name: vault for vault in vaults}
     for name in names:
         if name not in by_name:

@@ -10,7 +10,7 @@ from djinn_memory.models import Dialect, Expand, Mode, Strategy
 from djinn_memory.scoring import Days, Factor, ScoringConfig
 
 NAME = r"^[^\W_][\w.-]{0,63}\Z"
-"""Names of vaults and agents. They become names of folders and words on the command line."""
+"""Names of vaults and agents. They become folder names and words on the command line."""
 
 Name = Annotated[str, Meta(pattern=NAME, description="a name of letters, digits, '.', '-' and '_'")]
 Url = Annotated[
@@ -38,7 +38,7 @@ Redis = Annotated[
         "(use working.key_env for it)",
     ),
 ]
-"""No other options are allowed in it: one of them turns the check of certificates off."""
+"""A Redis URL without options, because an option could turn off certificate checks."""
 
 Languages = Annotated[
     str,
@@ -50,7 +50,7 @@ Languages = Annotated[
 
 
 LONGEST_TTL = 30 * 86_400
-"""Seconds. A value that should last longer belongs in a note."""
+"""Maximum seconds that a value is kept. A longer-lived value belongs in a note."""
 
 
 class VaultConfig(Struct, forbid_unknown_fields=True, rename={"agent": "for"}):
@@ -68,9 +68,9 @@ class ProviderEntry(Struct, frozen=True):
     """A provider of embeddings, as `PROVIDERS` registers it."""
 
     factory: str
-    """`module:class` of its `Embedder`, imported when the provider is first used; "" for none."""
+    """`module:class` of its `Embedder`, imported at the first use of the provider; "" for none."""
     foreign: bool = False
-    """Whether its models are not djinn's own: the user names one, and has to trust it."""
+    """Whether its models do not come with djinn. The user names such a model, and must trust it."""
 
 
 PROVIDERS = {
@@ -117,7 +117,7 @@ class LlmConfig(Struct, forbid_unknown_fields=True):
 
 
 CHAT_MODEL = "llm"
-"""The value of `search.rerank` that names the model of the section `llm`."""
+"""The value of `search.rerank` that selects the model of the section `llm`."""
 
 
 class SearchConfig(Struct, forbid_unknown_fields=True):
@@ -177,7 +177,7 @@ Cosine = Annotated[float, Meta(ge=-1, le=1)]
 
 
 class Thresholds(Struct, forbid_unknown_fields=True):
-    """Cosines from which texts count as similar, on the scale of the packaged MiniLM."""
+    """Minimum cosines of texts that count as similar, on the scale of the packaged MiniLM."""
 
     duplicate: Cosine = 0.92
     fact: Cosine = 0.3
@@ -185,7 +185,7 @@ class Thresholds(Struct, forbid_unknown_fields=True):
 
 
 class ThresholdsConfig(Thresholds, forbid_unknown_fields=True):
-    """The thresholds of all models, except those that `models` names by their identity."""
+    """The thresholds for all models. `models` overrides them for single models, by identity."""
 
     models: dict[str, Thresholds] = field(default_factory=dict)
 
@@ -249,7 +249,7 @@ PROFILES: dict[str, dict[str, Any]] = {
         ],
     },
 }  # fmt: skip
-"""The packaged profiles. A key that the settings give for one of them replaces only that key."""
+"""The packaged profiles. A key in the settings replaces only that key of a profile."""
 
 
 class RecallConfig(Struct, forbid_unknown_fields=True):
@@ -286,9 +286,9 @@ class Config(Struct, forbid_unknown_fields=True):
 
 
 HOME_ONLY = ("agents", "vaults", "state_dir")
-"""Settings that belong to one home and are not allowed in the user's own file."""
+"""Settings of a single home. They are not allowed in the user's own file."""
 
 RECIPE = (
     "provider", "model", "url", "key_env", "dimensions", "query_prompt", "document_prompt",
 )  # fmt: skip
-"""The settings that determine the vectors. The others of the section only affect the speed."""
+"""The settings that determine the vectors. The others in the section affect only the speed."""

@@ -18,7 +18,7 @@ from djinn_memory.system.files import create, expand, inside, make_folder, write
 from djinn_memory.system.locks import lock
 
 TRASH = ".trash"
-"""The folder of a home for the vaults of agents that were removed."""
+"""The folder in a home for the vaults of removed agents."""
 
 _IGNORED = b"""\
 # index.db and embeddings.db can be made again: `djinn index` reads the notes.
@@ -29,9 +29,9 @@ _IGNORED = b"""\
 
 
 def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:
-    """Create a home, or complete an existing one without changing anything in it.
+    """Create a home, or complete an existing one without changing its content.
 
-    Also returns what was created, for the user.
+    Also returns descriptions of what was created.
     """
     root = expand(root)
     for name in agents:
@@ -55,7 +55,7 @@ def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:
 
 
 def enclosing(folder: Path) -> str | None:
-    """The home or vault in which a folder lies that is not a home itself, for the user."""
+    """A description of the home or vault that contains a folder, unless the folder is a home."""
     folder = expand(folder).resolve()
     if (folder / ".djinn").is_dir():
         return None
@@ -123,14 +123,14 @@ def _add_own_vaults(home: Home, new_agent: str | None = None) -> list[str]:
 
 
 def add_agent(home: Home, name: str) -> list[str]:
-    """Add an agent with a personal vault to the home; returns the created folders, if any."""
+    """Add an agent with a personal vault to the home. Returns the created folders, if any."""
     return _add_own_vaults(home, check_name(name, "agent"))
 
 
 def remove_agent(home: Home, name: str, *, trash: bool = False) -> Path | None:
-    """Remove an agent and its personal vault from the settings; its notes stay where they are.
+    """Remove an agent and its personal vault from the settings. Its notes are not moved.
 
-    With `trash` the folder of the vault goes to `.trash/` in the home; returns its place there.
+    With `trash` the folder of the vault is moved to `.trash/` in the home; returns the new path.
     Raises `Refused` for the only agent, and while an added vault is reserved for the agent.
     """
     vaults: list[Vault] = []
@@ -160,7 +160,7 @@ def remove_agent(home: Home, name: str, *, trash: bool = False) -> Path | None:
 
 
 def _free(folder: Path, name: str) -> str:
-    """A name that is free in a folder: `name`, else `name-2` and so on."""
+    """A free name in a folder: `name`, else `name-2` and so on."""
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
     return next(free for free in names if not os.path.lexists(folder / free))
 
@@ -203,7 +203,10 @@ def add_vault(
 
 
 def outer_vault(home: Home, vault: Vault) -> Vault | None:
-    """The vault of other readers that contains a reserved vault's folder; they lose sight of it."""
+    """The vault that contains a reserved vault's folder and has other readers.
+
+    They can no longer see the folder.
+    """
     outer = [other for other in home.vaults if other.root.resolve() in vault.root.parents]
     innermost = max(outer, key=lambda other: len(other.root.resolve().parts), default=None)
     if innermost is None or access.is_open(vault) or access.same_readers(vault, innermost):
@@ -236,7 +239,7 @@ def describe(home: Home, place: str, text: str | None) -> tuple[str, str]:
 
 
 def remove_vault(home: Home, name: str) -> Vault:
-    """Remove a vault from the settings; its files stay where they are."""
+    """Remove a vault from the settings. Its files are not moved."""
     removed: list[Vault] = []
 
     def removal() -> Iterable[Change]:
@@ -250,7 +253,7 @@ def remove_vault(home: Home, name: str) -> Vault:
 
 
 def check_name(name: str, what: str) -> str:
-    """`name`, if it is a valid name for an agent or a vault; else `UsageError`."""
+    """Return `name` if it is valid for an agent or a vault, else raise `UsageError`."""
     if not re.fullmatch(NAME, name) or (what == "agent" and access.is_shared_name(name)):
         raise UsageError(
             f"{name!r} cannot name {'an' if what == 'agent' else 'a'} {what}; "

@@ -1,7 +1,8 @@
-"""The endpoints that a home may reach. A cloned home's settings must not send notes anywhere.
+"""The endpoints that a home may reach. The settings of a cloned home must not send notes anywhere.
 
 An endpoint is allowed when the user's own settings name it, or when the user trusted this home with
-it by `djinn trust`. When a setting changes, by a `git pull` say, the user must trust it again.
+it by `djinn trust`. When a setting changes, for example by `git pull`, the user must trust it
+again.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     """A server that would receive texts, or a model that would be fetched and loaded."""
 
     use: Literal["embedding", "rerank", "llm", "working_memory"]
-    """What it is for: the setting or section that names it; `rerank` is `search.rerank`."""
+    """The setting or section that names it; `rerank` is `search.rerank`."""
     provider: str
     """The provider whose protocol it speaks, or the library that loads the model."""
     model: str | None = None
@@ -46,7 +47,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 def of_embedding(embedding: EmbeddingConfig) -> Endpoint | None:
-    """The endpoint that an embedder reaches beyond djinn's own model; None for none."""
+    """The endpoint of an embedder. None for djinn's own model."""
     if not PROVIDERS[embedding.provider].foreign:
         return None
     return Endpoint(
@@ -70,9 +71,9 @@ def endpoints(config: Config) -> list[Endpoint]:
 def restrict(
     config: Config, own: Config, trusted: Sequence[Endpoint]
 ) -> tuple[Config, list[Endpoint]]:
-    """`config` without the endpoints that neither `own`, the user's settings, nor `trusted` has.
+    """`config` without endpoints that are neither in `own`, the user's settings, nor in `trusted`.
 
-    The user's own settings take their place. Also returns the endpoints that were left out.
+    The user's own settings replace them. Also returns the endpoints that were removed.
     """
     allowed = [*endpoints(own), *trusted]
     refused = [endpoint for endpoint in endpoints(config) if endpoint not in allowed]
@@ -91,7 +92,7 @@ def restrict(
 
 
 def trusted(root: Path) -> list[Endpoint]:
-    """The endpoints that the user trusted the home at `root` with."""
+    """The endpoints with which the user trusts the home at `root`."""
     return _read().get(str(root), [])
 
 
@@ -104,7 +105,7 @@ def trust(root: Path, endpoints: Sequence[Endpoint]) -> None:
 
 
 def distrust(root: Path) -> bool:
-    """Revoke all trust of the home at `root`; returns whether it had any."""
+    """Revoke all trust of the home at `root`. Returns whether it had any."""
     with _editing() as homes:
         return bool(homes.pop(str(root), None))
 

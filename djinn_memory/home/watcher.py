@@ -12,14 +12,14 @@ from djinn_memory.system.locks import is_locked, lock, lock_holder
 
 
 def watcher(home: Home) -> int | None:
-    """The id of the process that watches this home now; None when there is none."""
+    """The id of the process that watches this home now, or None."""
     path = _lock_path(home)
     return lock_holder(path) if is_locked(path) else None
 
 
 @contextmanager
 def claim(home: Home) -> Iterator[None]:
-    """Claim the watch of this home. Raises `Busy` with the process that already watches it."""
+    """Become the watcher of this home. Raises `Busy` with the id of any process that already is."""
     path = _lock_path(home)
     with ExitStack() as stack:
         try:

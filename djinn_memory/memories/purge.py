@@ -44,11 +44,8 @@ from djinn_memory.store.state import State
 from djinn_memory.system.files import inside
 
 SENTENCE = 20
-"""Minimum length at which text inside a value identifies the memory.
-
-Shorter text, such as a title, may be an ordinary word, and the value, which is removed completely,
-may belong to another agent.
-"""
+"""Minimum length at which text inside a value identifies the memory. Shorter text, such as a title,
+may be an ordinary word, and the value, which is removed completely, may belong to another agent."""
 
 
 class PurgeReport(Struct, frozen=True):

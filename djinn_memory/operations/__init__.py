@@ -1,7 +1,7 @@
-"""The list of operations: every verb that a front end can offer, by name.
+"""The list of operations: every operation that a front end can offer, by name.
 
 An operation is a method of `Djinn` or of one of its namespaces. It takes one request struct and
-returns one answer struct. Front ends and schemas are made from this list; listing it imports no
+returns one answer struct. Front ends and schemas are made from this list. Listing imports no
 operation.
 """
 
@@ -25,15 +25,15 @@ class Operation(Struct, frozen=True):
     name: str
     """The attribute path on `Djinn`, such as `gaps.close`."""
     writes: bool = False
-    """Whether the operation writes into the memory."""
+    """Whether the operation writes to the memory."""
     logs: bool = False
-    """Whether it records that memories or values were used, which later answers depend on."""
+    """Whether it records uses of memories or values, which affect later answers."""
     removes: bool = False
     """Whether the operation can remove memories."""
     rights: Literal["agent", "person"] = "agent"
     """Who may call the operation. `person` excludes it from servers for agents."""
     result: str = ""
-    """The import path of the answer's type; empty if the module of the method imports that."""
+    """The import path of the answer's type; empty if the method's module imports the type."""
 
     def load(self) -> OperationMethod[..., Any, Any]:
         """Import the method of the operation."""
@@ -56,7 +56,7 @@ class Operation(Struct, frozen=True):
         return kind
 
     def bind(self, djinn: Djinn) -> Callable[[Struct], Any]:
-        """The operation bound to an opened home: takes a request and returns an `answer`."""
+        """The operation on an opened home: it takes a request and returns an `answer`."""
         bound: Callable[[Struct], Any] = attrgetter(self.name)(djinn)
         return bound
 
@@ -79,7 +79,7 @@ _NAMESPACES = {
     "working": f"{_MEMORIES}.working.verbs:WorkingMemory",
     "backups": "djinn_memory.upkeep.backup.verbs:Backups",
 }
-"""The classes of the operations, by what stands before the last dot of their names."""
+"""The classes of operations, by the part of their names before the last dot."""
 
 _REMEMBERED = f"{_MEMORIES}.writing.remember:RememberResult"
 

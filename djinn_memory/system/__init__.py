@@ -1,1 +1,1 @@
-"""Files, locks, disks, HTTP, interrupts and YAML text. This package knows nothing of memories."""
+"""Files, locks, disks, HTTP, interrupts and YAML text. Independent of memories."""

@@ -1,6 +1,6 @@
-"""Tells a long-lived process that its vaults have not changed, which saves it a scan.
+"""Tells a long-lived process that its vaults have not changed, which saves a scan.
 
-Works on Linux only. There the kernel queues an event before the call that made the change returns,
+Works only on Linux. There the kernel queues an event before the call that made the change returns,
 so an empty queue is proof. Elsewhere, and on network disks, no vault ever counts as unchanged.
 """
 
@@ -17,7 +17,7 @@ from djinn_memory.models import Vault
 from djinn_memory.system.disks import network
 
 LONGEST_SECONDS = 60.0
-"""A scan is due after this time anyway: a write through a memory map makes no event."""
+"""Maximum time between two scans: a write through a memory map creates no event."""
 
 _EVENTS = (
     0x2  # modify
@@ -28,19 +28,18 @@ _EVENTS = (
     | 0x1000000 | 0x2000000  # only folders, no links
 )  # fmt: skip
 _INCOMPLETE = 0x40000000 | 0x8000 | 0x4000 | 0x2000 | 0x400 | 0x800
-"""An event of a folder, or of a queue that lost events: the watched folders are not all of them."""
+"""Flags of an event for a folder or a lost event. Some folders may then not be watched."""
 _HEAD = struct.Struct("iIII")
 
 
 class ChangeWatch:
-    """Knows which vaults are unchanged since their last scan.
+    """Knows which vaults have not changed since their last scan.
 
-    A scan is framed by two calls: `listen` before it, and `mark_scanned` after it when it found
-    nothing to do.
+    A scan needs two calls: `listen` before it, and `mark_scanned` after it if it found no changes.
     """
 
     def __init__(self, skipped: Callable[[str], bool]) -> None:
-        """`skipped` tells from a folder's name whether it holds no notes and is not watched."""
+        """`skipped` tests by name whether a folder contains no notes and is not watched."""
         self._skipped = skipped
         self._queues: dict[Vault, _EventQueue] = {}
 
@@ -49,7 +48,7 @@ class ChangeWatch:
         return all(vault in self._queues and self._queues[vault].empty() for vault in vaults)
 
     def listen(self, vaults: Sequence[Vault]) -> None:
-        """Begin to collect the events of `vaults`."""
+        """Start collecting the events of `vaults`."""
         for vault in vaults:
             known = self._queues.get(vault)
             if known and not known.complete:
@@ -59,13 +58,13 @@ class ChangeWatch:
                 self._queues[vault] = queue
 
     def mark_scanned(self, vaults: Sequence[Vault]) -> None:
-        """Note that a scan begun after `listen` found `vaults` up to date."""
+        """Record that a scan begun after `listen` found `vaults` up to date."""
         for vault in vaults:
             if queue := self._queues.get(vault):
                 queue.scanned = time.monotonic()
 
     def close(self) -> None:
-        """Stop listening; no vault counts as unchanged any more."""
+        """Stop listening. No vault counts as unchanged afterwards."""
         for queue in self._queues.values():
             queue.close()
         self._queues.clear()
@@ -77,12 +76,12 @@ class _EventQueue:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self.scanned: float | None = None
-        """When a scan found nothing to do; None after an event."""
+        """The time of the last scan without changes; None after an event."""
         self.complete = True
-        """Whether every folder is watched, as far as is known."""
+        """Whether every folder is watched, as far as known."""
 
     def empty(self) -> bool:
-        """Whether no event came since the last scan, and that was not long ago."""
+        """Whether no event arrived since the last scan, and the scan is recent."""
         self._drain()
         return self.scanned is not None and time.monotonic() - self.scanned < LONGEST_SECONDS
 
@@ -107,7 +106,7 @@ class _EventQueue:
 
 
 def _open_queue(vault: Vault, skipped: Callable[[str], bool]) -> _EventQueue | None:
-    """A queue for the folders of a vault; None where the system offers none."""
+    """A queue for the folders of a vault; None where the system does not support it."""
     if sys.platform != "linux" or network(vault.root):
         return None
     libc = ctypes.CDLL(None, use_errno=True)

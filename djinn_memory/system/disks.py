@@ -13,8 +13,8 @@ NETWORK = frozenset({
     "panfs", "prl_fs", "rclone", "s3fs", "smb", "smb2", "smb3", "smbfs", "sshfs", "vboxsf",
     "virtiofs", "vmhgfs", "vmhgfs-fuse", "webdav", "webdavfs",
 })  # fmt: skip
-"""File systems whose files lie on another machine, or on the host of this one. Locks and events
-are unreliable there."""
+"""File systems whose files are on another machine, or on the host of this one. Locks and events are
+unreliable there."""
 
 _SYNCED = ("dropbox", "onedrive", "icloud", "mobile documents", "google drive", "googledrive",
            "nextcloud", "owncloud", "syncthing", "pcloud", "creative cloud files")  # fmt: skip
@@ -25,7 +25,7 @@ _MARKS = (".stfolder", ".dropbox", ".dropbox.cache", ".nextcloudsync.log", ".own
 
 
 def network(path: Path) -> str | None:
-    """The kind of network file system that holds `path`; None for a disk of this machine."""
+    """The kind of network file system that holds `path`; None for a local disk."""
     import psutil
 
     real = path.resolve()
@@ -39,7 +39,7 @@ def network(path: Path) -> str | None:
 
 
 def synced(path: Path) -> Path | None:
-    """The folder, `path` or one above it, that a sync client seems to copy elsewhere."""
+    """`path` or the folder above it that a sync client seems to copy, or None."""
     real = path.resolve()
     for folder in (real, *real.parents):
         name = folder.name.lower()
@@ -51,7 +51,7 @@ def synced(path: Path) -> Path | None:
 
 
 def exposed(root: Path) -> list[Path]:
-    """The folders and files at and below `root` on which other users have any rights."""
+    """The folders and files at and below `root` that other users can access."""
     if os.name != "posix":
         return []
     paths = [root]

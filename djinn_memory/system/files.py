@@ -1,4 +1,4 @@
-"""Writes files so that no reader, crash or second process ever sees half of one."""
+"""Writes files so that no reader, crash or second process ever sees a partial file."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from djinn_memory.errors import Changed, OutsideVault
 Swap = Callable[[Path, Path], None]
 
 _SCRATCH = re.compile(r"\.djinn-[0-9a-f]{16}\.tmp")
-"""The names that `scratch_path` gives. A file of another name may be the user's own."""
+"""The form of the names from `scratch_path`. A file with another name may belong to the user."""
 
 LEFTOVER_SECONDS = 3600
-"""A scratch file that is still being written is younger than this."""
+"""Minimum age in seconds of a scratch file that is no longer being written."""
 
 
 def make_folder(path: Path, *, private: bool = False) -> None:
-    """Create a folder and the missing ones above it; if `private`, for the user alone.
+    """Create a folder and its missing parents; if `private`, for the user alone.
 
-    A folder that exists keeps its mode.
+    An existing folder keeps its mode.
     """
     for folder in reversed((path, *path.parents)):
         if not folder.is_dir():
@@ -36,24 +36,24 @@ def make_folder(path: Path, *, private: bool = False) -> None:
 def create_private(path: Path) -> None:
     """Create an empty file for the user alone, unless it exists.
 
-    A file that exists is not even opened: closing it would release the locks that SQLite holds on
-    it in this process.
+    An existing file is not even opened, because closing it would release SQLite's locks on it in
+    this process.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def open_private(path: Path) -> BinaryIO:
-    """Open a file to append to it; a new file belongs to the user alone."""
+    """Open a file to append to it. A new file is accessible only to the user."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
     return os.fdopen(os.open(path, flags, 0o600), "ab")
 
 
 def write_atomic(path: Path, data: bytes, *, private: bool = False) -> None:
-    """Replace the content of `path` by `data` in one durable step.
+    """Replace the content of `path` with `data` in one durable step.
 
-    The file keeps its mode, unless it is `private`: then it belongs to the user alone. A symbolic
-    link is followed: its target changes and the link stays.
+    The file keeps its mode. A `private` file becomes accessible only to the user. A symbolic link
+    is followed: its target changes, and the link stays.
     """
     path = path.resolve()
     with _staged(path, data, private) as scratch:
@@ -61,18 +61,18 @@ def write_atomic(path: Path, data: bytes, *, private: bool = False) -> None:
 
 
 def create(path: Path, data: bytes, *, private: bool = False) -> None:
-    """Write a new file, whole and durable; `FileExistsError` when `path` exists.
+    """Write a new file atomically and durably. Raises `FileExistsError` when `path` exists.
 
-    If `private`, the file belongs to the user alone.
+    A `private` file is accessible only to the user.
     """
     with _staged(path, data, private) as scratch:
         move_to_free_name(scratch, path)
 
 
 def replace(path: Path, data: bytes, was: bytes) -> None:
-    """Write `data` over a file whose bytes are `was`, whole and durable. The file keeps its mode.
+    """Replace a file whose bytes are `was` with `data`, atomically and durably. The mode is kept.
 
-    Raises `Changed` and leaves the file alone when its bytes differ from `was` or it is missing.
+    Raises `Changed` and does not touch the file when its bytes differ from `was` or it is missing.
     Where the system can exchange two files, even a save at that very moment is not lost.
     """
     path = path.resolve()
@@ -99,7 +99,7 @@ def replace(path: Path, data: bytes, was: bytes) -> None:
 
 
 def _put_back(swap: Swap, scratch: Path, path: Path, data: bytes) -> None:
-    """Undo an exchange in which `data` replaced a version that somebody had just saved."""
+    """Undo an exchange in which `data` replaced a version that another program had just saved."""
     expected: bytes | None = data
     while True:
         saved = _bytes(scratch)
@@ -111,7 +111,7 @@ def _put_back(swap: Swap, scratch: Path, path: Path, data: bytes) -> None:
 
 
 def revise(path: Path, change: Callable[[bytes], bytes]) -> None:
-    """Apply `change` to the bytes of a file; apply it again when another program saves the file.
+    """Apply `change` to the bytes of a file, again if another program saves the file meanwhile.
 
     Raises `Changed` after five attempts.
     """
@@ -129,7 +129,10 @@ def revise(path: Path, change: Callable[[bytes], bytes]) -> None:
 
 @contextmanager
 def _staged(path: Path, data: bytes, private: bool = False) -> Iterator[Path]:
-    """A hidden scratch file beside `path` that holds `data`. It is removed unless it was moved."""
+    """A hidden scratch file beside `path` that contains `data`.
+
+    It is removed unless it was moved.
+    """
     remove_leftovers(path.parent)
     scratch = scratch_path(path)
     mode = None
@@ -156,7 +159,7 @@ def _staged(path: Path, data: bytes, private: bool = False) -> Iterator[Path]:
 
 
 def scratch_path(path: Path) -> Path:
-    """A free name in the folder of `path`, hidden from searches and removed when left over."""
+    """A free name in the folder of `path`. It is hidden from searches, and removed if left over."""
     return path.with_name(f".djinn-{os.urandom(8).hex()}.tmp")
 
 
@@ -175,14 +178,14 @@ def is_leftover(path: Path) -> bool:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Whether a file or folder is too old to be still in the making."""
+    """Whether a file or folder is too old to be still in progress."""
     with suppress(OSError):
         return time.time() - path.lstat().st_mtime > LEFTOVER_SECONDS
     return False
 
 
 def move_to_free_name(source: Path, path: Path) -> None:
-    """Move a file to a name that is free; `FileExistsError` when it is taken."""
+    """Move a file to a free name. Raises `FileExistsError` when the name is taken."""
     try:
         os.link(source, path, follow_symlinks=False)
     except FileExistsError:
@@ -203,7 +206,7 @@ def _bytes(path: Path) -> bytes | None:
 
 @cache
 def _swap() -> Swap | None:
-    """The call that exchanges two files in one step; None where the system has none."""
+    """The system call that exchanges two files in one step; None where the system has none."""
     import ctypes
 
     try:
@@ -221,7 +224,7 @@ def _swap() -> Swap | None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename in `folder` survive a power cut, where the system can do that."""
+    """Make a rename in `folder` survive a power cut, where the system can do this."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -231,7 +234,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def file_id(path: Path) -> tuple[int, int] | None:
-    """Device and inode of the file at `path`, which a rename keeps; None when there is no file."""
+    """Device and inode of the file at `path`, which survive a rename; None without a file."""
     with suppress(OSError):
         info = path.stat()
         return info.st_dev, info.st_ino
@@ -252,7 +255,7 @@ def expand(path: str | Path) -> Path:
 
 
 def inside(root: Path, relative: str | Path) -> Path:
-    """`root / relative` with every link followed; `OutsideVault` when the result leaves `root`."""
+    """`root / relative` with all links resolved. Raises `OutsideVault` if it leaves `root`."""
     base = root.resolve()
     # A path with a NUL and a circle of links lead nowhere.
     with suppress(ValueError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Requests to HTTP servers: an answer, or one line that says why there is none, within a time."""
+"""Sends requests to HTTP servers. Returns an answer or a one-line reason within a time limit."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ FIRST_PAUSE = 0.5
 """Seconds before the second attempt; each further pause is twice as long."""
 
 NOTICE_SECONDS = 1.0
-"""A pause of this length or longer is reported to the user who waits."""
+"""Minimum length in seconds of a pause that is reported to the waiting user."""
 
 MAX_ANSWER = 1 << 20
-"""Bytes of an answer that is not expected to be long."""
+"""Maximum bytes of an ordinary answer."""
 
 MAX_ERROR_PAGE = 1 << 16
-"""Bytes of an error page that are read."""
+"""Maximum bytes of an error page that are read."""
 
 MAX_WORDS = 160
-"""Characters of a server's own words that an error repeats."""
+"""Maximum characters of a server's message in an error."""
 
 PIECE = 6
-"""So many consecutive characters of a key are masked wherever a server repeats them."""
+"""Minimum number of consecutive characters of a key that are masked in a server's message."""
 
 _BUSY = (408, 425, 429, 503)
 
@@ -46,22 +46,22 @@ class _Failure(Exception):
     """A failed attempt."""
 
     why: str = ""
-    """The end of a sentence that begins with the server's name; "" when the time is over."""
+    """The end of a sentence that begins with the server's name; "" when the time has run out."""
     remedy: str = ""
-    """What to do about it."""
+    """The remedy."""
     retry: bool = False
     """Whether another attempt may succeed."""
     wait: float = 0.0
-    """Seconds that the server asks to wait."""
+    """The number of seconds that the server asks to wait."""
 
 
 @dataclass(eq=False)
 class HttpServer:
-    """A server, its name for the user, and the settings in `section` that lead to it.
+    """A server, its name for the user, and the settings in `section` that define it.
 
     Connections stay open between calls. Several threads may call at once. Redirects are not
-    followed: a key and a text go only to the host that the settings name. A proxy of the
-    environment is used, but not for servers on this machine.
+    followed, so that a key and a text reach only the configured host. A proxy in the environment is
+    used, but not for servers on this machine.
 
     Raises `ConfigError` when `url` is not an HTTP address.
     """
@@ -71,19 +71,19 @@ class HttpServer:
     section: str = field(kw_only=True)
     timeout: float = field(kw_only=True)
     key: str | None = field(default=None, kw_only=True, repr=False)
-    """The key, which no error may show. `headers` contain it already."""
+    """The key. No error may show it. `headers` already contain it."""
     key_name: str = field(default="", kw_only=True)
     """The environment variable that holds the key."""
     needs_key: bool = field(default=False, kw_only=True)
-    """Whether nothing is sent without a key."""
+    """Whether requests need a key. Without one, nothing is sent."""
     headers: Mapping[str, str] = field(default_factory=dict, kw_only=True, repr=False)
     """Sent with every request."""
     start: str = field(default="check the network", kw_only=True)
-    """The remedy when nothing listens at the address."""
+    """The remedy when no server listens at the address."""
     missing: str = field(default="", kw_only=True)
     """The remedy when the server lacks the model."""
     wait: Callable[[str], None] = field(default=lambda _: None, kw_only=True)
-    """Receives a line about every long pause."""
+    """Receives a line about each long pause."""
 
     def __post_init__(self, product: str, url: str) -> None:
         self._parts = _parse_url(url, self.section)
@@ -103,11 +103,12 @@ class HttpServer:
         tries: int = TRIES,
         at_most: int = MAX_ANSWER,
     ) -> T:
-        """Post `body` as JSON and decode the answer as an `answer`; else `Unavailable`, one line.
+        """Post `body` as JSON and decode the answer as an `answer`.
 
-        Returns within `timeout` seconds, by default the configured ones, whatever the server does.
-        That includes all attempts and the pauses between them. An answer of more than `at_most`
-        bytes is an error. Nothing is sent when a key that is needed is missing or malformed.
+        Raises a one-line `Unavailable`. Returns within `timeout` seconds, by default the configured
+        time, whatever the server does. This includes all attempts and the pauses between them. An
+        answer of more than `at_most` bytes is an error. Nothing is sent when a required key is
+        missing or malformed.
         """
         self._check_key()
         seconds = self.timeout if timeout is None else min(timeout, self.timeout)
@@ -145,8 +146,8 @@ class HttpServer:
     def _try(self, url: str, data: bytes, deadline: float, at_most: int) -> bytes:
         """Send once, on a thread that is abandoned at the deadline.
 
-        A socket's time-out is not enough: it begins again with every byte and does not cover the
-        look-up of a name.
+        A socket's timeout is not enough: it restarts with every byte and does not cover the name
+        lookup.
         """
         outcome: list[bytes | BaseException] = []
         clients: list[Any] = []
@@ -212,7 +213,10 @@ class HttpServer:
             raise self._connection_failure(error) from None
 
     def _connection_failure(self, error: BaseException) -> _Failure:
-        """Why a connection failed, without a library's own words: they may contain a header."""
+        """The reason why a connection failed.
+
+        It omits the library's message, which may hold a header.
+        """
         import socket
         import ssl
 
@@ -252,7 +256,7 @@ class HttpServer:
         return _Failure(f"cannot be reached ({type(error).__name__})", f"check {self.section}.url")
 
     def _refusal(self, status: int, headers: Any, body: bytes) -> _Failure:
-        """Why a server with this `status` and `body` did not answer."""
+        """The reason why a server answered with this `status` and `body`."""
         words = _one_line(self._mask(_error_message(body)))
         reply = f"{status}: {words}" if words else str(status)
         section = self.section
@@ -321,7 +325,7 @@ def _decode(data: bytes, answer: type[T], section: str) -> T:
 
 
 def _error_message(body: bytes) -> str:
-    """The message in a server's error, in the common shapes; "" for a page of HTML."""
+    """The message in a server's error, in the common formats; "" for an HTML page."""
     text = body.decode(errors="replace")
     with suppress(msgspec.DecodeError, RecursionError):
         data = msgspec.json.decode(body)
@@ -339,7 +343,7 @@ def _one_line(text: str) -> str:
 
 
 def _retry_after(value: str | None) -> float:
-    """The seconds that a `Retry-After` header of either form asks for; 0 for an invalid one."""
+    """The seconds in a `Retry-After` header of either form; 0 for an invalid header."""
     if not value:
         return 0.0
     if re.fullmatch(r"\d{1,9}(\.\d+)?", value.strip()):

@@ -1,4 +1,4 @@
-"""Postpones Ctrl-C past code that an exception would break."""
+"""Postpones Ctrl-C in code that an exception would break."""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ def lock(
 ) -> Iterator[None]:
     """Hold the file `path` as a lock between processes. The lock is not reentrant.
 
-    `timeout` is the time without any sign of progress: the wait starts again when another process
-    takes the lock, and when `pulse`, which shows that the holder advances, returns a new value.
-    Without a `pulse` it is the time of the whole wait. Raises `Busy` after that time, and
-    `Unavailable` when the lock file cannot be created. A long wait is announced with the holder.
+    `timeout` limits the time without progress. The wait starts again when another process takes the
+    lock, and when `pulse`, which shows that the holder advances, returns a new value. Without a
+    `pulse`, `timeout` limits the whole wait. Raises `Busy` after that time, and `Unavailable` when
+    the lock file cannot be created. A long wait is announced with the holder.
     """
     from filelock import FileLock, Timeout
 
@@ -74,7 +74,7 @@ def _wait(
 
 
 def _write_signature(path: Path) -> None:
-    """Write into the lock file which process holds it, and since when. A failure is harmless."""
+    """Write into the lock file which process holds it, and since when. Failures are ignored."""
     # Windows locks the first byte, so the signature starts behind it.
     with suppress(OSError):
         descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
@@ -92,13 +92,13 @@ def _signature(path: Path) -> bytes:
 
 
 def lock_holder(path: Path) -> int | None:
-    """The id of the process that holds the lock `path`, or held it last; None when unknown."""
+    """The id of the process that holds, or last held, the lock `path`; None when unknown."""
     number = _signature(path).split(b" ", 1)[0]
     return int(number) if number.isdigit() else None
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock `path` now. The check writes nothing into the file."""
+    """Whether a process holds the lock `path` now. This does not write to the file."""
     from filelock import FileLock, Timeout
 
     if not path.exists():

@@ -1,4 +1,4 @@
-"""A number with its noun, in the singular or the plural."""
+"""Formats a number with its noun, in the singular or the plural."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts the programs in which a person reads a file: an editor, Obsidian, the system's own."""
+"""Starts programs that show a file: an editor, Obsidian, or the system's default program."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from urllib.parse import quote
 
 PLUS = ("vi", "vim", "nvim", "gvim", "view", "nano", "pico", "emacs", "emacsclient", "joe", "mg",
         "ne", "kak", "micro", "gedit")  # fmt: skip
-"""Editors that take the line as `+12` before the file."""
+"""Editors that accept the line as `+12` before the file."""
 
 GOTO = ("code", "code-insiders", "codium", "cursor", "windsurf")
-"""Editors that take `--goto file:12`."""
+"""Editors that accept `--goto file:12`."""
 
 COLON = ("subl", "hx", "helix", "zed", "atom")
-"""Editors that take `file:12`."""
+"""Editors that accept `file:12`."""
 
 LINE = ("mate", "kate", "kwrite")
-"""Editors that take `--line 12`."""
+"""Editors that accept `--line 12`."""
 
 Environment = Mapping[str, str]
 
@@ -33,7 +33,7 @@ def editor(environment: Environment = os.environ) -> str | None:
 
 
 def editor_command(command: str, file: Path, line: int) -> list[str]:
-    """The arguments that open `file` at a line, from 1; an unknown editor gets no line."""
+    """The arguments that open `file` at a line, from 1. An unknown editor gets no line."""
     words = shlex.split(command)
     name = Path(words[0]).name.lower().removesuffix(".exe") if words else ""
     if line < 2:
@@ -50,14 +50,14 @@ def editor_command(command: str, file: Path, line: int) -> list[str]:
 
 
 def has_display(environment: Environment = os.environ) -> bool:
-    """Whether a program with a window can be started."""
+    """Whether a program with a window can start."""
     if sys.platform in ("darwin", "win32"):
         return True
     return bool(environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"))
 
 
 def opener() -> Callable[[str], list[str]] | None:
-    """What opens a file or an address in the program that the system has for it."""
+    """The command that opens a file or an address in the system's default program."""
     name = {"darwin": "open", "win32": "explorer"}.get(sys.platform, "xdg-open")
     program = shutil.which(name)
     return (lambda target: [program, target]) if program else None
@@ -69,5 +69,8 @@ def obsidian_address(file: Path) -> str:
 
 
 def start(arguments: list[str]) -> int:
-    """Run a program in the foreground; returns its exit status. Raises `OSError` without it."""
+    """Run a program in the foreground. Returns its exit status.
+
+    Raises `OSError` if it is missing.
+    """
     return subprocess.run(arguments, check=False).returncode

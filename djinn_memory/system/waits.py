@@ -1,4 +1,4 @@
-"""Waits for other processes in uneven pauses; counts that time, and announces long waits."""
+"""Waits for other processes with uneven pauses, measures that time, and announces long waits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 NOTICE_SECONDS = 1.0
-"""A process that waits longer says what it waits for."""
+"""Minimum length in seconds of a wait that is announced."""
 
 _seconds = 0.0
 
@@ -17,9 +17,9 @@ _listener: ContextVar[Callable[[str], object]] = ContextVar("_listener", default
 
 
 def pause(shortest: float, longest: float) -> float:
-    """Sleep before another try for a lock. Uneven pauses keep many processes from trying at once.
+    """Sleep before another attempt at a lock. Uneven pauses keep processes from colliding.
 
-    Both bounds are in seconds. Returns the seconds that it took.
+    Both bounds are in seconds. Returns the seconds slept.
     """
     global _seconds
     began = time.monotonic()
@@ -30,13 +30,13 @@ def pause(shortest: float, longest: float) -> float:
 
 
 def seconds_waited() -> float:
-    """The seconds that this process has spent waiting for locks, of files and of databases."""
+    """The seconds that this process has spent waiting for locks of files and databases."""
     return _seconds
 
 
 @contextmanager
 def announced(listener: Callable[[str], object]) -> Iterator[None]:
-    """Inside, `listener` receives a line for each wait that takes longer than a second."""
+    """In the block, `listener` receives a line for each wait that is longer than a second."""
     token = _listener.set(listener)
     try:
         yield
@@ -45,5 +45,5 @@ def announced(listener: Callable[[str], object]) -> Iterator[None]:
 
 
 def announce(text: str) -> None:
-    """Say what a wait is for that takes long."""
+    """Announce the reason for a long wait."""
     _listener.get()(text)

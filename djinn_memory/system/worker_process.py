@@ -1,4 +1,4 @@
-"""Worker processes under limits of time and memory: the parent's side, and the worker's own."""
+"""Worker processes under limits of time and memory: the parent's side and the worker's side."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
 
 
 class WorkerReady(Struct, frozen=True, tag="ready"):
-    """The worker's first message: tasks may come."""
+    """The worker's first message: it accepts tasks."""
 
 
 class WorkerBroken(Struct, frozen=True, tag="broken"):
-    """The worker's first message when it cannot work at all."""
+    """The worker's first message if it cannot work."""
 
     why: str
 
@@ -57,19 +57,19 @@ class ProcessLimits(Struct, frozen=True):
 
     seconds: float
     megabytes: int
-    """Millions of bytes that the worker and the programs it runs may hold together."""
+    """Maximum memory of the worker and the programs it runs, in megabytes of 1,000,000 bytes."""
     too_long: str
     too_large: str
     crashed: str
-    """Text with `{}` for the way in which the worker ended."""
+    """Text with `{}` for a description of the worker's exit."""
 
 
 Inbox = SimpleQueue[tuple["WorkerProcess[Any]", Any]]
-"""The messages of all workers; None after the last message of a worker."""
+"""The messages of all workers; None after a worker's last message."""
 
 
 class WorkerProcess(Generic[Task]):
-    """A worker process and its current task; its decoded messages go to `inbox`.
+    """A worker process and its current task. Its decoded messages go to `inbox`.
 
     The process runs `function`, named as "module:function", with `arguments`. It reads a task from
     each line of its standard input, and writes each message as a line.
@@ -87,7 +87,8 @@ class WorkerProcess(Generic[Task]):
         self.ready = False
         self.kill_reason = ""
         self.lock = threading.Lock()
-        """Held to send a task and to check the limits: no task is killed because of another."""
+        """Held while a task is sent or limits are checked, so that only the task at fault is
+        killed."""
         self._limits = limits
         self._inbox = inbox
         self._decode = decode
@@ -124,7 +125,7 @@ class WorkerProcess(Generic[Task]):
             return True
 
     def finish(self) -> None:
-        """Forget the task, and kill a worker that has kept much of its memory."""
+        """Clear the current task, and kill a worker that has kept much of its memory."""
         self.task = None
         grown = _resident([self.process.pid]) - self._size
         if grown > self._limits.megabytes * 1_000_000 / 4:
@@ -144,12 +145,12 @@ class WorkerProcess(Generic[Task]):
                 self.kill(self._limits.too_large)
 
     def kill(self, reason: str) -> None:
-        """Kill the worker and its programs; the first reason counts."""
+        """Kill the worker and its programs. Only the first reason is kept."""
         self.kill_reason = self.kill_reason or reason
         self._kill_family()
 
     def close(self) -> str:
-        """Wait for the end of a worker that was killed or has closed its pipe; returns why."""
+        """Wait for a worker that was killed or has closed its pipe. Returns the reason."""
         code = self._exit_code()
         self._receiver.join(SECONDS_TO_DIE if code is not None else 0)
         if not self._receiver.is_alive():
@@ -164,7 +165,7 @@ class WorkerProcess(Generic[Task]):
         return self._limits.crashed.format(_describe_exit(code))
 
     def _exit_code(self) -> int | None:
-        """The process's exit code after its end; None if even a kill does not end it."""
+        """The process's exit code after its end; None if it survives a kill."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(SECONDS_TO_DIE if self.kill_reason else SECONDS_TO_END)
         if self.process.returncode is None:
@@ -213,7 +214,7 @@ class WorkerProcess(Generic[Task]):
 
 
 def process_families(leaders: list[int]) -> dict[int, list[int]]:
-    """The ids of the processes that each worker runs, its own first."""
+    """The ids of the processes that each worker runs, with the worker's own first."""
     import psutil  # type: ignore[import-untyped,unused-ignore]
 
     families = {leader: [leader] for leader in leaders}
@@ -233,7 +234,7 @@ def process_families(leaders: list[int]) -> dict[int, list[int]]:
 
 
 def _resident(pids: list[int]) -> int:
-    """The bytes of memory that processes hold; a process that has ended holds none."""
+    """The bytes of memory that processes use. A process that has ended uses none."""
     import psutil
 
     total = 0
@@ -244,7 +245,7 @@ def _resident(pids: list[int]) -> int:
 
 
 def _describe_exit(code: int | None) -> str:
-    """How a process ended, in words."""
+    """A description of how a process ended."""
     if code is None:
         return "it cannot be ended"
     try:
@@ -257,7 +258,7 @@ def worker_pipes() -> tuple[SimpleQueue[bytes], BinaryIO]:
     """In the worker: the lines of its tasks, and the pipe for its messages.
 
     The standard streams are discarded, because libraries print, from Python or from C. When the
-    parent no longer exists the worker ends at once, whatever it does. The parent handles Ctrl-C.
+    parent no longer exists, the worker ends at once. The parent handles Ctrl-C.
     """
     tasks, messages = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
@@ -280,9 +281,9 @@ def _queue_lines(tasks: BinaryIO, lines: SimpleQueue[bytes]) -> None:
 
 
 def limit_memory(megabytes: int) -> None:
-    """In the worker: a backstop for a task that takes all memory between two checks.
+    """In the worker: a second limit, for a task that takes all memory between two checks.
 
-    The limit is one of address space, above what is used already. macOS does not enforce it.
+    It limits the address space beyond what is already used. macOS does not enforce it.
     """
     used = 0
     with suppress(OSError):
@@ -294,12 +295,12 @@ def limit_memory(megabytes: int) -> None:
 
 
 def limit_seconds(seconds: float) -> None:
-    """In the worker: a backstop for a task that loops in C with the interpreter's lock."""
+    """In the worker: a second limit, for a task that loops in C without releasing the GIL."""
     _limit("RLIMIT_CPU", math.ceil(time.process_time() + seconds))
 
 
 def _limit(name: str, value: int) -> None:
-    """Set a soft limit of this process, which may be raised again; Windows has none."""
+    """Set a soft limit of this process, which may be raised again. Windows has none."""
     if sys.platform == "win32":
         return
     import resource

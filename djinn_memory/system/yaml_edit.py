@@ -1,4 +1,4 @@
-"""Reads YAML that people wrote, and changes it by splicing so that every other byte stays."""
+"""Reads YAML that people wrote, and edits single values without changing any other byte."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _Text: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _Typed: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _DEEPEST = 100
-"""Levels of nesting that are read. libyaml recurses in C: at 50,000 it ends the process."""
+"""Maximum depth of nesting. libyaml recurses in C: at 50,000 it crashes the process."""
 
 
 class UnspliceableYaml(ValueError):
-    """The text has a shape in which a single value cannot be changed."""
+    """A single value in the text cannot be changed by itself."""
 
 
 def load(text: str, *, typed: bool = True) -> Any:
-    """The value of a YAML text. With `typed=False` every scalar stays text, as written.
+    """The value of a YAML text. With `typed=False` every scalar stays text as written.
 
-    Raises `yaml.YAMLError`, and for invalid dates and numbers of a typed text `ValueError`.
+    Raises `yaml.YAMLError`, and with typed scalars `ValueError` for invalid dates and numbers.
     """
     _check_depth(text)
     return _guarded(yaml.load, text, _Typed if typed else _Text)
@@ -52,7 +52,7 @@ def _check_depth(text: str) -> None:
 
 
 def tags(text: str) -> Iterator[str]:
-    """The tags of a YAML text as written, such as `!!str`, up to where it is broken."""
+    """The tags of a YAML text as written, such as `!!str`, up to its first error."""
     with suppress(yaml.YAMLError):
         for token in yaml.scan(text, Loader=_Text):
             if isinstance(token, yaml.TagToken):
@@ -60,7 +60,7 @@ def tags(text: str) -> Iterator[str]:
 
 
 def repeated_keys(text: str) -> list[str]:
-    """The keys that a mapping of a YAML text has more than once, whatever their case."""
+    """The keys that a mapping of a YAML text has more than once, ignoring case."""
     repeated: dict[str, None] = {}
     nodes, seen = [_compose(text)], set()
     for node in nodes:
@@ -94,11 +94,11 @@ def _dump(value: object, **style: Any) -> str:
 
 
 def set_value(text: str, keys: Sequence[str], value: object, *, newline: str | None = None) -> str:
-    """`text` with the value at the path `keys` set; comments, order and spacing stay.
+    """`text` with the value at the path `keys` set. Comments, order and spacing are preserved.
 
-    Missing levels are added in block style at the end of the deepest level that exists. `newline`
-    is the line end for a text that has none of its own. Raises `yaml.YAMLError` for invalid YAML,
-    and `UnspliceableYaml` where a level is not a mapping or other values would change too.
+    Missing levels are added in block style at the end of the deepest existing level. `newline` is
+    the line end for a text that has none. Raises `yaml.YAMLError` for invalid YAML, and
+    `UnspliceableYaml` when a level is not a mapping or other values would change too.
     """
     changed = _set(text, keys, value, newline or line_end(text))
     _check(text, changed, keys, [load(scalar(value), typed=False)])
@@ -106,10 +106,10 @@ def set_value(text: str, keys: Sequence[str], value: object, *, newline: str | N
 
 
 def extend_value(text: str, keys: Sequence[str], value: Sequence[object]) -> str:
-    """`text` with entries appended to the list at `keys`; `value` is the whole new list.
+    """`text` with entries appended to the list at `keys`. `value` is the whole new list.
 
-    Where every entry has its own line, a new entry gets one too, with the same indentation. Errors
-    are those of `set_value`.
+    If every entry has its own line, a new entry gets one too, with the same indentation. Raises the
+    same errors as `set_value`.
     """
     node = _compose(text)
     for key in keys:
@@ -132,7 +132,7 @@ def extend_value(text: str, keys: Sequence[str], value: Sequence[object]) -> str
 
 
 def remove_value(text: str, keys: Sequence[str]) -> str:
-    """`text` without the lines of the entry at `keys`; unchanged when there is no such entry.
+    """`text` without the lines of the entry at `keys`; unchanged when it does not exist.
 
     A mapping that loses its last entry stays as an empty key, with the comments below it.
     """
@@ -162,14 +162,14 @@ def line_end(text: str) -> str:
 
 
 def _compose(text: str) -> Any:
-    """The root node of a text; nodes know their position."""
+    """The root node of a text. Nodes know their position."""
     _check_depth(text)
     # libyaml does not count a byte order mark.
     return _guarded(yaml.compose, "\n" + text[1:] if text[:1] == "\ufeff" else text, _Typed)
 
 
 def _pair(node: Any, key: str) -> Any:
-    """Key node and value node of `key` in a mapping. When the key is repeated the last counts."""
+    """Key node and value node of `key` in a mapping. For a repeated key, the last."""
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
     return next((pair for pair in reversed(pairs) if pair[0].value == key), None)
 
@@ -189,7 +189,7 @@ def _check(before: str, after: str, keys: Sequence[str], value: list[Any]) -> No
 
 
 def _with(data: Any, keys: Sequence[str], value: list[Any]) -> Any:
-    """`data` with the only element of `value` at `keys`; without that entry when it is empty."""
+    """`data` with the last element of `value` set at `keys`; without the entry if it is empty."""
     result = dict(data) if isinstance(data, dict) else {}
     inner = [_with(result.get(keys[0]), keys[1:], value)] if len(keys) > 1 else value
     if inner:
@@ -225,7 +225,7 @@ def _set(text: str, keys: Sequence[str], value: object, newline: str) -> str:
 def _insert(
     text: str, node: Any, keys: Sequence[str], value: object, newline: str, *, flow: bool
 ) -> str:
-    """Add an entry to a mapping; `flow` says that the mapping stands inside a `{...}`."""
+    """Add an entry to a mapping. `flow` is whether the mapping is inside `{...}`."""
     if not node.flow_style:
         pair = node.value[-1]
         indent = pair[0].start_mark.column
@@ -244,7 +244,7 @@ def _insert(
 
 
 def _span(text: str, pair: Any) -> tuple[int, int]:
-    """Where the value of a pair stands: from behind the colon, without what follows the value."""
+    """The span of a pair's value: from after the colon, without text that follows the value."""
     key, value = pair
     start = text.find(":", key.end_mark.index) + 1
     if not start:
@@ -253,7 +253,7 @@ def _span(text: str, pair: Any) -> tuple[int, int]:
 
 
 def _end(text: str, node: Any) -> int:
-    """Where `node` ends. The end mark of a block collection lies past the comments behind it."""
+    """The end of `node`. The end mark of a block collection is after the comments behind it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _span(text, last)[1] if isinstance(last, tuple) else _end(text, last)
@@ -269,7 +269,7 @@ def _line_start(text: str, at: int) -> int:
 
 
 def _line_stop(text: str, at: int) -> int:
-    """The position behind the line end that follows `at`."""
+    """The position after the line end that follows `at`."""
     return text.find(line_end(text)[-1], at) + 1 or len(text)
 
 

@@ -1,4 +1,4 @@
-"""Checks of the databases: the ledger, vectors, working memory, the index and what it tells."""
+"""Checks of the databases: the ledger, vectors, working memory, the index and its notes."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from djinn_memory.upkeep.findings import (
 )
 
 LOOK_SECONDS = 20
-"""Spent at most on looking for changed notes."""
+"""Maximum seconds for the scan for changed notes."""
 
 WASTE = 10_000_000
-"""Bytes of empty pages in a database that are worth giving back."""
+"""Minimum bytes of empty pages in a database that are worth freeing."""
 
 MOST_NAMED = 20
-"""Notes with problems that are named one by one."""
+"""Maximum number of notes with problems that are listed by name."""
 
 REMADE = Remedy("index", purpose="set it aside and rebuild it")
 
 
 def events(case: CheckedHome) -> Iterator[Check]:
-    """The ledger, which the notes cannot restore."""
+    """Check the ledger, which cannot be rebuilt from the notes."""
     path = case.home.ledger_path
     if unusable := _unusable("ledger", path, ledger.SCHEMA):
         yield unusable
@@ -71,7 +71,7 @@ def events(case: CheckedHome) -> Iterator[Check]:
 
 
 def cache(case: CheckedHome) -> Iterator[Check]:
-    """The cache of vectors."""
+    """Check the cache of vectors."""
     path = case.home.embeddings_path
     if unusable := _unusable("vectors", path, vector_cache.SCHEMA):
         yield unusable
@@ -86,7 +86,7 @@ def cache(case: CheckedHome) -> Iterator[Check]:
 
 
 def working(case: CheckedHome) -> Iterator[Check]:
-    """Working memory."""
+    """Check working memory."""
     if case.home.config.working_memory:
         case.state.working.entries("")
         yield ok("working", "the Redis server answers")
@@ -105,7 +105,7 @@ def working(case: CheckedHome) -> Iterator[Check]:
 
 
 def index(case: CheckedHome) -> Iterator[Check]:
-    """The index: whether it is whole and up to date; and the notes, as it knows them."""
+    """Check whether the index is undamaged and up to date, and report problems of its notes."""
     path, mend = case.home.index_path, case.reindexed
     if unusable := _unusable("index", path, index_store.SCHEMA):
         yield unusable
@@ -144,7 +144,7 @@ def _content(case: CheckedHome, connection: Connection) -> Iterator[Check]:
 
 
 def _notes(connection: Connection) -> Sequence[Check]:
-    """Problems of notes that a person should look at."""
+    """Problems of notes that need a person's attention."""
     checks = [*_misread(connection), *_duplicates(connection)]
     return checks or [ok("notes", "all notes can be parsed and all ids are unique")]
 

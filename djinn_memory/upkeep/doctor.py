@@ -34,16 +34,16 @@ CHECKS: dict[str, Checks] = {
     "chat model": models.chat_model,
     "leftovers": place.leftovers,
 }
-"""By part, in an order in which fixing one part helps those behind it."""
+"""The checks by part. Parts that others depend on come first."""
 
 AGAIN_SECONDS = 0.5
-"""Before an error is checked again: as long as it takes to make a database."""
+"""Seconds before an error is checked again: the time needed to create a database."""
 
 
 def examine(home: Home, *, fix: bool, progress: ProgressCallback) -> Diagnosis:
-    """Examine a home, and with `fix` mend what is safe to mend: no note is ever written.
+    """Examine a home. With `fix`, apply the safe fixes; notes are never changed.
 
-    Whatever is wrong with the home becomes a finding; nothing is raised. Without `fix` nothing is
+    Every problem of the home becomes a finding. Nothing is raised. Without `fix` no file is
     created.
     """
     state = State(home, [])
@@ -68,7 +68,7 @@ def examine(home: Home, *, fix: bool, progress: ProgressCallback) -> Diagnosis:
 
 
 def _possible(home: Home, findings: list[DoctorFinding]) -> Mapping[str, Checks]:
-    """The checks that these settings allow; what is wrong with the settings is a finding."""
+    """The checks that are possible with these settings. Invalid settings become a finding."""
     try:
         _ = home.config, home.vaults, home.state
     except ConfigError as wrong:
@@ -81,7 +81,7 @@ def _possible(home: Home, findings: list[DoctorFinding]) -> Mapping[str, Checks]
 
 
 def _results(part: str, checks: Checks, case: CheckedHome) -> list[Check]:
-    """The results of the checks of a part; an error only if it is still there a moment later.
+    """The results of the checks of a part. An error is reported only if it persists a moment later.
 
     Another process may be working on the part.
     """
@@ -104,10 +104,10 @@ def _tried(part: str, checks: Checks, case: CheckedHome) -> list[Check]:
 
 
 def _mend(results: list[Check]) -> tuple[list[DoctorFinding], set[str]]:
-    """Mend what can be fixed.
+    """Apply the fixes of findings.
 
-    Returns these findings, each with what was done about it, and the texts of those that could not
-    be fixed after all.
+    Returns the findings, each with the result of its fix, and the texts of findings that could not
+    be fixed.
     """
     findings = []
     failed = set()

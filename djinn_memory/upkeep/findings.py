@@ -1,4 +1,4 @@
-"""The findings of a check-up, and what can mend them."""
+"""The findings of `djinn doctor`, and their fixes."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from djinn_memory.system.plural import count
 from djinn_memory.upkeep.requests import DoctorFinding, Severity
 
 Mend = Callable[[], str]
-"""Mends a finding and says what was done. Two findings may share one, which runs once."""
+"""Fixes a finding and returns a description. Two findings may share a fix, which then runs once."""
 
 INDEX = Remedy("index")
 FIX = Remedy("doctor", {"fix": True})
 
 
 class Check(Struct, frozen=True):
-    """A finding, with what fixes it if that is safe to do unasked."""
+    """A finding, with a fix if one can safely run unasked."""
 
     finding: DoctorFinding
     mend: Mend | None = None
 
 
 class CheckedHome(Struct):
-    """The home that is examined, and what it takes to mend it."""
+    """The examined home, and the means to fix it."""
 
     home: Home
     state: State
@@ -47,9 +47,9 @@ class CheckedHome(Struct):
     """The result of the index run."""
 
     def reindexed(self) -> str:
-        """Set a damaged index or cache aside and index all vaults; says what was done.
+        """Set a damaged index or cache aside and index all vaults. Returns a description.
 
-        Several findings ask for it; it runs once.
+        Several findings may use this fix. It runs once.
         """
         if self.indexed is None:
             before = len(self.state.problems)
@@ -93,13 +93,13 @@ def failure(part: str, raised: DjinnError, mend: Mend | None = None) -> Check:
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
-    """The first names, and how many more there are."""
+    """The first names, and the number of the others."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def privacy(part: str, root: Path) -> Iterator[Check]:
-    """Whether a folder that djinn keeps private belongs to its user alone, with all in it."""
+    """Check whether a private folder and its content are accessible only to the user."""
     paths = exposed(root)
 
     def mend() -> str:
@@ -120,7 +120,7 @@ def privacy(part: str, root: Path) -> Iterator[Check]:
 
 
 def removing(paths: Sequence[Path]) -> Mend:
-    """Removes files and folders that nobody needs."""
+    """A fix that removes leftover files and folders."""
 
     def mend() -> str:
         for path in paths:

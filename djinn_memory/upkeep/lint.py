@@ -1,4 +1,4 @@
-"""Finds links that lead nowhere, names that mean two notes, and front matter with problems."""
+"""Finds dead links, ambiguous names and invalid front matter."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ IssueCode = Literal[
 
 _BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
 _PUNCTUATION = re.compile(r"[!-&(-,.-/:-@\[-^`{-~\s]+")
-"""Characters that Obsidian ignores when it compares a heading with a link."""
+"""Characters that Obsidian ignores when it compares headings in links."""
 
 _NO_LETTERS = re.compile(r"[\W_]+")
 
 
 class LintIssue(Struct, frozen=True):
-    """One thing that is wrong with a note."""
+    """A problem in a note."""
 
     code: IssueCode
-    """The kind of issue."""
+    """The kind of problem."""
     vault: str
     """The vault of the note."""
     path: str
-    """The note, relative to the folder of the vault."""
+    """The path of the note, relative to the folder of the vault."""
     line: int
     """The line, from 1; 0 for the front matter and for the note as a whole."""
     what: str
-    """The issue in one sentence."""
+    """A description in one sentence."""
     fix: str | None = None
-    """What `fix` writes there; null where a person has to decide."""
+    """The replacement that `fix` writes; null when a person must decide."""
     fixed: bool = False
     """Whether it was fixed."""
 
@@ -59,15 +59,15 @@ class LintReport(Struct, frozen=True):
     """The issues of the notes that an agent sees."""
 
     notes: int
-    """How many notes were checked."""
+    """The number of notes that were checked."""
     issues: tuple[LintIssue, ...]
-    """By vault, path and line."""
+    """The issues, sorted by vault, path and line."""
     problems: Sequence[Problem] = ()
     """Notes that could not be fixed."""
 
 
 def lint(state: State, vaults: Sequence[Vault], *, fix: bool) -> LintReport:
-    """Check the notes of some vaults; with `fix` write the fixes that change no meaning."""
+    """Check the notes of some vaults. With `fix`, apply fixes that do not change the meaning."""
     with state.reading(vaults) as index:
         notes = _Notes(index)
         issues = [
@@ -85,7 +85,7 @@ def lint(state: State, vaults: Sequence[Vault], *, fix: bool) -> LintReport:
 
 
 class _Notes:
-    """The memories of an index, their links, and what their files say now."""
+    """The memories of an index, their links, and the current content of their files."""
 
     def __init__(self, index: Index) -> None:
         self.vaults = {vault.name: vault for vault in index.vaults}
@@ -95,14 +95,14 @@ class _Notes:
             link for link in index.links(list(self.memories)) if link.source in self.memories
         ]
         self.respellings: dict[LintIssue, tuple[str, str]] = {}
-        """The address of a link before and after the fix of an issue."""
+        """The target of a link before and after the fix of an issue."""
         self._anchors: dict[tuple[str, str], _Anchors] = {}
 
     def issue(self, code: IssueCode, memory: IndexedMemory, what: str, line: int = 0) -> LintIssue:
         return LintIssue(code, memory.vault, memory.path, line, what)
 
     def anchors(self, memory: IndexedMemory) -> _Anchors:
-        """The headings and block ids of the file of a memory."""
+        """The headings and block ids in the file of a memory."""
         place = memory.vault, memory.path
         if place not in self._anchors:
             vault = self.vaults[memory.vault]
@@ -114,21 +114,21 @@ class _Notes:
 
 
 class _Anchors:
-    """What a link can lead to inside a file."""
+    """The targets of links inside a file."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     @cached_property
     def headings(self) -> Mapping[str, str]:
-        """Each heading as it is compared, and as it is written in a link."""
+        """The headings as links write them, by the form in which they are compared."""
         prose = mask(self._text)
         titles = (inline(self._text[slice(*heading.title)]) for heading in headings(prose))
         return {_compared(title): title for title in titles if title}
 
     @cached_property
     def respelled(self) -> Mapping[str, Sequence[str]]:
-        """The headings by their letters and digits alone."""
+        """The headings by their letters and digits only."""
         by_letters: defaultdict[str, list[str]] = defaultdict(list)
         for title in self.headings.values():
             by_letters[_letters(title)].append(title)
@@ -214,7 +214,7 @@ def _fixed(
     issues: Iterable[LintIssue],
     problems: list[Problem],
 ) -> Iterator[LintIssue]:
-    """The issues, with those fixed that have a fix."""
+    """The issues after fixes were applied."""
     done = set[tuple[str, ...]]()
     for issue in issues:
         vault = notes.vaults[issue.vault]
@@ -236,7 +236,7 @@ def _fixed(
 
 
 class _Respelling:
-    """Replaces the address of the wikilinks of a note, and leaves every other byte."""
+    """Replaces the targets of wikilinks in a note, and leaves every other byte unchanged."""
 
     def __init__(self, vault: Vault, path: str, before: str, after: str) -> None:
         self._vault, self._path, self._after = vault, path, after

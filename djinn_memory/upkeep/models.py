@@ -29,11 +29,11 @@ from djinn_memory.upkeep.findings import (
 )
 
 PATIENCE = 5.0
-"""Seconds that a server has to embed one word, or to answer with one."""
+"""Seconds that a server has to embed one word or to answer with one."""
 
 
 def embedder(case: CheckedHome) -> Iterator[Check]:
-    """Whether a word can be embedded, and by what."""
+    """Check whether a word can be embedded, and with which model."""
     models = case.models
     try:
         embedder = models.embedder
@@ -53,7 +53,7 @@ def embedder(case: CheckedHome) -> Iterator[Check]:
 
 
 def reranker(case: CheckedHome) -> Iterator[Check]:
-    """Whether the reranker of the settings, if there is one, can be used."""
+    """Check whether the configured reranker, if any, can be used."""
     if case.home.config.search.rerank == CHAT_MODEL:
         yield ok("reranker", "the chat model of llm")
         return
@@ -71,7 +71,7 @@ def reranker(case: CheckedHome) -> Iterator[Check]:
 
 
 def chat_model(case: CheckedHome) -> Iterator[Check]:
-    """Whether the chat model answers, if the settings name one."""
+    """Check whether the configured chat model, if any, answers."""
     from djinn_memory.search.chat_model import ask
 
     config, search = case.home.config.llm, case.home.config.search
@@ -94,7 +94,7 @@ def chat_model(case: CheckedHome) -> Iterator[Check]:
 
 
 def cache(case: CheckedHome) -> Iterator[Check]:
-    """The user's folder of prepared models."""
+    """Check the user's folder of prepared models."""
     folder = model_cache()
     if not folder.exists():
         yield ok("models", f"{folder} does not exist yet")
@@ -122,7 +122,7 @@ def _preparing(case: CheckedHome) -> Mend:
 
 
 def _remaking(case: CheckedHome) -> Mend | None:
-    """Prepares a model again; None for a model that djinn did not prepare."""
+    """A fix that prepares a model again; None for a model that djinn did not prepare."""
     embedder: Embedder | None = case.models.__dict__.get("embedder")
     prepared = embedder is not None and embedder.local and embedder.ready
     folder = getattr(embedder, "folder", None) if prepared else None

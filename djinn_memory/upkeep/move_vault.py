@@ -1,4 +1,4 @@
-"""Moves the folder of a vault; the vault keeps its identity, its settings and its index."""
+"""Moves the folder of a vault. The vault keeps its id, its settings and its index."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from djinn_memory.system.files import expand, make_folder, sync_folder, write_at
 
 
 def move_vault(state: State, name: str, folder: Path) -> Vault:
-    """Move the folder of a vault, and let the settings name the new place.
+    """Move the folder of a vault, and update the settings.
 
-    A move that was interrupted between the two is completed when it is asked for again. On another
-    disk the files are copied and compared before the old ones are removed. Raises `Refused` for a
-    place that is not empty, is in a vault or contains one.
+    If a move is interrupted in between, the same call completes it. On another disk the files are
+    copied and compared before the originals are removed. Raises `Refused` for a target that is not
+    empty, is in a vault or contains one.
     """
     home = state.home
     [vault] = home.named((name,))
@@ -52,7 +52,7 @@ def _text(path: Path) -> str:
 
 
 def _require_room(home: Home, vault: Vault, source: Path, target: Path) -> None:
-    """Raise an error where the folder cannot go."""
+    """Raise an error if the folder cannot be moved to the target."""
     if not source.is_dir():
         raise NotFound(f"the folder of vault {vault.name} does not exist: {source}; restore it")
     if vault.inner:
@@ -75,7 +75,7 @@ def _require_room(home: Home, vault: Vault, source: Path, target: Path) -> None:
 
 
 def _move(source: Path, target: Path) -> bool:
-    """Move a folder; returns whether it was copied, so that the old one is still there."""
+    """Move a folder. Returns whether it was copied, so that the original still exists."""
     make_folder(target.parent)
     try:
         # A folder replaces an empty one.
@@ -106,7 +106,7 @@ def _move(source: Path, target: Path) -> bool:
 
 
 def _content(root: Path) -> Iterator[tuple[str, str]]:
-    """Every file, link and folder below a folder, each with what tells its content."""
+    """Every file, link and folder below a folder, each with a value that identifies its content."""
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
         if path.is_symlink():

@@ -1,4 +1,4 @@
-"""Checks of the home itself: folders, settings, permissions, disk, leftovers of dead runs."""
+"""Checks of the home: folders, settings, permissions, disk space, leftovers of killed processes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from djinn_memory.upkeep.findings import (
 )
 
 LEAST = 20_000_000
-"""Bytes of disk without which even a small write may fail."""
+"""Minimum free bytes: with less, even a small write may fail."""
 
 
 def home(case: CheckedHome) -> Iterator[Check]:
-    """The home's own folder."""
+    """Check the home's own folder."""
     root = case.home.root
     if not os.access(root, os.W_OK):
         yield warning("home", f"{root} cannot be written", "correct the permissions of the folder")
@@ -46,7 +46,7 @@ def home(case: CheckedHome) -> Iterator[Check]:
 
 
 def settings(case: CheckedHome) -> Iterator[Check]:
-    """The settings, which have been read without an error."""
+    """Check the settings, which were already read without an error."""
     checks = list(_settings(case.home))
     yield from checks or [ok("config", str(case.home.config_path))]
 
@@ -68,7 +68,7 @@ def _settings(home: Home) -> Iterator[Check]:
 
 
 def state(case: CheckedHome) -> Iterator[Check]:
-    """The folder of the databases."""
+    """Check the folder of the databases."""
     folder = case.home.state
     if not folder.exists():
 
@@ -105,7 +105,7 @@ def _state(folder: Path) -> Iterator[Check]:
 
 
 def disk(case: CheckedHome) -> Iterator[Check]:
-    """Whether there is room for what an index run writes."""
+    """Check whether the disk has room for an index run."""
     folder = next(path for path in (case.home.state, *case.home.state.parents) if path.is_dir())
     free = shutil.disk_usage(folder).free
     # An index is made anew beside the old one, and SQLite writes twice what it commits.
@@ -116,14 +116,14 @@ def disk(case: CheckedHome) -> Iterator[Check]:
         yield error("disk", f"only {what}: nothing can be indexed", "free disk space")
     elif free < need:
         yield warning(
-            "disk", f"only {what}, an index run may need {_size(need)}", "free disk space"
+            "disk", f"only {what}; an index run may need {_size(need)}", "free disk space"
         )
     else:
         yield ok("disk", what)
 
 
 def leftovers(case: CheckedHome) -> Iterator[Check]:
-    """The leftovers of killed processes in the home: locks, half-written files."""
+    """Find leftovers of killed processes in the home: locks, partial files."""
     checks = [*_locks(case.home.state), *_scratch(case.home), *_set_aside(case.home.state)]
     yield from checks or [ok("leftovers", "none")]
     if process := watcher(case.home):

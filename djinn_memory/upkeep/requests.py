@@ -1,4 +1,4 @@
-"""Requests and answers of upkeep: index, status, maintain and doctor."""
+"""Requests and answers about upkeep: index, status, maintain and doctor."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Severity = Literal["ok", "hint", "warning", "error"]
 
 
 class IndexOptions(Struct, frozen=True):
-    """Bring the index up to date with the vaults: words first, then meaning.
+    """Update the index from the vaults: words first, then meaning.
 
     Only changed notes are read, and only new text is embedded. A run can be stopped at any time;
-    the next one goes on. After a change of model the old vectors answer until the new ones are
-    complete; going back embeds nothing again.
+    the next run continues it. After a change of model the old vectors answer until the new ones are
+    complete. Switching back embeds no text again.
     """
 
     vaults: Annotated[
@@ -40,7 +40,7 @@ class IndexOptions(Struct, frozen=True):
 
 
 class ShowStatus(Struct, frozen=True):
-    """Show the home: its vaults, how much is indexed, and what waits."""
+    """Show the home: its vaults, the index, and what is pending."""
 
     agent: OnlyAgent = None
 
@@ -59,8 +59,8 @@ class DoctorOptions(Struct, frozen=True):
     """Check the installation and suggest fixes.
 
     Home, settings, vaults, ledger, index, models, permissions and disk. With `fix`, damaged
-    databases are set aside and made again, a damaged ledger is recovered as far as it can be read,
-    and the leftovers of dead processes are removed.
+    databases are set aside and rebuilt, a damaged ledger is recovered as far as it can be read, and
+    leftovers of killed processes are removed.
     """
 
     fix: Annotated[
@@ -85,68 +85,71 @@ class VaultEntry(Struct, frozen=True):
     """A folder of notes that is searched."""
 
     name: str
-    """Its name, as `--vault` takes it."""
+    """The name, as `--vault` accepts it."""
     root: Path
-    """Its folder."""
+    """The folder of the vault."""
     id: str
-    """Its permanent id, whatever its name and place."""
+    """The permanent id, which survives changes of name and path."""
     agent: str | None
-    """The agent that it is reserved for; null for everybody."""
+    """The agent that the vault is reserved for; null for all agents."""
     read_only: bool
     """Whether djinn never writes into it."""
     dialect: Dialect
-    """How its notes write links, names and properties."""
+    """The syntax of links, names and properties in its notes."""
     contexts: dict[str, str]
     """The descriptions of its folders, such as `minutes/`; `""` is the whole vault."""
     inner: Sequence[str]
-    """Folders in it that are vaults of their own, relative to `root`, as far as these are shown."""
+    """Folders in it that are separate vaults, relative to `root`. Hidden vaults are left out."""
 
     @classmethod
     def of(cls, vault: Vault, shown: Collection[Vault], **extra: Any) -> Self:
-        """A vault as an answer shows it that names the vaults `shown`; a subclass adds fields."""
+        """The entry of a vault in an answer that names the vaults `shown`.
+
+        A subclass adds fields.
+        """
         folders = {other.root.resolve() for other in shown}
         inner = sorted(path for path in vault.inner if (vault.root.resolve() / path) in folders)
         return extended(vault, cls, contexts=dict(vault.contexts), inner=inner, **extra)
 
 
 class CountedVault(VaultEntry, frozen=True):
-    """A vault, and how much of it is indexed."""
+    """A vault and the number of its indexed notes."""
 
     notes: int
-    """Its notes in the index."""
+    """The number of its notes in the index."""
 
 
 class JobAction(Struct, frozen=True):
-    """One thing that a job did, or would do."""
+    """An action that a job did or would do."""
 
     task: str
-    """The name of the job, as `--only` takes it."""
+    """The name of the job, as `--only` accepts it."""
     what: str
-    """One sentence."""
+    """A description in one sentence."""
     vault: str | None = None
     """The vault of the note that was created or changed."""
     path: str | None = None
-    """The file of that note, relative to the folder of the vault."""
+    """The path of that note, relative to the folder of the vault."""
 
 
 class MaintenanceReport(Struct, frozen=True):
-    """The result of a run."""
+    """The result of a maintenance run."""
 
     tasks: tuple[str, ...]
-    """The jobs that ran, in this order."""
+    """The jobs that ran, in order."""
     deeds: tuple[JobAction, ...]
-    """What they did, or with `--dry-run` would do."""
+    """The actions of the jobs; with `--dry-run`, the actions that they would take."""
     problems: tuple[Problem, ...]
-    """What could not be done."""
+    """Actions that failed."""
 
 
 class DoctorFinding(Struct, frozen=True):
     """The result of one check."""
 
     severity: Severity
-    """How bad it is; `ok` when all is well."""
+    """The severity; `ok` means no problem."""
     part: str
-    """What was examined: `index`, `vault shared` and the like."""
+    """The part that was examined, such as `index` or `vault shared`."""
     what: str
     """The finding, in one sentence."""
     remedy: str | None = None
@@ -154,20 +157,20 @@ class DoctorFinding(Struct, frozen=True):
     fixable: bool = False
     """Whether `djinn doctor --fix` fixes it."""
     fixed: str | None = None
-    """What `--fix` did about it."""
+    """The result of the fix, with `--fix`."""
 
 
 class Diagnosis(Struct, frozen=True):
     """The result of `djinn doctor`."""
 
     home: Path
-    """Its folder."""
+    """The folder of the home."""
     findings: tuple[DoctorFinding, ...]
     """The results of all checks."""
 
     @property
     def well(self) -> bool:
-        """Whether nothing above a hint is left."""
+        """Whether all findings are `ok` or hints."""
         bad = ("error", "warning")
         return not any(
             finding.severity in bad and finding.fixed is None for finding in self.findings

@@ -1,4 +1,4 @@
-"""The state of a home."""
+"""Reports the state of a home."""
 
 from __future__ import annotations
 
@@ -19,58 +19,58 @@ from djinn_memory.system.locks import is_locked
 from djinn_memory.upkeep.requests import CountedVault
 
 LOOK_SECONDS = 10
-"""Spent at most on looking for changed notes: a person waits for this."""
+"""Maximum seconds for the scan for changed notes, because a person is waiting."""
 
 
 class ModelChange(Struct, frozen=True):
-    """The vectors of another model, while they are computed."""
+    """The progress of computing another model's vectors."""
 
     identity: str
-    """The model, its dimensions, and how texts are put to it."""
+    """The identity of the model: its name, its dimensions and its prompts."""
     embedded: int
-    """Windows that have a vector of it."""
+    """The number of windows that already have its vector."""
     windows: int
-    """All windows."""
+    """The number of all windows."""
 
 
 class HomeStatus(Struct, frozen=True):
-    """How much there is, and what is waiting to be indexed."""
+    """The content of a home, and the number of pending changes."""
 
     home: Path
-    """Its folder."""
+    """The folder of the home."""
     agents: tuple[str, ...]
-    """The first is the default; in the view of an agent, this one alone."""
+    """The agents; the first is the default. For an agent, only that agent."""
     vaults: tuple[CountedVault, ...]
     """All vaults, or those that the agent sees."""
     stats: CatalogStats | None
     """Counts over these vaults; null while there is no index."""
     stale: int
-    """Notes that seem to have changed since they were indexed."""
+    """The number of notes that seem to have changed since they were indexed."""
     index_bytes: int | None
-    """Size of the index on the disk; null in the view of an agent."""
+    """The size of the index on the disk; null for an agent."""
     cache_bytes: int | None
-    """Size of the vectors kept beside it; null in the view of an agent."""
+    """The size of the cached vectors; null for an agent."""
     provider: str
-    """The setting `embedding.provider` as it holds now."""
+    """The setting `embedding.provider` in effect."""
     model: str | None
-    """The setting `embedding.model` as it holds now."""
+    """The setting `embedding.model` in effect."""
     current: bool
-    """Whether the vectors that answer, if there are any, are of the model of the settings."""
+    """Whether the vectors in use, if any, come from the configured model."""
     indexing: bool
     """Whether another process is embedding."""
     watcher: int | None
-    """The process that watches the vaults, if one does; see `djinn watch`."""
+    """The id of the process that watches the vaults, if any; see `djinn watch`."""
     identity: str | None
-    """Of the vectors that answer: model, dimensions and the like; null while there are none."""
+    """The identity of the vectors in use, such as their model; null while there are none."""
     coming: ModelChange | None
-    """The vectors of another model, which take over when they are complete."""
+    """The vectors of another model, which will replace those in use when they are complete."""
     problems: tuple[Problem, ...]
 
 
 def status(state: State, problems: Sequence[Problem], agent: str | None) -> HomeStatus:
-    """The state of a home, or with `agent` what this agent may know of it.
+    """The state of a home, or with `agent` the part that this agent may know.
 
-    There is nothing of the index while there is none.
+    Without an index, all fields from the index are null.
     """
     home = state.home
     vaults = home.visible(agent)

@@ -41,7 +41,7 @@ _CONFLICT = re.compile(
 
 
 def vaults(case: CheckedHome) -> Iterator[Check]:
-    """Each vault: whether it is there, can be read, and holds what nobody meant to keep."""
+    """Check each vault: whether it exists, can be read, and contains unwanted files."""
     for vault in case.home.vaults:
         part = f"vault {vault.name}"
         try:
@@ -90,7 +90,7 @@ def _folder(vault: Vault, part: str) -> Iterator[Check]:
 
 
 def _look(vault: Vault, listing: VaultListing) -> tuple[list[Path], list[str], list[str]]:
-    """Half-written files, conflict copies, and notes that cannot be read."""
+    """Find partial files, conflict copies, and notes that cannot be read."""
     left = [
         path
         for folder, inner, names in os.walk(vault.root)

@@ -1,13 +1,13 @@
-"""Decides when a failed step is tried again. Pure: `now` is a parameter."""
+"""Decides when to retry a failed step. Pure: `now` is a parameter."""
 
 from __future__ import annotations
 
 FIRST_SECONDS, LONGEST_SECONDS = 0.5, 60.0
-"""The pause before another attempt: after the first failure, and at most."""
+"""The pause before another attempt: after the first failure, and the maximum."""
 
 
 class Backoff:
-    """When one step may be tried again."""
+    """The time at which a step may be retried."""
 
     def __init__(self) -> None:
         self._pause = FIRST_SECONDS
@@ -22,10 +22,10 @@ class Backoff:
         self._pause, self._until = FIRST_SECONDS, 0.0
 
     def busy(self, now: float) -> None:
-        """Record that another process is at work on the step, which ends soon."""
+        """Record that another process is working on the step and will end soon."""
         self._until = now + FIRST_SECONDS
 
     def failed(self, now: float) -> None:
-        """Record a failure: each pause is twice as long as the one before."""
+        """Record a failure. Each pause is twice as long as the previous one."""
         self._until = now + self._pause
         self._pause = min(2 * self._pause, LONGEST_SECONDS)

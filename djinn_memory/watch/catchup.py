@@ -13,10 +13,10 @@ from djinn_memory.store.index import links, meta, vectors
 from djinn_memory.store.state import State
 
 STEP = 32
-"""Texts embedded between two checks for something urgent: a third of a second of work."""
+"""Number of texts embedded between two checks for urgent work: a third of a second."""
 
 FIRST = 64
-"""The newest texts, which are embedded before all others."""
+"""Number of newest texts that are embedded before all others."""
 
 LOCK_SECONDS = 1.0
 
@@ -24,14 +24,14 @@ Urgent = Callable[[], bool]
 
 
 class CatchupInterrupted(Exception):
-    """Something more urgent came up."""
+    """More urgent work interrupted the run."""
 
 
 def read(state: State, vault: Vault, paths: Sequence[str] | None, urgent: Urgent) -> IndexTally:
     """Index the notes that changed at `paths` of a vault, or with None in all of it.
 
     Raises `Busy` when another process holds the index for a second, and `CatchupInterrupted` when
-    something is `urgent`. Notes that were read by then stay in the index.
+    there is `urgent` work. Notes that were already read stay in the index.
     """
 
     def go_on(_: Progress) -> None:
@@ -43,17 +43,17 @@ def read(state: State, vault: Vault, paths: Sequence[str] | None, urgent: Urgent
 
 
 def conclude(state: State) -> None:
-    """Record that this version of djinn has read every note; remove vaults that no longer exist."""
+    """Record that this version of djinn has read every note. Remove vaults that no longer exist."""
     with state.lock(timeout=LOCK_SECONDS):
         indexer.forget_others(state)
         meta.put(state.index, "maker", indexer.MAKER)
 
 
 def embed_some(state: State, models: ModelRegistry, urgent: Urgent) -> int:
-    """Embed the windows that lack a vector, the newest first, until something is `urgent`.
+    """Embed windows without a vector, newest first, until there is `urgent` work.
 
-    Returns how many texts were embedded. Raises `Busy` while another process embeds, which will
-    embed these too, and `Unavailable` when the model cannot be used.
+    Returns how many texts were embedded. Raises `Busy` while another process embeds, because it
+    will embed these too, and `Unavailable` when the model cannot be used.
     """
     embedder = models.embedder
     if embedder is None or not vectors.lacking(state.index):
@@ -73,7 +73,7 @@ def embed_some(state: State, models: ModelRegistry, urgent: Urgent) -> int:
 
 
 def warm(models: ModelRegistry) -> None:
-    """Load the model if it is on this machine, so that the first edit does not wait for it."""
+    """Load the model if it is local, so that the first edit does not wait for it."""
     if models.embedder and models.embedder.local:
         models.embedder.embed(["djinn"])
 
@@ -81,7 +81,8 @@ def warm(models: ModelRegistry) -> None:
 def settle(state: State, *, anew: bool) -> None:
     """Resolve links if a note has changed since the last time; with `again` in any case.
 
-    Attachments change without a change of a note. Raises `Busy` while another process reads notes.
+    Attachments may change without a change of a note. Raises `Busy` while another process reads
+    notes.
     """
     if anew or links.settled(state.index) is None:
         with state.lock(timeout=0):

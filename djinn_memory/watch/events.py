@@ -1,4 +1,4 @@
-"""Native file events, as changes of vaults. Threads of watchdog write them into the queue."""
+"""Translates native file events into changes of vaults. Threads of watchdog queue them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _WANTED: list[type[events.FileSystemEvent]] = [
     events.DirDeletedEvent,
     events.DirMovedEvent,
 ]
-"""What is asked of the system; a folder's own modification says only that something is in it."""
+"""The requested event types. A folder's own modification only means that its content changed."""
 
 
 class NativeEvents:
-    """The folders whose changes the system tells of."""
+    """The folders whose changes the system reports."""
 
     def __init__(self, heard: Heard) -> None:
         self._heard = heard
@@ -47,11 +47,11 @@ class NativeEvents:
         self._observer.start()
 
     def follow(self, name: str, root: Path) -> None:
-        """Report changes below the root of a vault from now on; `OSError` where that fails."""
+        """Report changes below the root of a vault from now on. Raises `OSError` on failure."""
         self._schedule(name, root, lambda event: self._changed(event, name, root))
 
     def follow_inbox(self, name: str, root: Path) -> None:
-        """Report files that come into a folder."""
+        """Report files that arrive in a folder."""
         self._schedule(name, root, lambda event: self._dropped(event, root))
 
     def _schedule(self, name: str, root: Path, report: Report) -> None:
@@ -70,16 +70,16 @@ class NativeEvents:
         return file_id(root) == mark and watch in running
 
     def forget(self, name: str) -> bool:
-        """Stop watching a folder; returns whether it was watched."""
+        """Stop watching a folder. Returns whether it was watched."""
         known = name in self._watches
         if known:
             self._observer.unschedule(self._watches.pop(name)[0])
         return known
 
     def probe(self, folder: Path) -> None:
-        """Raise `OSError` if the system cannot watch one folder more.
+        """Raise `OSError` if the system cannot watch another folder.
 
-        watchdog says nothing about folders below a root that it could not watch.
+        watchdog does not report folders below a root that it could not watch.
         """
         watch = self._observer.schedule(events.FileSystemEventHandler(), str(folder))
         self._observer.unschedule(watch)
@@ -104,14 +104,14 @@ class NativeEvents:
             self._heard.put(FileDropped(place))
 
     def close(self) -> None:
-        """End all threads."""
+        """Stop all threads."""
         logging.getLogger("watchdog").removeHandler(self._log)
         self._observer.stop()
         self._observer.join(1)
 
 
 class _Lost(logging.Handler):
-    """watchdog says in its log, and nowhere else, that events were lost."""
+    """A log handler, because watchdog reports lost events only in its log."""
 
     def __init__(self, heard: Heard) -> None:
         super().__init__(logging.WARNING)
@@ -124,7 +124,7 @@ class _Lost(logging.Handler):
 
 
 class _Handler(events.FileSystemEventHandler):
-    """Hands every event of a folder to a function."""
+    """Passes every event of a folder to a function."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -134,5 +134,5 @@ class _Handler(events.FileSystemEventHandler):
 
 
 def _places(event: events.FileSystemEvent) -> tuple[str, str]:
-    """Where it was, and where it was moved to."""
+    """The source and the destination of an event."""
     return os.fsdecode(event.src_path), os.fsdecode(event.dest_path)

@@ -1,4 +1,4 @@
-"""Follows the folders of the vaults: by file events where the system has them, else by polling."""
+"""Follows the folders of the vaults, by file events if the system has them, else by polling."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from djinn_memory.watch.events import NativeEvents
 from djinn_memory.watch.heard import Heard
 
 _INBOX = "/inbox"
-"""The inbox among the watched folders. No vault can have this name."""
+"""The key of the inbox among the watched folders. No vault can have this name."""
 
 
 class FollowedFolders:
-    """Follows each vault in the way that works for it.
+    """Follows each vault by events or by polling.
 
-    `probe` is a folder that is watched for a moment, to see whether the system has a watch left.
+    `probe` is a folder that is watched briefly to test whether the system has watches left.
     """
 
     def __init__(self, vaults: Iterable[Vault], heard: Heard, probe: Path, *, poll: bool) -> None:
@@ -35,7 +35,7 @@ class FollowedFolders:
         """The vaults that are polled, each with the reason."""
 
     def renew(self) -> Iterator[str]:
-        """Follow the vaults that are not followed yet, or no longer; yields those to read again."""
+        """Follow new vaults and stop following others. Yields the vaults to read again."""
         native = self._native
         for name, root in self._roots.items():
             if native is None or name in self.polled or native.alive(name, root):
@@ -59,9 +59,9 @@ class FollowedFolders:
             self.polled[name] = error.strerror or str(error)
 
     def follow_inbox(self, folder: Path) -> bool:
-        """Report files that come into the inbox; False if the caller must list the folder.
+        """Report files that arrive in the inbox. Returns False if the caller must list the folder.
 
-        That is so where the system reports no events for it, and when it has only just begun to.
+        The caller must list it if the system reports no events for it, or has just begun to.
         """
         if self._native is None:
             return False

@@ -1,4 +1,4 @@
-"""Watches the vaults of a home: what changes in them is searchable a moment later."""
+"""Watches the vaults of a home, so that changes are searchable a moment later."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from djinn_memory.watch.inbox import FAILURES, Inbox, Mark, inbox_folder
 from djinn_memory.watch.pending import PendingChanges
 
 TICK_SECONDS = 1.0
-"""Between two looks at what no event reports: the settings, the index's file, the folders."""
+"""Seconds between two checks of the settings, the index file and the folders."""
 
 BURST_SECONDS = 0.5
-"""Changes that keep coming are not waited for longer."""
+"""Maximum seconds to wait for a series of changes to end."""
 
 JOB_SECONDS = 60.0
-"""Between two looks whether a job is due."""
+"""Seconds between two checks whether a job is due."""
 
 
 def follow(
     home: Home, names: Sequence[str], tell: Tell, heard: Heard, *, jobs: Sequence[Job] = ()
 ) -> None:
-    """Keep the index up to date with all vaults, or those named, until `heard` says `StopWatch`.
+    """Keep the index up to date with all or the named vaults, until `heard` gets `StopWatch`.
 
-    It begins with a look at everything. Then it follows file events, looks regularly where there
-    are none, and looks at everything again now and then. Those of `jobs` that are due run when
-    nothing else is to be done. `Busy` when another process watches the home already.
+    It begins with a scan of all vaults. Then it follows file events, polls where there are none,
+    and repeats the full scan from time to time. Due `jobs` run when there is no other work. Raises
+    `Busy` when another process already watches the home.
     """
     watched: Home | None = home
     settled: dict[str, Mark] = {}
@@ -55,7 +55,7 @@ def follow(
 
 
 class _Watch:
-    """One run with the settings as they were at its beginning."""
+    """A run with the settings that were read at its start."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class _Watch:
         self._last: Notice | None = None
         self._stopped = False
         self._next: Home | None = None
-        """The home with its new settings, once they change."""
+        """The home with its new settings, after they changed."""
         self._first_steps = [lambda: catchup.warm(self._models)]
         if not names:
             # These concern the whole home: a watch of some vaults does not do them.
@@ -99,7 +99,7 @@ class _Watch:
         self._looked = self._polled = self._reconciled = self._jobs_checked = 0.0
 
     def run(self) -> Home | None:
-        """Follow until the settings change, and return the home with these; None on `StopWatch`."""
+        """Watch until the settings change; return the home with these, or None on `StopWatch`."""
         try:
             self._begin()
             while not self._ended:
@@ -156,7 +156,7 @@ class _Watch:
             patience = self._settings.debounce_ms / 1000
 
     def _take(self, patience: float) -> bool:
-        """Handle one event; False if there is none within `patience` seconds."""
+        """Handle one event. Returns False if there is none within `patience` seconds."""
         try:
             event = self._heard.get(timeout=patience) if patience else self._heard.get_nowait()
         except Empty:
@@ -179,18 +179,18 @@ class _Watch:
         return self._ended
 
     def _urgent(self) -> bool:
-        """Whether something has happened that must not wait for a long run."""
+        """Whether there is an event that must not wait for a long run."""
         return self._ending() or self._pending.single
 
     def _patience(self) -> float:
-        """How long there is nothing to do without an event."""
+        """The seconds until there is work to do without an event."""
         if self._idle and not self._pending:
             return TICK_SECONDS
         waits = self._reading if self._pending else self._making
         return min(waits.left(time.monotonic()), TICK_SECONDS)
 
     def _look_after(self) -> None:
-        """Look at what no event reports."""
+        """Check everything for which there are no events."""
         now = time.monotonic()
         if now - self._looked < TICK_SECONDS:
             return
@@ -269,7 +269,10 @@ class _Watch:
             backoff.worked()
 
     def _set_aside(self, error: Exception) -> bool:
-        """Whether an error came from a damaged database, which is then set aside and made again."""
+        """Whether an error came from a damaged database.
+
+        The database is then set aside and rebuilt.
+        """
         try:
             if not (isinstance(error, store_errors()) and set_aside(self._state, error)):
                 return False
@@ -280,7 +283,7 @@ class _Watch:
         return True
 
     def _read(self) -> None:
-        """Read the changes that wait longest."""
+        """Read the changes that have waited longest."""
         name, paths = self._pending.take()
         self._idle = False
         began = time.monotonic()

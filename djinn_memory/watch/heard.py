@@ -1,4 +1,4 @@
-"""What the parts of a watch tell its loop: a queue that threads and signals may write to."""
+"""Messages to the loop of a watch, in a queue that threads and signal handlers may use."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 ALL = ""
-"""The path that stands for the whole vault."""
+"""The path that stands for a whole vault."""
 
 
 class FileChanged(Struct, frozen=True):
-    """A file or folder may have changed, appeared or gone."""
+    """A file or folder may have been changed, created or removed."""
 
     vault: str | None
-    """Its name; None for every vault."""
+    """The name of the vault; None for all vaults."""
     path: str
-    """Relative to the vault's root, or `ALL`."""
+    """The path relative to the vault's root, or `ALL`."""
 
 
 class FileDropped(Struct, frozen=True):
-    """A file of the inbox may be new."""
+    """A file in the inbox may be new."""
 
     path: str
 
 
 class StopWatch(Struct, frozen=True):
-    """The watch is to end."""
+    """The watch must end."""
 
 
 Kind = Literal["start", "update", "embed", "ingest", "warning", "idle"]
 
 
 class Notice(Struct, frozen=True):
-    """What a watch has to say."""
+    """A message of a watch to the user."""
 
     kind: Kind
-    """`idle`: all that is known of is searchable."""
+    """The kind of message. `idle` means that all known changes are searchable."""
     text: str
     """One line for a person."""
 
@@ -46,4 +46,4 @@ class Notice(Struct, frozen=True):
 Tell = Callable[[Notice], None]
 
 Heard: TypeAlias = "SimpleQueue[FileChanged | FileDropped | Notice | StopWatch]"
-"""Not a `Queue`: its lock is not to be taken in a signal handler."""
+"""Not a `Queue`, because a signal handler must not take its lock."""

@@ -1,4 +1,4 @@
-"""The inbox: files that are dropped into a folder become documents while vaults are watched."""
+"""The inbox: while vaults are watched, files dropped into a folder become documents."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from djinn_memory.system.files import expand, file_version
 from djinn_memory.watch.heard import Heard, Notice
 
 SETTLE_SECONDS = 1.0
-"""A file that changes within this time may be half copied."""
+"""A file that changed within this time may be incomplete."""
 
 LOOK_SECONDS = SETTLE_SECONDS / 2
-"""Between two looks at unsettled files."""
+"""Seconds between two checks of unsettled files."""
 
 UNFINISHED = frozenset({".part", ".partial", ".crdownload", ".download", ".tmp", ".temp", ".!ut"})
 """The suffixes that browsers and copiers give to incomplete files."""
@@ -34,11 +34,11 @@ UNFINISHED = frozenset({".part", ".partial", ".crdownload", ".download", ".tmp",
 Mark = tuple[int, int, int]
 
 FAILURES: tuple[type[Exception], ...] = (*store_errors(), DjinnError, OSError)
-"""After these a watch and its inbox continue."""
+"""Errors after which a watch and its inbox continue."""
 
 
 def inbox_folder(home: Home, named: str, vaults: Iterable[Vault]) -> Path:
-    """The folder that the setting `inbox` names; `ConfigError` for a folder that cannot be one."""
+    """The folder in the setting `inbox`. Raises `ConfigError` for an unsuitable folder."""
     folder = (home.root / expand(named)).resolve()
     own = (home.config_path, home.state, *(vault.root for vault in vaults))
     if any(path.resolve().is_relative_to(folder) for path in own):
@@ -59,7 +59,7 @@ def inbox_folder(home: Home, named: str, vaults: Iterable[Vault]) -> Path:
 
 
 class UnsettledFiles:
-    """Files that somebody may still be writing. Their own times prove nothing: clocks differ."""
+    """Files that may still be being written. File times are not used, because clocks differ."""
 
     def __init__(self) -> None:
         self._since: dict[str, tuple[Mark | None, float]] = {}
@@ -74,7 +74,8 @@ class UnsettledFiles:
     def ready(self, now: float, settled: Mapping[str, Mark]) -> dict[str, Mark]:
         """Remove and return the files that have not changed for a while.
 
-        Files that no longer exist, or that are settled in this version, are only removed.
+        Files that no longer exist, or whose current version was already settled, are removed but
+        not returned.
         """
         ready = {}
         for path, (before, since) in list(self._since.items()):
@@ -90,9 +91,9 @@ class UnsettledFiles:
 
 
 class Inbox:
-    """A thread that ingests the files of a folder, and those that come into it.
+    """A thread that ingests the files of a folder, and files that arrive in it.
 
-    `settled` are the files that were ingested or refused, as they were then.
+    `settled` are the versions of files that were ingested or refused.
     """
 
     def __init__(self, home: Home, folder: Path, heard: Heard, settled: dict[str, Mark]) -> None:
@@ -107,18 +108,18 @@ class Inbox:
         self.look()
 
     def offer(self, path: str) -> None:
-        """Ingest a file once nobody writes to it any more."""
+        """Ingest a file when it is no longer being written."""
         if Path(path).suffix.lower() not in UNFINISHED:
             self._offered.put(path)
 
     def look(self) -> None:
-        """Ingest the files of the folder that were not ingested yet."""
+        """Ingest the files of the folder that were not ingested before."""
         with suppress(OSError):
             for source in sources([self.folder], recursive=True)[0]:
                 self.offer(str(source.path))
 
     def close(self) -> None:
-        """End the thread; a file that is being read is read again by the next watch."""
+        """Stop the thread. A file that is being read is read again by the next watch."""
         self._ending.set()
         self._offered.put("")
         self._thread.join(0.2)
@@ -172,7 +173,7 @@ class Inbox:
 
 
 def end_children() -> None:
-    """Kill the processes that this one started: readers of documents, which may hang."""
+    """Kill the child processes of this one: readers of documents, which may hang."""
     import psutil
 
     for child in psutil.Process().children(recursive=True):
@@ -181,6 +182,6 @@ def end_children() -> None:
 
 
 def _mark(path: str) -> Mark | None:
-    """As `file_version`, of what may be read."""
+    """As `file_version`, but None for a path that is not a file."""
     mark = file_version(Path(path))
     return mark if mark and Path(path).is_file() else None

@@ -1,4 +1,4 @@
-"""The changes that were not looked at yet. Pure: `now` is a parameter."""
+"""Changes that are not handled yet. Pure: `now` is a parameter."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from djinn_memory.watch.heard import ALL, FileChanged
 
 SLICE = 256
-"""Paths looked at in one go: about a second's reading, so that later changes wait no longer."""
+"""Paths handled at once: about a second of reading, so that later changes need not wait longer."""
 
 
 class PendingChanges:
-    """Changes of some vaults, in the order in which they came; what comes twice counts once."""
+    """Changes of some vaults, in order of arrival. Repeated changes count once."""
 
     def __init__(self, vaults: Iterable[str]) -> None:
         self._paths: dict[str, dict[str, None]] = {name: {} for name in vaults}
@@ -22,17 +22,17 @@ class PendingChanges:
 
     @property
     def single(self) -> bool:
-        """Whether there is more than whole vaults to look at."""
+        """Whether there are changes of single paths."""
         return any(path != ALL for paths in self._paths.values() for path in paths)
 
     def add(self, change: FileChanged) -> None:
-        """Note a change; one of another vault does not count."""
+        """Add a change. Changes of other vaults are ignored."""
         for name, paths in self._paths.items():
             if change.vault in (None, name):
                 paths[change.path] = None
 
     def add_later(self, change: FileChanged, due: float) -> None:
-        """Add a change once it is due."""
+        """Add a change that becomes due later."""
         self._later[change] = due
 
     def ripen(self, now: float) -> None:
@@ -42,10 +42,10 @@ class PendingChanges:
             self.add(change)
 
     def take(self) -> tuple[str, list[str] | None]:
-        """Remove and return changes of one vault: its name and its paths, None for all of them.
+        """Remove and return changes of one vault: its name, and its paths or None for all of it.
 
-        There must be a change. Single paths come before whole vaults: they are few, and somebody
-        has just written there.
+        There must be a change. Single paths come before whole vaults, because they are few and were
+        just edited.
         """
         waiting = [(name, paths) for name, paths in self._paths.items() if paths]
         for name, paths in waiting:

@@ -23,27 +23,27 @@ from djinn_memory.system.files import create_private, make_folder, write_atomic
 _MARK = "djinn watch"
 
 STOP_SECONDS = 20
-"""A service manager gives a service about so long to end."""
+"""Seconds after which a service manager kills a service that does not stop."""
 
 
 class InstalledService(Struct, frozen=True):
     """A service that was installed."""
 
     path: Path
-    """The file that describes it."""
+    """The file that defines the service."""
     start: str
-    """The command that starts it, now and at each login."""
+    """The command that starts the service, now and at each login."""
     stop: str
-    """The command that ends it permanently."""
+    """The command that stops the service permanently."""
 
 
 class RemovedService(Struct, frozen=True):
     """A service that was removed."""
 
     path: Path
-    """The file that described it."""
+    """The file that defined the service."""
     stop: str
-    """The command that ends it."""
+    """The command that stops the service."""
     ended: bool
     """Whether that command succeeded."""
 
@@ -51,10 +51,10 @@ class RemovedService(Struct, frozen=True):
 def install(
     home: Home, vaults: Sequence[str] = (), *, system: str = sys.platform
 ) -> InstalledService:
-    """Write the file of a service that watches this home; an earlier one is replaced.
+    """Write the file of a service that watches this home, replacing an earlier one.
 
-    Raises `Refused` when djinn did not write the file that is there, and `Unavailable` on a system
-    other than Linux and macOS.
+    Raises `Refused` when djinn did not write the existing file, and `Unavailable` on a system other
+    than Linux and macOS.
     """
     path, start, stop = _place(home, system)
     command = _command(home, vaults)
@@ -70,7 +70,7 @@ def install(
 
 
 def uninstall(home: Home, *, system: str = sys.platform) -> RemovedService:
-    """End the service that watches this home, and remove its file.
+    """Stop the service that watches this home, and remove its file.
 
     Raises `NotFound` when there is none, and `Refused` when djinn did not write the file.
     """
@@ -91,13 +91,13 @@ def uninstall(home: Home, *, system: str = sys.platform) -> RemovedService:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether djinn wrote a file: its comment says so, or the label of a launchd agent."""
+    """Whether djinn wrote a file, by its comment or the label of a launchd agent."""
     data = path.read_bytes()
     return _MARK.encode() in data or b"<string>memory.djinn-watch-" in data
 
 
 def _place(home: Home, system: str) -> tuple[Path, str, str]:
-    """The file of the service, and the commands that start and end it."""
+    """The file of the service, and the commands that start and stop it."""
     name = _name(home)
     if system.startswith("linux"):
         folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
@@ -127,7 +127,7 @@ def _command(home: Home, vaults: Sequence[str]) -> list[str]:
 
 
 def _name(home: Home) -> str:
-    """A name for this home alone: the folders of two homes may have the same name."""
+    """A name that is unique to this home: the folders of two homes may have the same name."""
     mark = hashlib.blake2b(os.fsencode(home.root), digest_size=3).hexdigest()
     return f"djinn-watch-{slug(home.root.name)[:40]}-{mark}"
 
@@ -171,7 +171,7 @@ def _quoted(word: str, doubled: str) -> str:
 
 
 def _escaped(text: str, doubled: str) -> str:
-    """`text` with those characters doubled that systemd would expand."""
+    """`text` with the characters doubled that systemd would expand."""
     for character in doubled:
         text = text.replace(character, 2 * character)
     return text

@@ -59,10 +59,8 @@ class MemoryDetail(Memory, frozen=True, kw_only=True):
     aliases: tuple[str, ...]
     """The aliases of the note."""
     fields: dict[str, tuple[str, ...]]
-    """Its front matter as text, with one or more values for each field.
-
-    Nested fields have dotted names.
-    """
+    """Its front matter as text, with one or more values for each field. Nested fields have dotted
+    names."""
     text: str = ""
     """The whole file including front matter, as it is on disk now."""
     links: Links

@@ -21,7 +21,7 @@ CatalogField = Literal["tag", "type", "title", "document", "fact", "category", "
 
 
 class ListMemories(Narrowing, frozen=True):
-    """List memories, the newest first."""
+    """List memories, newest first."""
 
     limit: Annotated[int, Meta(ge=1, le=10_000, description="The maximum number of memories.")] = 50
     skip: Annotated[
@@ -38,7 +38,7 @@ class NamedMemory(Struct, frozen=True):
 
 
 class ShowMemory(NamedMemory, frozen=True):
-    """Show a whole note, what it links to and what links to it; this counts as a use of it."""
+    """Show a whole note, its links and its backlinks. This counts as a use of the note."""
 
 
 class FindMemory(NamedMemory, frozen=True):
@@ -46,7 +46,7 @@ class FindMemory(NamedMemory, frozen=True):
 
 
 class ShowLinks(NamedMemory, frozen=True):
-    """Show what a memory links to and what links to it; this does not count as a use of it."""
+    """Show the links and backlinks of a memory. This does not count as a use of it."""
 
 
 class DeleteMemory(NamedMemory, frozen=True):
@@ -54,7 +54,9 @@ class DeleteMemory(NamedMemory, frozen=True):
 
     digest: Annotated[
         str | None,
-        Meta(description="Only if the note is unchanged since `memories.find` gave this digest."),
+        Meta(
+            description="Only if the note is unchanged since `memories.find` returned this digest."
+        ),
     ] = None
     dry_run: Annotated[bool, Meta(description="Report what would be moved, without moving it.")] = (
         False
@@ -62,7 +64,7 @@ class DeleteMemory(NamedMemory, frozen=True):
 
 
 class RestoreMemory(Struct, frozen=True):
-    """Bring a note back from the trash of its vault, with its earlier versions."""
+    """Restore a note from the trash of its vault, with its earlier versions."""
 
     name: Annotated[
         str | None,
@@ -77,13 +79,13 @@ class RestoreMemory(Struct, frozen=True):
 class PurgeMemory(NamedMemory, frozen=True):
     """Remove a memory permanently: the note, its earlier versions and its copies in the trash.
 
-    Its words go out of the index, its vectors out of the cache, its title and text out of what
-    the ledger quotes. Copies elsewhere, such as in git or in a backup, are not touched.
+    Its words are removed from the index, its vectors from the cache, and quotations of its title
+    and text from the ledger. Copies elsewhere, such as in git or in a backup, are not touched.
     """
 
     files: Annotated[
         Sequence[str] | None,
-        Meta(description="Only if these are the files to remove, as a dry run lists them."),
+        Meta(description="Only if exactly these files would be removed, as a dry run lists them."),
     ] = None
     dry_run: Annotated[
         bool, Meta(description="Report what would be removed, without removing it.")
@@ -95,7 +97,7 @@ class CountMemories(Narrowing, frozen=True):
 
 
 class ListValues(Struct, frozen=True):
-    """List the values of a field in the index, for completion; needs no up-to-date index."""
+    """List the values of a field in the index, for completion, without refreshing it."""
 
     field: Annotated[CatalogField, Meta(description="What to list.")]
     agent: AgentName = None

@@ -1,1 +1,1 @@
-"""Facts: a value under a category and a key."""
+"""Facts: values with a category and a key."""

@@ -35,7 +35,7 @@ _FIELDS = ("category", "key", "confidence", "expires", "status")
 
 
 class Fact(MemoryRef, frozen=True, kw_only=True):
-    """A value under a category and a key."""
+    """A value with a category and a key."""
 
     category: str
     """What the fact is about, such as a person's name."""

@@ -29,8 +29,8 @@ SortOrder = Literal["asc", "desc"]
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 _Short = Annotated[str, Meta(max_length=500)]
-_Category = Annotated[Name, Meta(description="What the fact is about, such as a person.")]
-_Key = Annotated[Name, Meta(description="Which fact of the category.")]
+_Category = Annotated[Name, Meta(description="The subject of the fact, such as a person.")]
+_Key = Annotated[Name, Meta(description="The name of the fact in its category.")]
 _AnyCategory = Annotated[
     Name | None, Meta(description="The category; not needed if only one category has the key.")
 ]
@@ -39,7 +39,7 @@ _Limit = Annotated[int, Meta(ge=1, le=1000, description="The maximum number of f
 
 
 class SetFact(Struct, frozen=True):
-    """Set a fact; the note keeps the value that the fact had before in its history.
+    """Set a fact. The history in its note keeps the previous value.
 
     Setting the value that the fact already has only confirms it: `last_verified` changes.
     """
@@ -50,7 +50,7 @@ class SetFact(Struct, frozen=True):
     source: Annotated[
         _Short | None,
         Meta(
-            description=f"Where the value comes from: {', '.join(CONFIDENCES)}, or another name; "
+            description=f"The source of the value: {', '.join(CONFIDENCES)}, or another name; "
             f"{DEFAULT_SOURCE} if not given."
         ),
     ] = None
@@ -63,7 +63,7 @@ class SetFact(Struct, frozen=True):
         Meta(description="When the fact expires: a date, or an interval such as 30d."),
     ] = None
     context: Annotated[
-        _Short | None, Meta(description="The context: what was said about the fact, or where.")
+        _Short | None, Meta(description="The context of the source, such as the conversation.")
     ] = None
     shared: Annotated[
         bool, Meta(description="Write into the shared vault instead of your own.")
@@ -110,7 +110,7 @@ class SearchFacts(Struct, frozen=True):
 
 
 class ForgetFact(Struct, frozen=True):
-    """Move a fact to the trash of its vault, history included."""
+    """Move a fact and its history to the trash of its vault."""
 
     key: _Key
     category: _AnyCategory = None

@@ -51,7 +51,7 @@ class ChunkOptions(Struct, frozen=True, kw_only=True):
 
 
 class IngestOptions(ChunkOptions, frozen=True):
-    """Turn files into documents: notes with the whole text, found and cited by page."""
+    """Turn files into documents: notes with the whole text, which searches cite by page."""
 
     paths: Annotated[Sequence[Path], Meta(description="Files, and folders of files.")] = ()
     recursive: Annotated[bool, Meta(description="Include subfolders.")] = False
@@ -68,7 +68,7 @@ class IngestOptions(ChunkOptions, frozen=True):
     password: Annotated[str | None, Meta(description="The password of encrypted files.")] = None
     ocr: Annotated[bool, Meta(description="Read scanned pages with ocrmypdf.")] = False
     copy: Annotated[
-        bool, Meta(description="Ingest a file even if another vault has it already.")
+        bool, Meta(description="Ingest a file even if another vault already has it.")
     ] = False
     retry: Annotated[
         bool, Meta(description="Retry files that failed before and have not changed since.")
@@ -76,7 +76,7 @@ class IngestOptions(ChunkOptions, frozen=True):
 
 
 class ListDocuments(Struct, frozen=True):
-    """List documents, and the files that failed to become one."""
+    """List documents and failed files."""
 
     agent: AgentName = None
     vaults: Annotated[
@@ -95,7 +95,7 @@ class ShowDocument(Struct, frozen=True):
 
 
 class FindDocument(Struct, frozen=True):
-    """Find the document that a name means, or the file of that name that failed."""
+    """Find a document, or a file that failed, by name."""
 
     name: DocumentName
     agent: AgentName = None
@@ -108,7 +108,7 @@ class RemoveDocument(FindDocument, frozen=True):
         str | None, Meta(description="Only if the document has this id.")
     ] = None  # fmt: skip
     version: Annotated[
-        int | None, Meta(description="Only if this is still the version of the document.")
+        int | None, Meta(description="Only if the document still has this version.")
     ] = None
     dry_run: Annotated[bool, Meta(description="Report what would be moved, without moving it.")] = (
         False

@@ -64,7 +64,7 @@ class Documents(Namespace):
     ) -> IngestReport:
         """As `ingest`, for files under other names and with callbacks.
 
-        Raises `NotFound` or another error of the first path when no path has a file.
+        If no path leads to a file, raises the error of the first path, such as `NotFound`.
         """
         from djinn_memory.memories.library.ingest import ingest
 
@@ -112,7 +112,7 @@ class Documents(Namespace):
 
     @operation(ListDocuments)
     def list(self, request: ListDocuments) -> DocumentList:
-        """List the documents that an agent sees, then the files that failed to become one."""
+        """List the documents that an agent sees, then the failed files."""
         vaults = self._scope(request.agent, Filters(vaults=tuple(request.vaults)))
         entries = [self._entry(document) for document in stored_documents(self._state, vaults)]
         entries.sort(key=lambda entry: (entry.filename.casefold(), entry.vault, entry.path or ""))
@@ -139,7 +139,7 @@ class Documents(Namespace):
 
     @operation(FindDocument)
     def find(self, request: FindDocument) -> DocumentEntry:
-        """Find the document that a name means, or the file of that name that failed."""
+        """Find a document, or a file that failed, by name."""
         document = self._find(request.name, request.agent)
         return document if isinstance(document, DocumentEntry) else self._entry(document)
 

@@ -40,10 +40,8 @@ _OWN = (
     "total_chunks", "embedding_model", "uploaded_at", "processed_at", "original", "version",
     "supersedes",
 )  # fmt: skip
-"""The fields that djinn writes. All other front matter belongs to the user.
-
-The next version keeps it.
-"""
+"""The fields that djinn writes. All other front matter belongs to the user. The next version keeps
+it."""
 
 
 TRIES = 5

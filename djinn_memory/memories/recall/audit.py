@@ -17,10 +17,8 @@ from djinn_memory.store.state import State
 from djinn_memory.system.plural import count
 
 LONGEST = 1000
-"""Maximum length of a text that is kept.
-
-A longer text is not kept at all, because `purge` only removes texts that it finds whole.
-"""
+"""Maximum length of a text that is kept. A longer text is not kept at all, because `purge` only
+removes texts that it finds whole."""
 
 MOST = 50
 """Maximum number of values of a list or an object that are kept."""

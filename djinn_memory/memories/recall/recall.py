@@ -64,10 +64,8 @@ class RecallReason(Struct, frozen=True):
     words: tuple[str, ...]
     """Words of the question as they occur in the memory."""
     legs: dict[str, LegScore]
-    """The score of each leg, by `words` or `meaning`.
-
-    Empty for a memory that was added by a link or as one of the newest.
-    """
+    """The score of each leg, by `words` or `meaning`. Empty for a memory that was added by a link
+    or as one of the newest."""
     weight: ScoreBreakdown
     """The raw score and all its factors."""
     scored: Score | None
@@ -100,10 +98,8 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     score: float
     """The raw score times all factors in `why`. It may exceed 1."""
     text: str
-    """The note without its front matter, as it is on disk now; for a document, the chunk.
-
-    Empty in a recall that is not confident.
-    """
+    """The note without its front matter, as it is on disk now; for a document, the chunk. Empty in
+    a recall that is not confident."""
     tokens: int
     """The length of the text in tokens."""
     cut: bool

@@ -29,18 +29,18 @@ _Memories = Annotated[Sequence[RankOrName], Meta(max_length=1000)]
 
 
 class RecallOptions(Narrowing, frozen=True):
-    """Recall the whole memories that help with a question, best first, to read and to rate.
+    """Recall whole memories that help with a question, best first.
 
-    A search, adjusted by what the agent used and rated before and by what notes say of
-    themselves. It is logged, so that it can be rated.
+    A recall is a search whose scores are adjusted by the agent's uses and ratings and by fields of
+    the notes. It is logged, so that it can be rated.
     """
 
     query: Annotated[str, Meta(max_length=20_000, description="A question or words.")]
     profile: Annotated[
         Annotated[str, Meta(max_length=64)] | None,
         Meta(
-            description="What the recall is for: default, planning, incident, handoff, a profile "
-            "of your own, or auto, which chooses by the question."
+            description="The purpose of the recall: default, planning, incident, handoff, "
+            "your own profile, or auto, which chooses by the question."
         ),
     ] = None
     limit: Annotated[

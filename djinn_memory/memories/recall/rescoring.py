@@ -114,10 +114,8 @@ class Rescorer:
         """The reason why the ledger cannot be read. Uses and ratings then do not count."""
         self._now = runtime.now()
         self._asks_for_newest = False
-        """Whether the question has only words of the profile.
-
-        The newest memories are then added.
-        """
+        """Whether the question has only words of the profile. The newest memories are then
+        added."""
         self.judgements: dict[str, Judgement] = {}
         """Judgements by the address of the memory."""
 

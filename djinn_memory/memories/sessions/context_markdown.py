@@ -18,8 +18,8 @@ PARTS = {
     "projects": "Active projects",
     "preferences": "Preferences and rules",
     "episodes": "What happened{task}",
-    "patterns": "What was learned and decided{task}",
-    "entities": "Who and what is known{task}",
+    "patterns": "Lessons and decisions{task}",
+    "entities": "People and things{task}",
     "documents": "Documents{task}",
 }
 """The parts of a context with their headings. The least important part is last."""
@@ -73,7 +73,7 @@ def _parts(context: WakeContext) -> Iterator[str]:
         yield "Nothing is known about this task."
     last = context.unfinished
     if last and last.checkpoint:
-        yield f"## Unfinished session {last.session} (last heard of {last.since[:16]}Z)"
+        yield f"## Unfinished session {last.session} (last event {last.since[:16]}Z)"
         yield _excerpt(last.checkpoint)
     task = f" for {' '.join(context.query_used.split())!r}" if context.query_used else ""
     for part, heading in PARTS.items():

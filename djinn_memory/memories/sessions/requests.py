@@ -21,16 +21,16 @@ SummaryAuthor = Literal["hand", "djinn", "model"]
 
 
 class WakeOptions(Struct, frozen=True):
-    """Begin a session and return its context.
+    """Start a session and return its context.
 
-    The summary, the profile, the last handoff and checkpoint, open commitments, active projects,
-    preferences, and what the task recalls. A session that was not ended is reported, with its last
-    checkpoint.
+    It has the summary, the profile, the last handoff and checkpoint, open commitments, active
+    projects, preferences, and memories recalled for the task. A session that was not ended is
+    reported with its last checkpoint.
     """
 
     task: Annotated[
         Annotated[str, Meta(max_length=2000)] | None,
-        Meta(description="The task of the session; what is known of it is recalled."),
+        Meta(description="The task of the session. Memories about it are recalled."),
     ] = None
     budget: Annotated[
         int,
@@ -43,9 +43,9 @@ class WakeOptions(Struct, frozen=True):
 
 
 class Checkpoint(Struct, frozen=True):
-    """Write down where the work stands, each time in a note of its own.
+    """Save the state of the work, each time as a separate note.
 
-    If the session breaks off, the next wake begins with its last checkpoint.
+    If the session is interrupted, the next `wake` begins with its last checkpoint.
     """
 
     text: Annotated[str, Meta(min_length=1, description="The state of the work, in Markdown.")]
@@ -57,7 +57,7 @@ class Checkpoint(Struct, frozen=True):
 
 
 class Handoff(Struct, frozen=True):
-    """End the session with a handoff note, with which the next wake begins."""
+    """End the session with a handoff note, with which the next `wake` begins."""
 
     summary: Annotated[
         str, Meta(min_length=1, description="What was done and the state of the work, in Markdown.")
@@ -70,13 +70,13 @@ class Handoff(Struct, frozen=True):
 
 
 class ShowSummary(Struct, frozen=True):
-    """Show the narrative summary that wake puts first."""
+    """Show the narrative summary, with which `wake` begins."""
 
     agent: AgentName = None
 
 
 class SetSummary(Struct, frozen=True):
-    """Write the summary. The version before is kept beside it."""
+    """Write the summary. The previous version is kept beside it."""
 
     text: Annotated[str, Meta(description="The whole summary, in Markdown.")]
     agent: AgentName = None
@@ -86,7 +86,7 @@ class SetSummary(Struct, frozen=True):
 class BuildSummary(Struct, frozen=True):
     """Build the summary from facts, preferences, active projects and open commitments.
 
-    The model of the setting `llm.model` writes it; without that setting no model is asked.
+    The model in the setting `llm.model` writes it. Without that setting no model is used.
     """
 
     force: Annotated[
@@ -153,10 +153,8 @@ class WakeContext(Struct, frozen=True):
     preferences: tuple[MemoryExcerpt, ...] = ()
     """Standing preferences and rules, most important first."""
     episodes: tuple[MemoryExcerpt, ...] = ()
-    """Episodes that the task recalls, or the newest without a task.
-
-    The next three fields are similar.
-    """
+    """Episodes that the task recalls, or the newest without a task. The next three fields are
+    similar."""
     patterns: tuple[MemoryExcerpt, ...] = ()
     """Lessons and decisions."""
     entities: tuple[MemoryExcerpt, ...] = ()

@@ -31,10 +31,8 @@ OVER = frozenset({
 """Values of `status` for memories that need no further attention."""
 
 EXCERPT_TOKENS = 400
-"""Maximum tokens of an excerpt, so that a long memory leaves room for others.
-
-`djinn show` shows all.
-"""
+"""Maximum tokens of an excerpt, so that a long memory leaves room for others. `djinn show` shows
+all."""
 
 LONGEST = 40
 """Maximum characters for each token of an excerpt. Longer text need not be counted."""

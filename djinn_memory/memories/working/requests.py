@@ -61,16 +61,16 @@ class SetValue(OfScope, frozen=True):
     """Store a value under a key for a limited time."""
 
     key: Key
-    value: Annotated[Any, Meta(description="What to keep: text, or any other JSON.")]
+    value: Annotated[Any, Meta(description="The value: text, or any other JSON.")]
     ttl: Ttl = None
     short: Annotated[
         bool,
         Meta(
             description="Make it a short-term entry, kept for an hour. "
-            "Upkeep turns an entry that was used three times into a note."
+            "Maintenance turns an entry that was used three times into a note."
         ),
     ] = False
-    type: Annotated[ValueType | None, Meta(description="What kind of value it is.")] = None
+    type: Annotated[ValueType | None, Meta(description="The type of the value.")] = None
     append: Annotated[
         bool,
         Meta(description="Append the value to the list under the key, which keeps the last 50."),
@@ -79,7 +79,7 @@ class SetValue(OfScope, frozen=True):
 
 
 class GetValue(OfGiver, frozen=True):
-    """Read a value, which counts as a use of it."""
+    """Read a value. This counts as a use of it."""
 
     key: Key
 
@@ -91,7 +91,7 @@ class ListWorkingValues(OfScope, frozen=True):
 
 
 class ClearValues(OfGiver, frozen=True):
-    """Remove a value, or all values that a list of the same scope shows."""
+    """Remove a value, or all values in a scope."""
 
     key: OptionalKey = None
 

@@ -55,10 +55,7 @@ def step_of(entry: WorkingEntry) -> TaskStep:
 
 
 def _status(steps: set[StepStatus]) -> StepStatus:
-    """pending, then running, then completed, failed or cancelled.
-
-    A task without steps is running.
-    """
+    """The status of a task, from those of its steps. A task without steps is running."""
     if "failed" in steps and "running" not in steps:
         return "failed"
     if steps and steps <= {"completed", "cancelled"}:

@@ -39,7 +39,7 @@ def change_note(
         raise Refused(f"{name} is a journal; edit that file instead", BESIDE)
     note = parse(path, current, dialect)
     if note.type not in (None, draft.type):
-        kinds = f"is a {note.type}, and this a {draft.type}"
+        kinds = f"has the type {note.type}, but this memory has the type {draft.type}"
         raise Refused(f"{name} {kinds}; use the type {note.type} to change that note", BESIDE)
     fields, tags = draft.fields, draft.fields.get("tags")
     if revise:

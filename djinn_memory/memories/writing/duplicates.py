@@ -37,10 +37,8 @@ DAY_ALLOWANCE = 0.1
 """The maximum loss of cosine from a different day in front of a window."""
 
 SAME_WORDS = 0.9
-"""Minimum share of common words (Dice) of two texts that say the same.
-
-With .8 the finder would also match sentences that differ in the one important word.
-"""
+"""Minimum share of common words (Dice) of two texts that say the same. With .8 the finder would
+also match sentences that differ in the one important word."""
 
 FEWEST_WORDS = 4
 """With fewer words, a text is a duplicate only if its title is too."""

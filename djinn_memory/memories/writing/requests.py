@@ -19,17 +19,16 @@ _Lines = Annotated[Sequence[_Line], Meta(max_length=50)]
 class NewMemory(Struct, frozen=True):
     """Write a memory as a note that the next search finds.
 
-    An existing note is never overwritten, what another note already says is not written again,
-    and what looks like a password or a key is not written at all. Each is refused, with what can
-    be done about it.
+    The request is refused if it would overwrite an existing note, repeat the content of another
+    note, or write text that looks like a password or a key. The error names the remedies.
     """
 
     type: Annotated[
         str,
         Meta(
             max_length=100,
-            description="What it is: decision, lesson, preference, commitment, person, project, "
-            "or a type of your own.",
+            description="The type: decision, lesson, preference, commitment, person, project, "
+            "or your own type.",
         ),
     ]
     title: Annotated[

@@ -1,1 +1,1 @@
-"""Backups: one archive with the vaults and all that cannot be made again."""
+"""Backups: one archive with the vaults and all data that cannot be rebuilt."""

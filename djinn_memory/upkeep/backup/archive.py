@@ -1,7 +1,7 @@
 """The archive of a backup: a compressed tar whose last file lists the others with their hashes.
 
-Anybody may have written an archive that is read here. It names every place by itself, so that a
-name can lead nowhere else, and the size of what is unpacked is bounded.
+An archive may come from anyone. The reader therefore checks every path, so that no file is written
+outside the home, and it limits the size of the unpacked files.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from djinn_memory.upkeep.backup.requests import (
 MANIFEST = "manifest.json"
 
 PIECE = 1 << 20
-"""Bytes that are read at once."""
+"""Number of bytes that are read at once."""
 
 MOST_RATIO = 200
-"""How many times larger than the archive its files may be. Text is 3 to 20 times larger."""
+"""Maximum size of the files relative to the archive. Text is 3 to 20 times larger."""
 
 GRANTED = 64 << 20
-"""Bytes that the files of the smallest archive may have."""
+"""Size in bytes that the files of even the smallest archive may have."""
 
 MOST_HEADER = 16 << 20
-"""Bytes that tarfile may read at once: it reads the long name of a file into memory."""
+"""Maximum bytes that tarfile may read at once: it reads a file's long name into memory."""
 
 _PLACES = frozenset({CONFIG, LEDGER, WORKING, MANIFEST})
 
 Sink = Callable[[str, float], "BinaryIO"]
-"""Opens the new file for a path of the archive, whose time of change follows."""
+"""Opens a new file for a path of the archive, with the given modification time."""
 
 
 class ArchiveWriter:
@@ -82,10 +82,10 @@ class ArchiveWriter:
 
 
 def read_archive(archive: Path, sink: Sink | None = None) -> Manifest:
-    """Check every file of an archive against its manifest; with a `sink`, write them there.
+    """Check every file of an archive against its manifest. With a `sink`, write the files there.
 
-    Raises `Refused` for whatever is not as `ArchiveWriter` writes it, when all of it may have been
-    written to the sink already.
+    Raises `Refused` for anything that `ArchiveWriter` does not write. All files may have been
+    written to the sink by then.
     """
     files: list[ArchivedFile] = []
     paths: set[str] = set()
@@ -131,7 +131,7 @@ def _entry(path: str, size: int, changed: float) -> tarfile.TarInfo:
 
 
 def _checked(member: tarfile.TarInfo) -> str:
-    """The path of a member; raises `ValueError` for what no backup holds."""
+    """The path of a member. Raises `ValueError` for a path that no backup contains."""
     path = member.name
     parts = path.split("/")
     plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
@@ -177,7 +177,7 @@ def _compare(manifest: Manifest, files: list[ArchivedFile]) -> None:
 
 @contextmanager
 def _explained(archive: Path) -> Iterator[None]:
-    """Turn whatever a damaged archive raises into one line."""
+    """Turn every error from a damaged archive into one line."""
     try:
         yield
     except FileNotFoundError as error:
@@ -193,7 +193,7 @@ def _explained(archive: Path) -> Iterator[None]:
 
 
 class _HashedReader:
-    """A file that hashes what is read of it."""
+    """Reads a file and computes the hash of the bytes that were read."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -208,7 +208,7 @@ class _HashedReader:
 
 
 class _Bounded(gzip.GzipFile):
-    """A compressed file of which no more is read at once than a header of tar needs."""
+    """A compressed file that refuses to read more than `MOST_HEADER` bytes at once."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__(fileobj=file, mode="rb")
@@ -220,7 +220,7 @@ class _Bounded(gzip.GzipFile):
 
 
 class _Budget:
-    """The bytes that the files of an archive may have."""
+    """The remaining bytes that the files of an archive may have."""
 
     def __init__(self, granted: int) -> None:
         self._left = granted

@@ -1,4 +1,4 @@
-"""Writes a backup: the files of vaults, and copies of the databases that cannot be made again."""
+"""Writes a backup: the files of vaults, and copies of the databases that cannot be rebuilt."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from djinn_memory.upkeep.backup.requests import (
 
 
 def create_backup(home: Home, request: CreateBackup, now: datetime) -> CreatedBackup:
-    """Write an archive and read it back; it has its name only when it is whole.
+    """Write an archive and verify it. The file gets its name when it is complete.
 
     Raises `Refused` when the file exists.
     """
@@ -123,7 +123,10 @@ def _add_vault(
 
 
 def _files(root: Path, skipped: set[Path], unread: list[Path]) -> Iterator[Path]:
-    """The files and links in a folder, sorted; folders that cannot be listed go into `unread`."""
+    """The files and links in a folder, sorted.
+
+    Folders that cannot be listed are added to `unread`.
+    """
     for folder, names, files in os.walk(
         root, onerror=lambda error: unread.append(Path(error.filename))
     ):
@@ -139,7 +142,7 @@ def _files(root: Path, skipped: set[Path], unread: list[Path]) -> Iterator[Path]
 
 
 def _why_not(path: Path) -> str:
-    """Why a backup does not hold a file; empty if it does."""
+    """The reason why a backup leaves out a file; empty if it does not."""
     try:
         mode = path.lstat().st_mode
     except OSError:

@@ -23,7 +23,7 @@ class CreateBackup(Struct, frozen=True):
 
 
 class RestoreBackup(Struct, frozen=True):
-    """Make a home from an archive."""
+    """Restore a home from an archive."""
 
     file: Annotated[Path, Meta(description="A file that `djinn backup create` wrote.")]
     folder: Annotated[
@@ -36,63 +36,63 @@ class ArchivedFile(Struct, frozen=True):
     """A file in an archive."""
 
     path: str
-    """Its place in the home."""
+    """The path of the file in the home."""
     size: int
-    """Its bytes."""
+    """The size of the file in bytes."""
     sha256: str
-    """The hash of its bytes."""
+    """The SHA-256 of the file."""
 
 
 class Manifest(Struct, frozen=True):
-    """The last file of an archive, which says what the others are."""
+    """The last file of an archive. It describes the other files."""
 
     format: str
     """`djinn.backup/1`."""
     created: str
-    """When it was written, as ISO 8601 in UTC."""
+    """The time when the archive was written, as ISO 8601 in UTC."""
     vaults: tuple[str, ...]
-    """The vaults in it."""
+    """The vaults in the archive."""
     files: tuple[ArchivedFile, ...]
-    """Every other file."""
+    """All other files."""
 
 
 class BackupContent(Struct, frozen=True):
-    """What an archive holds."""
+    """The content of an archive."""
 
     vaults: dict[str, int]
     """The number of files of each vault."""
     ledger: bool
-    """Whether it has the ledger: uses, ratings, gaps, calls of tools."""
+    """Whether it contains the ledger: uses, ratings, gaps, tool calls."""
     working: bool
-    """Whether it has working memory."""
+    """Whether it contains working memory."""
 
 
 class CreatedBackup(BackupContent, frozen=True):
-    """An archive that was written and read back."""
+    """The result of creating an archive."""
 
     file: Path
-    """The archive."""
+    """The path of the archive."""
     bytes: int
-    """Its size."""
+    """The size of the archive."""
     left_out: Sequence[Problem]
-    """What no backup holds, such as links."""
+    """Files that backups leave out, such as links."""
     problems: Sequence[Problem]
-    """Files that could not be read, and are not in it."""
+    """Files that could not be read and are not in the archive."""
 
 
 class RestoredHome(BackupContent, frozen=True):
-    """A home that was made from an archive."""
+    """The result of restoring a home."""
 
     home: Path
-    """Its folder."""
+    """The folder of the home."""
     created: str
-    """When the archive was written."""
+    """The time when the archive was written."""
     problems: Sequence[Problem]
-    """What is not as it was."""
+    """Differences from the original home."""
 
 
 def content_of(manifest: Manifest) -> BackupContent:
-    """What an archive holds, by its manifest."""
+    """The content of an archive, from its manifest."""
     paths = [file.path for file in manifest.files]
     vaults = {
         name: sum(path.startswith(f"vaults/{name}/") for path in paths) for name in manifest.vaults
@@ -101,4 +101,4 @@ def content_of(manifest: Manifest) -> BackupContent:
 
 
 CONFIG, LEDGER, WORKING = "config.yaml", ".djinn/ledger.db", ".djinn/working.db"
-"""The places of files in an archive, which are those in a home with the usual `state_dir`."""
+"""The paths of files in an archive. They are the same as in a home with the default `state_dir`."""

@@ -1,4 +1,4 @@
-"""Makes a home from a backup, beside its place first, so that it appears there whole or not."""
+"""Restores a home from a backup. The home is built in a scratch folder, then renamed."""
 
 from __future__ import annotations
 
@@ -30,21 +30,20 @@ from djinn_memory.upkeep.backup.requests import (
 )
 
 STATE = ".djinn"
-"""The `state_dir` of a home that was restored: another one may belong to another home."""
+"""The `state_dir` of a restored home. The original one may belong to another home."""
 
 PREVIOUS_CONFIG = "config.before-restore.yaml"
-"""The settings of the empty home that a restored one replaced."""
+"""The settings of the empty home that was replaced."""
 
 RESERVE = 100 << 20
-"""Bytes that are left free on the disk."""
+"""Number of bytes that stay free on the disk."""
 
 
 def restore_backup(archive: Path, folder: Path) -> RestoredHome:
-    """Make a home in `folder`, which may be missing, empty, or a home without notes and ledger.
+    """Restore a home into `folder`: a missing or empty one, or a home without notes and ledger.
 
-    Every vault of the archive is in `vaults/` afterwards, wherever it was before. Raises
-    `Refused` for a folder with anything in it, and for an archive that is damaged or hostile;
-    nothing has changed then.
+    All vaults of the archive are then in `vaults/`, wherever they were before. Raises `Refused` for
+    a folder with other content, and for a damaged or hostile archive, and then changes nothing.
     """
     archive, root = expand(archive).absolute(), expand(folder).absolute().resolve()
     _require_empty(root)
@@ -67,7 +66,7 @@ def restore_backup(archive: Path, folder: Path) -> RestoredHome:
 
 
 def _require_empty(root: Path) -> None:
-    """Raise `Refused` where something would be lost."""
+    """Raise `Refused` if data would be lost."""
     if not os.path.lexists(root) or (root.is_dir() and not any(root.iterdir())):
         return
     if root.is_dir() and (root / CONFIG).is_file():
@@ -87,9 +86,9 @@ def _require_empty(root: Path) -> None:
 
 
 def _sink(staging: Path) -> Sink:
-    """Opens new files in `staging`. Each belongs to the user alone, and keeps its time of change.
+    """Opens new files in `staging` that only the user can access, with their modification times.
 
-    A note without a date has that of its file.
+    The date of a note may depend on the time of its file.
     """
 
     def sink(path: str, changed: float) -> BinaryIO:
@@ -104,7 +103,7 @@ def _sink(staging: Path) -> Sink:
 
 
 class _DatedFile(FileIO):
-    """A new file that has the time of change of another when it is closed."""
+    """A new file that gets a given modification time when it is closed."""
 
     def __init__(self, descriptor: int, changed: float) -> None:
         super().__init__(descriptor, "wb")
@@ -119,7 +118,7 @@ class _DatedFile(FileIO):
 
 
 def _adapt(staging: Path, archive: Path, manifest: Manifest) -> Iterator[Problem]:
-    """Let the settings name the folders of the new home, and check what they and databases say."""
+    """Adapt the settings to the folders of the new home, and check settings and databases."""
     path = staging / CONFIG
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -149,7 +148,7 @@ def _adapt(staging: Path, archive: Path, manifest: Manifest) -> Iterator[Problem
 
 
 def _put_in_place(staging: Path, root: Path) -> None:
-    """Rename the new home to its place; what was there is put back if that fails."""
+    """Rename the new home to its final path. If this fails, the previous folder is restored."""
     aside = staging.with_suffix(".before")
     try:
         if (root / CONFIG).is_file():

@@ -1,4 +1,4 @@
-"""The verbs for backups of a home."""
+"""Operations on backups of a home."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from djinn_memory.upkeep.backup.requests import CreateBackup, CreatedBackup
 
 
 class Backups(Namespace):
-    """Backups of a home. `backup.restore.restore_backup` makes a home from one."""
+    """Backups of a home. `backup.restore.restore_backup` restores a home from one."""
 
     @operation(CreateBackup, recover=False, patient=True)
     def create(self, request: CreateBackup) -> CreatedBackup:
-        """Write vaults, ledger, working memory and settings into one archive, and read it back.
+        """Write vaults, ledger, working memory and settings into one archive, and verify it.
 
-        Index and vectors are not in it, because they can be made again. Raises `Refused` when the
-        file exists.
+        Index and vectors are left out, because they can be rebuilt. Raises `Refused` when the file
+        exists.
         """
         return create_backup(self.runtime.home, request, self.runtime.now())

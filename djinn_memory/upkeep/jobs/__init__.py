@@ -1,1 +1,1 @@
-"""Jobs: the upkeep that a home needs now and then, whoever runs it."""
+"""Jobs: periodic maintenance of a home, whoever runs it."""

@@ -1,4 +1,4 @@
-"""The job that marks facts whose time is over as expired."""
+"""The job that marks expired facts."""
 
 from __future__ import annotations
 

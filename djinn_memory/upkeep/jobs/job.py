@@ -1,4 +1,4 @@
-"""What a job is: a name, a schedule, what it costs, and how it runs."""
+"""The definition of a job: its name, schedule, cost and function."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ class JobReport(Struct, frozen=True):
     """The result of one job."""
 
     actions: tuple[JobAction, ...] = ()
-    """What it did, or in a dry run would do."""
+    """The actions of the job; in a dry run, the actions that it would take."""
     problems: tuple[Problem, ...] = ()
-    """What could not be done."""
+    """Actions that failed."""
 
 
 class JobContext(Struct, frozen=True):
-    """What a run of a job is about."""
+    """The scope of a job's run."""
 
     runtime: Runtime
     """The opened home."""
     agents: tuple[str, ...]
-    """The agents that it is run for: all of the home, or one."""
+    """The agents to run it for: all agents of the home, or one."""
     vaults: tuple[Vault, ...]
-    """The vaults that it may show and change."""
+    """The vaults that the job may read and change."""
     dry_run: bool
-    """Whether to say only what would be done."""
+    """Whether only to report what would be done."""
 
 
 class Job(Struct, frozen=True):
-    """A job. It is idempotent: after an interruption the next run does what is left."""
+    """A job. It is idempotent: after an interruption the next run completes the work."""
 
     name: str
-    """As `djinn maintain --only` takes it."""
+    """The name, as `djinn maintain --only` accepts it."""
     every: timedelta
-    """How long after its last run it is due again."""
+    """The time after its last run when it is due again."""
     cost: str
-    """What a run costs, in one sentence: what it reads and writes, which models it uses."""
+    """The cost of a run in one sentence: its reads and writes, and the models that it uses."""
     run: Callable[[JobContext], JobReport]

@@ -1,4 +1,4 @@
-"""The job that turns short-term entries which were used often into notes."""
+"""The job that turns frequently used short-term entries into notes."""
 
 from __future__ import annotations
 

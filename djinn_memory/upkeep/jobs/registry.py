@@ -1,4 +1,4 @@
-"""The list of jobs. A new job is a module of this folder and a line here."""
+"""The list of jobs. A new job needs a module in this folder and a line here."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from djinn_memory.upkeep.jobs import expire, promote
 from djinn_memory.upkeep.jobs.job import Job
 
 JOBS: dict[str, Job] = {job.name: job for job in (promote.JOB, expire.JOB)}
-"""By name, in the order in which they run."""
+"""The jobs by name, in the order in which they run."""

@@ -1,4 +1,4 @@
-"""Runs jobs, and records in the ledger when each last ran."""
+"""Runs jobs, and records the time of each run in the ledger."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from djinn_memory.upkeep.jobs.registry import JOBS
 from djinn_memory.upkeep.requests import JobAction, MaintenanceReport
 
 NOUN = "job"
-"""Of the events; the subject is the name of the job."""
+"""The noun of the events. Their subject is the name of the job."""
 
 
 def named_jobs(names: Sequence[str]) -> tuple[Job, ...]:
-    """The jobs of these names, all if there are none; `UsageError` lists the known jobs."""
+    """The jobs with these names, or all without names. `UsageError` lists the known jobs."""
     for name in names:
         if name not in JOBS:
             known = ", ".join(JOBS)
@@ -31,7 +31,7 @@ def named_jobs(names: Sequence[str]) -> tuple[Job, ...]:
 def run_jobs(
     jobs: Iterable[Job], runtime: Runtime, *, dry_run: bool, agent: str | None = None
 ) -> MaintenanceReport:
-    """Run jobs one after the other for all agents or for one; in a dry run say what they would do.
+    """Run jobs in order, for all agents or for one. A dry run reports what they would do.
 
     A run for one agent does not count as the last run.
     """
@@ -52,13 +52,13 @@ def run_jobs(
 
 
 def due(jobs: Iterable[Job], state: State, now: datetime) -> tuple[Job, ...]:
-    """Those of the jobs that never ran, or whose last run is long enough ago."""
+    """The jobs that have never run or whose last run is long enough ago."""
     ended = last_runs(state)
     return tuple(job for job in jobs if job.name not in ended or ended[job.name] + job.every <= now)
 
 
 def last_runs(state: State) -> dict[str, datetime]:
-    """When each job last ran, by name."""
+    """The time of each job's last run, by name."""
     ledger = state.ledger_if_any
     events = ledger.latest(NOUN) if ledger else []
     return {event.subject: datetime.fromisoformat(event.at) for event in events}
