@@ -1,4 +1,4 @@
-"""The command line: one error boundary, and the tree of commands."""
+"""The command line: the error handler and the tree of commands."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The values that a word of the command line may complete to, from the home as it is.
+"""Completion values for words of the command line, from the current state of the home.
 
-Nothing here makes a file, loads a model or says anything: where there is no home, or a broken one,
-there are no values.
+This module creates no file, loads no model and prints nothing. Without a home, or with a broken
+one, there are no values.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _added(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
 
 
 def _folders(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
-    """Vaults, or the folders beside the one that is being typed."""
+    """Vaults, or the folders beside the folder that is being typed."""
     name, slash, typed = line.word.partition("/")
     if not slash:
         return [vault.name for vault in djinn.home.vaults]
@@ -158,7 +158,7 @@ profiles = _of_home(lambda djinn, line: ["auto", *djinn.home.config.recall.profi
 
 
 def requests() -> list[str]:
-    """The names that refer to a recall without its id."""
+    """The names that can replace the id of a recall."""
     return ["last"]
 
 

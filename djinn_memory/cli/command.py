@@ -1,4 +1,4 @@
-"""A command: parse into a request, run its operation, print the answer as text or as JSON."""
+"""A command: parses into a request, runs its operation, prints the answer as text or as JSON."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class Call:
     def __init__(self, ctx: typer.Context, declaration: Declaration, values: dict[str, Any]):
         self.ctx = ctx
         self.values = values
-        """What was given for each field; a command may change it before it takes the request."""
+        """The given values of fields. A command may change them before it takes the request."""
         self.json: bool = values.get("json", False)
         self.schema = ""
-        """The name of the answer's schema, where the command has several."""
+        """The name of the answer's schema, if the command has several."""
         self._declaration = declaration
         self.progress: ProgressCallback | None = None
-        """Shows how far the command is, while a command that does so runs."""
+        """Shows the progress while a command that supports it runs."""
 
     @cached_property
     def request(self) -> Any:
@@ -73,7 +73,7 @@ class Call:
 
     @cached_property
     def djinn(self) -> Djinn:
-        """The opened home that the command line names."""
+        """The home that the command line names."""
         from djinn_memory.djinn import Djinn
 
         djinn = Djinn.open(self.ctx.obj, self.progress or rebuilding(quiet=self.json))
@@ -88,15 +88,15 @@ class Call:
         return kind
 
     def run(self) -> Any:
-        """Run the operation of the command; returns its answer."""
+        """Run the operation of the command. Returns its answer."""
         from djinn_memory.operations import OPERATIONS
 
         return OPERATIONS[self._declaration.operation].bind(self.djinn)(self.request)
 
     def confirmed(self, question: str, about: str) -> bool:
-        """Whether the person at the terminal agrees, after reading what it is `about`, or `--yes`.
+        """Whether the user confirms at the terminal, after reading `about`, or passed `--yes`.
 
-        Raises `UsageError` without a terminal, and `Interrupted` at Ctrl-C or Ctrl-D.
+        Raises `UsageError` without a terminal, and `Interrupted` on Ctrl-C or Ctrl-D.
         """
         if self.view.yes:
             return True
@@ -124,42 +124,37 @@ class Declaration:
     """The definition of a command; see `command`."""
 
     render: Render
-    """Prints the answer as text; its docstring is the help of the command, examples last."""
+    """Prints the answer as text. Its docstring is the help of the command, with examples at the
+    end."""
     operation: str
-    """What the command runs; empty where `run` does without one."""
+    """The operation that the command runs; empty if `run` uses none."""
     request: type[Struct]
-    """Its fields are the arguments and options of the command."""
+    """The request. Its fields are the arguments and options of the command."""
     arguments: Sequence[str] = ()
-    """The fields that are given by place, in their order; by default those of the operation."""
+    """The positional fields, in order; by default those of the operation."""
     without: Sequence[str] = ()
     """The fields that the command line does not offer."""
     fields: Fields = field(default_factory=dict)
-    """What the command line adds to fields."""
+    """Additions of the command line to fields."""
     view: type[Struct] = NoRequest
     """Options that are not part of the request."""
     run: Callable[[Call], Struct | None] | None = None
-    """Runs the operation, where more is to be done; None for an answer that needs no printing."""
+    """Runs the operation, if more must be done. Returns None for an answer that needs no output."""
     schemas: Mapping[str, str | type[Struct]] = field(default_factory=dict)
-    """The type of each answer, by the name of its schema; the first is the usual one.
-
-    A text names an operation, or a class as `module:Class`. By default the command has one schema,
-    for what its operation or `run` returns.
-    """
+    """The type of each answer, by the name of its schema. The first is the usual one. A text names
+    an operation, or a class as `module:Class`. By default the command has one schema, for the
+    answer of its operation or of `run`."""
     progress: bool = False
-    """Whether the command shows how far it is."""
+    """Whether the command shows its progress."""
     warns: bool | None = None
-    """Whether problems of the home are printed beside those of the answer.
-
-    By default a command does so that runs an operation.
-    """
+    """Whether problems of the home are printed besides those of the answer. By default they are
+    printed if the command runs an operation."""
     failed: Callable[[Any], bool] | None = None
-    """Whether an answer ends the command with exit code 1.
-
-    By default one does that has problems, if the operation writes. A problem of the index is none:
-    what was written is whole, and the next command indexes it.
-    """
+    """Whether an answer ends the command with exit code 1. By default an answer with problems does,
+    if the operation writes. Problems of the index do not count: the written data is complete, and
+    the next command indexes it."""
     prints: type[Struct] = PrintOptions
-    """How the answer can be printed."""
+    """The output options."""
 
     def __post_init__(self) -> None:
         self.arguments = self.arguments or ARGUMENTS.get(self.operation, ())
@@ -255,7 +250,7 @@ class Declaration:
 def command(
     operation: str = "", request: type[Struct] = NoRequest, **settings: Any
 ) -> Callable[[Render], Declaration]:
-    """Declare a command; the decorated function prints the answer of `operation` as text."""
+    """Declare a command. The decorated function prints the answer of `operation` as text."""
 
     def declare(render: Render) -> Declaration:
         return Declaration(render=render, operation=operation, request=request, **settings)

@@ -1,10 +1,11 @@
-"""Completion of the command line: the scripts for bash, zsh and fish, and the answers to them.
+"""Command completion: the scripts for bash, zsh and fish, and the answers to them.
 
-A script runs `djinn` with `_DJINN_COMPLETE` set to the name of its shell. zsh and fish give the
-words before the cursor, the last of them as far as it is typed, which fish leaves quoted; bash
-gives the line up to the cursor, since it cuts words at colons and keeps quotes, and where it would
-cut. The answer is a line for each candidate, `=value`, for zsh and fish with a tab and a help, or
-`/` for directories.
+A script runs `djinn` with `_DJINN_COMPLETE` set to the name of its shell. zsh and fish send the
+words before the cursor, including the partial last word; fish leaves it quoted. bash sends the line
+up to the cursor and its word-break characters, because it splits words at colons and keeps quotes.
+
+The answer has a line for each candidate: `=value`, for zsh and fish with a tab and a description,
+or `/` for directories.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from djinn_memory.cli.parsing import is_text
 VARIABLE = "_DJINN_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
 MOST = 500
-"""Candidates shown: more is no help, and slow in the shells."""
+"""Maximum number of candidates: more are not helpful and slow in the shells."""
 
 DIRECTORIES = "/"
 Candidate = tuple[str, str]
-"""A word, and what it means."""
+"""A word and its description."""
 
 
 def answer(root: Any) -> int:
@@ -52,7 +53,7 @@ def answer(root: Any) -> int:
 
 
 def matching(candidates: list[Candidate], word: str) -> list[Candidate]:
-    """The candidates that begin with `word`; if none does, those that do in another case."""
+    """The candidates that begin with `word`, else those that begin with it in another case."""
     printable = [each for each in dict.fromkeys(candidates) if each[0] == clean(each[0])]
     exact = [each for each in printable if each[0].startswith(word)]
     return exact or [each for each in printable if each[0].casefold().startswith(word.casefold())]
@@ -133,7 +134,7 @@ def _values(root: Any, param: Any, line: CompletionLine) -> list[Candidate] | No
 
 
 def _first(text: str | None) -> str:
-    """The first paragraph of a help, on one line."""
+    """The first paragraph of a help text, on one line."""
     return " ".join((text or "").partition("\n\n")[0].split())
 
 
@@ -145,12 +146,12 @@ class TypedLine(NamedTuple):
     word: str
     """The last word, without quotes."""
     kept: int
-    """Characters of `word` that bash leaves as they are: it replaces what is behind them."""
+    """Number of characters of `word` that bash keeps. It replaces the rest."""
     quote: str
-    """The quote that is open."""
+    """The open quote, or ""."""
 
     def quoted(self, value: str) -> str:
-        """The text with which bash replaces the word to mean `value`."""
+        """The text with which bash replaces the word so that it means `value`."""
         tail = value[self.kept :]
         if self.quote == "'":
             return tail.replace("'", "'\\''")
@@ -160,7 +161,7 @@ class TypedLine(NamedTuple):
 
 
 def parse(line: str, breaks: str) -> TypedLine:
-    """Cut a line as bash does; `breaks` are the characters at which readline begins a word."""
+    """Split a line as bash does. `breaks` are readline's word-break characters."""
     words: list[str] = []
     word, begun, kept, quote = "", False, 0, ""
     at = 0

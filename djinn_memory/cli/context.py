@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 def interruptible() -> None:
-    """Make Ctrl-C an exception from here on, so that a long run or a question can clean up."""
+    """Turn Ctrl-C into an exception from here on, so that a long run or a question can clean up."""
     import signal
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def rebuilding(*, quiet: bool) -> ProgressCallback:
-    """Show progress only for unexpectedly long work: the rebuilding of an index."""
+    """Show progress only for unexpected long work: rebuilding an index."""
     show = progress_line(quiet).__enter__()
 
     def tell(progress: Progress) -> None:
@@ -30,7 +30,7 @@ def rebuilding(*, quiet: bool) -> ProgressCallback:
 
 
 def text_from_stdin() -> str:
-    """The text that is piped into the command; `UsageError` if it is not text, or empty."""
+    """The text that is piped into the command. Raises `UsageError` if it is not text or empty."""
     import sys
 
     from djinn_memory.errors import UsageError

@@ -24,9 +24,9 @@ class ErrorDetail(Struct, frozen=True):
     """The kind of failure: usage, config, refused, outside_vault, changed, not_found, unavailable,
     busy, index_missing, interrupted or failed."""
     message: str
-    """What went wrong, on one line."""
+    """A description on one line."""
     remedy: str | None
-    """What to do about it; null where the message says so, or where nothing can be done."""
+    """The remedy; null if the message includes it or there is none."""
 
 
 class ErrorReport(Struct, frozen=True):
@@ -37,20 +37,20 @@ class ErrorReport(Struct, frozen=True):
 
 
 def report_error(error: DjinnError) -> int:
-    """Report a `DjinnError`; returns the exit code."""
+    """Report a `DjinnError`. Returns the exit code."""
     words = wording.get()
     _report(error.code, words.statement(error), words.remedies(error))
     return error.exit_code
 
 
 def report_usage(error: Any) -> int:
-    """Report a command line that could not be parsed; returns the exit code."""
+    """Report a command line that could not be parsed. Returns the exit code."""
     _report("usage", *explain(error))
     return 2
 
 
 def report_os_error(error: OSError) -> int:
-    """Report an `OSError`; returns the exit code."""
+    """Report an `OSError`. Returns the exit code."""
     where = f"{error.filename}: " if error.filename else ""
     _report("unavailable", f"{where}{error.strerror or error}", "")
     return UNAVAILABLE
@@ -76,6 +76,6 @@ def _print(detail: ErrorDetail) -> None:
 
 
 def _as_json() -> bool:
-    """Whether the command line asks for JSON, also where it cannot be taken apart."""
+    """Whether the command line asks for JSON, even if it cannot be parsed."""
     words = sys.argv[1:]
     return "--json" in (words[: words.index("--")] if "--" in words else words)

@@ -20,7 +20,7 @@ class LazyCommands(Mapping[str, Any]):
     def __init__(self, noun: str) -> None:
         self._noun = noun
         self.lines = tree.below(noun)
-        """The names, and what a list shows for each."""
+        """The names of its commands, with their lines in lists."""
         self._loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
@@ -50,18 +50,21 @@ class CommandGroup(TyperGroup):
         super().__init__(commands=commands, **settings)  # type: ignore[arg-type]
         self.noun = noun
         self.lines = commands.lines
-        """The names of its commands, and what a list shows for each."""
+        """The names of its commands, with their lines in lists."""
         self.sections = tree.sections(noun)
-        """The same under titles, for the help."""
+        """The names and lines by section, for the help."""
         self.terms = {} if noun else tree.TERMS
-        """The words that the help explains."""
+        """The terms that the help explains."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The names of the commands, none of which is imported."""
+        """The names of the commands. No command is imported."""
         return list(self.lines)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command of a name. An unknown name raises an error that suggests similar commands."""
+        """The command with a name.
+
+        An unknown name raises an error that suggests similar commands.
+        """
         if args[0] not in self.commands and not ctx.resilient_parsing:
             from djinn_memory.cli.suggestions import unknown_command
 

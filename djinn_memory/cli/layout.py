@@ -1,4 +1,4 @@
-"""Lines that fit the terminal: wrapped at words, with a hanging indent."""
+"""Fits lines to the terminal: wraps them at words, with a hanging indent."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from collections.abc import Sequence
 from typing import Any
 
 NARROWEST = 20
-"""Columns that a line has at least, however deep its indent is."""
+"""Minimum columns of a line, however deep its indent is."""
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\")
-"""Colours and links, which take no room."""
+"""Colours and links, which have no width."""
 
 _WIDE = "\u1100-\u115f\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff"
-"""Scripts without spaces, in which a line may end behind every character."""
+"""Scripts without spaces. A line may end after any of these characters."""
 
 _PIECE = rf"\s+|[{_WIDE}]|[^\s|{_WIDE}]*\||[^\s|{_WIDE}]+"
-"""Left to the first use: its ranges take 5 ms to compile."""
+"""Compiled at first use, because its ranges take 5 ms."""
 
 _MARKER = re.compile(r" *(?:[-*+]|\d+\.)\s+|[a-z]{1,10} {2,}")
-"""The mark of a list, or a label in a column of labels."""
+"""The mark of a list item, or a label in a column of labels."""
 
 
 def terminal_width(stream: Any) -> int | None:
-    """The columns of the terminal that a stream writes to; None for a file or a pipe."""
+    """The columns of a stream's terminal; None for a file or a pipe."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
@@ -41,10 +41,10 @@ def cells(text: str) -> int:
 
 
 def wrap(text: str, width: int | None, *, indent: int = 0, hang: int | None = None) -> str:
-    """`text` on lines of at most `width` columns; None leaves it on one.
+    """`text` on lines of at most `width` columns; None keeps it on one line.
 
-    The first line is indented by `indent` columns, the others by `hang`. A line ends between
-    words, or behind a `|` between choices. A word that is longer than a line is left whole.
+    The first line is indented by `indent` columns, the others by `hang`. A line ends between words,
+    or after a `|` between choices. A word that is longer than a line is not broken.
     """
     hang = indent if hang is None else hang
     first = " " * indent
@@ -64,10 +64,10 @@ def wrap(text: str, width: int | None, *, indent: int = 0, hang: int | None = No
 
 
 def hanging(text: str, width: int | None) -> str:
-    """Each line of `text` wrapped by itself: what goes on is indented like its first line.
+    """Wrap each line of `text` separately. Continuation lines are indented like its first line.
 
-    A line of a list goes on below its first word, a line with a label below what the label is for,
-    and a text of one line two columns deeper.
+    In a list item, they begin below its first word, and in a labelled line below the text after the
+    label. In a one-line text, they are indented by two more columns.
     """
     if width is None:
         return text
@@ -83,7 +83,7 @@ def hanging(text: str, width: int | None) -> str:
 def table(rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
     """Rows in aligned columns.
 
-    Where they are too wide, the last cell of each row stands on a line of its own.
+    If they are too wide, the last cell of each row is on a separate line.
     """
     if not rows:
         return []

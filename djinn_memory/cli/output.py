@@ -49,9 +49,9 @@ def talk(text: str) -> None:
 
 
 def link(text: str, file: str, stream: Any = None) -> str:
-    """`text` as a link to an absolute path, where a stream is a terminal that shows links.
+    """`text` as a link to an absolute path, if a stream is a terminal that supports links.
 
-    The stream is stdout if not given. `NO_COLOR` keeps links off, too.
+    The default stream is stdout. `NO_COLOR` turns links off, too.
     """
     plain = os.environ.get("TERM") == "dumb" or os.environ.get("NO_COLOR")
     if plain or not file or not (stream or sys.stdout).isatty():
@@ -88,7 +88,7 @@ def as_json(
 ) -> None:
     """Print one JSON object on stdout: the schema, the answer and the problems.
 
-    An object of a schema without `problems` gets None.
+    If the schema has no `problems`, the object has none.
     """
     import json
 
@@ -110,10 +110,10 @@ def as_json(
 def columns(
     rows: Sequence[Sequence[str]], *, head: str = "", empty: str = "", files: Sequence[str] = ()
 ) -> None:
-    """Rows in aligned columns; a head only where a person is looking.
+    """Print rows in aligned columns. The heading is printed only at a terminal.
 
-    `head` holds a word for each column, `empty` what a person is told where there are no rows.
-    `files` are the absolute paths that the last cells of the rows link to.
+    `head` contains a word for each column. `empty` is printed at a terminal when there are no rows.
+    `files` are the absolute paths to which the last cells of the rows link.
     """
     if not rows and empty:
         talk(empty)
@@ -128,7 +128,7 @@ def columns(
 
 
 EVERY = 5.0
-"""Seconds between two lines about one thing in a log."""
+"""Minimum seconds between two lines about the same stage in a log."""
 
 
 class Bars:
@@ -171,7 +171,7 @@ class Bars:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Clear the bars for the time of the block, so that it can print lines."""
+        """Hide the bars during the block, so that it can print lines."""
         if self._live:
             self._live.stop()
         yield
@@ -186,7 +186,7 @@ class Bars:
 
 
 class ProgressLine:
-    """Shows a run's progress on stderr: a live bar for a person, a line now and then for a log."""
+    """Shows a run's progress on stderr: a live bar at a terminal, occasional lines in a log."""
 
     _LABELS: ClassVar = {
         "read": "reading",
@@ -227,5 +227,5 @@ class ProgressLine:
 
 
 def progress_line(quiet: bool) -> AbstractContextManager[ProgressCallback]:
-    """A progress display, or none for `--json`."""
+    """A progress display; `--json` shows none."""
     return nullcontext(silent) if quiet else ProgressLine()

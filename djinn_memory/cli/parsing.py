@@ -1,4 +1,4 @@
-"""Parsing of the command line: which arguments are text although they begin with `-`."""
+"""Parses the command line: decides which arguments that begin with `-` are text."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typer.core import TyperCommand
 from djinn_memory.cli.text.help import write_help
 
 _TEXT = re.compile(r"-(?:\.?\d|[^=\s]*\s)")
-"""No option begins with a digit, nor has white space before its `=`."""
+"""An option does not begin with a digit, and has no white space before its `=`."""
 
 
 class Command(TyperCommand):
-    """A command whose arguments may begin with `-`, as `- oak` and `-5` do."""
+    """A command whose arguments may begin with `-`, such as `- oak` and `-5`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments. Text arguments are moved behind a `--`."""
+        """Parse the arguments. Text arguments are moved after a `--`."""
         return super().parse_args(ctx, self._apart(args) if any(map(is_text, args)) else args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -50,7 +50,7 @@ class Command(TyperCommand):
 
 
 def is_text(argument: str) -> bool:
-    """Whether an argument that begins with `-` is meant as text, not as an option."""
+    """Whether an argument that begins with `-` is text rather than an option."""
     return bool(_TEXT.match(argument))
 
 

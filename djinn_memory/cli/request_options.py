@@ -1,7 +1,7 @@
-"""Options of a command from the fields of a request, each declared once, in the request.
+"""Derives options of a command from the fields of a request, which declares each once.
 
-A field's type, bounds, default and description are those of its struct. What only the command line
-knows of a field, such as a short name or where completion finds values, is a `Field`.
+A field's type, bounds, default and description are those of its struct. A `Field` adds data that
+only the command line needs, such as a short name or the source of completions.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ R = TypeVar("R", bound=Struct)
 
 
 class Field(NamedTuple):
-    """What the command line adds to a field of a request."""
+    """Additions of the command line to a field of a request."""
 
     metavar: str | None = None
     complete: Callable[..., list[str]] | None = None
-    """Finds the values that a word may become; see `cli.candidates`."""
+    """Returns completions of a word; see `cli.candidates`."""
     short: str = ""
-    """A name of one letter."""
+    """A one-letter name."""
     name: str = ""
-    """The option, where it is not named after the field."""
+    """The option name, if it differs from the field's name."""
     help: str = ""
-    """In place of the description of the field."""
+    """Help that replaces the description of the field."""
     optional: bool | None = None
-    """Whether an argument may be left out, where the field says otherwise."""
+    """Whether an argument is optional, if this differs from the field."""
     words: bool = False
-    """Whether an argument takes all words that follow, as one text."""
+    """Whether an argument takes all following words as one text."""
     stdin: Literal["", "text", "value"] = ""
-    """What `-` stands for: the piped text, or that text without the line end of `echo`."""
+    """The meaning of `-`: the piped text, or that text without the final line end."""
     most: int | None = None
-    """The greatest number, where the command line allows less than the request."""
+    """The maximum number, if the command line allows less than the request."""
 
 
 FIELDS = {
@@ -76,12 +76,12 @@ FIELDS = {
     "task": Field("ID", candidates.working_tasks),
     "model_context": Field("MODEL", candidates.models),
 }
-"""What holds for the fields of these names in every command."""
+"""Additions for the fields with these names in every command."""
 
 STDIN = " `-` reads it from stdin."
 
 _METAVARS = {str: "TEXT", int: "N", float: "X", Path: "PATH"}
-"""What stands for the value of an option in its help, by type."""
+"""Placeholders for the values of options in help texts, by type."""
 
 Fields = Mapping[str, Field]
 NO_FIELDS: Fields = {}
@@ -94,7 +94,7 @@ class FieldType(NamedTuple):
     repeated: bool
     nullable: bool
     metas: tuple[Meta, ...]
-    """The outermost first."""
+    """The metadata, outermost first."""
 
     @property
     def description(self) -> str:
@@ -103,7 +103,7 @@ class FieldType(NamedTuple):
 
     @property
     def bounds(self) -> dict[str, float]:
-        """The smallest and the largest value of a number, unless the operation has a remedy."""
+        """The minimum and maximum of a number, unless the operation reports a remedy."""
         if self.kind not in (int, float) or any(meta.extra for meta in self.metas):
             return {}
         least = next((meta.ge for meta in self.metas if meta.ge is not None), None)
@@ -113,7 +113,7 @@ class FieldType(NamedTuple):
 
 
 def field_type(hint: Any) -> FieldType:
-    """Take a type hint apart: annotations, null, and the type of what a list holds."""
+    """Parse a type hint: annotations, null, and the element type of a list."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         metas = tuple(extra for extra in arguments[1:] if isinstance(extra, Meta))
@@ -135,7 +135,7 @@ def parameters(
     without: Sequence[str] = (),
     fields: Fields = NO_FIELDS,
 ) -> Iterator[Parameter]:
-    """The parameters of a command: those in `arguments` by place, in that order, then options."""
+    """The parameters of a command: the positional ones in `arguments`, in order, then options."""
     hints = get_type_hints(request, include_extras=True)
     declared = {info.name: info for info in msgspec.structs.fields(request)}
     for name in (*arguments, *(name for name in declared if name not in {*arguments, *without})):
@@ -184,8 +184,8 @@ def _shown(default: object) -> bool:
 def build(request: type[R], values: Mapping[str, Any]) -> R:
     """The request with these values.
 
-    The command line has checked the type of each. Lengths are left to the operation: it knows which
-    are too great, and whether an empty text is one that was not given.
+    The command line has checked the type of each value. The operation checks lengths, and whether
+    an empty text counts as not given.
     """
     # What was left out has the default of the request; where there is none, it may be null.
     given = {

@@ -1,4 +1,4 @@
-"""The program's entry: what needs the model loads it while the command line is still being read."""
+"""The program's entry point. It loads the model early, while the command line is being read."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _end(*_: object) -> None:
 
 
 def _embeds(line: str) -> bool:
-    """Whether a command line looks as if it embedded a text; a wrong guess costs only time."""
+    """Whether a command line seems to embed a text. A wrong guess only costs time."""
     import re
 
     return bool(re.search(_EMBEDS, line)) and not re.search(r"--mode[ =]words|--help| -h\b", line)

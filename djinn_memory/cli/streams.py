@@ -1,4 +1,4 @@
-"""The standard streams of a command: all are open, and a write failure does not interrupt it."""
+"""The standard streams of a command. All are open, and a write failure does not interrupt it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 class _Output(io.FileIO):
     """A descriptor that keeps its first failure. Later writes are dropped.
 
-    What a command does counts for more than what it says. A reader that has left is another thing:
-    it has what it wanted.
+    The work of a command matters more than its output. A reader that closes the pipe is not a
+    failure, because it has read enough.
     """
 
     failure: OSError | None = None
@@ -41,7 +41,7 @@ def prepare() -> None:
 
 
 def finish() -> str | None:
-    """Flush stdout; returns the reason if it could not be written, else None."""
+    """Flush stdout. Returns the reason if it could not be written, else None."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()

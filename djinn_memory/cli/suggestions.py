@@ -29,15 +29,15 @@ SYNONYMS = (
     ("config", "settings", "preferences", "configure"),
     ("show", "list", "get"),
 )  # fmt: skip
-"""Verbs that people try for one another; of those that exist the first is meant."""
+"""Groups of similar verbs. The first existing command of a group is suggested."""
 
 CREATES = {"memory": "remember", "document": "ingest"}
-"""The command that makes what a noun names, where the noun has none for it."""
+"""The command that creates the object of a noun, if the noun has no such command."""
 
 OPTIONS = {"help": "--help", "man": "--help", "usage": "--help", "version": "--version"}
 
 LIKENESS = 0.7
-"""By `difflib`: `serach` is as like `search` as 0.83."""
+"""Minimum similarity by `difflib`; `serach` and `search` have 0.83."""
 
 
 def unknown_command(noun: str, name: str) -> UsageError:
@@ -57,7 +57,7 @@ def unknown_command(noun: str, name: str) -> UsageError:
 
 
 def _meant(noun: str, name: str) -> list[str]:
-    """The commands that are meant, as a user types them, the likeliest first."""
+    """The likely commands as a user types them, the likeliest first."""
     names, synonyms = tree.below(noun), _synonyms(name)
     same = [word for word in synonyms if word in names][:1]
     near = get_close_matches(name, [*names], 3, LIKENESS)

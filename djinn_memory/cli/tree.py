@@ -1,4 +1,4 @@
-"""The tree of commands, and the line that lists show for each.
+"""The tree of commands, and the line for each command in lists.
 
 Help and completion list commands from these tables, so that a list imports no command.
 """
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 NOUNS = {
     "memory": "Find, read and manage memories.",
-    "fact": "Facts, each under a category and a key.",
+    "fact": "Facts, each with a category and a key.",
     "episode": "Episodes: what was said and seen, in the journals of a vault.",
-    "summary": "The narrative summary that `djinn wake` prints first.",
+    "summary": "The narrative summary, with which `djinn wake` begins.",
     "gap": "Gaps: information that agents looked for and did not find.",
     "score": "Scores that memories get from usage and ratings.",
     "document": "Documents: files that became notes.",
     "vault": "Vaults: the folders of notes that djinn searches.",
     "agent": "Agents: the names that have a personal vault.",
-    "working": "Working memory: values that an agent holds for minutes, and its tasks.",
+    "working": "Working memory: an agent's short-lived values and its tasks.",
     "config": "The settings in config.yaml.",
     "backup": "Backups: one archive with vaults, ledger, working memory and settings.",
 }
-"""The groups of commands, after the commands that belong to none."""
+"""The groups of commands. Commands without a group come before them."""
 
 ALIASES = {
     "search": "memory search",
@@ -34,7 +34,7 @@ ALIASES = {
     "show": "memory show",
     "open": "memory open",
 }
-"""The short names of commands: each is the same command."""
+"""The short names of commands. Both names run the same command."""
 
 SECTIONS = {
     "Everyday": (
@@ -48,7 +48,7 @@ SECTIONS = {
     "Vaults": ("init", "index", "watch", "vault", "config", "trust"),
     "Upkeep": (),
 }  # fmt: skip
-"""How `djinn --help` groups the names at the top; the last group has those in no other."""
+"""The sections of `djinn --help`. The last section has all names that no other section has."""
 
 TERMS = {
     "home": "The folder of one memory: config.yaml, the vaults in it, and `.djinn/` for databases.",
@@ -59,16 +59,16 @@ TERMS = {
     "leg": "One method of a search: keywords (`words`) or embeddings (`meaning`).",
     "ledger": "The log of uses, ratings, gaps and tool calls. Ranking learns from it.",
 }
-"""Words of the help that a newcomer may not know, explained at the end of `djinn --help`."""
+"""Terms that a newcomer may not know. The end of `djinn --help` explains them."""
 
 COMMANDS = {
     "init": "Create a home: settings, a shared vault, and a personal vault for each agent.",
     "index": "Update the index from the vaults: words first, then meaning.",
     "status": "Show the home: its vaults, the index, and what is pending.",
     "remember": "Write a memory that the next search finds.",
-    "recall": "Print whole memories that help with a question, the best first.",
-    "rate": "Rate the memories of a recall, so that the next recall learns.",
-    "wake": "Print the context for a new session, and open the session.",
+    "recall": "Print whole memories that help with a question, best first.",
+    "rate": "Rate the memories of a recall, so that later recalls improve.",
+    "wake": "Start a session and print its context.",
     "checkpoint": "Save the state of the work as a note.",
     "sleep": "End the session with a handoff for the next `djinn wake`.",
     "watch": "Keep the index up to date while files change.",
@@ -80,7 +80,7 @@ COMMANDS = {
     "mcp": "Serve this memory to agents over the Model Context Protocol.",
     "schema": "Print the JSON Schema of the output of a command.",
     "memory search": "Search by words and by meaning in all vaults that the agent sees.",
-    "memory list": "List memories, the newest first.",
+    "memory list": "List memories, newest first.",
     "memory show": "Show a note, its links and its backlinks.",
     "memory open": "Open a note in your editor, in Obsidian or in the system's program.",
     "memory delete": "Move a note to the `.trash/` of its vault.",
@@ -109,27 +109,27 @@ COMMANDS = {
     "document show": "Show a document's details and its text.",
     "document remove": "Move a document with its original and its earlier versions to the trash.",
     "document reprocess": "Divide a document into chunks again, without changing its text.",
-    "vault add": "Add a folder of notes, which stays in its place, to the searched vaults.",
+    "vault add": "Add a folder of notes as a vault, without moving it.",
     "vault list": "List the vaults and the agents that can use them.",
-    "vault describe": "Describe a folder in one sentence, which its hits show.",
+    "vault describe": "Describe a folder in one sentence. Its hits show the description.",
     "vault move": "Move the folder of a vault. Its id, settings and index are kept.",
     "vault remove": "Remove a vault from the settings. Its files are not deleted.",
     "agent add": "Add an agent, with a personal vault.",
     "agent remove": "Remove an agent from the settings. Its notes are kept.",
-    "agent list": "List the agents; the first is the default.",
+    "agent list": "List the agents. The first one is the default.",
     "working set": "Store a value under a key for a limited time, or set a step of a task.",
     "working get": "Print a value, or with --task alone a whole task.",
     "working list": "List the values of a session or task, and values that other agents shared.",
     "working clear": "Remove a value, or all values that `djinn working list` shows.",
     "working share": "Give another agent a copy of a value.",
     "backup create": "Write vaults, ledger, working memory and settings into one archive.",
-    "backup restore": "Make a home from an archive.",
+    "backup restore": "Restore a home from an archive.",
     "config show": "Show all settings in effect, defaults included.",
     "config get": "Show one setting, or one section.",
     "config set": "Change one setting. Comments and order are kept.",
     "config path": "Print the path of the settings file.",
 }
-"""Every command, as a user types it, and the first line of its help."""
+"""All commands as a user types them, each with the first line of its help."""
 
 _MODULES = {
     "init": "home",
@@ -141,7 +141,7 @@ _MODULES = {
     "sleep": "session",
     "memory open": "open",
 }
-"""The modules of commands that are not named after the first word of the command."""
+"""The modules of commands, where they are not named after the first word of the command."""
 
 
 def module(words: str) -> str:
@@ -156,7 +156,7 @@ def canonical(words: str) -> str:
 
 
 def load(words: str) -> Declaration:
-    """Import a command: the function of its last word, with `_` where Python has that name."""
+    """Import a command: the function of its last word, with `_` where Python reserves the name."""
     verb = words.rpartition(" ")[2]
     commands = import_module(f"djinn_memory.cli.commands.{module(words)}")
     declaration: Declaration = getattr(commands, f"{verb}_" if hasattr(builtins, verb) else verb)

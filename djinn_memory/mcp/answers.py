@@ -1,4 +1,4 @@
-"""What the answers of several tools share, kept small for a model."""
+"""Parts that the answers of several tools share, kept small for a model."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from djinn_memory.models import Problem
 
 
 class Answer(Struct, kw_only=True):
-    """What every answer can hold."""
+    """The fields of every answer."""
 
     problems: Sequence[Problem] = ()
 
 
 class MemoryPlace(Struct, kw_only=True):
-    """A memory and its place."""
+    """A memory and its location."""
 
     id: str | None = None
-    """`mem_` and 16 characters. A note without an id is named by `vault:path`."""
+    """`mem_` and 16 characters. `vault:path` names a note without an id."""
     type: str | None = None
     title: str
     vault: str
@@ -36,13 +36,13 @@ S = TypeVar("S", bound=Struct)
 
 
 def project(result: Any, kind: type[S], **more: Any) -> S:
-    """A result as an answer shows it: the fields that both have, and `more`."""
+    """An answer from a result: the fields that both have, and `more`."""
     shared = {name for name in kind.__struct_fields__ if hasattr(result, name)}
     return kind(**{name: getattr(result, name) for name in shared - more.keys()}, **more)
 
 
 def name(memory: MemoryPlace) -> str:
-    """The name of a memory that is unambiguous in another call."""
+    """A name of the memory that is unambiguous in another call."""
     return memory.id or f"{memory.vault}:{memory.path}"
 
 

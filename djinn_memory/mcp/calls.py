@@ -17,15 +17,15 @@ from djinn_memory.memories.recall.audit import ToolCall
 T = TypeVar("T")
 
 SWITCH_SECONDS = 0.0005
-"""The longest that one of the two threads keeps the interpreter from the other. Python's default
-is ten times as long."""
+"""Maximum time in seconds that one thread keeps the interpreter from the other. Python's default is
+ten times as long."""
 
 
 class Calls:
-    """Runs calls in a thread of their own, so that the protocol goes on in the meantime.
+    """Runs calls in a separate thread, so that the protocol stays responsive.
 
-    A single thread needs no locks around the home. A call that is cancelled while it waits is
-    never started. A call that runs is not interrupted, so that what it writes is whole.
+    A single thread needs no locks around the home. A call that is cancelled while it waits is never
+    started. A running call is not interrupted, so that its writes are complete.
     """
 
     def __init__(self, context: ClientContext, log: Callable[[str], None]) -> None:
@@ -42,12 +42,12 @@ class Calls:
         work: Callable[[ClientContext], T],
         client: str | None = None,
     ) -> T:
-        """Run `work` and return its result; raises `DjinnError`, whose text is for the client."""
+        """Run `work` and return its result. Raises `DjinnError` with a text for the client."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._run, tool, arguments, work, client)
 
     def begin(self, work: Callable[[ClientContext], object]) -> None:
-        """Run something that nobody waits for. The next call meets the same failure again."""
+        """Run work whose result nobody awaits. The next call meets the same failure again."""
 
         def run() -> None:
             try:
@@ -59,7 +59,7 @@ class Calls:
         self._thread.submit(run)
 
     def close(self) -> None:
-        """Let the running call end, drop the calls that wait, and release the home."""
+        """Wait for the running call, drop waiting calls, and close the home."""
         self._thread.submit(self._context.close)
         self._thread.shutdown(wait=True)
 
@@ -109,12 +109,12 @@ class Calls:
                 self._log_once(f"{problem.what}: {problem.why}")
 
     def _log_once(self, text: str) -> None:
-        """Log a text only the first time: a server that runs for days must not fill a log."""
+        """Log a text only the first time: a server that runs for days must not fill the log."""
         if text not in self._logged:
             self._logged.add(text)
             self._log(text)
 
 
 def log(text: str) -> None:
-    """Write a line to the server's log, which is stderr: stdout carries the protocol."""
+    """Write a line to the server's log on stderr, because stdout carries the protocol."""
     print(text, file=sys.stderr, flush=True)

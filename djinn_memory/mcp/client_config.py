@@ -1,4 +1,4 @@
-"""The block that makes a client start this server, in the format of each client's settings."""
+"""The configuration block with which a client starts this server, in each client's format."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class ClientConfig(Struct, frozen=True):
     """A block for the settings of a client."""
 
     text: str
-    """The block, which is a whole file where the client has no settings yet."""
+    """The block. It is a complete file if the client has no settings yet."""
     place: str
-    """Where it goes, in a sentence."""
+    """A sentence about the place of the block."""
 
 
 class _Server(Struct, frozen=True):
@@ -44,8 +44,8 @@ def client_config(
 ) -> ClientConfig:
     """The block for a client, with absolute paths.
 
-    Variables of djinn that are set now are part of it; the token of a server over HTTP is not.
-    Raises `Unavailable` for a path that no such file can hold.
+    It includes djinn's environment variables, except the token of an HTTP server. Raises
+    `Unavailable` for a path that such a file cannot contain.
     """
     args = ["-P", "-m", "djinn_memory", "--home", str(home.root), "mcp", "--agent", agent]
     args += ["--read-only"] * read_only
@@ -82,7 +82,7 @@ def _toml(server: _Server) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string of TOML, which is one of JSON but for a character that JSON leaves as it is."""
+    """A TOML string. It equals a JSON string except for one character that JSON does not escape."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,4 +1,7 @@
-"""The agent whose memory is served. It is fixed when the server starts; no client changes it."""
+"""The agent whose memory is served.
+
+It is fixed when the server starts; clients cannot change it.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ from djinn_memory.system.files import file_version
 
 
 class ClientContext:
-    """One agent's view of a home, kept open from call to call.
+    """One agent's view of a home, kept open between calls.
 
-    It belongs to one thread, as the databases behind it do.
+    It belongs to one thread, because the databases do.
     """
 
     def __init__(
@@ -29,7 +32,7 @@ class ClientContext:
         self.agent = home.agent(agent)
         self.read_only = read_only
         self.client: str | None = None
-        """The client of the current call, where the transport tells several clients apart."""
+        """The client of the current call, if the transport has several clients."""
         self._sessions: dict[str | None, str | None] = {}
         self._progress = progress
         self._lasting_problems: int | None = None
@@ -38,7 +41,7 @@ class ClientContext:
 
     @property
     def session(self) -> str | None:
-        """The session that the client's last `wake` opened; None after its `sleep`."""
+        """The session that the client's last `wake` started; None after its `sleep`."""
         return self._sessions.get(self.client)
 
     @session.setter
@@ -47,7 +50,7 @@ class ClientContext:
 
     @property
     def djinn(self) -> Djinn:
-        """The home with the settings now on the disk, without the problems of earlier calls."""
+        """The home with its current settings on disk, without the problems of earlier calls."""
         marks = self._file_marks()
         if marks != self._marks:
             before = self._djinn.home
@@ -64,7 +67,7 @@ class ClientContext:
         return self._djinn
 
     def audit(self, call: ToolCall) -> Problem | None:
-        """Record a call in the audit; works with broken settings, too."""
+        """Record a call in the audit. This works even with invalid settings."""
         return self._djinn.audit(call)
 
     def may_write(self, tool: str) -> None:
@@ -73,7 +76,7 @@ class ClientContext:
             raise Refused(f"this server is read-only, so {tool} is not available; do not call it")
 
     def close(self) -> None:
-        """Release the files of the home."""
+        """Close the files of the home."""
         self._djinn.close()
 
     def _open(self, home: Home) -> None:

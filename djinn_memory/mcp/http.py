@@ -1,4 +1,4 @@
-"""Serves clients on this machine over streamable HTTP. Each has to present the token."""
+"""Serves clients on this machine over streamable HTTP. Each client must present the token."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from djinn_memory.mcp.server import server, warm
 HOST = "127.0.0.1"
 
 MIN_TOKEN = 16
-"""Characters of a token. Shorter tokens could be guessed."""
+"""Minimum characters of a token. Shorter tokens could be guessed."""
 
 
 def serve(context: ClientContext, port: int, token: str | None) -> None:
-    """Serve until the process ends. Without a `token` the one in the state folder counts."""
+    """Serve until the process ends. Without a `token`, the token in the state folder is used."""
     listener = _listen(port)
     hosts = [f"{name}:{listener.getsockname()[1]}" for name in (HOST, "localhost")]
     verifier = _TokenVerifier(_checked(token) if token else _stored(context.djinn.home.state))
@@ -63,7 +63,7 @@ class _TokenVerifier:
         self._token = token.encode()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """The client that presents the token; None for any other token."""
+        """The client that presents the token, or None for another token."""
         same = hmac.compare_digest(token.encode("utf-8", "replace"), self._token)
         return AccessToken(token="", client_id="local", scopes=[]) if same else None
 

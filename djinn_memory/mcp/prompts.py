@@ -1,4 +1,4 @@
-"""Prompts that a person picks, for the start and for the end of a session."""
+"""Prompts that a person chooses, for the start and for the end of a session."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ This session is about to end. First:
 1. Go through what happened. For each decision (with its reason), lesson, preference, commitment \
 (with its date) and fact about people or projects that will matter in another session: `recall` \
 whether it is known, then `remember` it - new, or with `existing` set to append or revise. Leave \
-out what only mattered today, what stands in the code or documents anyway, and all secrets.
+out anything that only mattered today or is already in code or documents, and all secrets.
 2. `rate` what you recalled and did not rate yet.
 3. Call `sleep` with a summary of what was done, what is next, and what is blocked, so that the \
 next session can continue from there.
@@ -56,7 +56,7 @@ Then say in two or three sentences what you remembered.
 
 
 def prompt(context: ClientContext, name: str, arguments: Mapping[str, str]) -> str:
-    """The text of a prompt; that for the start includes what the memory knows."""
+    """The text of a prompt. The start prompt includes the context of the session."""
     listed = {prompt.name: prompt for prompt in PROMPTS}
     if name not in listed:
         raise UsageError(f"no prompt {name[:100]!r}; known: {', '.join(listed)}")

@@ -1,4 +1,4 @@
-"""How a model writes an operation: as a call of a tool with arguments."""
+"""Writes operations as a model calls them: as tools with arguments."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from djinn_memory.mcp.tool import Tool
 
 
 class ToolWording(Wording):
-    """The words of one tool. A command that is not a tool is for a person to run.
+    """The wording for clients of one tool. Commands without a tool must be run by a person.
 
-    A process that reads documents makes it without tools.
+    Without `tools`, it is for a process that reads documents.
     """
 
     def __init__(self, tool: Tool | None = None, tools: Iterable[Tool] = ()) -> None:
@@ -25,7 +25,7 @@ class ToolWording(Wording):
         }
 
     def remedy(self, remedy: Remedy) -> str | None:
-        """A remedy as a clause; None where the tool does not have the argument."""
+        """A remedy as a clause; None if the tool does not have the argument."""
         if not remedy.operation and not remedy.arguments.keys() <= self._names.keys():
             return None
         if not remedy.operation or remedy.operation in self._calls:

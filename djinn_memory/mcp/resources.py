@@ -14,7 +14,7 @@ from djinn_memory.mcp.context import ClientContext
 MARKDOWN = "text/markdown"
 
 PAGE = 200
-"""Resources of a page: a client that wants all of 5,000 notes asks 25 times."""
+"""Number of resources on a page: a client needs 25 requests for 5,000 notes."""
 
 TEMPLATE = types.ResourceTemplate(
     name="note",
@@ -28,7 +28,7 @@ TEMPLATE = types.ResourceTemplate(
 
 
 def page(context: ClientContext, cursor: str | None) -> tuple[list[types.Resource], str | None]:
-    """A page of the notes that the agent sees, the newest first, and the next page's cursor."""
+    """A page of the notes that the agent sees, newest first, and the next page's cursor."""
     skip = 0
     if cursor:
         if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
@@ -52,9 +52,9 @@ def page(context: ClientContext, cursor: str | None) -> tuple[list[types.Resourc
 
 
 def read(context: ClientContext, address: str) -> str:
-    """The text of a note as it is on disk now.
+    """The current text of a note on disk.
 
-    Raises `NotFound` for anything else. The error is the same for a note that the agent may not
+    Raises `NotFound` for any other address. The error is the same for a note that the agent may not
     see and for a note that does not exist.
     """
     missing = NotFound(f"no resource {address[:500]!r}; call resources/list to list the resources")

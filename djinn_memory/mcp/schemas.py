@@ -1,8 +1,8 @@
-"""JSON Schemas as a client gets them: what a model needs for a call and an answer, and no more.
+"""JSON Schemas for clients, reduced to what a model needs for calls and answers.
 
-Every session begins with the schemas of all tools. So nested definitions stand where they are
-used, and what a schema means without saying so is left out: titles, empty defaults, and lengths,
-which the server checks and explains.
+Every session begins with the schemas of all tools. Nested definitions are therefore inlined, and
+redundant parts are left out: titles, empty defaults, and lengths, which the server checks and
+explains.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ Schema = dict[str, Any]
 
 _NULL: Schema = {"type": "null"}
 _UNSAID = ("minLength", "maxLength", "minItems", "maxItems", "minimum")
-"""Bounds that a call rarely meets by chance."""
+"""Bounds that a call rarely violates."""
 _EMPTY: tuple[object, ...] = (None, False, [], (), "", {})
 
 
 def arguments_schema(kind: type[Struct], hints: Mapping[str, str]) -> Schema:
-    """The schema of a call; `hints` replace the descriptions of arguments, or remove them."""
+    """The schema of a call. `hints` replace the descriptions of arguments, or remove them."""
     root, definitions = _document(kind)
     properties = {name: _argument(node, definitions) for name, node in root["properties"].items()}
     for name, hint in hints.items():
@@ -37,7 +37,7 @@ def arguments_schema(kind: type[Struct], hints: Mapping[str, str]) -> Schema:
 
 
 def answer_schema(kind: type[Struct]) -> Schema:
-    """The schema of an answer: its fields, and those of the records in them."""
+    """The schema of an answer: its fields, and the fields of nested records."""
     root, definitions = _document(kind)
     return _answer(root, definitions, 2)
 
@@ -49,7 +49,7 @@ def _document(kind: type[Struct]) -> tuple[Schema, Schema]:
 
 
 def _argument(node: Schema, definitions: Schema) -> Schema:
-    """An argument. Null and the empty default mean the same as leaving the argument out."""
+    """An argument. Null and the empty default are equivalent to omitting the argument."""
     node = _resolved(node, definitions)
     choices = [choice for choice in node.get("anyOf", ()) if choice != _NULL]
     if len(choices) == 1:

@@ -22,7 +22,7 @@ from djinn_memory.mcp.tools import TOOLS
 
 T = TypeVar("T")
 Ctx = Any
-"""The SDK's context of a request. Only the HTTP request in it is used."""
+"""The SDK's context of a request. Only its HTTP request is used."""
 
 INSTRUCTIONS = """\
 djinn is your long-term memory: Markdown notes that outlive this conversation, in your own vault \
@@ -120,7 +120,7 @@ class _Handlers:
     async def _run(
         self, ctx: Ctx, method: str, arguments: dict[str, Any], work: Callable[..., T], *args: Any
     ) -> T:
-        """Run what is not a tool; the protocol has errors of its own for that."""
+        """Run a request that is not a tool call, with the protocol's own errors."""
         words = ToolWording(None, TOOLS)
 
         def worded(context: ClientContext) -> T:
@@ -134,7 +134,7 @@ class _Handlers:
 
 
 def _client(ctx: Ctx) -> str | None:
-    """What tells the clients of one HTTP server apart; None on other transports."""
+    """The identity of a client of an HTTP server; None on other transports."""
     name: str | None = ctx.request.headers.get("mcp-session-id") if ctx.request else None
     return name
 
@@ -164,7 +164,7 @@ def _described(tool: Tool, read_only: bool) -> types.Tool:
 
 
 def _plain(value: Any) -> Any:
-    """The value with unpaired surrogates replaced, which no transport can carry."""
+    """The value with unpaired surrogates replaced, because no transport can encode them."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
@@ -175,7 +175,7 @@ def _plain(value: Any) -> Any:
 
 
 def warm(context: ClientContext) -> None:
-    """Load what the first question would have to wait for."""
+    """Load everything that the first question would otherwise wait for."""
     with speaking(ToolWording(None, TOOLS)):
         context.djinn.search("warm up", agent=context.agent, limit=1)
     # The objects loaded by now stay. Looking for garbage among them takes a tenth of a second.

@@ -11,7 +11,7 @@ from djinn_memory.mcp.server import server, warm
 
 
 def serve(context: ClientContext) -> None:
-    """Serve until the client closes stdin or ends."""
+    """Serve until the client closes stdin or exits."""
     calls = Calls(context, log)
     calls.begin(warm)
 

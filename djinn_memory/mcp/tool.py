@@ -1,4 +1,4 @@
-"""What a tool is: operations that a client may call, with schemas made from their structs."""
+"""The definition of a tool: operations for clients, with schemas made from their structs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from djinn_memory.mcp.schemas import answer_schema, arguments_schema
 from djinn_memory.operations import OPERATIONS, Operation
 
 FOREIGN = frozenset({"agent", "agent_id", "home", "user"})
-"""Arguments by which a client could try to name another memory than the one that is served."""
+"""Arguments with which a client could try to name a memory other than the served one."""
 
 _SERVED = frozenset({"agent", "session"})
 """Fields of a request that the server fills in."""
@@ -37,49 +37,44 @@ Text = Callable[[Any], Sequence[str]]
 
 
 class Tool(Struct, frozen=True, dict=True, kw_only=True):
-    """One operation, or several that are distinguished by the argument `action`."""
+    """One operation, or several that the argument `action` distinguishes."""
 
     text: Text
-    """Writes the answer as a model reads it best, in lines or paragraphs without the problems.
-
-    Its docstring tells a model what the tool does, when to use it and when not; `{actions}` stands
-    for their list. The tool has its name, and the answer of the tool is of the type that it takes.
-    """
+    """Writes the answer as text for a model, in lines or paragraphs, without the problems. Its
+    docstring tells a model what the tool does, and when to use it; `{actions}` stands for the list
+    of actions. The tool has the function's name, and its answer has the type of the function's
+    parameter."""
     title: str
     operation: str
-    """The name of the operation; with actions, of their namespace."""
+    """The name of the operation; with actions, the name of their namespace."""
     actions: Sequence[str] = ()
-    """The names of the operations in the namespace."""
+    """The names of the actions: operations in the namespace."""
     separator: str = "\n"
-    """Stands between what `text` returns."""
+    """The separator between the parts that `text` returns."""
     present: Callable[[Any, Any], Any] | None = None
-    """Makes the tool's answer from the operation's answer and the arguments.
-
-    By default the tool's answer has the fields of the operation's that it declares.
-    """
+    """Makes the tool's answer from the operation's answer and the arguments. By default, fields
+    that the tool's answer shares with the operation's are copied."""
     without: frozenset[str] = frozenset()
-    """Fields of the requests that clients do not set; the requests' defaults hold."""
+    """Fields of the requests that clients cannot set. They keep their defaults."""
     names: Mapping[str, str] = {}
-    """Arguments that are not called as their field, by field."""
+    """Arguments with a different name than their field, by field."""
     arguments: Mapping[str, Argument] = {}
     """Arguments that differ from the requests' fields."""
     hints: Mapping[str, str] = {}
-    """Shorter descriptions of arguments; an empty one where the name of the argument says all."""
+    """Shorter descriptions of arguments; "" if the name of the argument is enough."""
     programs: bool = False
-    """Whether clients get a schema of the answer, for programs that take it apart.
-
-    A model reads the text of an answer. The data comes with it either way.
-    """
+    """Whether clients get a schema of the answer, for programs that parse it. A model reads the
+    text of an answer. The data is sent in any case."""
     prepare: Callable[[dict[str, Any]], None] = lambda _: None
-    """Changes the fields of a request before it is made."""
+    """Changes the fields of a request before it is created."""
     check: Callable[[ClientContext, Any], None] = lambda _, __: None
-    """Raises a `DjinnError` for a request that a person may make and an agent may not."""
+    """Raises a `DjinnError` for a request that only a person may make."""
     finish: Callable[[ClientContext, Any], None] = lambda _, __: None
-    """What the server does after the operation."""
+    """Runs after the operation."""
 
     @property
     def name(self) -> str:
-        """What a client calls."""
+        """The name of the tool for clients."""
         return self.text.__name__.rstrip("_")
 
     @cached_property
@@ -91,7 +86,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
 
     @cached_property
     def by_action(self) -> dict[str, Operation]:
-        """The operations that agents may call; a tool without actions has one under the key ""."""
+        """The operations that agents may call. A tool without actions has one under the key ""."""
         names = {action: f"{self.operation}.{action}" for action in self.actions}
         listed = {
             action: OPERATIONS[name] for action, name in (names or {"": self.operation}).items()
@@ -99,22 +94,22 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         return {action: entry for action, entry in listed.items() if entry.rights == "agent"}
 
     def offers(self, *, read_only: bool) -> bool:
-        """Whether a server offers the tool at all."""
+        """Whether a server offers the tool."""
         return any(not (read_only and entry.writes) for entry in self.by_action.values())
 
     @property
     def writes(self) -> bool:
-        """Whether one of its operations writes into the memory."""
+        """Whether one of its operations writes to the memory."""
         return any(entry.writes for entry in self.by_action.values())
 
     @property
     def logs(self) -> bool:
-        """Whether one of its operations records uses, which change how memories rank."""
+        """Whether one of its operations records uses, which affect ranking."""
         return any(entry.logs for entry in self.by_action.values())
 
     @property
     def removes(self) -> bool:
-        """Whether one of its operations can remove what was remembered."""
+        """Whether one of its operations can remove memories."""
         return any(entry.removes for entry in self.by_action.values())
 
     @cached_property
@@ -126,7 +121,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         return _docstring(self.text).replace("{actions}", f"Actions: {actions}.")
 
     def input_schema(self, *, read_only: bool = False) -> dict[str, Any]:
-        """The JSON Schema of the arguments; on a read-only server without actions that write."""
+        """The JSON Schema of the arguments. A read-only server leaves out actions that write."""
         root = arguments_schema(self._type, self.hints)
         if self.actions:
             root["properties"]["action"]["enum"] = [
@@ -138,21 +133,21 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
 
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of the answer; None where clients get none."""
+        """The JSON Schema of the answer; None if clients get none."""
         return answer_schema(self.answer) if self.programs else None
 
     @cached_property
     def argument_names(self) -> dict[str, str]:
-        """The argument for each field of a request."""
+        """The arguments of the tool, by field of a request."""
         known = {entry.name: entry.encode_name for entry in fields(self._type)}
         return known | {field: known[name] for field, name in self.names.items()}
 
     def parse(self, arguments: Mapping[str, Any]) -> Struct:
-        """Check the arguments of a call; raises `UsageError` for what is wrong with them."""
+        """Check the arguments of a call. Raises `UsageError` for invalid ones."""
         for name in sorted(FOREIGN & arguments.keys() - set(self.argument_names.values())):
             raise Refused(
-                f"{self.name} takes no {name!r}: this server speaks for one agent, fixed at its "
-                "start; leave it out"
+                f"{self.name} takes no {name!r}, because this server serves only one agent; "
+                "leave it out"
             )
         # A model often writes null for what it leaves out, or an empty text for a day.
         given = {
@@ -254,7 +249,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
 
 
 def tool(title: str, operation: str, **settings: Any) -> Callable[[Text], Tool]:
-    """Make a tool of the function that writes its answer as text."""
+    """Make a tool from the function that writes its answer as text."""
 
     def declare(text: Text) -> Tool:
         return Tool(text=text, title=title, operation=operation, **settings)
@@ -278,7 +273,7 @@ def _meaning(kind: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """A message of msgspec in plain words: `limit: expected int <= 50`."""
+    """A message from msgspec in plain words: `limit: expected int <= 50`."""
     what, at, where = text.partition(" - at `$")
     name = where.strip("`").lstrip(".")
     what = what.replace("Object ", "").replace("`", "")

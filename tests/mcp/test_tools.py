@@ -303,7 +303,7 @@ def test_scores(pair: Home) -> None:
         ("search", {"query": "x", "colour": 1}, "unknown field colour"),
         ("search", {"query": "x", "since": "soon"}, "`since` soon: not a date"),
         ("search", {"query": "x", "vaults": ["grace"]}, "no vault 'grace'; known: shared, finn"),
-        ("search", {"query": "x", "agent": "grace"}, "speaks for one agent"),
+        ("search", {"query": "x", "agent": "grace"}, "serves only one agent"),
         ("read", {"name": "Hidden"}, "no note 'Hidden'"),
         ("remember", {"type": "fact", "title": "x", "text": ["a"]}, "text: expected str"),
     ],

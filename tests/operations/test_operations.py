@@ -62,7 +62,7 @@ def test_a_request_and_its_fields_mean_the_same(djinn: Djinn) -> None:
 def test_help_shows_the_fields_of_the_request(djinn: Djinn) -> None:
     text = render_doc(djinn.facts.get, renderer=plaintext)
     assert re.search(r"get\(category: .+, key: str, expired: bool = False, .+\) -> 'Fact' ", text)
-    assert "\n    key: Which fact of the category.\n" in text
+    assert "\n    key: The name of the fact in its category.\n" in text
     assert "get(self, category: " in render_doc(Facts, renderer=plaintext)
 
 

@@ -42,20 +42,20 @@ class RemovedAgent(Struct, frozen=True):
     """An agent that was removed."""
 
     agent: str
-    """Its name."""
+    """The name of the agent."""
     removed: bool
-    """False if the person at the terminal said no."""
+    """Whether it was removed; false if the user declined."""
     vault: Path | None
-    """The folder of its notes now; null if it had none."""
+    """The current folder of its notes; null if it had none."""
     default: str
-    """The agent that commands use now without `--agent`."""
+    """The agent that commands now use without `--agent`."""
 
 
 class AgentEntry(Struct, frozen=True):
     """An agent, in a list."""
 
     name: str
-    """The name of the agent, as `--agent` takes it."""
+    """The name of the agent, as `--agent` accepts it."""
     vault: str | None
     """The folder of the agent's vault, as written in the settings; null if it has no vault."""
 
@@ -137,7 +137,7 @@ def _list(call: Call) -> AgentEntries:
 
 @command(run=_list)
 def list_(call: Call, answer: AgentEntries) -> None:
-    """List the agents; the first is the default.
+    """List the agents. The first one is the default.
 
     Examples:
         djinn agent list --json

@@ -27,8 +27,8 @@ from djinn_memory.upkeep.backup.requests import (
 def create(call: Call, answer: CreatedBackup) -> None:
     """Write vaults, ledger, working memory and settings into one archive.
 
-    The archive is a compressed tar file. It is verified before it gets its name. Index and vectors
-    are not in it: `djinn index` makes them again. Neither are links.
+    The archive is a compressed tar file. It is verified before it gets its name. It does not
+    contain links, or the index and the vectors, which `djinn index` rebuilds.
 
     Examples:
         djinn backup create ~/memory-2026-11-20.tar.gz
@@ -56,7 +56,7 @@ def _restore(call: Call) -> RestoredHome:
     failed=lambda answer: False,
 )
 def restore(call: Call, answer: RestoredHome) -> None:
-    """Make a home from an archive.
+    """Restore a home from an archive.
 
     The folder must not exist, or be empty, or be a home without notes and ledger. All vaults of the
     archive are in `vaults/` of the new home, wherever they were before.

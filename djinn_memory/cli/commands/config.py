@@ -52,9 +52,9 @@ class Setting(Struct, frozen=True):
     """One setting, or one section."""
 
     key: str
-    """The dotted key, as it was given."""
+    """The dotted key, as given."""
     value: Any
-    """The value in effect, of the type that docs/config.md gives the key."""
+    """The value in effect. docs/config.md gives its type."""
 
 
 class SettingsPath(Struct, frozen=True):

@@ -25,7 +25,7 @@ def doctor(call: Call, answer: Diagnosis) -> None:
 
     It checks the home, its settings, vaults, ledger, index, models, permissions and disk. With
     `--fix`, damaged databases are set aside and rebuilt, a damaged ledger is recovered as far as it
-    can be read, and the remains of dead processes are removed. The exit code is 1 if warnings or
+    can be read, and leftovers of killed processes are removed. The exit code is 1 if warnings or
     errors remain. The report covers the whole home: it names vaults and files of all agents.
 
     Examples:

@@ -10,7 +10,7 @@ from djinn_memory.memories.library import requests
 from djinn_memory.system.plural import count
 
 WIDEST = 50
-"""Characters of a file's name in a list: one long name would push all columns out of sight."""
+"""Maximum characters of a file name in a list: a long name would push other columns out of view."""
 
 NAME = Field(complete=candidates.documents)
 

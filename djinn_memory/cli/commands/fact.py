@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.facts.queries import Fact
 
 WIDEST = 60
-"""Characters of a value in a list."""
+"""Maximum characters of a value in a list."""
 
 NAME = {
     "category": Field(
@@ -32,7 +32,7 @@ NAME = {
 
 
 def _named(call: Call) -> Any:
-    """Run the operation; a single word is the key, whose category was left out."""
+    """Run the operation. A single word is the key, without its category."""
     if call.values["key"] is None:
         call.values |= {"category": None, "key": call.values["category"]}
     return call.run()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class InitHome(Struct, frozen=True):
-    """Where to create a home, and for whom."""
+    """Where and for which agents to create a home."""
 
     folder: Annotated[
         Path | None,
@@ -43,7 +43,7 @@ class CreatedHome(Struct, frozen=True):
     """The result of creating a home."""
 
     home: Path
-    """Its folder."""
+    """The folder of the home."""
     made: Sequence[str]
     """The files and folders that were created, relative to the home."""
     added: str | None = None
@@ -72,7 +72,7 @@ def _init(call: Call) -> CreatedHome:
 
 
 def _add_notes(home: Home, folder: Path) -> str | None:
-    """Add a folder under its own name; returns the name, or None when it is a vault already."""
+    """Add a folder under its own name. Returns the name, or None when it is already a vault."""
     from djinn_memory.home import setup
     from djinn_memory.notes.dialects.guess import guess
     from djinn_memory.notes.slugs import slug, unique
@@ -124,7 +124,7 @@ def init(call: Call, answer: CreatedHome) -> None:
 
 
 class IndexView(Struct, frozen=True):
-    """How an index run is started."""
+    """How to start an index run."""
 
     background: Annotated[
         bool, Meta(description="Run in the background. `djinn status` shows the progress.")
@@ -185,8 +185,8 @@ def index(call: Call, answer: Any) -> None:
     """Update the index from the vaults: words first, then meaning.
 
     Only changed notes are read, and only new text is embedded. You can stop a run at any time; the
-    next one goes on. After a change of model the old vectors answer until the new ones are
-    complete. Going back embeds nothing again.
+    next run continues it. After a change of model the old vectors answer until the new ones are
+    complete. Switching back embeds no text again.
 
     Without `--agent` the report is about the notes of all agents, and problems name their files.
 

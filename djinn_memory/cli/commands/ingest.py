@@ -59,7 +59,7 @@ def ingest(call: Call, answer: IngestReport) -> None:
     """Turn files into documents that searches cite by page.
 
     Reads PDF, text, Markdown and CSV; with the extra `documents` also DOCX, PPTX, EPUB and
-    HTML. The format is detected from the content of a file. Files that are documents already are
+    HTML. The format is detected from the content of a file. Files that are already documents are
     skipped. A file with a known name and new content becomes the next version of its document.
 
     Examples:
@@ -73,7 +73,7 @@ def ingest(call: Call, answer: IngestReport) -> None:
 
 
 def _piped(folder: Path, title: str | None) -> Source:
-    """What comes through the pipe, as a file."""
+    """The piped input as a file."""
     import shutil
 
     from djinn_memory.documents.sources import Source
@@ -87,7 +87,7 @@ def _piped(folder: Path, title: str | None) -> Source:
 
 
 def _print_file(outcome: FileOutcome) -> None:
-    """The outcome of a file, on a line."""
+    """Print the outcome of a file on one line."""
     name = clean(outcome.file if outcome.status == "failed" else outcome.filename)
     if outcome.status == "failed":
         talk(f"{typer.style('failed', fg='red')}: {name}: {clean(outcome.why or '')}")

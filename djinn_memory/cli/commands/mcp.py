@@ -23,12 +23,12 @@ class ServeAgents(Struct, frozen=True):
     """How to serve the memory to agents."""
 
     agent: AgentName = None
-    read_only: Annotated[bool, Meta(description="Offer no tool that writes.")] = False
+    read_only: Annotated[bool, Meta(description="Leave out the tools that write.")] = False
     http: Annotated[
         bool,
         Meta(
-            description="Serve over HTTP on 127.0.0.1, for clients that know the token: that of "
-            "DJINN_MCP_TOKEN, else the one in the file `mcp-token` of the state folder."
+            description="Serve over HTTP on 127.0.0.1. Clients need the token in DJINN_MCP_TOKEN, "
+            "else the token in the file `mcp-token` of the state folder."
         ),
     ] = False
     port: Annotated[
@@ -37,8 +37,8 @@ class ServeAgents(Struct, frozen=True):
     print_config: Annotated[
         ClientName | None,
         Meta(
-            description="Print the block for the settings of a client, and where it goes on "
-            "stderr; start no server."
+            description="Print the settings for a client, and on stderr where to put them. "
+            "Start no server."
         ),
     ] = None
 
@@ -95,7 +95,10 @@ def mcp(call: Call, answer: Struct) -> None:
 
 
 def _end_by_signal() -> None:
-    """End at once, and quietly, on Ctrl-C and SIGTERM: what a call has written is complete."""
+    """End at once and without a message on Ctrl-C and SIGTERM.
+
+    The writes of a call are complete.
+    """
     import signal
 
     for number in (signal.SIGINT, signal.SIGTERM):

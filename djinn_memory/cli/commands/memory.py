@@ -72,7 +72,7 @@ def search(call: Call, answer: SearchResult) -> None:
     fields={"limit": Field(short="-n", most=1000), "skip": Field(name="--offset")},
 )
 def list_(call: Call, answer: MemoryPage) -> None:
-    """List memories, the newest first.
+    """List memories, newest first.
 
     Examples:
         djinn list --type decision
@@ -92,7 +92,7 @@ def list_(call: Call, answer: MemoryPage) -> None:
 
 
 def _tell_page(skip: int, shown: int, total: int) -> None:
-    """Say which part of the list this is, where it is not the whole."""
+    """Print which part of the list this is, if it is not the whole list."""
     if shown == total or not total:
         return
     if not shown:
@@ -152,7 +152,7 @@ def delete(call: Call, answer: MemoryDeletion) -> None:
 def restore(call: Call, answer: RestoreReport) -> None:
     """Restore a note from the trash, or list the trash.
 
-    A note returns to where it was, with its earlier versions, and never over an existing file.
+    A note returns to its original path, with its earlier versions. No existing file is overwritten.
 
     Examples:
         djinn memory restore

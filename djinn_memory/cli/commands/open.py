@@ -30,8 +30,8 @@ class OpenView(Struct, frozen=True):
     program: Annotated[
         Program | None,
         Meta(
-            description="Open it in $VISUAL or $EDITOR, in Obsidian, or in the system's program; "
-            "by default in the first that there is."
+            description="Open it in $VISUAL or $EDITOR, in Obsidian, or in the system's default "
+            "program. Default: the first that is available."
         ),
     ] = None
     print: Annotated[bool, Meta(description="Print the path only; open nothing.")] = False
@@ -67,7 +67,7 @@ def _open(call: Call) -> OpenedMemory:
 
 
 def _usual(file: Path) -> Program:
-    """The program to use where the user named none."""
+    """The program to use if the user named none."""
     if programs.editor():
         return "editor"
     obsidian = any((folder / ".obsidian").is_dir() for folder in file.parents)
@@ -89,7 +89,7 @@ def _arguments(program: Program, file: Path, line: int) -> list[str]:
 
 
 def _target(call: Call) -> tuple[MemoryDetail, int]:
-    """The memory that is meant, and the line: of a place, of a heading, or of a section."""
+    """The memory and the line that a location, a heading or a section means."""
     name, agent = call.request.name, call.request.agent
     memories = call.djinn.memories
     try:
@@ -126,7 +126,7 @@ def _heading_line(detail: MemoryDetail, heading: str) -> int:
 
 
 def _section_line(call: Call, detail: MemoryDetail) -> int:
-    """The line of a section of a journal; 1 for a memory that is a whole note."""
+    """The line of a section of a journal; 1 for a whole note."""
     if detail.block is UNSET:
         return 1
     [vault] = call.djinn.home.named((detail.vault,))

@@ -38,7 +38,7 @@ class RecallView(Struct, frozen=True):
     warns=False,
 )
 def recall(call: Call, answer: RecallResult) -> None:
-    """Print whole memories that help with a question, the best first.
+    """Print whole memories that help with a question, best first.
 
     A recall is a search whose ranking also uses your ratings, your usage, and the importance that
     notes state. It is logged, so that `djinn rate last` can refer to it.
@@ -81,7 +81,7 @@ def _rate(call: Call) -> Any:
     run=_rate,
 )
 def rate(call: Call, answer: RatingResult) -> None:
-    """Rate the memories of a recall, so that the next recall learns.
+    """Rate the memories of a recall, so that later recalls improve.
 
     Memories that you do not name are not rated. Negative ratings count from the third on. Rating
     the same recall again corrects the earlier rating.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ExistingOptions(Struct, frozen=True):
-    """Flags for the case that a note has the title, one for each value of `existing`."""
+    """Flags for the case that a note already has the title, one for each value of `existing`."""
 
     append: Annotated[bool, Meta(description="If a note has this title, append to it.")] = False
     revise: Annotated[

@@ -1,4 +1,4 @@
-"""djinn wake, checkpoint, sleep: how an agent's session begins, goes on and ends."""
+"""djinn wake, checkpoint, sleep: the start, progress and end of an agent's session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @command("wake", WakeOptions, fields={"task": Field("TEXT")})
 def wake(call: Call, answer: WakeContext) -> None:
-    """Print the context for a new session, and open the session.
+    """Start a session and print its context.
 
     The context has the summary, the profile of the agent, the last handoff and checkpoint, open
     commitments, active projects, preferences, and what a recall of the task returns. A session that

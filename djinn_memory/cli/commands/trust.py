@@ -27,11 +27,11 @@ class TrustedEndpoints(Struct, frozen=True):
     """The servers and models that the home may use."""
 
     home: Path
-    """Its folder."""
+    """The folder of the home."""
     trusted: Sequence[Endpoint]
-    """What it may reach."""
+    """Servers and models that the home may use."""
     waiting: Sequence[Endpoint]
-    """What its settings name and it may not reach."""
+    """Servers and models in the settings that the home may not use."""
 
 
 def _trust(call: Call) -> TrustedEndpoints:

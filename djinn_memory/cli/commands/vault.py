@@ -58,9 +58,9 @@ class MovedVault(Struct, frozen=True):
     """A vault whose folder was moved."""
 
     vault: VaultEntry
-    """The vault at its new place."""
+    """The vault in its new folder."""
     before: Path
-    """The folder that it was in."""
+    """The previous folder."""
 
 
 class AddedVault(Struct, frozen=True):
@@ -69,9 +69,9 @@ class AddedVault(Struct, frozen=True):
     vault: VaultEntry
     """The vault in the settings now."""
     guessed: str | None
-    """What its dialect was guessed from; null when it was given."""
+    """The evidence for its dialect; null when the dialect was given."""
     certainty: Certainty | None
-    """How sure the guess is: certain, likely or unsure; null when the dialect was given."""
+    """The certainty of the guess: certain, likely or unsure; null when the dialect was given."""
     problems: Sequence[Problem] = ()
 
 
@@ -79,7 +79,7 @@ class VaultEntries(Struct, frozen=True):
     """The vaults of the home."""
 
     vaults: Sequence[VaultEntry]
-    """In the order of the settings."""
+    """The vaults in the order of the settings."""
 
 
 class FolderDescription(Struct, frozen=True):
@@ -88,14 +88,14 @@ class FolderDescription(Struct, frozen=True):
     path: str
     """The vault, or vault and folder: `notes/minutes`."""
     context: str | None
-    """The sentence; null when there is none."""
+    """The description; null when there is none."""
 
 
 class RemovedVault(Struct, frozen=True):
     """A vault that is no longer searched."""
 
     vault: VaultEntry
-    """The vault as it was; its files are where they were."""
+    """The vault before it was removed. Its files are not moved."""
 
 
 def _add(call: Call) -> AddedVault:
@@ -123,7 +123,7 @@ def _add(call: Call) -> AddedVault:
     run=_add,
 )
 def add(call: Call, answer: AddedVault) -> None:
-    """Add a folder of notes, which stays in its place, to the searched vaults.
+    """Add a folder of notes as a vault, without moving it.
 
     Examples:
         djinn vault add notes ~/Documents/notes --read-only
@@ -176,10 +176,10 @@ def _describe(call: Call) -> FolderDescription:
     run=_describe,
 )
 def describe(call: Call, answer: FolderDescription) -> None:
-    """Describe a folder in one sentence, which its hits show.
+    """Describe a folder in one sentence. Its hits show the description.
 
-    A hit carries the sentence of the innermost described folder. Without a text, the command shows
-    the sentence.
+    A hit shows the description of the innermost described folder. Without a text, the command
+    prints the description.
 
     Examples:
         djinn vault describe notes "Everything I know of the harbour"

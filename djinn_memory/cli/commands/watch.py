@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from djinn_memory.watch.service import InstalledService, RemovedService
 
 STOP_SECONDS = 1.7
-"""What is not done by then is done by the next watch; a service manager waits little longer."""
+"""Seconds before the process exits. A service manager waits little longer, and the next watch
+continues unfinished work."""
 
 
 class WatchOptions(Struct, frozen=True):
@@ -35,8 +36,8 @@ class WatchOptions(Struct, frozen=True):
     install_service: Annotated[
         bool,
         Meta(
-            description="Let the system do this from each login on: writes a systemd user unit or "
-            "a launchd agent, and says how to start it."
+            description="Run at each login: write a systemd user unit or a launchd agent, and "
+            "print the command that starts it."
         ),
     ] = False
 
@@ -55,9 +56,9 @@ class WatchNotice(Struct, frozen=True):
     """One event of a watch, printed as one line."""
 
     at: str
-    """When, in the local time."""
+    """The local time of the event."""
     kind: Kind
-    """`idle`: all that is known of is searchable."""
+    """The kind of event. `idle` means that all known changes are searchable."""
     text: str
     """One line for a person."""
 
@@ -126,7 +127,7 @@ def watch(call: Call, answer: InstalledService | RemovedService) -> None:
 
 
 def _stop_by_signal(heard: Heard) -> None:
-    """End tidily on Ctrl-C and by a service manager; at once where that takes too long."""
+    """Stop cleanly on Ctrl-C or a service manager's signal, and at once if that takes too long."""
     import signal
     import threading
 
@@ -151,7 +152,7 @@ def _stop_by_signal(heard: Heard) -> None:
 
 
 class _Lines:
-    """A line on stdout for each notice: with its time, or as JSON."""
+    """Prints a line on stdout for each notice, with its time or as JSON."""
 
     def __init__(self, json: bool) -> None:
         self._json = json
@@ -170,7 +171,7 @@ class _Lines:
 
 
 class _Live:
-    """One line on stderr that is rewritten, for a person; only warnings stay."""
+    """A line on stderr that is rewritten, for a person. Only warnings stay."""
 
     def __init__(self) -> None:
         self._watching = self._notes = self._last = ""

@@ -15,7 +15,7 @@ from djinn_memory.memories.working import requests
 from djinn_memory.system.plural import count
 
 WIDEST = 60
-"""Characters of a value in a list."""
+"""Maximum characters of a value in a list."""
 
 KEY = Field(complete=candidates.working_keys)
 GIVER = Field("NAME", candidates.agents)
@@ -243,7 +243,7 @@ def _print_task(task: requests.Task) -> None:
 
 
 def _place(value: requests.WorkingValue) -> str:
-    """What a value belongs to."""
+    """The session, task or sharing agent of a value."""
     if value.task is not None:
         place = f"task {clean(value.task)}"
     elif value.given_by:
@@ -258,7 +258,7 @@ def _preview(value: Any) -> str:
 
 
 def _text(value: Any, *, indent: bool = False) -> str:
-    """A text as it is, anything else as JSON."""
+    """A text unchanged, any other value as JSON."""
     import msgspec
 
     if isinstance(value, str):

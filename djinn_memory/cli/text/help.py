@@ -10,10 +10,10 @@ import typer
 from djinn_memory.cli.layout import cells, wrap
 
 LONGEST_NAME = 34
-"""Columns: the help of a longer name begins on the next line."""
+"""Maximum columns of a name. The help of a longer name begins on the next line."""
 
 WIDEST = 100
-"""Columns: longer lines are hard to read."""
+"""Maximum columns of a line: longer lines are hard to read."""
 
 Rows = list[tuple[str, str]]
 
@@ -24,7 +24,7 @@ def paragraphs(text: str | None) -> list[str]:
 
 
 def parameters(command: Any, ctx: Any) -> tuple[Rows, Rows]:
-    """The arguments and the options of a command: how each is written, and its help."""
+    """The arguments and the options of a command, each with its syntax and its help."""
     arguments: Rows = []
     options: Rows = []
     for param in command.get_params(ctx):
@@ -37,8 +37,8 @@ def parameters(command: Any, ctx: Any) -> tuple[Rows, Rows]:
 def write_help(command: Any, ctx: Any, formatter: Any) -> None:
     """Write the help of a command or a group into `formatter`.
 
-    Typer's own writer imports a Markdown parser, a syntax highlighter and a traceback printer:
-    three times what this needs.
+    Typer's own writer imports a Markdown parser, a syntax highlighter and a traceback printer,
+    which takes three times as long as the rest.
     """
     width = min(shutil.get_terminal_size().columns, WIDEST)
     usage = " ".join(command.get_usage(ctx).split())
@@ -79,7 +79,7 @@ def _title(text: str) -> str:
 
 
 def _styled(text: str) -> str:
-    """A text in which what stands between backticks is highlighted."""
+    """A text in which code between backticks is highlighted."""
     return "".join(
         typer.style(part, fg="cyan", bold=True) if number % 2 else part
         for number, part in enumerate(text.split("`"))

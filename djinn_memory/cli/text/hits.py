@@ -1,4 +1,4 @@
-"""Prints hits and memories: for a person, as Markdown, as paths, as CSV."""
+"""Prints hits and memories as text, Markdown, paths or CSV."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def print_hits(result: SearchResult, form: str, *, explain: bool) -> None:
 
 
 def _table(result: SearchResult, explain: bool) -> None:
-    """Hits as blocks of title, place and snippet."""
+    """Hits as blocks of title, location and snippet."""
     if not result.hits:
         say(f"{NO_RESULTS}{_spellings(result)}")
         return
@@ -65,8 +65,9 @@ def _table(result: SearchResult, explain: bool) -> None:
 
 
 def _markdown(result: SearchResult, explain: bool) -> None:
-    """Hits as a Markdown list, to paste or to give to an agent: with what each says around the
-    best place, as long as `search.excerpt` lets it be.
+    """Hits as a Markdown list with excerpts, to paste or to give to an agent.
+
+    `search.excerpt` limits the length of an excerpt.
     """
     if result.hits and not result.confident:
         say(f"> {NO_MATCH}\n")
@@ -89,7 +90,7 @@ def _paths(result: SearchResult, explain: bool) -> None:
 
 
 def _csv(result: SearchResult, explain: bool) -> None:
-    """Hits as comma-separated values with a head."""
+    """Hits as comma-separated values with a header row."""
     import csv
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -109,7 +110,7 @@ def _csv(result: SearchResult, explain: bool) -> None:
 
 
 def print_memory(detail: MemoryDetail) -> None:
-    """Print the text of a note, and its links both ways."""
+    """Print the text of a note, and its links in both directions."""
     talk(dim(output.link(clean(f"{detail.vault}/{detail.path}"), detail.file, sys.stderr)))
     say(output.clean_lines(detail.text.rstrip("\n")))
     for label, links in (("links to", detail.links), ("linked from", detail.backlinks)):
@@ -140,7 +141,7 @@ def _place(hit: Hit) -> str:
 
 
 def _cited(hit: Hit) -> list[str]:
-    """The file and the page, where the hit is of a document."""
+    """The file and the page, if the hit is in a document."""
     if not hit.filename:
         return []
     return [f"{hit.filename}, p. {hit.page_number}" if hit.page_number else hit.filename]

@@ -58,7 +58,7 @@ class FileLines:
                 self._word(place, name, done, total)
 
     def ask(self, name: str, why: str) -> str | None:
-        """A password from the person at the terminal; None for an empty answer."""
+        """Ask for a password at the terminal. None for an empty answer."""
         self._bars.stop()
         talk(f"{clean(name)} {clean(why.partition(';')[0])}")
         answer: str = typer.prompt(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def print_recall(result: RecallResult, *, explain: bool) -> None:
-    """Print each memory below a line with its place and the reason for its rank."""
+    """Print each memory below a line with its location and the reason for its rank."""
     for step in result.steps if explain else ():
         talk(dim(f"{step.name}: {clean(step.what)} ({step.milliseconds:,.0f} ms)"))
     if not result.memories:

@@ -1,4 +1,4 @@
-"""Explains errors in a command line: what is wrong, and the correct form."""
+"""Explains errors in a command line and shows the correct form."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def explain(error: Any) -> UsageMistake:
 
 
 def _usage(ctx: Any) -> str:
-    """How the command is written, without its options."""
+    """The syntax of the command, without its options."""
     params = [param for param in ctx.command.params if param.param_type_name == "argument"]
     names = [_name(param) if param.required else f"[{_name(param)}]" for param in params]
     return " ".join([ctx.command_path, *names])
@@ -74,7 +74,7 @@ def _option(error: Any, ctx: Any) -> str:
 
 
 def _value(error: Any, ctx: Any) -> UsageMistake | None:
-    """What is wrong with the value of an option or argument."""
+    """The problem with the value of an option or argument."""
     param, kind = error.param, error.param.type
     name = max(param.opts, key=len) if param.param_type_name == "option" else param.name.upper()
     said = re.match(r"'?(.*?)'? is not ", error.message)

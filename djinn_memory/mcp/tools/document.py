@@ -36,12 +36,12 @@ class IngestedFile(Struct):
     status: str
     """ingested, skipped or failed."""
     why: str | None
-    """Why it was skipped or failed."""
+    """The reason why it was skipped or failed."""
     document_id: str | None
     title: str | None
     vault: str | None
     path: str | None
-    """Its note, relative to the folder of the vault."""
+    """The path of its note, relative to the folder of the vault."""
     total_pages: int | None
 
 
@@ -64,7 +64,7 @@ def _prepare(fields: dict[str, Any]) -> None:
 
 
 def _check(context: ClientContext, request: IngestOptions) -> None:
-    """Refuse what nobody would hand to an agent: keys and settings are in hidden folders."""
+    """Refuse files that nobody would give to an agent: hidden folders contain keys and settings."""
     state = Path(os.path.realpath(context.djinn.home.state))
     for path in request.paths:
         place = Path(os.path.realpath(path))

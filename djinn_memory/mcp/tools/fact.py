@@ -1,4 +1,4 @@
-"""The tool for facts: a value under a category and a key."""
+"""The tool for facts: values with a category and a key."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from djinn_memory.memories.facts.queries import Fact
 
 
 class FactAnswer(Answer):
-    """Facts, as far as the action concerns them."""
+    """The facts that the action returns or changes."""
 
     facts: Sequence[Fact]
     done: str = ""
-    """What was done, on one line."""
+    """A description of the action on one line."""
     total: int | None = None
-    """How many facts there are on all pages of a list."""
+    """The number of facts on all pages of a list."""
 
 
 def _present(result: Any, arguments: Any) -> FactAnswer:
@@ -89,10 +89,10 @@ def _prepare(fields: dict[str, Any]) -> None:
 def fact(answer: FactAnswer) -> list[str]:
     """Keep and look up single values: one value for a category and a key, with its history.
 
-    Use it for what is asked for by name and replaced when it changes: a birthday, the version in
-    production. Not for what needs a reason or a sentence of its own: `remember` that.
+    Use it for values that are looked up by name and replaced when they change: a birthday, the
+    version in production. Not for knowledge that needs a reason or a sentence: `remember` it.
     {actions}
-    forget moves a fact to the trash; verify confirms that it still holds.
+    forget moves a fact to the trash; verify confirms that it is still valid.
     Example: {"action": "set", "category": "grace", "key": "birthday", "value": "9 December",
     "source": "user_explicit"}
     """

@@ -9,11 +9,11 @@ from djinn_memory.memories.verbs import MemoryDeletion
 
 
 class ForgetAnswer(Answer):
-    """A memory that is in the trash."""
+    """A memory in the trash."""
 
     memory: MemoryPlace
     moved_to: str
-    """The file in the trash."""
+    """The path of the file in the trash."""
 
 
 def _present(result: MemoryDeletion, _: object) -> ForgetAnswer:
@@ -30,8 +30,8 @@ def _present(result: MemoryDeletion, _: object) -> ForgetAnswer:
 def forget(answer: ForgetAnswer) -> list[str]:
     """Move a note with its earlier versions to the trash, from which a person can restore it.
 
-    Use it when the user asks for it, or for what you wrote by mistake. Not for what has changed:
-    `remember` with existing=revise keeps the old version.
+    Use it when the user asks for it, or when you wrote the note by mistake. Not for outdated
+    content: `remember` with existing=revise keeps the old version.
     Example: {"name": "shared:ideas/old.md"}
     """
     return [f"Moved to the trash: {headline(answer.memory)}", answer.moved_to]

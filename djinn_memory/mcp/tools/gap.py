@@ -12,12 +12,12 @@ from djinn_memory.store.ledger.reading import Gap
 
 
 class GapAnswer(Answer, kw_only=True):
-    """Gaps, as far as the action concerns them."""
+    """The gaps that the action returns or changes."""
 
     reported: str | None = None
     """The id of the gap that was reported."""
     groups: Sequence[GapGroup] = ()
-    """Open gaps; those about one thing are one group."""
+    """Open gaps, grouped by topic."""
     closed: Gap | None = None
     suggestions: Sequence[GapSuggestion] = ()
 

@@ -1,4 +1,4 @@
-"""The tools that judge how well the memory served: ratings and scores."""
+"""The tools for ratings and scores."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _Memory = Annotated[int, Meta(ge=1, le=1000)] | Annotated[str, Meta(min_length=1
 
 
 class ScoreAnswer(Answer):
-    """Memories with the numbers behind their places."""
+    """Memories with the numbers behind their ranking."""
 
     memories: Sequence[MemoryScore]
     more: int
-    """Memories beyond the limit."""
+    """The number of memories beyond the limit."""
 
 
 def _present_scores(result: MemoryScores, arguments: Any) -> ScoreAnswer:

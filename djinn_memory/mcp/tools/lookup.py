@@ -1,4 +1,4 @@
-"""The tools that look things up: search, read, neighbours, list."""
+"""The tools for finding and reading: search, read, neighbours, list."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from djinn_memory.memories.verbs import MemoryLinks
 from djinn_memory.models import Mode, Problem, SearchResult
 
 PAGE = 20_000
-"""Characters of a note that are read at once by default: about 5,000 tokens."""
+"""Default number of characters of a note that are read at once: about 5,000 tokens."""
 
 
 class Passage(MemoryPlace):
@@ -36,7 +36,7 @@ class Passage(MemoryPlace):
 
 
 class SearchAnswer(Answer):
-    """The passages, the best first."""
+    """The passages, best first."""
 
     passages: list[Passage]
     confident: bool
@@ -99,7 +99,7 @@ def search(answer: SearchAnswer) -> list[str]:
 
 
 class ReadAnswer(MemoryPlace):
-    """A note, or a part of one."""
+    """A note, or a part of a note."""
 
     uri: str
     text: str
@@ -162,7 +162,7 @@ class Neighbour(Struct):
     title: str
     vault: str | None
     path: str | None
-    """Null if the link leads to no existing note."""
+    """Null if the link has no existing note as its target."""
     line: int
     """The line of the link; 0 for a field of the front matter."""
     field: str | None = None
@@ -213,7 +213,7 @@ def neighbours(answer: NeighboursAnswer) -> list[str]:
 
 
 class ListAnswer(Answer):
-    """Memories, the newest first."""
+    """Memories, newest first."""
 
     memories: list[MemoryPlace]
 
@@ -227,7 +227,7 @@ class ListAnswer(Answer):
     programs=True,
 )
 def list_(answer: ListAnswer) -> list[str]:
-    """List memories, the newest first.
+    """List memories, newest first.
 
     Use it to see recent memories, or those of a type or tag. Not for finding something by its
     content: use `search`.

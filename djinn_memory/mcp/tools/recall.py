@@ -1,4 +1,4 @@
-"""The tool that recalls."""
+"""The recall tool."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ class RecallAnswerMemory(MemoryPlace):
     """A whole memory."""
 
     rank: int
-    """What `rate` takes."""
+    """The rank, as `rate` accepts it."""
     score: float
     why: str
     text: str
     cut: bool
-    """Whether the text was cut at the budget. `read` gives all of it."""
+    """Whether the text was cut to fit the budget. `read` returns all of it."""
 
 
 class RecallAnswer(Answer):
-    """The recalled memories, the best first."""
+    """The recalled memories, best first."""
 
     request_id: str | None
-    """What `rate` takes; null if the recall could not be logged."""
+    """The id that `rate` accepts; null if the recall could not be logged."""
     profile: str
     memories: list[RecallAnswerMemory]
     confident: bool
-    """False if nothing is known that is likely to help. `memories` then has the titles of at most
-    three, the closest."""
+    """False if no memory is likely to help. `memories` then has the titles of the three closest."""
     more: int
-    """Memories that did not fit into the budget."""
+    """The number of memories that did not fit into the budget."""
     suggestions: Sequence[str] = ()
 
 
@@ -68,12 +67,12 @@ def _why(memory: RecalledMemory) -> str:
     },
 )
 def recall(answer: RecallAnswer) -> list[str]:
-    """Recall whole memories that help with a question, best first. What proved useful ranks
-    higher.
+    """Recall whole memories that help with a question, best first.
 
     Use it before you begin a piece of work, decide something or answer from memory; `rate` the
-    result afterwards. Profiles: planning (decisions, plans, commitments), incident (lessons, recent
-    changes), handoff (the last days). Not for looking up a passage: use `search`.
+    result afterwards. Useful memories then rank higher. Profiles: planning (decisions, plans,
+    commitments), incident (lessons, recent changes), handoff (the last days). Not for looking up a
+    passage: use `search`.
     Example: {"query": "database of MyApp", "profile": "planning"}
     """
     parts = []

@@ -8,7 +8,7 @@ from djinn_memory.memories.writing.remember import RememberResult
 
 
 def saved_lines(result: RememberResult) -> list[str]:
-    """What was written, and where it is."""
+    """Lines that describe the written memory and its location."""
     lines = [f"{result.action.capitalize()} {result.type} {result.title!r} [{result.id}]"]
     lines.append(f"{result.vault}/{result.path}")
     if result.previous:
@@ -51,8 +51,8 @@ def remember(answer: RememberResult) -> list[str]:
     Use it at once when something is settled that will matter in another session: a decision and
     why, a lesson, a preference, a commitment, what a person or project is like. Write one memory
     for one thing, in words that make sense without this conversation. `recall` or `search` first.
-    Not for what matters only today (`working`), for a value under a name (`fact`), nor for handing
-    over (`checkpoint`, `sleep`). If it is refused because a note has the title or says the same,
+    Not for temporary values (`working`), single values with a name (`fact`), nor for handing over
+    (`checkpoint`, `sleep`). If it is refused because a note has the title or says the same,
     call again with `existing` or `force`. Passwords and keys are refused.
     Example: {"type": "decision", "title": "MyApp: use PostgreSQL", "text": "We need row locks.
     Considered SQLite (rejected: one writer).", "tags": ["project/myapp"]}

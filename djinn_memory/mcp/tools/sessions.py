@@ -1,4 +1,4 @@
-"""The tools of a session: its beginning, its checkpoints, its end."""
+"""The tools of a session: its start, its checkpoints, its end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from djinn_memory.memories.sessions.requests import MIN_BUDGET, WakeContext
 from djinn_memory.memories.writing.remember import RememberResult
 
 _LONGEST = 20_000
-"""Characters of a text."""
+"""Maximum characters of a text."""
 
 _Text = Annotated[str, Meta(max_length=_LONGEST)]
 
@@ -44,8 +44,10 @@ def _points(description: str) -> Argument:
     },
 )
 def wake(answer: WakeContext) -> list[str]:
-    """Begin a session: the summary, the last handoff or checkpoint, open commitments, active
-    projects, preferences, and what is known about the task.
+    """Start a session and read its context.
+
+    The context has the summary, the last handoff or checkpoint, open commitments, active projects,
+    preferences, and memories about the task.
 
     Use it once, before anything else. Not later in a session: use `recall`.
     Example: {"task": "fix the login of MyApp"}
@@ -85,8 +87,8 @@ def checkpoint(answer: RememberResult) -> list[str]:
 def sleep(answer: RememberResult) -> list[str]:
     """End the session with a handoff, which the next `wake` shows first.
 
-    Use it once, when the work is done or interrupted. First `remember` what should be known for
-    longer. Not in between: use `checkpoint`.
+    Use it once, when the work is done or interrupted. First `remember` lasting
+    knowledge. Not in between: use `checkpoint`.
     Example: {"summary": "login works", "next": ["write the docs"], "blocked": ["certificate"]}
     """
     return saved_lines(answer)

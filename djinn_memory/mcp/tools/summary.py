@@ -1,4 +1,4 @@
-"""The tool for the narrative summary that `wake` puts first."""
+"""The tool for the narrative summary with which `wake` begins."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from djinn_memory.memories.sessions.requests import NarrativeSummary
 
 
 class SummaryAnswer(Answer):
-    """The summary as it is now."""
+    """The current summary."""
 
     summary: NarrativeSummary
     done: str = ""
-    """What was done: created, revised, unchanged."""
+    """The action: created, revised or unchanged."""
     previous: str | None = None
-    """The file of the version before, relative to the folder of the vault."""
+    """The path of the previous version, relative to the folder of the vault."""
 
 
 def _present(result: Any, arguments: Any) -> SummaryAnswer:
@@ -38,11 +38,11 @@ def _present(result: Any, arguments: Any) -> SummaryAnswer:
     },
 )
 def summary(answer: SummaryAnswer) -> list[str]:
-    """Show or write the summary of who you work for and on what, which `wake` puts first.
+    """Show or write the summary of your person and their work, with which `wake` begins.
 
     Use it when the summary is wrong or old: show it, then set the whole text again; build makes one
-    from facts and projects. The version before is kept. Not for one thing that was learned
-    (`remember`, `fact`), nor for handing over (`sleep`).
+    from facts and projects. The previous version is kept. Not for single memories (`remember`,
+    `fact`), nor for handing over (`sleep`).
     {actions}
     Example: {"action": "set", "text": "Maren runs the harbour office."}
     """

@@ -13,14 +13,14 @@ from djinn_memory.system.plural import count
 
 
 class WorkingAnswer(Answer, kw_only=True):
-    """What is kept now, or was kept until it was cleared."""
+    """Values and tasks, or the values that were cleared."""
 
     values: Sequence[WorkingValue] = ()
     tasks: Sequence[TaskEntry] = ()
     task: Task | None = None
     step: TaskStep | None = None
     done: str = ""
-    """What was done, on one line."""
+    """A description of the action on one line."""
 
 
 def _present(result: Any, arguments: Any) -> WorkingAnswer:
@@ -86,9 +86,9 @@ def _prepare(fields: dict[str, Any]) -> None:
 def working(answer: WorkingAnswer) -> list[str]:
     """Keep values and the steps of tasks for minutes or hours; they are not memories.
 
-    Use it for what is needed again soon and then never: an intermediate result, where you are in a
-    long piece of work. A task outlives the session: resume shows its values and what is next.
-    Not for what matters in weeks: `remember` that.
+    Use it for temporary values: an intermediate result, your position in a long piece of work. A
+    task outlives the session: resume shows its values and next steps. Not for lasting knowledge:
+    `remember` it.
     {actions}
     Example: {"action": "set", "key": "branch", "value": "fix-login", "ttl": 3600}
     """

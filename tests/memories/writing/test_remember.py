@@ -144,7 +144,10 @@ def test_a_note_of_another_type_is_another_thing(
 ) -> None:
     text = f"---\ntitle: Call Bob\ntype: {kind}\n---\nBy noon.\n"
     (own / "bob.md").write_text(text)
-    with pytest.raises(Refused, match=rf"me/bob\.md is a {kind}, and this a lesson.*'new'"):
+    with pytest.raises(
+        Refused,
+        match=rf"me/bob\.md has the type {kind}, but this memory has the type lesson.*'new'",
+    ):
         djinn.remember("lesson", "Call Bob", "He answers by noon.", existing=existing)
     assert [(one.name, one.read_text()) for one in own.rglob("*.md")] == [("bob.md", text)]
 
