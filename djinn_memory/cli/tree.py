@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NOUNS = {
     "memory": "Find, read and manage memories.",
     "fact": "Facts, each with a category and a key.",
-    "episode": "Episodes: what was said and seen, in the journals of a vault.",
+    "episode": "Episodes: messages and observations in the journals of a vault.",
     "summary": "The narrative summary, with which `djinn wake` begins.",
     "gap": "Gaps: information that agents looked for and did not find.",
     "score": "Scores that memories get from usage and ratings.",
@@ -94,7 +94,7 @@ COMMANDS = {
     "fact forget": "Move a fact to the `.trash/` of its vault.",
     "fact verify": "Confirm that a fact is still valid. An expired fact becomes valid again.",
     "episode record": "Record a message and its response, or an observation.",
-    "episode list": "List episodes, the newest first.",
+    "episode list": "List episodes, newest first.",
     "episode show": "Show an episode: its words, its context and its importance.",
     "episode stats": "Count episodes by kind, channel, session and day.",
     "summary show": "Print the summary.",

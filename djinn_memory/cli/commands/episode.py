@@ -20,7 +20,7 @@ WINDOW = {"since": Field("DATE"), "until": Field("DATE")}
 
 
 class NewEpisode(requests.RecordInteraction, frozen=True):
-    """An interaction that is recorded at the command line."""
+    """An interaction that is recorded from the command line."""
 
     channel: Annotated[requests.Channel, Meta(description="Where it was said or seen.")] = "cli"
 
@@ -52,7 +52,7 @@ def _record(call: Call) -> requests.RecordedEpisode:
 
 
 def _context(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; `-` stands for stdin."""
+    """The JSON object in a file; `-` means stdin."""
     import json
     import sys
 
@@ -111,7 +111,7 @@ def record(call: Call, answer: requests.RecordedEpisode) -> None:
     fields={**WINDOW, "skip": Field(name="--offset")},
 )
 def list_(call: Call, answer: requests.EpisodePage) -> None:
-    """List episodes, the newest first.
+    """List episodes, newest first.
 
     Examples:
         djinn episode list

@@ -1,4 +1,4 @@
-"""The tools that record what was said and seen."""
+"""The tools that record messages and observations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class EpisodeAnswer(Answer):
     session: str
     importance: float
     masked: int
-    """How many secrets were masked."""
+    """The number of secrets that were masked."""
 
 
 def _present(episode: RecordedEpisode, _: object) -> EpisodeAnswer:

@@ -1,1 +1,1 @@
-"""Episodes: what was said and seen, as records in journals."""
+"""Episodes: messages and observations, recorded in journals."""

@@ -1,7 +1,7 @@
-"""Finds what a text names: notes of the vaults, people, dates, amounts, addresses, hashtags.
+"""Finds the entities in a text: known notes, people, dates, amounts, addresses, hashtags.
 
-Rules only: nothing is downloaded and no model is asked. Where two rules match one part of a text,
-the one that stands first in `find_entities` counts.
+It uses only rules: nothing is downloaded, and no model is used. If two rules match overlapping
+parts of a text, the rule that comes first in `find_entities` wins.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.slugs import name_key
 
 READ = 20_000
-"""Characters of a text in which entities are looked for."""
+"""Maximum characters of a text in which entities are searched for."""
 
 MOST = 50
-"""Entities of one text."""
+"""Maximum number of entities in one text."""
 
 LONGEST_NAME = 6
-"""Words of the name of a note."""
+"""Maximum number of words in the name of a note."""
 
 _WORD = re.compile(r"[^\W_][\w'’.&-]*[^\W_]|[^\W_]")
 _URL = re.compile(r"https?://[^\s<>\"'\])}]+[^\s<>\"'\])}.,;:!?]")
@@ -80,16 +80,19 @@ _NO_NAME = frozenset({
     "that", "the", "then", "these", "they", "this", "those", "was", "we", "were", "what", "when",
     "where", "which", "who", "why", "will", "would", "yes", "you", "your",
 })  # fmt: skip
-"""Words that are written with a capital, and are no names."""
+"""Words that are often capitalised but are not names."""
 
 Known = Callable[[Collection[str]], Mapping[str, str]]
-"""Gives the titles of the notes of entities that have one of these names, by `name_key`."""
+"""Returns the titles of the notes for entities that have one of these names, by `name_key`."""
 
 _Match = tuple[int, int, Entity]
 
 
 def find_entities(text: str, known: Known, now: datetime) -> tuple[Entity, ...]:
-    """What a text names, each once, in the order of the text. Dates are relative to `now`."""
+    """The entities in a text without repetitions, in the order of the text.
+
+    Dates are relative to `now`.
+    """
     text = text[:READ]
     taken: list[_Match] = []
     for matches in (
@@ -121,7 +124,7 @@ def _plain(
 
 
 def _known(text: str, known: Known) -> Iterator[_Match]:
-    """The longest names of notes first; a name of one letter is none."""
+    """Known entities, longest names first. A name of one letter does not count."""
     words = [match.span() for match in _WORD.finditer(text)]
     spans: dict[str, list[tuple[int, int]]] = {}
     for first, (start, _) in enumerate(words):
@@ -139,7 +142,7 @@ def _known(text: str, known: Known) -> Iterator[_Match]:
 
 
 def _names(text: str, pattern: re.Pattern[str]) -> Iterator[_Match]:
-    """Names by their capitals: several in a row, or one within a sentence."""
+    """Names: several capitalised words in a row, or one within a sentence."""
     for match in pattern.finditer(text):
         start, words = match.start(), match[0].removesuffix("'s").split()
         while words and words[0].lower() in _NO_NAME:
@@ -161,7 +164,10 @@ def _dated(entity: Entity, now: datetime) -> Entity:
 
 
 def _spoken(text: str, now: datetime) -> str | None:
-    """The day that words such as `next Tuesday` mean; imported late, since the parser is slow."""
+    """The day that words such as `next Tuesday` mean.
+
+    The parser is slow, so it is imported late.
+    """
     from dateparser import parse
 
     past = re.match(r"(?:last|since|during)\s", text, re.IGNORECASE)

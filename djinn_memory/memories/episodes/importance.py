@@ -1,4 +1,4 @@
-"""The importance of an episode: a sum of parts that its words decide. Pure."""
+"""The importance of an episode: a sum of parts that depend on its words. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 BASE = 0.5
 LONG = 500, 1_000
-"""Characters above which an episode is long, and very long; each adds `LENGTH`."""
+"""Lengths in characters above which an episode is long or very long. Each adds `LENGTH`."""
 
 LENGTH = 0.1
 ENTITY, MOST_ENTITIES = 0.05, 0.2
@@ -23,21 +23,21 @@ class Importance(Struct, frozen=True):
     """The parts of the importance of an episode."""
 
     base: float
-    """What every episode has."""
+    """The same for every episode."""
     length: float
-    """For a text above 500 characters, and again above 1,000."""
+    """Added for a text above 500 characters, and again above 1,000."""
     entities: float
-    """For each thing that the text names, up to a limit."""
+    """Added for each entity in the text, up to a limit."""
     action: float
-    """For a message that asks for an action or reports one."""
+    """Added for a message that asks for an action or reports one."""
     question: float
-    """For a message that asks a question."""
+    """Added for a message that asks a question."""
     total: float
-    """Their sum, at most 1."""
+    """The sum of the parts, at most 1."""
 
 
 def importance(characters: int, entities: int, intents: Collection[str]) -> Importance:
-    """The importance of an episode of so many characters that names so many entities."""
+    """The importance of an episode with this number of characters and of entities."""
     length = LENGTH * sum(characters > limit for limit in LONG)
     named = min(MOST_ENTITIES, ENTITY * entities)
     action = ACTION if ACTIONS.intersection(intents) else 0.0

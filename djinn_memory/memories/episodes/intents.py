@@ -1,7 +1,7 @@
-"""What a message asks for or reports: create, update, complete, delete, question. Pure.
+"""The intents of a message: create, update, complete, delete, question. Pure.
 
-An action counts where a sentence begins with it, where somebody is asked for it, or where somebody
-says that it was done or will be; a verb in the middle of a story does not.
+An action counts if a sentence begins with it, if the message asks for it, or if the message reports
+it as done or planned. A verb in the middle of a story does not count.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
 
 
 def find_intents(message: str) -> tuple[str, ...]:
-    """The intents of a message, actions first, each once."""
+    """The intents of a message without repetitions, actions first."""
     text = _CODE.sub(" ", message[:READ])
     intents = [intent for intent, pattern in _ACTIONS.items() if pattern.search(text)]
     if "complete" not in intents and _DONE.search(text):

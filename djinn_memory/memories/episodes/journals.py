@@ -1,4 +1,4 @@
-"""Appends records to the journals of a vault. A record is whole and durable, or it is not there."""
+"""Appends records to the journals of a vault. Each append is atomic and durable."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from djinn_memory.system.files import create, inside, make_folder
 from djinn_memory.system.interrupts import deferred
 
 FULL = 1_000_000
-"""Bytes of a journal, above which the day goes on in another: what an append costs has a limit."""
+"""Maximum bytes of a journal, which limits the cost of an append. The day then continues in another
+file."""
 
 NAME_FILE = "journal-name"
-"""The file in the state folder with the name of this home in the names of its journals."""
+"""The file in the state folder that contains the home's name for its journal files."""
 
 
 def home_name(home: Home) -> str:
-    """The name of a home in the names of its journals.
+    """The home's name for its journal files.
 
-    It ends in random characters: two homes that share a vault, perhaps on machines with one name,
-    never write one file.
+    It ends in random characters, so that two homes that share a vault never write the same file,
+    even on machines with the same name.
     """
     place = home.state / NAME_FILE
     try:
@@ -50,7 +51,7 @@ def home_name(home: Home) -> str:
 
 
 def append(writer: VaultWriter, home: Home, day: str, record: str) -> str:
-    """Append a record, as `journal.compose` gives it, to the journal of a day; returns the path."""
+    """Append a record from `journal.compose` to the journal of a day. Returns the path."""
     data = record.encode("utf-8")
     name, number = home_name(home), 1
     while True:
@@ -62,7 +63,7 @@ def append(writer: VaultWriter, home: Home, day: str, record: str) -> str:
 
 
 def _append(writer: VaultWriter, path: str, header: bytes, record: bytes) -> bool:
-    """Append to one file; False when it is full, or nothing can be appended to it."""
+    """Append to one file. Returns False when it is full or cannot be appended to."""
     if len(header) + len(record) > MAX_BYTES:
         raise Refused(f"{len(record):,} bytes are too many for one episode; record less of it")
     vault = writer.vault
@@ -88,7 +89,7 @@ def _append(writer: VaultWriter, path: str, header: bytes, record: bytes) -> boo
 
 
 def _write_end(file: Path, keep: int, data: bytes) -> None:
-    """Replace what stands behind `keep` bytes, durably; undone when the disk is full."""
+    """Replace everything after `keep` bytes, durably. This is undone when the disk is full."""
     descriptor = os.open(file, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
         os.ftruncate(descriptor, keep)

@@ -1,4 +1,4 @@
-"""Requests and answers of episodes. The module is cheap to import for front ends."""
+"""Requests and answers about episodes. The module is cheap to import for front ends."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from djinn_memory.models import Memory, MemoryRef, Problem
 from djinn_memory.search.narrowing import AgentName
 
 MAX_TEXT = 200_000
-"""Characters of a message, and of a response."""
+"""Maximum characters of a message and of a response."""
 
 MAX_CONTEXT = 100_000
-"""Characters of a context as JSON: it is one line of the journal."""
+"""Maximum characters of a context as JSON, which is one line of the journal."""
 
 Channel = Literal["cli", "api", "slack", "voice"]
 EpisodeKind = Literal["interaction", "observation"]
 
 _Time = Annotated[
     Annotated[str, Meta(max_length=40)] | None,
-    Meta(description="When it happened, such as 2026-11-20T09:30Z. Default: now."),
+    Meta(description="The time, such as 2026-11-20T09:30Z. Default: now."),
 ]
 _Context = Annotated[
-    dict[str, Any] | None, Meta(description="What else is known of the moment: a JSON object.")
+    dict[str, Any] | None, Meta(description="More data about the episode: a JSON object.")
 ]
 
 
 class RecordInteraction(Struct, frozen=True):
     """Record a message and the response to it as an episode. Secrets are masked."""
 
-    message: Annotated[str, Meta(max_length=MAX_TEXT, description="What was said to the agent.")]
+    message: Annotated[str, Meta(max_length=MAX_TEXT, description="The message to the agent.")]
     response: Annotated[
         str, Meta(max_length=MAX_TEXT, description="What the agent answered.")
     ] = ""  # fmt: skip
@@ -45,7 +45,7 @@ class RecordInteraction(Struct, frozen=True):
 
 
 class RecordObservation(Struct, frozen=True):
-    """Record something that was seen to happen as an episode. Secrets are masked."""
+    """Record an observation as an episode. Secrets are masked."""
 
     text: Annotated[str, Meta(max_length=MAX_TEXT, description="What happened.")]
     channel: Annotated[Channel, Meta(description="Where it was seen.")] = "api"
@@ -56,7 +56,7 @@ class RecordObservation(Struct, frozen=True):
 
 
 class ListEpisodes(Struct, frozen=True):
-    """List episodes, the newest first."""
+    """List episodes, newest first."""
 
     session: Annotated[
         Annotated[str, Meta(max_length=100)] | None,
@@ -80,7 +80,7 @@ class ListEpisodes(Struct, frozen=True):
 
 
 class ShowEpisode(Struct, frozen=True):
-    """Show one episode: its words, its context, and how its importance adds up."""
+    """Show one episode: its text, its context, and the parts of its importance."""
 
     name: Annotated[
         str,
@@ -104,12 +104,12 @@ class CountEpisodes(Struct, frozen=True):
 
 
 class Entity(Struct, frozen=True):
-    """Something that a text names."""
+    """An entity in a text."""
 
     kind: Literal["known", "name", "date", "time", "amount", "url", "hashtag"]
-    """`known` for a note of the vaults; its title or an alias stands in the text."""
+    """The kind. `known` means a note whose title or alias occurs in the text."""
     text: str
-    """As the text has it; of a known entity the title of its note."""
+    """The text as written; for a known entity the title of its note."""
     value: str | None = None
     """A date as ISO 8601; null for the other kinds."""
 
@@ -122,21 +122,21 @@ class RecordedEpisode(MemoryRef, frozen=True, kw_only=True):
     title: str
     """The first words of the message."""
     session: str
-    """The session it belongs to."""
+    """The session of the episode."""
     created: str
-    """When it happened, as ISO 8601 in UTC."""
+    """The time of the episode, as ISO 8601 in UTC."""
     importance: Importance
-    """How important it is, by its parts."""
+    """The importance of the episode, with its parts."""
     entities: tuple[Entity, ...]
-    """What its text names."""
+    """The entities in its text."""
     intents: tuple[str, ...]
-    """What its message asks for or reports: create, update, complete, delete, question."""
+    """The intents of its message: create, update, complete, delete, question."""
     masked: int
-    """How many secrets were masked."""
+    """The number of secrets that were masked."""
     searchable: Literal["words and meaning", "words", "later"]
-    """How it is found from now on; `later` when the index could not be updated at once."""
+    """How searches find it from now on; `later` when the index could not be updated at once."""
     problems: list[Problem]
-    """What went wrong beside the recording."""
+    """Problems other than with recording."""
 
 
 class Episode(Memory, frozen=True, kw_only=True):
@@ -145,49 +145,50 @@ class Episode(Memory, frozen=True, kw_only=True):
     session: str | None
     """The session it belongs to."""
     channel: str | None
-    """Where it was said or seen."""
+    """The channel of the episode."""
     importance: float | None
-    """From 0 to 1."""
+    """The importance from 0 to 1."""
 
 
 class EpisodePage(Struct, frozen=True):
     """A page of a list of episodes."""
 
     episodes: Sequence[Episode]
-    """The newest first."""
+    """The episodes, newest first."""
     total: int
-    """How many episodes there are on all pages."""
+    """The number of episodes on all pages."""
 
 
 class EpisodeDetail(Episode, frozen=True, kw_only=True):
     """A whole episode."""
 
     message: str
-    """What was said or seen, with its secrets masked."""
+    """The message or the observation, with its secrets masked."""
     response: str | None
-    """What was answered; null for an observation."""
+    """The response; null for an observation."""
     context: dict[str, Any] | None
-    """What else was recorded of the moment."""
+    """Other data that was recorded with it."""
     entities: tuple[str, ...]
-    """What it names, each as `kind: text`."""
+    """The entities in it, each as `kind: text`."""
     intents: tuple[str, ...]
-    """What its message asks for or reports."""
+    """The intents of its message."""
     parts: Importance
-    """How its importance adds up, counted again from its words."""
+    """The parts of its importance, computed again from its words."""
 
 
 class EpisodeStats(Struct, frozen=True):
     """Counts of episodes."""
 
     total: int
-    """How many there are."""
+    """The number of episodes."""
     kinds: dict[str, int]
-    """How many of each kind."""
+    """The number of episodes of each kind."""
     channels: dict[str, int]
-    """How many of each channel."""
+    """The number of episodes in each channel."""
     sessions: int
-    """How many sessions they belong to."""
+    """The number of their sessions."""
     days: dict[str, int]
-    """How many on each day, in UTC, the newest first; days without one are left out."""
+    """The number of episodes on each day in UTC, newest first. Days without episodes are left
+    out."""
     importance: float | None
-    """Their mean importance; null when there are none."""
+    """The mean importance; null when there are no episodes."""

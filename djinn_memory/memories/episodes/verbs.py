@@ -46,17 +46,17 @@ from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.index.records import IndexedMemory, Selection
 
 KINDS = ("interaction", "observation", "outcome")
-"""The types of episodes. Handoffs and checkpoints are notes of their own."""
+"""The types of episodes. Handoffs and checkpoints are separate notes."""
 
 TITLE = 70
-"""Characters of a title: the first words of what was said."""
+"""Maximum characters of a title: the first words of the message."""
 
 FIELDS = ("session", "channel", "importance")
-"""What a list shows of an episode, beside what it shows of any memory."""
+"""Fields of an episode that a list shows in addition to those of any memory."""
 
 
 class _Words(Struct, frozen=True):
-    """What is to be recorded, with its secrets masked."""
+    """The data to record, with its secrets masked."""
 
     kind: str
     message: str
@@ -72,15 +72,15 @@ class Episodes(Namespace):
     def record_interaction(self, request: RecordInteraction) -> RecordedEpisode:
         """Record a message and its response in the journal of the agent's vault.
 
-        Secrets are masked. The episode is found by words on return, and by meaning from the next
-        question on, which embeds it.
+        Secrets are masked. The episode is searchable by words at once. The next question embeds it,
+        so that it is searchable by meaning too.
         """
         return self._record(request, "interaction", request.message, request.response)
 
     @operation(RecordObservation)
     @within(WRITE_SECONDS)
     def record_observation(self, request: RecordObservation) -> RecordedEpisode:
-        """Record something that was seen to happen in the journal of the agent's vault.
+        """Record an observation in the journal of the agent's vault.
 
         Secrets are masked, as in `record_interaction`.
         """
@@ -88,7 +88,7 @@ class Episodes(Namespace):
 
     @operation(ListEpisodes)
     def list(self, request: ListEpisodes) -> EpisodePage:
-        """List the episodes that an agent sees, the newest first."""
+        """List the episodes that an agent sees, newest first."""
         where = {"session": request.session, "channel": request.channel}
         filters = self._filters(request.since, request.until, request.kind, where)
         vaults = self.runtime.fresh_scope(request.agent)
@@ -102,9 +102,9 @@ class Episodes(Namespace):
 
     @operation(ShowEpisode)
     def show(self, request: ShowEpisode) -> EpisodeDetail:
-        """Show an episode with its words as they are on disk now.
+        """Show an episode with its current text on disk.
 
-        Raises `NotFound` for a memory that is no episode.
+        Raises `NotFound` for a memory that is not an episode.
         """
         vaults = self.runtime.fresh_scope(request.agent)
         with self.runtime.index(vaults) as index:
@@ -241,7 +241,7 @@ def _masked(kind: str, message: str, response: str | None) -> _Words:
 
 
 def _lines(text: str) -> str:
-    """A text with line ends `\\n`, as a journal keeps it."""
+    """A text with line ends `\\n`, as a journal stores it."""
     return writable(text).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
 
 
@@ -288,7 +288,7 @@ def _time(text: str | None, now: datetime) -> datetime:
 
 
 def _title(message: str) -> str:
-    """The first words of the first line that has any."""
+    """The first words of the first line that has words."""
     line = next(filter(None, (" ".join(line.split()) for line in message.split("\n"))), "Episode")
     if len(line) <= TITLE:
         return line
@@ -301,7 +301,7 @@ def _data(**fields: Any) -> dict[str, Any]:
 
 
 def _spoken(record: journal.JournalRecord) -> tuple[str, str | None]:
-    """The message and the response of a record, without the marks of quotation."""
+    """The message and the response of a record, without quotation marks."""
     quoted = [record.text[start:stop] for start, stop in record.quoted]
     lines = [line.removeprefix(">").removeprefix(" ") for line in quoted]
     behind = str(record.data.get("response", ""))
