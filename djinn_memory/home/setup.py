@@ -127,23 +127,27 @@ def add_agent(home: Home, name: str) -> list[str]:
     return _add_own_vaults(home, check_name(name, "agent"))
 
 
+def check_removal(home: Home, name: str) -> None:
+    """Raise `Refused` for the only agent, and while an added vault is reserved for the agent."""
+    if home.config.agents == [home.agent(name)]:
+        raise Refused(f"{name} is the only agent; add another agent first")
+    for vault in home.vaults:
+        if access.is_personal(vault, name) and not access.is_own(vault):
+            remedy = Remedy("vaults.remove", {"name": vault.name}, "remove the vault")
+            raise Refused(f"vault {vault.name} is reserved for {name}", remedy)
+
+
 def remove_agent(home: Home, name: str, *, trash: bool = False) -> Path | None:
     """Remove an agent and its personal vault from the settings. Its notes are not moved.
 
     With `trash` the folder of the vault is moved to `.trash/` in the home; returns the new path.
-    Raises `Refused` for the only agent, and while an added vault is reserved for the agent.
+    Raises `Refused` as `check_removal` does.
     """
     vaults: list[Vault] = []
 
     def removal() -> Iterable[Change]:
-        agents = [agent for agent in home.config.agents if agent != home.agent(name)]
-        if not agents:
-            raise Refused(f"{name} is the only agent; add another agent first")
-        for vault in home.vaults:
-            if access.is_personal(vault, name) and not access.is_own(vault):
-                remedy = Remedy("vaults.remove", {"name": vault.name}, "remove the vault")
-                raise Refused(f"vault {vault.name} is reserved for {name}", remedy)
-        yield ("agents",), agents
+        check_removal(home, name)
+        yield ("agents",), [agent for agent in home.config.agents if agent != home.agent(name)]
         own = access.own_vault(home.vaults, name)
         if own:
             vaults.append(own)

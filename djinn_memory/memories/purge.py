@@ -109,6 +109,11 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
     events = ledger.redact(texts, agent, _may_quote(state.home, doomed.vault)) if ledger else 0
     values = _forget_values(state, texts, agent, doomed.vault)
     with state.lock():
+        if doomed.block:
+            # The file first: what is left of a failure is the section, and the index has it.
+            with state.vault_lock(doomed.vault):
+                _remove_section(doomed)
+            update(state, [doomed.vault], only=doomed.files[-1:])
         with transaction(state.index):
             memories.forget(state.index, doomed.vault, doomed.files, doomed.block)
             words.compact(state.index)
@@ -116,10 +121,9 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
         vectors = len(hashes - memories.window_hashes(state.index, vaults))
         if state.home.embeddings_path.exists():
             state.cache.remove(hashes - memories.window_hashes(state.index))
-        with state.vault_lock(doomed.vault):
-            _remove_files(doomed)
-        if doomed.block:
-            update(state, [doomed.vault], only=doomed.files)
+        if not doomed.block:
+            with state.vault_lock(doomed.vault):
+                _remove_files(doomed)
         resolve_links(state)
     problems = list(_erase(state))
     return replace(
@@ -128,13 +132,23 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
 
 
 def _remove_files(doomed: _Doomed) -> None:
-    """Remove the files, or the section from its journal, by exchange."""
     for path in doomed.files:
         inside(doomed.vault.root, str(PurePosixPath(path).parent))
-        if doomed.block:
-            disk.edit(doomed.vault, path, partial(journal.without, path, doomed.block))
-        else:
-            (doomed.vault.root / path).unlink(missing_ok=True)
+        (doomed.vault.root / path).unlink(missing_ok=True)
+
+
+def _remove_section(doomed: _Doomed) -> None:
+    """Remove the section from its journal and from copies of it in the trash, by exchange."""
+    for path in doomed.files:
+        disk.edit(doomed.vault, path, partial(_without, doomed, path))
+
+
+def _without(doomed: _Doomed, path: str, data: bytes) -> bytes:
+    if journal.appendable(path, data) is None:
+        raise Refused(
+            f"{doomed.vault.name}/{path} was changed by another program; remove the section there"
+        )
+    return journal.without(path, doomed.block or "", data)
 
 
 def _may_quote(home: Home, vault: Vault) -> Callable[[Mapping[str, object]], bool]:
@@ -199,7 +213,8 @@ def _doomed(state: State, name: str, vaults: Sequence[Vault]) -> _Doomed:
     if isinstance(entry.block, str):
         if journal.appendable(entry.path, disk.read(vault, entry.path)) is None:
             raise part_of_journal(entry, "purged")
-        return _Doomed(vault, entry.id, entry.title, (entry.path,), entry.block)
+        journals = (*_section_copies(vault, entry.block), entry.path)
+        return _Doomed(vault, entry.id, entry.title, journals, entry.block)
     require_note(state, entry, "purged")
     note = parse(entry.path, disk.read(vault, entry.path), vault.dialect)
     parts = [*_parts(state, vault, entry), *versions(vault, entry.path)]
@@ -263,6 +278,18 @@ def _copies(vault: Vault, path: str, note: Note, ids: Sequence[str | None]) -> l
         if copy.id in wanted if copy.id else same_name:
             copies += [*_originals(vault, place, copy), place]
     return copies
+
+
+def _section_copies(vault: Vault, block: str) -> Iterator[str]:
+    """The journals in the trash that hold a section."""
+    for path, _ in _trash(vault):
+        if _before(path).startswith("journal/"):
+            with suppress(OSError, DjinnError):
+                data = disk.read(vault, path)
+                if journal.appendable(path, data) is not None:
+                    text = journal.intact(data).decode("utf-8")
+                    if journal.find(path, text, block):
+                        yield path
 
 
 def _is_copy(path: str, other: str) -> bool:

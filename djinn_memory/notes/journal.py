@@ -79,6 +79,12 @@ class JournalRecord(Struct, frozen=True):
         return blank(self.text, self.marks)[self.body :].strip()
 
     @property
+    def comment(self) -> dict[str, Any]:
+        """What its comment says, with the types of JSON."""
+        match = _DATA.search(self.text, self.body)
+        return dict(json.loads(match["data"])) if match else {}
+
+    @property
     def quoted(self) -> Iterator[tuple[int, int]]:
         """The spans of its quoted lines in `text`."""
         return (line.span() for line in _QUOTED.finditer(self.text, self.body))
@@ -205,14 +211,17 @@ def appendable(path: str, data: bytes) -> int | None:
 
 
 def without(path: str, block: str, data: bytes) -> bytes:
-    """The bytes of a journal that is `appendable`, without the record that has a block id."""
-    text = data.decode("utf-8")
-    record = find(path, text, block)
-    if record is None:
-        return data
-    start, end = record.span
-    behind = text[end:]
-    return (text[:start] + behind.lstrip("\n")).encode("utf-8")
+    """The bytes of a journal that is `appendable`, without the sections that have a block id."""
+    whole = intact(data)
+    text, key = whole.decode("utf-8"), block.lower()
+    while True:
+        records = read(path, text).records
+        record = next((record for record in records if record.block.lower() == key), None)
+        if record is None:
+            return text.encode("utf-8") + data[len(whole) :]
+        start, end = record.span
+        before, behind = text[:start], text[end:].lstrip("\n")
+        text = before + behind if behind else before.rstrip("\n") + "\n"
 
 
 def begun_by_djinn(fields: Mapping[str, Any]) -> bool:

@@ -90,6 +90,7 @@ def _remove(call: Call) -> RemovedAgent:
 
     home, name = call.djinn.home, call.request.name
     agent = home.agent(name)
+    setup.check_removal(home, agent)
     own = access.own_vault(home.vaults, agent)
     folder = own.root if own else None
     place = "are moved to the trash of the home" if call.request.trash_vault else "are kept"

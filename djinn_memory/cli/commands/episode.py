@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,7 +54,6 @@ def _record(call: Call) -> requests.RecordedEpisode:
 
 def _context(path: Path) -> dict[str, Any]:
     """The JSON object in a file; `-` means stdin."""
-    import json
     import sys
 
     try:
@@ -128,10 +128,11 @@ def list_(call: Call, answer: requests.EpisodePage) -> None:
         )
         for episode in answer.episodes
     ]
-    columns(rows, head="time kind importance words id", empty="No episodes.")
-    shown = call.request.skip + len(answer.episodes)
-    if len(answer.episodes) and shown < answer.total:
-        talk(f"{shown:,} of {answer.total:,}; --offset {shown} shows the next.")
+    columns(rows, head="time kind importance title id", empty="No episodes.")
+    first, end = call.request.skip + 1, call.request.skip + len(answer.episodes)
+    if answer.episodes and len(answer.episodes) < answer.total:
+        following = f"; --offset {end} shows the next" if end < answer.total else ""
+        talk(f"{first:,} to {end:,} of {count(answer.total, 'episode')}{following}")
 
 
 @command(
@@ -154,6 +155,8 @@ def show(call: Call, answer: requests.EpisodeDetail) -> None:
         say("---")
         say_verbatim(answer.response)
     say()
+    if answer.context is not None:
+        say_verbatim(clean(f"context {json.dumps(answer.context, ensure_ascii=False)}"))
     _explain(answer.parts)
     for entity in answer.entities:
         say(clean(f"  {entity}"))

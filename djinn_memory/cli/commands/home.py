@@ -48,6 +48,8 @@ class CreatedHome(Struct, frozen=True):
     """The files and folders that were created, relative to the home."""
     added: str | None = None
     """The name of the vault that was added for the folder of notes; null when there is none."""
+    aborted: bool = False
+    """Whether the person at the terminal said no."""
 
 
 def _init(call: Call) -> CreatedHome:
@@ -66,7 +68,7 @@ def _init(call: Call) -> CreatedHome:
     if outer:
         about = f"{here if here == place else here.parent} is inside {outer}"
         if not call.confirmed(f"Create a home at {place}, inside {outer}?", about):
-            return CreatedHome(place, ())
+            return CreatedHome(place, (), aborted=True)
     home, created = setup.init(place, request.agents)
     return CreatedHome(home.root, created, request.notes and _add_notes(home, request.notes))
 
@@ -109,6 +111,9 @@ def init(call: Call, answer: CreatedHome) -> None:
         djinn init --notes ~/Documents/notes
         djinn init ~/memory --agent finn --agent grace
     """
+    if answer.aborted:
+        talk("Aborted; nothing was created.")
+        return
     root = clean(str(answer.home))
     say(f"{'created' if answer.made else 'nothing to create in'} {root}")
     for name in answer.made:

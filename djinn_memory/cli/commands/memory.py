@@ -120,9 +120,7 @@ def _delete(call: Call) -> MemoryDeletion:
     dry_run = call.request.dry_run or not call.confirmed(
         "Move the note to the trash?", f"{memory.title}  ({place})"
     )
-    return memories.delete(
-        f"{memory.vault}:{memory.path}", agent=agent, digest=memory.digest, dry_run=dry_run
-    )
+    return memories.delete(memory.address, agent=agent, digest=memory.digest, dry_run=dry_run)
 
 
 @command(

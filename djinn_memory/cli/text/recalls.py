@@ -44,7 +44,8 @@ def print_recall(result: RecallResult, *, explain: bool) -> None:
     else:
         talk('Report what is missing with `djinn gap report "..."`.')
     if result.request_id:
-        talk(f"Rate it: djinn rate {result.request_id} --useful 1 --not-useful 2 (or use `last`).")
+        other = " --not-useful 2" if len(result.memories) > 1 else ""
+        talk(f"Rate it: djinn rate {result.request_id} --useful 1{other} (or use `last`).")
 
 
 def _about(memory: RecalledMemory) -> list[str]:

@@ -95,6 +95,7 @@ def find_entities(text: str, known: Known, now: datetime) -> tuple[Entity, ...]:
     """
     text = text[:READ]
     taken: list[_Match] = []
+    used = bytearray(len(text))
     for matches in (
         _plain(text, _URL, "url"),
         _known(text, known),
@@ -106,7 +107,8 @@ def find_entities(text: str, known: Known, now: datetime) -> tuple[Entity, ...]:
         _names(text, _SINGLE_NAME),
     ):
         for start, stop, entity in matches:
-            if not any(start < end and stop > begin for begin, end, _ in taken):
+            if not any(used[start:stop]):
+                used[start:stop] = b"\1" * (stop - start)
                 taken.append((start, stop, entity))
     listed: dict[tuple[str, str], Entity] = {}
     for _, _, entity in sorted(taken, key=lambda match: match[:2]):

@@ -4,40 +4,41 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 from socket import gethostname
 
-from djinn_memory.errors import Refused
+from djinn_memory.errors import Changed, Refused
 from djinn_memory.home.access import is_private
 from djinn_memory.home.home import Home
 from djinn_memory.memories.writing.vault_writer import VaultWriter
+from djinn_memory.models import Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes.ids import crockford
+from djinn_memory.notes.slugs import unique
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.walk import MAX_BYTES
-from djinn_memory.system.files import create, inside, make_folder
+from djinn_memory.system.files import create, inside, make_folder, write_atomic
 from djinn_memory.system.interrupts import deferred
 
 FULL = 1_000_000
 """Maximum bytes of a journal, which limits the cost of an append. The day then continues in another
 file."""
 
+ATTEMPTS = 5
+"""How often an append begins again when an editor saves the journal meanwhile."""
+
 NAME_FILE = "journal-name"
 """The file in the state folder that contains the home's name for its journal files."""
 
 
 def home_name(home: Home) -> str:
-    """The home's name for its journal files.
+    """The name of a home in the names of its journals.
 
-    It ends in random characters, so that two homes that share a vault never write the same file,
-    even on machines with the same name.
+    It ends in random characters: two homes that share a vault, perhaps on machines with one name,
+    never write one file.
     """
     place = home.state / NAME_FILE
-    try:
-        name = place.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        name = ""
-    if re.fullmatch(r"[\w-]{1,64}", name):
+    if name := _written_name(place):
         return name
     host = re.sub(r"[^a-z0-9]+", "-", gethostname().lower().partition(".")[0]).strip("-")[:24]
     name = f"{host or 'home'}-{crockford(20)}"
@@ -45,9 +46,19 @@ def home_name(home: Home) -> str:
     try:
         create(place, f"{name}\n".encode(), private=True)
     except FileExistsError:
-        # Another process gave the name just now.
-        return place.read_text(encoding="utf-8").strip()
+        # Another process gave the name just now, unless the file holds none.
+        if other := _written_name(place):
+            return other
+        write_atomic(place, f"{name}\n".encode(), private=True)
     return name
+
+
+def _written_name(place: Path) -> str | None:
+    try:
+        name = place.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+    return name if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) else None
 
 
 def append(writer: VaultWriter, home: Home, day: str, record: str) -> str:
@@ -63,44 +74,67 @@ def append(writer: VaultWriter, home: Home, day: str, record: str) -> str:
 
 
 def _append(writer: VaultWriter, path: str, header: bytes, record: bytes) -> bool:
-    """Append to one file. Returns False when it is full or cannot be appended to."""
-    if len(header) + len(record) > MAX_BYTES:
-        raise Refused(f"{len(record):,} bytes are too many for one episode; record less of it")
+    """Append to one file; False when it is full, or nothing can be appended to it."""
     vault = writer.vault
-    file = inside(vault.root, path)
-    private = is_private(vault)
-    try:
-        data = disk.read(vault, path)
-    except FileNotFoundError:
-        make_folder(file.parent, private=private)
+    file, private = inside(vault.root, path), is_private(vault)
+    if file != vault.root.resolve() / path:
+        raise Refused(
+            f"{vault.name}/{path} leads through a symbolic link; replace the link with a folder"
+        )
+    for _ in range(ATTEMPTS):
+        try:
+            data = disk.read(vault, path)
+        except FileNotFoundError:
+            make_folder(file.parent, private=private)
+            with deferred(), suppress(FileExistsError):
+                create(file, header + record, private=private)
+                return True
+            continue
+        keep = journal.appendable(path, data)
+        if keep is None or (keep + len(record) > FULL and keep > len(header)):
+            return False
+        begins = b"" if keep else header
+        if keep and not data[:keep].endswith(b"\n"):
+            begins = b"\n"
+        # Ctrl-C waits until the record is whole.
         with deferred():
-            create(file, header + record, private=private)
-        return True
-    keep = journal.appendable(path, data)
-    if keep is None or (keep + len(record) > FULL and keep > len(header)):
-        return False
-    begins = b"" if keep else header
-    if keep and not data[:keep].endswith(b"\n"):
-        begins = b"\n"
-    # Ctrl-C waits until the record is whole.
-    with deferred():
-        _write_end(file, keep, begins + record)
+            if _write_end(vault, path, data, keep, begins + record):
+                return True
+    raise Changed(file)
+
+
+def _write_end(vault: Vault, path: str, data: bytes, keep: int, record: bytes) -> bool:
+    """Write a record behind the first `keep` bytes of a file, durably; undone when that fails.
+
+    False when the file does not hold `data` any more: an editor has saved it meanwhile. What is cut
+    off is kept in the trash, since a person may have begun to write there.
+    """
+    flags = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(inside(vault.root, path), flags)
+    with os.fdopen(descriptor, "r+b", buffering=0) as file:
+        if file.read() != data or not os.path.samestat(
+            os.fstat(descriptor), (vault.root / path).stat()
+        ):
+            return False
+        if data[keep:].strip(b"\0\n "):
+            _keep_torn(vault, path, data[keep:])
+        try:
+            file.seek(keep)
+            file.truncate(keep)
+            left = memoryview(record)
+            while left:
+                left = left[file.write(left) :]
+            os.fsync(descriptor)
+        except OSError:
+            file.truncate(keep)
+            raise
     return True
 
 
-def _write_end(file: Path, keep: int, data: bytes) -> None:
-    """Replace everything after `keep` bytes, durably. This is undone when the disk is full."""
-    descriptor = os.open(file, os.O_RDWR | getattr(os, "O_BINARY", 0))
-    try:
-        os.ftruncate(descriptor, keep)
-        os.lseek(descriptor, keep, os.SEEK_SET)
-        try:
-            left = memoryview(data)
-            while left:
-                left = left[os.write(descriptor, left) :]
-            os.fsync(descriptor)
-        except OSError:
-            os.ftruncate(descriptor, keep)
-            raise
-    finally:
-        os.close(descriptor)
+def _keep_torn(vault: Vault, path: str, data: bytes) -> None:
+    """Keep the end of a journal, which the next record replaces, as a file in the trash."""
+    folder = inside(vault.root, str(PurePosixPath(disk.TRASH, path).parent))
+    make_folder(folder, private=is_private(vault))
+    stem = f"{PurePosixPath(path).stem}-torn"
+    name = unique(stem, lambda name: os.path.lexists(folder / f"{name}.md"))
+    create(folder / f"{name}.md", data, private=is_private(vault))

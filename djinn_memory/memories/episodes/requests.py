@@ -23,7 +23,9 @@ EpisodeKind = Literal["interaction", "observation"]
 
 _Time = Annotated[
     Annotated[str, Meta(max_length=40)] | None,
-    Meta(description="The time, such as 2026-11-20T09:30Z. Default: now."),
+    Meta(
+        description="The time, such as 2026-11-20T09:30; local unless it has a zone. Default: now."
+    ),
 ]
 _Context = Annotated[
     dict[str, Any] | None, Meta(description="More data about the episode: a JSON object.")

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from statistics import fmean
 from typing import Any
 
@@ -20,6 +20,7 @@ from djinn_memory.memories.episodes.importance import importance
 from djinn_memory.memories.episodes.intents import find_intents
 from djinn_memory.memories.episodes.requests import (
     MAX_CONTEXT,
+    MAX_TEXT,
     CountEpisodes,
     Episode,
     EpisodeDetail,
@@ -35,7 +36,7 @@ from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import Filters, extended
 from djinn_memory.notes import journal
-from djinn_memory.notes.dates import iso_date, moment, spoken_date
+from djinn_memory.notes.dates import moment, spoken_date
 from djinn_memory.notes.encoding import decode, writable
 from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.vault import files as disk
@@ -125,7 +126,7 @@ class Episodes(Namespace):
             EpisodeDetail,
             message=message,
             response=response,
-            context=_context(record.data.get("context")),
+            context=_context(record.comment.get("context")),
             entities=entities,
             intents=intents,
             parts=importance(len(message) + len(response or ""), len(entities), intents),
@@ -186,7 +187,7 @@ class Episodes(Namespace):
         spoken = words.message + (f"\n---\n{words.response}" if words.response else "")
         record = journal.compose(f"{local:%H:%M}", title, block, spoken, data)
         with writing(self.runtime, vault, embeds=False) as writer:
-            path = journals.append(writer, home, f"{local:%Y-%m-%d}", record)
+            path = journals.append(writer, home, local.date().isoformat(), record)
         return RecordedEpisode(
             id=identity,
             vault=vault.name,
@@ -232,25 +233,33 @@ class Episodes(Namespace):
 
 
 def _masked(kind: str, message: str, response: str | None) -> _Words:
-    message = _lines(message)
+    message = _lines("message", message)
     if not message.strip():
         raise UsageError("the message is empty; write what was said")
-    response = _lines(response or "") or None
+    response = _lines("response", response or "") or None
     masked = len(find(message)) + (len(find(response)) if response else 0)
     return _Words(kind, mask(message), mask(response) if response else None, masked)
 
 
-def _lines(text: str) -> str:
-    """A text with line ends `\\n`, as a journal stores it."""
-    return writable(text).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+def _lines(name: str, text: str) -> str:
+    """A text with line ends `\\n` and without NULs, as a journal keeps it."""
+    if len(text) > MAX_TEXT:
+        raise UsageError(
+            f"the {name} has {len(text):,} characters; at most {MAX_TEXT:,} are allowed"
+        )
+    lines = writable(text).replace("\r\n", "\n").replace("\r", "\n")
+    return lines.replace("\0", "\ufffd").strip("\n")
 
 
 def _masked_context(context: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A context with the secrets of its texts masked."""
+    """A context with the secrets of its keys and texts masked."""
     if context is None:
         return None
-    masked = _masked_value(context)
-    size = len(json.dumps(masked, ensure_ascii=False))
+    try:
+        masked = _masked_value(context, ())
+        size = len(json.dumps(masked, ensure_ascii=False, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        raise UsageError("the context is not a JSON object, or is nested too deep") from None
     if size > MAX_CONTEXT:
         raise UsageError(
             f"the context has {size:,} characters; at most {MAX_CONTEXT:,} are allowed"
@@ -258,30 +267,45 @@ def _masked_context(context: dict[str, Any] | None) -> dict[str, Any] | None:
     return dict(masked)
 
 
-def _masked_value(value: Any) -> Any:
+def _masked_value(value: Any, names: tuple[str, ...]) -> Any:
+    """A value below keys with these names, which say what it is: `password`, then `hunter2`."""
     if isinstance(value, dict):
-        # A key says what its value is: `password: hunter2` is a secret, `hunter2` alone is not.
         return {
-            str(key): mask(f"{key}: {inner}").partition(": ")[2]
-            if isinstance(inner, str)
-            else _masked_value(inner)
-            for key, inner in value.items()
+            mask(str(key)): _masked_value(inner, (*names, str(key))) for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_masked_value(inner) for inner in value]
-    return mask(value) if isinstance(value, str) else value
+        return [_masked_value(inner, names) for inner in value]
+    if not isinstance(value, str):
+        return value
+    for name in ("", *names[-2:]):
+        label = f"{name}: " if name else ""
+        parts, end = [], len(label)
+        for secret in find(label + value):
+            if secret.stop > end:
+                parts += [(label + value)[end : max(secret.start, end)], secret.shown]
+                end = secret.stop
+        value = "".join((*parts, (label + value)[end:]))
+    return value
 
 
 def _time(text: str | None, now: datetime) -> datetime:
     if not text:
         return now
-    when = iso_date(text.strip().upper()) or spoken_date(text, now.astimezone())
-    if not when or len(when) < len("2026-11-20"):
-        raise UsageError(
-            f"{text}: not a time; write 2026-11-20T09:30Z, yesterday or 2d", argument="at"
-        )
-    at = datetime.fromisoformat(when)
-    at = at if at.tzinfo else at.astimezone()
+    try:
+        at = datetime.fromisoformat(text.strip())
+    except ValueError:
+        when = spoken_date(text, now.astimezone())
+        if not when or len(when) < len("2026-11-20"):
+            raise UsageError(
+                f"{text}: not a time; write 2026-11-20T09:30, yesterday or 2d", argument="at"
+            ) from None
+        at = datetime.fromisoformat(when)
+    # What a person writes without a zone is the time of the clock on the wall.
+    try:
+        at = (at if at.tzinfo else at.astimezone()).astimezone(UTC)
+        at.astimezone()
+    except (ValueError, OverflowError):
+        raise UsageError(f"{text}: not a time of this calendar", argument="at") from None
     if at > now:
         raise UsageError(f"{text}: the time is in the future", argument="at")
     return at

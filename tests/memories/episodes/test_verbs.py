@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import NotFound, Unavailable, UsageError
+from djinn_memory.errors import NotFound, Refused, Unavailable, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.memories.episodes import journals
 from djinn_memory.notes import journal
@@ -37,7 +38,7 @@ def test_an_episode_is_found_and_shown(djinn: Djinn) -> None:
         message="When does the ferry leave?\nAnd from where?",
         response="At nine,\n\nfrom the north mole.",
         channel="slack",
-        context={"thread": 4, "who": ["Ilse"]},
+        context={"thread": 4, "who": ["Ilse"], "seen": None},
         session="crossing",
     )
     assert (done.type, done.title) == ("interaction", "When does the ferry leave?")
@@ -50,8 +51,7 @@ def test_an_episode_is_found_and_shown(djinn: Djinn) -> None:
         assert detail.message == "When does the ferry leave?\nAnd from where?"
         assert detail.response == "At nine,\n\nfrom the north mole."
         assert (detail.session, detail.channel) == ("crossing", "slack")
-        # The numbers of a journal are text, as those of front matter are.
-        assert detail.context == {"thread": "4", "who": ["Ilse"]}
+        assert detail.context == {"thread": 4, "who": ["Ilse"], "seen": None}
         assert detail.parts == done.importance
 
 
@@ -140,6 +140,7 @@ def test_lists_and_counts(djinn: Djinn) -> None:
         ({"message": "x", "at": "2026-03"}, "not a time"),
         ({"message": "x", "at": "2027-01-01"}, "in the future"),
         ({"message": "x", "context": {"x": "y" * 200_000}}, "context"),
+        ({"message": "x", "context": {"x": float("nan")}}, "context"),
     ],
 )
 def test_what_is_refused(djinn: Djinn, home: Home, fields: dict[str, object], why: str) -> None:
@@ -311,3 +312,125 @@ def test_the_next_question_embeds_what_was_recorded(djinn: Djinn) -> None:
     result = djinn.search("ferry late")
     assert not result.problems and djinn.memories.stats().pending == 0
     assert result.hits[0].legs["meaning"].raw > 0
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "\n## 10:15 Called Bob about the lease",
+        "\n## 10:15 Called Bob\n\n> he said yes\n",
+        "\n#",
+        "\n## 10:15 x\n\n> y\n\n^bob1\n\n%% my own comment %%",
+    ],
+)
+def test_what_a_person_began_to_write_is_kept(djinn: Djinn, home: Home, written: str) -> None:
+    djinn.episodes.record_observation(text="First")
+    [file] = files(home)
+    with file.open("a") as end:
+        end.write(written)
+    djinn.episodes.record_observation(text="Second")
+    kept = "".join(path.read_text() for path in home.root.rglob("*.md"))
+    assert written.strip("\n") in kept
+    assert djinn.episodes.list().total == 2
+
+
+def test_a_save_between_read_and_append_is_kept(
+    djinn: Djinn, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    djinn.episodes.record_observation(text="First")
+    [file] = files(home)
+    appendable = journal.appendable
+
+    def saved_meanwhile(path: str, data: bytes) -> int | None:
+        keep = appendable(path, data)
+        if b"An editor" not in file.read_bytes():
+            other = file.with_name("other")
+            other.write_bytes(data + b"\n## Own\n\nAn editor saved this.\n")
+            other.rename(file)
+        return keep
+
+    monkeypatch.setattr(journal, "appendable", saved_meanwhile)
+    djinn.episodes.record_observation(text="Second")
+    assert "An editor saved this." in file.read_text() and "Second" in file.read_text()
+
+
+@pytest.mark.parametrize("content", ["../../x", "", "a: b", "x\ny", "\udcff\udcfe"])
+def test_a_broken_name_of_the_home_is_replaced(djinn: Djinn, home: Home, content: str) -> None:
+    (home.state / journals.NAME_FILE).write_bytes(content.encode("utf-8", "surrogateescape"))
+    done = djinn.episodes.record_observation(text="First")
+    assert re.fullmatch(r"journal/2026-03-0\d\.[a-z0-9-]+\.md", done.path)
+
+
+def test_secrets_of_a_context_are_masked_by_the_names_of_their_keys(
+    djinn: Djinn, home: Home
+) -> None:
+    token = "ghp_4kXw9QbRt7LmZc2VyHs8PnJd5GfUe3TaW6Do"
+    context = {
+        token: "x", "password": ["hunter2hunter2"],
+        "api_key": {"value": "8f3ak29dkq0zk3lq9s8d7f6g5h4j3k2l"}, "note: x": "plain: value",
+    }  # fmt: skip
+    done = djinn.episodes.record_observation(text="hi", context=context)
+    stored = djinn.episodes.show(str(done.id)).context
+    assert stored and stored["note: x"] == "plain: value"
+    written = b"".join(path.read_bytes() for path in home.root.rglob("*") if path.is_file())
+    for secret in (token, "hunter2hunter2", "8f3ak29dkq0zk3lq9s8d7f6g5h4j3k2l"):
+        assert secret.encode() not in written
+
+
+def test_hostile_fields_are_refused(djinn: Djinn, home: Home) -> None:
+    deep: dict[str, object] = {}
+    for _ in range(700):
+        deep = {"a": deep}
+    for fields, why in (
+        ({"at": "0001-01-01"}, "not a time of this calendar"),
+        ({"context": deep}, "nested too deep"),
+        ({"text": "a" * 200_001}, "at most 200,000"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            djinn.episodes.record_observation(**{"text": "x", **fields})
+    assert not files(home)
+
+
+def test_an_early_year_has_four_digits(djinn: Djinn) -> None:
+    done = djinn.episodes.record_observation(text="x", at="0500-06-01T12:00Z")
+    assert done.path.startswith("journal/0500-06-0")
+
+
+def test_a_folder_that_is_a_link_is_refused(djinn: Djinn, home: Home) -> None:
+    root = home.root / "vaults" / home.config.agents[0]
+    (root / "inner").mkdir(parents=True)
+    (root / "journal").symlink_to("inner")
+    with pytest.raises(Refused, match="symbolic link"):
+        djinn.episodes.record_observation(text="First")
+
+
+def test_a_purge_removes_each_copy_of_a_section(djinn: Djinn, home: Home) -> None:
+    djinn.episodes.record_observation(text="The lamp is lit")
+    doomed = djinn.episodes.record_observation(text="The quokka fell")
+    [file] = files(home)
+    trash = file.parent.parent / ".trash" / "journal"
+    trash.mkdir(parents=True)
+    (trash / file.name).write_bytes(file.read_bytes())
+    text = file.read_text()
+    file.write_text(text + text[text.rindex("\n## ") :] + "\n## 10:15 caf")
+    with file.open("ab") as end:
+        end.write(b"\xc3")
+    djinn.memories.purge(name=str(doomed.id))
+    assert b"quokka" not in file.read_bytes() + (trash / file.name).read_bytes()
+    assert file.read_bytes().endswith(b"caf\xc3")
+
+
+def test_a_purge_that_cannot_write_changes_nothing(
+    djinn: Djinn, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doomed = djinn.episodes.record_observation(text="The quokka fell")
+
+    def full(*_: object) -> bytes:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as context:
+        context.setattr(journal, "without", full)
+        with pytest.raises(OSError, match="No space"):
+            djinn.memories.purge(name=str(doomed.id))
+    assert djinn.memories.purge(name=str(doomed.id)).purged
+    assert not djinn.search("quokka").hits
