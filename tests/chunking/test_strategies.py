@@ -170,21 +170,21 @@ def test_given_sizes() -> None:
 @pytest.mark.parametrize(
     ("strategy", "size", "overlap", "message"),
     [
-        ("adaptive", 20, None, "chunk_size 20: 64 to 4,096 tokens for adaptive"),
-        ("fixed", 4097, None, "chunk_size 4097: 64 to 4,096 tokens for fixed"),
-        ("words", 99, None, "chunk_size 99: 100 to 5,000 characters for words"),
-        ("words", 5001, None, "chunk_size 5001: 100 to 5,000 characters for words"),
+        ("adaptive", 20, None, "chunk_size 20: give 64 to 4,096 tokens for adaptive"),
+        ("fixed", 4097, None, "chunk_size 4097: give 64 to 4,096 tokens for fixed"),
+        ("words", 99, None, "chunk_size 99: give 100 to 5,000 characters for words"),
+        ("words", 5001, None, "chunk_size 5001: give 100 to 5,000 characters for words"),
         (
             "semantic",
             None,
             257,
-            "chunk_overlap 257: 0 to 256 tokens for semantic with chunks of 512",
+            "chunk_overlap 257: give 0 to 256 tokens for semantic with chunks of 512",
         ),
         (
             "fixed",
             100,
             -1,
-            "chunk_overlap -1: 0 to 50 tokens for fixed with chunks of 100",
+            "chunk_overlap -1: give 0 to 50 tokens for fixed with chunks of 100",
         ),
     ],
 )

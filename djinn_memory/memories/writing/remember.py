@@ -160,8 +160,8 @@ def _superseded(runtime: Runtime, name: str, scope: Sequence[Vault], vault: Vaul
         raise Refused(why, alone)
     if access.is_open(place) and not access.is_open(vault):
         raise Refused(
-            f"all agents see {path}, but only {vault.agent} sees {vault.name}, so a note in "
-            f"{vault.name} cannot supersede it",
+            f"{path} is visible to all agents, so a note in the private vault {vault.name} "
+            "cannot supersede it",
             Remedy("", {"shared": True}, "write into the shared vault"),
             alone,
         )

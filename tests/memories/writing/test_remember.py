@@ -179,7 +179,9 @@ def test_what_is_superseded_is_told_so(djinn: Djinn, home: Home) -> None:
 def test_a_shared_note_is_never_told_of_a_private_one(djinn: Djinn, home: Home, own: Path) -> None:
     guide = djinn.remember("decision", "Team guide", "Ask before you merge.", shared=True)
     before = written(home, guide)
-    with pytest.raises(Refused, match=r"shared/decisions/team-guide\.md is for all.*shared=True"):
+    with pytest.raises(
+        Refused, match=r"shared/decisions/team-guide\.md is visible to all.*shared=True"
+    ):
         djinn.remember("decision", "Bert leaves", "In May.", supersedes="Team guide")
     assert (written(home, guide), list(own.rglob("*.md"))) == (before, [])
     # What was one's own is told what all see now; that does not say what it came from.
