@@ -78,4 +78,5 @@ def _print(detail: ErrorDetail) -> None:
 def _as_json() -> bool:
     """Whether the command line asks for JSON, even if it cannot be parsed."""
     words = sys.argv[1:]
-    return "--json" in (words[: words.index("--")] if "--" in words else words)
+    words = words[: words.index("--")] if "--" in words else words
+    return any(word == "--json" or word.startswith("--json=") for word in words)

@@ -102,6 +102,13 @@ RUNS = {
     "summary show": [["summary", "show"]],
     "fact verify": [["fact", "verify", "anna/city"], ["fact", "verify", "anna", "city"]],
     "fact forget": [["fact", "forget", "anna/city"]],
+    "episode record": [
+        ["episode", "record", "--message", "Anna keeps bees.", "--response", "Since May."],
+        ["episode", "record", "--kind", "observation", "--message", "A bee stung Anna."],
+    ],
+    "episode list": [["episode", "list"], ["episode", "list", "--channel", "voice"]],
+    "episode show": [["episode", "show", "Anna keeps bees."]],
+    "episode stats": [["episode", "stats"]],
     "memory purge": [
         ["memory", "purge", "anna/city", "--dry-run"], ["memory", "purge", "anna/city", "--yes"],
     ],

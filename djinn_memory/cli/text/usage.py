@@ -19,6 +19,8 @@ def explain(error: Any) -> UsageMistake:
     message = error.format_message().replace("Value error, ", "").rstrip(".")
     ctx = getattr(error, "ctx", None)
     kind = type(error).__name__
+    if kind == "BadOptionUsage" and "does not take a value" in message:
+        return UsageMistake(f"{error.option_name} takes no value", "leave out = and what follows")
     if kind == "BadOptionUsage":
         return UsageMistake(f"{error.option_name} needs a value", "write the value after it")
     if ctx is None:
@@ -31,6 +33,10 @@ def explain(error: Any) -> UsageMistake:
         return UsageMistake(
             f"{_name(error.param).rstrip('.')} is missing", f"write `{_usage(ctx)}`"
         )
+    if kind == "MissingParameter" and error.param.param_type_name == "option":
+        option = max(error.param.opts, key=len)
+        metavar = (error.param.metavar or error.param.name).upper()
+        return UsageMistake(f"{option} is missing", f"write `{_usage(ctx)} {option} {metavar}`")
     if kind == "NoSuchOption":
         return UsageMistake(f"no option {error.option_name}", _option(error, ctx) or help_line)
     if kind == "BadParameter" and error.param is not None:
@@ -63,6 +69,10 @@ def _extra(ctx: Any) -> str:
 def _option(error: Any, ctx: Any) -> str:
     if ctx.parent is None:
         return "write options after the command, as in `djinn search tide --vault notes`"
+    root = ctx.find_root()
+    if error.option_name in [name for param in root.command.params for name in param.opts]:
+        words = ctx.command_path.removeprefix(root.command_path).strip()
+        return f"write it before the command: `{root.command_path} {error.option_name} ... {words}`"
     names = [name for param in ctx.command.params for name in param.opts]
     near = get_close_matches(error.option_name, names, 1, 0.7)
     if near:

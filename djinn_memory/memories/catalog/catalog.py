@@ -109,7 +109,7 @@ def find(index: Index, name: str) -> IndexedMemory:
 
 def _place(index: Index, name: str) -> str:
     """A location as outputs show it, with lines or as an absolute path, as `vault:path`."""
-    path = re.sub(r":\d+(-\d+)?$", "", name)
+    path = re.sub(r":\d+(-\d+)?$", "", name).removeprefix("./")
     if Path(path).is_absolute():
         file = Path(path).resolve()
         for vault in index.vaults:

@@ -51,6 +51,8 @@ TERMS = 30
 
 _WORD = re.compile(r"\w+")
 
+_SEE_ALSO = re.compile(r"\s*\bSee also [^\n]*\.\s*\Z")
+
 _COUNTED = Filters(excluded=(("plane", "documents"), ("status", "superseded")))
 """Filters for the memories that may be duplicates."""
 
@@ -115,15 +117,17 @@ class DuplicateFinder:
 
     def _by_words(self, index: Index) -> Iterator[Duplicate]:
         draft = self._draft
-        text = draft.text if len(_WORD.findall(draft.text)) >= FEWEST_WORDS else ""
-        whole = f"{draft.title} {draft.text}"
+        own = _without_links(draft.text)
+        text = own if len(_WORD.findall(own)) >= FEWEST_WORDS else ""
+        whole = f"{draft.title} {own}"
         terms = " ".join(_WORD.findall(text or whole)[:TERMS])
         query = words_query.compose(index.words, [terms])
         if query is None:
             return
         near = index.words.search(query.any, Selection(_COUNTED), NEIGHBOURS)
         for memory, theirs in _read(index, [ref.memory_id for ref in near]):
-            same = likeness(text or whole, theirs if text else f"{memory.title} {theirs}")
+            said = _without_links(theirs)
+            same = likeness(text or whole, said if text else f"{memory.title} {said}")
             if same >= SAME_WORDS:
                 yield Duplicate(same, "words", memory, theirs)
 
@@ -176,6 +180,11 @@ def _read(index: Index, memory_ids: Iterable[int]) -> Iterator[tuple[IndexedMemo
     for key, memory in memories.items():
         if memory.plane != "documents" and fold(memory.field("status") or "") != "superseded":
             yield memory, " ".join(chunk.text for chunk in chunks.get(key, ()))
+
+
+def _without_links(text: str) -> str:
+    """A text without the last line that `remember` writes for links, which says nothing new."""
+    return _SEE_ALSO.sub("", text)
 
 
 def likeness(first: str, second: str) -> float:

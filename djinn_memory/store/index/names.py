@@ -21,6 +21,9 @@ def resolve(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> 
     name = name.encode("utf-8", "replace").decode()
     note, section, block = name.strip().removeprefix("[[").removesuffix("]]").partition("#^")
     targets = links.targets(connection, vaults)
+    if section and _exact(name, targets):
+        # A file may have such a name.
+        note, section, block = name, "", ""
     keys = _exact(note if section else name, targets) or _as_link(note, targets, vaults)
     listed: dict[int, int] = dict(
         rows(
