@@ -237,7 +237,7 @@ _numbered("a million links", "[[The tide at the harbour {}]]\n", 1_000_000)
 _numbered("a million Markdown links", "[tide at the harbour {0}](n{0}.md) ", 1_000_000)
 _numbered("a million headings", "# The tide at the harbour {}\n", 1_000_000)
 _numbered("a million sections", "## The tide {0}\nhigh at the harbour {0}\n", 1_000_000)
-_numbered("100,000 tags", "#tide-at-harbour-{} ", 100_000)
+_numbered("100,000 tags", "#tide-{} at the harbour ", 100_000)
 _numbered("a million block ids", "the tide at the harbour ^b{}\n", 1_000_000)
 
 
