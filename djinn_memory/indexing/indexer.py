@@ -268,12 +268,11 @@ def _appended(run: _Run, before: IndexedFile, file: FileStat, data: bytes) -> No
     size = before.stat.size
     if run.force or before.problem or before.stat.path != file.path or not 0 < size < len(data):
         return None
-    if hashlib.blake2b(data[:size], digest_size=16).digest() != before.hash:
-        return None
     content = parse_appended(file.path, data, size, run.vault.dialect)
-    blocks = [memory.block for memory in content.memories] if content else []
-    fits = memories.can_append(run.connection, before.note_id, blocks)
-    return content if fits else None
+    if content is None or hashlib.blake2b(data[:size], digest_size=16).digest() != before.hash:
+        return None
+    blocks = [memory.block for memory in content.memories]
+    return content if memories.can_append(run.connection, before.note_id, blocks) else None
 
 
 def _cut(note: Note, run: _Run) -> ParsedMemory:

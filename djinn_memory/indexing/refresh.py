@@ -174,31 +174,26 @@ def sweep(
     try:
         with within(HASTE_SECONDS), explained(state.home.index_path):
             seen = stale(state.index, vaults, exclude, time.monotonic() + seconds)
+            waiting = spare is not None and _few_wait(state, vaults)
     except Busy:
         return 0, []
     if state.change_watch and seen.complete and not (seen.changed or seen.racy or seen.problems):
         state.change_watch.mark_scanned(vaults)
     if not seen.complete and watcher(state.home) is None and _worth_telling(state):
         seen.problems.append(_incomplete())
-    only = memories.vault_ids(state.index, vaults)
-    # Notes and episodes that were written without the model at hand.
-    waiting = spare is not None and 0 < vectors.pending(state.index, only) <= SWEEP_WINDOWS
-    if not (seen.changed or seen.racy or waiting) or not state.writable:
+    changed = seen.changed or seen.racy
+    if not (changed or waiting) or not state.writable:
         return seen.changed, seen.problems
     from djinn_memory.indexing import indexer
-    from djinn_memory.indexing.embed import embed
 
     try:
         with state.lock(timeout=0), within(HASTE_SECONDS):
-            deadline = time.monotonic() + 1
-            tally = indexer.update(state, vaults, deadline=deadline, at_most=settings.sweep_notes)
-            embeds = spare and (tally.touched or waiting)
-            space = vectors.serving(state.index) if embeds else None
-            embedder = spare() if space and spare else None
-            if space and embedder:
-                # An update may have given a vault its number.
-                only = memories.vault_ids(state.index, vaults)
-                embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS, only=only)
+            tally, deadline = indexer.IndexTally(), time.monotonic() + 1
+            if changed:
+                most = settings.sweep_notes
+                tally = indexer.update(state, vaults, deadline=deadline, at_most=most)
+            if spare and (tally.touched or waiting):
+                _embed_few(state, vaults, spare)
     except Busy:
         # Another process is indexing: it reads what was seen here.
         return seen.changed, seen.problems
@@ -207,6 +202,23 @@ def sweep(
     except DjinnError as error:
         return seen.changed, [*seen.problems, Problem("index", str(error))]
     return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
+
+
+def _few_wait(state: State, vaults: Sequence[Vault]) -> bool:
+    """Whether windows wait for a vector that were written without the model, and are few."""
+    waiting = vectors.pending(state.index, memories.vault_ids(state.index, vaults))
+    return 0 < waiting <= SWEEP_WINDOWS and vectors.serving(state.index) is not None
+
+
+def _embed_few(state: State, vaults: Sequence[Vault], spare: Spare) -> None:
+    """Embed some windows of `vaults`, if the embedder of the vectors that answer is quick."""
+    from djinn_memory.indexing.embed import embed
+
+    space = vectors.serving(state.index)
+    embedder = spare() if space else None
+    if space and embedder:
+        only = memories.vault_ids(state.index, vaults)
+        embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS, only=only)
 
 
 def _incomplete() -> Problem:

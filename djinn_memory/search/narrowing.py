@@ -18,6 +18,15 @@ WHOLE_HOME = "Show only what this agent may see. Default: the whole home."
 OnlyAgent = Annotated[str | None, Meta(description=WHOLE_HOME)]
 """The agent of a request about the whole home."""
 
+SinceDay = Annotated[
+    Annotated[str, Meta(max_length=40)] | None,
+    Meta(description="From this day on: 2026-03-01, 2026-03, 30d, yesterday."),
+]
+UntilDay = Annotated[
+    Annotated[str, Meta(max_length=40)] | None,
+    Meta(description="Up to and including this day."),
+]
+
 _Names = Annotated[Sequence[Annotated[str, Meta(max_length=200)]], Meta(max_length=20)]
 _Types = Annotated[Sequence[Annotated[str, Meta(max_length=100)]], Meta(max_length=20)]
 _Vaults = Annotated[Sequence[Annotated[str, Meta(max_length=64)]], Meta(max_length=20)]
@@ -47,14 +56,8 @@ class Narrowing(Struct, frozen=True, kw_only=True):
     paths: Annotated[
         _Names, Meta(description="Only memories whose path contains one of these texts.")
     ] = ()
-    since: Annotated[
-        Annotated[str, Meta(max_length=40)] | None,
-        Meta(description="From this day on: 2026-03-01, 2026-03, 30d, yesterday."),
-    ] = None
-    until: Annotated[
-        Annotated[str, Meta(max_length=40)] | None,
-        Meta(description="Up to and including this day."),
-    ] = None
+    since: SinceDay = None
+    until: UntilDay = None
     where: Annotated[
         Sequence[Annotated[str, Meta(max_length=1000)]],
         Meta(

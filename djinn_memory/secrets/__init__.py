@@ -103,11 +103,21 @@ def guard_parts(parts: Mapping[str, object], *, settings: Allowances, allow: boo
 
 def mask(text: str) -> str:
     """`text` with all its secrets masked, including those that the settings allow."""
-    parts, end = [], 0
-    for secret in find(text):
-        parts += [text[end : secret.start], secret.shown]
-        end = secret.stop
-    return "".join((*parts, text[end:]))
+    return masked(text)[0]
+
+
+def masked(text: str, label: str = "") -> tuple[str, int]:
+    """`text` as `mask` returns it, and the number of its secrets.
+
+    A `label` such as `password: ` says what the text is, and is no part of the result.
+    """
+    whole = label + text
+    parts, end, number = [], len(label), 0
+    for secret in find(whole):
+        if secret.stop > end:
+            parts += [whole[end : max(secret.start, end)], secret.shown]
+            end, number = secret.stop, number + 1
+    return "".join((*parts, whole[end:])), number
 
 
 def _masked(secret: str) -> str:

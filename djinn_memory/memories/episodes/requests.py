@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from djinn_memory.memories.episodes.importance import Importance
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import Memory, MemoryRef, Problem
-from djinn_memory.search.narrowing import AgentName
+from djinn_memory.search.narrowing import AgentName, SinceDay, UntilDay
 
 MAX_TEXT = 200_000
 """Maximum characters of a message and of a response."""
@@ -66,14 +66,8 @@ class ListEpisodes(Struct, frozen=True):
     ] = None
     kind: Annotated[EpisodeKind | None, Meta(description="Only episodes of this kind.")] = None
     channel: Annotated[Channel | None, Meta(description="Only episodes of this channel.")] = None
-    since: Annotated[
-        Annotated[str, Meta(max_length=40)] | None,
-        Meta(description="From this day on: 2026-03-01, 2026-03, 30d, yesterday."),
-    ] = None
-    until: Annotated[
-        Annotated[str, Meta(max_length=40)] | None,
-        Meta(description="Up to and including this day."),
-    ] = None
+    since: SinceDay = None
+    until: UntilDay = None
     limit: Annotated[int, Meta(ge=1, le=10_000, description="The maximum number of episodes.")] = 20
     skip: Annotated[
         int, Meta(ge=0, le=10_000_000, description="How many of the newest episodes to skip.")
@@ -94,14 +88,8 @@ class ShowEpisode(Struct, frozen=True):
 class CountEpisodes(Struct, frozen=True):
     """Count episodes by kind, channel, session and day."""
 
-    since: Annotated[
-        Annotated[str, Meta(max_length=40)] | None,
-        Meta(description="From this day on: 2026-03-01, 2026-03, 30d, yesterday."),
-    ] = None
-    until: Annotated[
-        Annotated[str, Meta(max_length=40)] | None,
-        Meta(description="Up to and including this day."),
-    ] = None
+    since: SinceDay = None
+    until: UntilDay = None
     agent: AgentName = None
 
 

@@ -42,7 +42,7 @@ from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
 from djinn_memory.search.narrowing import day
-from djinn_memory.secrets import find, mask
+from djinn_memory.secrets import mask, masked
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.index.records import IndexedMemory, Selection
 
@@ -59,7 +59,6 @@ FIELDS = ("session", "channel", "importance")
 class _Words(Struct, frozen=True):
     """The data to record, with its secrets masked."""
 
-    kind: str
     message: str
     response: str | None
     masked: int
@@ -157,7 +156,7 @@ class Episodes(Namespace):
         response: str | None,
     ) -> RecordedEpisode:
         home, now = self.runtime.home, self.runtime.now()
-        words = _masked(kind, message, response)
+        words = _masked(message, response)
         agent = home.agent(request.agent)
         vault = home.personal(agent)
         at = _time(request.at, now)
@@ -232,13 +231,13 @@ class Episodes(Namespace):
         )
 
 
-def _masked(kind: str, message: str, response: str | None) -> _Words:
+def _masked(message: str, response: str | None) -> _Words:
     message = _lines("message", message)
     if not message.strip():
         raise UsageError("the message is empty; write what was said")
-    response = _lines("response", response or "") or None
-    masked = len(find(message)) + (len(find(response)) if response else 0)
-    return _Words(kind, mask(message), mask(response) if response else None, masked)
+    message, in_message = masked(message)
+    response, in_response = masked(_lines("response", response or ""))
+    return _Words(message, response or None, in_message + in_response)
 
 
 def _lines(name: str, text: str) -> str:
@@ -256,15 +255,15 @@ def _masked_context(context: dict[str, Any] | None) -> dict[str, Any] | None:
     if context is None:
         return None
     try:
-        masked = _masked_value(context, ())
-        size = len(json.dumps(masked, ensure_ascii=False, allow_nan=False))
+        safe = _masked_value(context, ())
+        size = len(json.dumps(safe, ensure_ascii=False, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
         raise UsageError("the context is not a JSON object, or is nested too deep") from None
     if size > MAX_CONTEXT:
         raise UsageError(
             f"the context has {size:,} characters; at most {MAX_CONTEXT:,} are allowed"
         )
-    return dict(masked)
+    return dict(safe)
 
 
 def _masked_value(value: Any, names: tuple[str, ...]) -> Any:
@@ -277,14 +276,8 @@ def _masked_value(value: Any, names: tuple[str, ...]) -> Any:
         return [_masked_value(inner, names) for inner in value]
     if not isinstance(value, str):
         return value
-    for name in ("", *names[-2:]):
-        label = f"{name}: " if name else ""
-        parts, end = [], len(label)
-        for secret in find(label + value):
-            if secret.stop > end:
-                parts += [(label + value)[end : max(secret.start, end)], secret.shown]
-                end = secret.stop
-        value = "".join((*parts, (label + value)[end:]))
+    for label in ("", *(f"{name}: " for name in names[-2:])):
+        value = masked(value, label)[0]
     return value
 
 
