@@ -25,7 +25,7 @@ FULL = 1_000_000
 file."""
 
 ATTEMPTS = 5
-"""How often an append begins again when an editor saves the journal meanwhile."""
+"""Maximum number of attempts, each after an editor has saved the journal in the meantime."""
 
 NAME_FILE = "journal-name"
 """The file in the state folder that contains the home's name for its journal files."""
@@ -34,8 +34,8 @@ NAME_FILE = "journal-name"
 def home_name(home: Home) -> str:
     """The name of a home in the names of its journals.
 
-    It ends in random characters: two homes that share a vault, perhaps on machines with one name,
-    never write one file.
+    It ends in random characters, so that two homes that share a vault never write to the same file,
+    even on machines with the same name.
     """
     place = home.state / NAME_FILE
     if name := _written_name(place):
@@ -46,7 +46,7 @@ def home_name(home: Home) -> str:
     try:
         create(place, f"{name}\n".encode(), private=True)
     except FileExistsError:
-        # Another process gave the name just now, unless the file holds none.
+        # Either another process has just written the name, or the file has no valid one.
         if other := _written_name(place):
             return other
         write_atomic(place, f"{name}\n".encode(), private=True)
