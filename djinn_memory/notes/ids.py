@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 
@@ -16,7 +17,16 @@ def new_id() -> str:
     return f"mem_{crockford(80)}"
 
 
+def derived_id(key: str) -> str:
+    """The id for a key: the same each time, so that what has the key is written once."""
+    value = int.from_bytes(hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=10).digest())
+    return f"mem_{_digits(value, 80)}"
+
+
 def crockford(bits: int) -> str:
     """Random bits, a multiple of five, as digits that are hard to confuse."""
-    value = int.from_bytes(os.urandom(bits // 8 + 1))
+    return _digits(int.from_bytes(os.urandom(bits // 8 + 1)), bits)
+
+
+def _digits(value: int, bits: int) -> str:
     return "".join(_DIGITS[value >> shift & 31] for shift in range(0, bits, 5))

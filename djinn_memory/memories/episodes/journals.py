@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from socket import gethostname
@@ -61,20 +62,45 @@ def _written_name(place: Path) -> str | None:
     return name if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) else None
 
 
-def append(writer: VaultWriter, home: Home, day: str, record: str) -> str:
-    """Append a record from `journal.compose` to the journal of a day. Returns the path."""
-    data = record.encode("utf-8")
+def append(
+    writer: VaultWriter, home: Home, day: str, records: Mapping[str, str], *, once: bool = False
+) -> dict[str, str]:
+    """Append records to the journals of a day. `records` has texts of `journal.compose` by block.
+
+    Returns the path of each new record by its block. With `once`, a record is skipped if a journal
+    of the day has its block.
+    """
     name, number = home_name(home), 1
-    while True:
+    waiting = dict(records)
+    for path in _journals(writer.vault, day) if once else ():
+        data = disk.read(writer.vault, path)
+        for block in [block for block in waiting if f"\n^{block}\n".encode() in data]:
+            del waiting[block]
+    places: dict[str, str] = {}
+    while waiting:
         path = journal.path_of(day, name, number)
-        if _append(writer, path, journal.header(day, name).encode(), data):
+        for block in _append(writer, path, journal.header(day, name).encode(), waiting):
+            del waiting[block]
+            places[block] = path
             writer.written[path] = None
-            return path
         number += 1
+    return places
 
 
-def _append(writer: VaultWriter, path: str, header: bytes, record: bytes) -> bool:
-    """Append to one file; False when it is full, or nothing can be appended to it."""
+def _journals(vault: Vault, day: str) -> Iterator[str]:
+    """The paths of the journals of a day, of all homes."""
+    folder = inside(vault.root, "journal")
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if name.startswith(f"{day}.") and name.endswith(".md") and entry.is_file():
+                yield f"journal/{name}"
+
+
+def _append(
+    writer: VaultWriter, path: str, header: bytes, records: Mapping[str, str]
+) -> Sequence[str]:
+    """Append to one file what it has room for. Returns the blocks of these records."""
     vault = writer.vault
     file, private = inside(vault.root, path), is_private(vault)
     if file != vault.root.resolve() / path:
@@ -86,21 +112,39 @@ def _append(writer: VaultWriter, path: str, header: bytes, record: bytes) -> boo
             data = disk.read(vault, path)
         except FileNotFoundError:
             make_folder(file.parent, private=private)
+            blocks, text = _fitting(records, len(header), len(header))
             with deferred(), suppress(FileExistsError):
-                create(file, header + record, private=private)
-                return True
+                create(file, header + text, private=private)
+                return blocks
             continue
         keep = journal.appendable(path, data)
-        if keep is None or (keep + len(record) > FULL and keep > len(header)):
-            return False
+        if keep is None:
+            return ()
         begins = b"" if keep else header
         if keep and not data[:keep].endswith(b"\n"):
             begins = b"\n"
-        # Ctrl-C waits until the record is whole.
+        blocks, text = _fitting(records, keep, len(header))
+        # Ctrl-C waits until the records are whole.
         with deferred():
-            if _write_end(vault, path, data, keep, begins + record):
-                return True
+            if not blocks or _write_end(vault, path, data, keep, begins + text):
+                return blocks
     raise Changed(file)
+
+
+def _fitting(records: Mapping[str, str], size: int, header: int) -> tuple[list[str], bytes]:
+    """The first records that fit into a journal of this size, and their bytes.
+
+    The first record fits into a journal that has only its header, however long it is.
+    """
+    blocks: list[str] = []
+    text = bytearray()
+    for block, record in records.items():
+        data = record.encode("utf-8")
+        if size + len(text) + len(data) > FULL and size + len(text) > header:
+            break
+        blocks.append(block)
+        text += data
+    return blocks, bytes(text)
 
 
 def _write_end(vault: Vault, path: str, data: bytes, keep: int, record: bytes) -> bool:

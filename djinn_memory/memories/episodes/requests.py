@@ -20,6 +20,7 @@ MAX_CONTEXT = 100_000
 
 Channel = Literal["cli", "api", "slack", "voice"]
 EpisodeKind = Literal["interaction", "observation"]
+EpisodeType = Literal["interaction", "observation", "outcome"]
 
 _Time = Annotated[
     Annotated[str, Meta(max_length=40)] | None,

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from statistics import fmean
 from typing import Any
 
-from msgspec import Struct
-
-from djinn_memory.errors import Busy, NotFound, Remedy, UsageError
+from djinn_memory.errors import NotFound, Remedy, UsageError
 from djinn_memory.memories.catalog import catalog
-from djinn_memory.memories.episodes import journals
-from djinn_memory.memories.episodes.entities import find_entities
 from djinn_memory.memories.episodes.importance import importance
-from djinn_memory.memories.episodes.intents import find_intents
+from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.episodes.requests import (
-    MAX_CONTEXT,
-    MAX_TEXT,
     CountEpisodes,
     Episode,
     EpisodeDetail,
     EpisodePage,
     EpisodeStats,
+    EpisodeType,
     ListEpisodes,
     RecordedEpisode,
     RecordInteraction,
@@ -33,35 +27,21 @@ from djinn_memory.memories.episodes.requests import (
     ShowEpisode,
 )
 from djinn_memory.memories.recall import session_log
-from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import Filters, extended
 from djinn_memory.notes import journal
-from djinn_memory.notes.dates import moment, spoken_date
-from djinn_memory.notes.encoding import decode, writable
-from djinn_memory.notes.ids import new_id
+from djinn_memory.notes.dates import spoken_date
+from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
 from djinn_memory.search.narrowing import day
-from djinn_memory.secrets import mask, masked
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.index.records import IndexedMemory, Selection
 
 KINDS = ("interaction", "observation", "outcome")
 """The types of episodes. Handoffs and checkpoints are separate notes."""
 
-TITLE = 70
-"""Maximum characters of a title: the first words of the message."""
-
 FIELDS = ("session", "channel", "importance")
 """Fields of an episode that a list shows in addition to those of any memory."""
-
-
-class _Words(Struct, frozen=True):
-    """The data to record, with its secrets masked."""
-
-    message: str
-    response: str | None
-    masked: int
 
 
 class Episodes(Namespace):
@@ -84,7 +64,7 @@ class Episodes(Namespace):
 
         Secrets are masked, as in `record_interaction`.
         """
-        return self._record(request, "observation", request.text, None)
+        return self._record(request, "observation", request.text, "")
 
     @operation(ListEpisodes)
     def list(self, request: ListEpisodes) -> EpisodePage:
@@ -151,67 +131,23 @@ class Episodes(Namespace):
     def _record(
         self,
         request: RecordInteraction | RecordObservation,
-        kind: str,
+        kind: EpisodeType,
         message: str,
-        response: str | None,
+        response: str,
     ) -> RecordedEpisode:
-        home, now = self.runtime.home, self.runtime.now()
-        words = _masked(message, response)
-        agent = home.agent(request.agent)
-        vault = home.personal(agent)
-        at = _time(request.at, now)
-        context = _masked_context(request.context)
+        agent, now = self.runtime.home.agent(request.agent), self.runtime.now()
         session = session_log.given(self._state, request.session)
-        session = session or session_log.current(self._state, agent)
-        text = "\n\n".join(filter(None, (words.message, words.response)))
-        entities = find_entities(text, lambda names: self._known(names, agent), at)
-        intents = find_intents(words.message)
-        weight = importance(len(words.message) + len(words.response or ""), len(entities), intents)
-        identity, title = new_id(), _title(words.message)
-        block = identity.replace("_", "-")
-        data = _data(
-            id=identity,
-            type=kind,
-            created=moment(at),
-            session=session,
-            channel=request.channel,
-            importance=weight.total,
-            entities=[f"{entity.kind}: {entity.text}" for entity in entities],
-            about=[f"[[{each.text}]]" for each in entities if each.kind == "known"],
-            intents=[*intents],
-            context=context,
-            response=words.message.count("\n") + 2 if words.response else None,
+        turn = Turn(
+            kind,
+            message,
+            response,
+            _time(request.at, now),
+            session or session_log.current(self._state, agent),
+            request.channel,
+            request.context,
         )
-        local = at.astimezone()
-        spoken = words.message + (f"\n---\n{words.response}" if words.response else "")
-        record = journal.compose(f"{local:%H:%M}", title, block, spoken, data)
-        with writing(self.runtime, vault, embeds=False) as writer:
-            path = journals.append(writer, home, local.date().isoformat(), record)
-        return RecordedEpisode(
-            id=identity,
-            vault=vault.name,
-            path=path,
-            file=str(vault.root.resolve() / path),
-            block=block,
-            type=kind,
-            title=title,
-            session=session,
-            created=moment(at),
-            importance=weight,
-            entities=entities,
-            intents=intents,
-            masked=words.masked,
-            searchable=writer.searchable,
-            problems=writer.problems,
-        )
-
-    def _known(self, names: Collection[str], agent: str) -> Mapping[str, str]:
-        """The titles of the notes of entities that an agent sees, by name."""
-        vaults = self.runtime.home.scope(agent)
-        # An index that another process holds must not keep an episode from being recorded.
-        with suppress(Busy), self.runtime.index(vaults) as index:
-            return index.named(names, Selection(Filters(planes=("knowledge",)), whole_files=True))
-        return {}
+        [episode] = record_turns(self.runtime, agent, [turn]).episodes
+        return episode
 
     def _filters(
         self,
@@ -229,56 +165,6 @@ class Episodes(Namespace):
             until=day("until", until, now),
             where=tuple((key, value) for key, value in where.items() if value),
         )
-
-
-def _masked(message: str, response: str | None) -> _Words:
-    message = _lines("message", message)
-    if not message.strip():
-        raise UsageError("the message is empty; write what was said")
-    message, in_message = masked(message)
-    response, in_response = masked(_lines("response", response or ""))
-    return _Words(message, response or None, in_message + in_response)
-
-
-def _lines(name: str, text: str) -> str:
-    """A text with line ends `\\n` and without NULs, as a journal keeps it."""
-    if len(text) > MAX_TEXT:
-        raise UsageError(
-            f"the {name} has {len(text):,} characters; at most {MAX_TEXT:,} are allowed"
-        )
-    lines = writable(text).replace("\r\n", "\n").replace("\r", "\n")
-    return lines.replace("\0", "\ufffd").strip("\n")
-
-
-def _masked_context(context: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A context with the secrets of its keys and texts masked."""
-    if context is None:
-        return None
-    try:
-        safe = _masked_value(context, ())
-        size = len(json.dumps(safe, ensure_ascii=False, allow_nan=False))
-    except (TypeError, ValueError, RecursionError):
-        raise UsageError("the context is not a JSON object, or is nested too deep") from None
-    if size > MAX_CONTEXT:
-        raise UsageError(
-            f"the context has {size:,} characters; at most {MAX_CONTEXT:,} are allowed"
-        )
-    return dict(safe)
-
-
-def _masked_value(value: Any, names: tuple[str, ...]) -> Any:
-    """A value below keys with these names, which say what it is: `password`, then `hunter2`."""
-    if isinstance(value, dict):
-        return {
-            mask(str(key)): _masked_value(inner, (*names, str(key))) for key, inner in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_masked_value(inner, names) for inner in value]
-    if not isinstance(value, str):
-        return value
-    for label in ("", *(f"{name}: " for name in names[-2:])):
-        value = masked(value, label)[0]
-    return value
 
 
 def _time(text: str | None, now: datetime) -> datetime:
@@ -302,19 +188,6 @@ def _time(text: str | None, now: datetime) -> datetime:
     if at > now:
         raise UsageError(f"{text}: the time is in the future", argument="at")
     return at
-
-
-def _title(message: str) -> str:
-    """The first words of the first line that has words."""
-    line = next(filter(None, (" ".join(line.split()) for line in message.split("\n"))), "Episode")
-    if len(line) <= TITLE:
-        return line
-    return f"{line[:TITLE].rpartition(' ')[0] or line[:TITLE]} ..."
-
-
-def _data(**fields: Any) -> dict[str, Any]:
-    """The fields of a record that have a value."""
-    return {key: value for key, value in fields.items() if value not in (None, [], "")}
 
 
 def _spoken(record: journal.JournalRecord) -> tuple[str, str | None]:

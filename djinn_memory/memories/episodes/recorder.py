@@ -1,0 +1,250 @@
+"""Records turns as episodes, in batches. Every way into the journals leads through here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from datetime import datetime
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from djinn_memory.errors import Busy, UsageError
+from djinn_memory.memories.episodes import journals
+from djinn_memory.memories.episodes.entities import Known, find_entities
+from djinn_memory.memories.episodes.importance import importance
+from djinn_memory.memories.episodes.intents import find_intents
+from djinn_memory.memories.episodes.requests import (
+    MAX_CONTEXT,
+    MAX_TEXT,
+    EpisodeType,
+    RecordedEpisode,
+)
+from djinn_memory.memories.writing.vault_writer import writing
+from djinn_memory.models import Filters, Vault
+from djinn_memory.notes import journal
+from djinn_memory.notes.dates import moment
+from djinn_memory.notes.encoding import writable
+from djinn_memory.notes.ids import derived_id, new_id
+from djinn_memory.runtime import Runtime
+from djinn_memory.search.backend import Index
+from djinn_memory.secrets import mask, masked
+from djinn_memory.store.index.records import Selection
+
+TITLE = 70
+"""Maximum characters of a title: the first words of the message."""
+
+
+class Turn(Struct, frozen=True):
+    """A message with its response, an observation or an outcome, to be recorded as an episode."""
+
+    kind: EpisodeType
+    message: str
+    """What was said to the agent, or what happened."""
+    response: str
+    """What the agent answered; may be empty."""
+    at: datetime
+    """The time, with a time zone."""
+    session: str
+    """The session or chat. Its turns form a sequence."""
+    channel: str
+    """Where it was said, such as `cli`."""
+    context: dict[str, Any] | None = None
+    """More data about it, serialisable as JSON."""
+    client: str | None = None
+    """The program that it came from, such as `claude`."""
+    source: str | None = None
+    """Its key in that program. A turn with a known key is not recorded again."""
+
+
+class RecordedTurns(Struct, frozen=True):
+    """The result of recording turns."""
+
+    episodes: list[RecordedEpisode]
+    """The new episodes, in the order of their turns."""
+    known: int
+    """The number of turns that had been recorded before."""
+
+
+class _Draft(Struct, frozen=True):
+    """An episode that is not written yet. `episode` lacks its place."""
+
+    day: str
+    """The local day of its journal."""
+    record: str
+    """Its text, as `journal.compose` returns it."""
+    episode: RecordedEpisode
+
+
+def record_turns(runtime: Runtime, agent: str, turns: Iterable[Turn]) -> RecordedTurns:
+    """Append turns to the journals of an agent's vault, with their secrets masked.
+
+    They are searchable by words at once. The next question embeds them. Raises `UsageError` for a
+    message that is empty or too long, before anything is written.
+    """
+    home = runtime.home
+    vault = home.personal(agent)
+    with ExitStack() as stack:
+        index: Index | None = None
+        # An index that another process holds must not keep an episode from being recorded.
+        with suppress(Busy):
+            index = stack.enter_context(runtime.index(home.scope(agent)))
+        turns = list(turns)
+        recorded = _recorded(index, vault, turns)
+        drafts = [
+            _draft(vault, identity, turn, partial(_known_entities, index))
+            for turn in turns
+            if (identity := _identity(vault, turn)) not in recorded
+        ]
+    places: dict[str, str] = {}
+    once = any(turn.source for turn in turns)
+    if drafts:
+        with writing(runtime, vault, embeds=False) as writer:
+            for day, group in groupby(drafts, key=lambda draft: draft.day):
+                records = {str(draft.episode.block): draft.record for draft in group}
+                places |= journals.append(writer, home, day, records, once=once)
+    episodes = [
+        replace(
+            draft.episode,
+            path=path,
+            file=str(vault.root.resolve() / path),
+            searchable=writer.searchable,
+            problems=writer.problems,
+        )
+        for draft in drafts
+        if (path := places.get(str(draft.episode.block)))
+    ]
+    return RecordedTurns(episodes, len(turns) - len(episodes))
+
+
+def _identity(vault: Vault, turn: Turn) -> str:
+    """The id of a turn's episode. The same turn of another program has the same id each time."""
+    return derived_id(f"{vault.id} {turn.source}") if turn.source else new_id()
+
+
+def _recorded(index: Index | None, vault: Vault, turns: Sequence[Turn]) -> set[str | None]:
+    """The ids of the turns from other programs that the index has already."""
+    ids = tuple(_identity(vault, turn) for turn in turns if turn.source)
+    if index is None or not ids:
+        return set()
+    return {memory.id for memory in index.memories(Selection(ids=ids), fields=())}
+
+
+def _known_entities(index: Index | None, names: Collection[str]) -> Mapping[str, str]:
+    """The titles of the notes of entities, by name."""
+    if index is None:
+        return {}
+    return index.named(names, Selection(Filters(planes=("knowledge",)), whole_files=True))
+
+
+def _draft(vault: Vault, identity: str, turn: Turn, known: Known) -> _Draft:
+    message, response, number = _masked(turn.message, turn.response)
+    context = _masked_context(turn.context)
+    text = "\n\n".join(filter(None, (message, response)))
+    entities = find_entities(text, known, turn.at)
+    intents = find_intents(message)
+    weight = importance(len(message) + len(response), len(entities), intents)
+    title, block = _title(message), identity.replace("_", "-")
+    data = _data(
+        id=identity,
+        type=turn.kind,
+        created=moment(turn.at),
+        session=turn.session,
+        channel=turn.channel,
+        client=turn.client,
+        source=turn.source,
+        importance=weight.total,
+        entities=[f"{entity.kind}: {entity.text}" for entity in entities],
+        about=[f"[[{entity.text}]]" for entity in entities if entity.kind == "known"],
+        intents=[*intents],
+        context=context,
+        response=message.count("\n") + 2 if response else None,
+    )
+    local = turn.at.astimezone()
+    spoken = message + (f"\n---\n{response}" if response else "")
+    episode = RecordedEpisode(
+        id=identity,
+        vault=vault.name,
+        path="",
+        block=block,
+        type=turn.kind,
+        title=title,
+        session=turn.session,
+        created=moment(turn.at),
+        importance=weight,
+        entities=entities,
+        intents=intents,
+        masked=number,
+        searchable="later",
+        problems=[],
+    )
+    composed = journal.compose(f"{local:%H:%M}", title, block, spoken, data)
+    return _Draft(local.date().isoformat(), composed, episode)
+
+
+def _masked(message: str, response: str) -> tuple[str, str, int]:
+    """The message and the response without their secrets, and the number of these."""
+    message = _lines("message", message)
+    if not message.strip():
+        raise UsageError("the message is empty; write what was said")
+    message, in_message = masked(message)
+    response, in_response = masked(_lines("response", response))
+    return message, response, in_message + in_response
+
+
+def _lines(name: str, text: str) -> str:
+    """A text with line ends `\\n` and without NULs, as a journal keeps it."""
+    if len(text) > MAX_TEXT:
+        raise UsageError(
+            f"the {name} has {len(text):,} characters; at most {MAX_TEXT:,} are allowed"
+        )
+    lines = writable(text).replace("\r\n", "\n").replace("\r", "\n")
+    return lines.replace("\0", "\ufffd").strip("\n")
+
+
+def _masked_context(context: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A context with the secrets of its keys and texts masked."""
+    if context is None:
+        return None
+    try:
+        safe = _masked_value(context, ())
+        size = len(json.dumps(safe, ensure_ascii=False, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        raise UsageError("the context is not a JSON object, or is nested too deep") from None
+    if size > MAX_CONTEXT:
+        raise UsageError(
+            f"the context has {size:,} characters; at most {MAX_CONTEXT:,} are allowed"
+        )
+    return dict(safe)
+
+
+def _masked_value(value: Any, names: tuple[str, ...]) -> Any:
+    """A value below keys with these names, which say what it is: `password`, then `hunter2`."""
+    if isinstance(value, dict):
+        return {
+            mask(str(key)): _masked_value(inner, (*names, str(key))) for key, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_masked_value(inner, names) for inner in value]
+    if not isinstance(value, str):
+        return value
+    for label in ("", *(f"{name}: " for name in names[-2:])):
+        value = masked(value, label)[0]
+    return value
+
+
+def _title(message: str) -> str:
+    """The first words of the first line that has words."""
+    line = next(filter(None, (" ".join(line.split()) for line in message.split("\n"))), "Episode")
+    if len(line) <= TITLE:
+        return line
+    return f"{line[:TITLE].rpartition(' ')[0] or line[:TITLE]} ..."
+
+
+def _data(**fields: Any) -> dict[str, Any]:
+    """The fields of a record that have a value."""
+    return {key: value for key, value in fields.items() if value not in (None, [], "")}

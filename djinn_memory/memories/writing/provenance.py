@@ -1,0 +1,39 @@
+"""Where a derived memory comes from: front matter that names its evidence, author and rule."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from djinn_memory.models import MemoryRef
+
+
+class Provenance(Struct, frozen=True):
+    """The origin of a memory that was derived from others."""
+
+    rule: str
+    """The rule that derived it, such as `extract.preference`."""
+    evidence: tuple[str, ...] = ()
+    """Links to the memories that it was derived from, as `evidence_link` returns them."""
+    author: str | None = None
+    """The person or the agent for whom it was derived."""
+    client: str | None = None
+    """The program of that agent, such as `claude`."""
+    session: str | None = None
+    """The session of the evidence."""
+
+    def fields(self) -> dict[str, object]:
+        """The front matter with these values. Fields without a value are left out."""
+        fields = {
+            "rule": self.rule,
+            "evidence": list(self.evidence),
+            "author": self.author,
+            "client": self.client,
+            "session": self.session,
+        }
+        return {key: value for key, value in fields.items() if value}
+
+
+def evidence_link(memory: MemoryRef) -> str:
+    """A wikilink to a memory, which also names the block of a section of a journal."""
+    target = memory.path.removesuffix(".md")
+    return f"[[{target}#^{memory.block}]]" if isinstance(memory.block, str) else f"[[{target}]]"
