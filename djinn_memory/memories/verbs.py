@@ -26,8 +26,8 @@ from djinn_memory.memories.catalog.requests import (
     ShowLinks,
     ShowMemory,
 )
-from djinn_memory.memories.purge import PurgeReport, purge
-from djinn_memory.memories.restore import RestoreReport, restore
+from djinn_memory.memories.removal.purge import PurgeReport, purge
+from djinn_memory.memories.removal.restore import RestoreReport, restore
 from djinn_memory.models import Memory, Problem, Vault, extended
 from djinn_memory.notes import journal
 from djinn_memory.notes.encoding import decode

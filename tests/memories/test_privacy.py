@@ -17,7 +17,7 @@ from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, add_vault, init
 from djinn_memory.memories.catalog.catalog import list_memories
-from djinn_memory.memories.purge import PurgeReport
+from djinn_memory.memories.removal.purge import PurgeReport
 from djinn_memory.models import Filters
 from djinn_memory.store.index.records import Selection
 from tests.conftest import Run

@@ -18,8 +18,8 @@ from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.catalog.catalog import MemoryDetail
-    from djinn_memory.memories.purge import PurgeReport
-    from djinn_memory.memories.restore import RestoreReport
+    from djinn_memory.memories.removal.purge import PurgeReport
+    from djinn_memory.memories.removal.restore import RestoreReport
     from djinn_memory.memories.verbs import MemoryDeletion, MemoryPage
     from djinn_memory.store.index.records import CatalogStats
 

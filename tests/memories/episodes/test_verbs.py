@@ -410,6 +410,22 @@ def test_a_purge_removes_each_copy_of_a_section(djinn: Djinn, home: Home) -> Non
     assert file.read_bytes().endswith(b"caf\xc3")
 
 
+@pytest.mark.parametrize("by", ["id", "title", "address"])
+def test_a_purge_finds_a_section_that_only_the_trash_has(djinn: Djinn, home: Home, by: str) -> None:
+    djinn.episodes.record_observation(text="The lamp is lit")
+    doomed = djinn.episodes.record_observation(text="The quokka fell")
+    [file] = files(home)
+    trash = file.parent.parent / ".trash" / "journal"
+    trash.mkdir(parents=True)
+    file = file.rename(trash / file.name)
+    name = {"id": doomed.id or "", "title": "the quokka fell", "address": doomed.address}[by]
+    plan = djinn.memories.purge(name, dry_run=True)
+    assert plan.files == (f".trash/{doomed.path}#^{doomed.block}",)
+    assert djinn.memories.purge(name, files=plan.files).purged
+    assert b"quokka" not in file.read_bytes() and b"lamp" in file.read_bytes()
+    assert not [path for path in home.root.rglob("*") if path.is_file() and holds(path, b"quokka")]
+
+
 def test_a_purge_that_cannot_write_changes_nothing(
     djinn: Djinn, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,1 @@
+"""Memories that leave: removed permanently, or restored from the trash."""
