@@ -292,7 +292,11 @@ class Djinn(Namespace):
         from djinn_memory.upkeep.lint import lint
 
         vaults = self.home.visible(request.agent, request.vaults)
-        read(self._state, self.home.visible(request.agent), progress=self.runtime.progress)
+        visible = self.home.visible(request.agent)
+        problems = read(self._state, visible, progress=self.runtime.progress)
+        # Those of notes are issues by themselves; these are vaults that cannot be read.
+        names = {vault.name for vault in vaults}
+        self.problems.extend(problem for problem in problems if problem.what in names)
         resolve_pending_links(self._state)
         return lint(self._state, vaults, fix=request.fix)
 

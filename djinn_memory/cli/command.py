@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import Parameter, Signature
@@ -21,7 +21,7 @@ from djinn_memory.cli import output
 from djinn_memory.cli.context import interruptible, rebuilding, text_from_stdin
 from djinn_memory.cli.parsing import Command
 from djinn_memory.cli.request_options import Fields, build, parameters
-from djinn_memory.errors import Interrupted, UsageError, wording
+from djinn_memory.errors import DjinnError, Interrupted, UsageError, wording
 from djinn_memory.errors.commands import ARGUMENTS, CommandWording
 
 if TYPE_CHECKING:
@@ -208,7 +208,14 @@ class Declaration:
                 values[name] = text.removesuffix("\n").removesuffix("\r") if chomps else text
         call = Call(ctx, self, values)
         with output.progress_line(call.json) if self.progress else nullcontext() as call.progress:
-            answer = self.run(call) if self.run else call.run()
+            try:
+                answer = self.run(call) if self.run else call.run()
+            except DjinnError:
+                if self.warns and not call.json:
+                    # They may be the cause, such as a vault whose folder is missing.
+                    with suppress(DjinnError):
+                        output.problems(call.problems(None))
+                raise
         if answer is None:
             return
         problems = call.problems(answer) if self.warns else [*getattr(answer, "problems", ())]

@@ -86,7 +86,7 @@ COMMANDS = {
     "memory delete": "Move a note to the `.trash/` of its vault.",
     "memory restore": "Restore a note from the trash, or list the trash.",
     "memory purge": "Remove a memory permanently, with its versions and its copies in the trash.",
-    "memory stats": "Count notes by type, plane, tag and vault.",
+    "memory stats": "Count notes and memories by type, plane, tag and vault.",
     "fact set": "Set a fact. Its note keeps the previous value.",
     "fact get": "Print the value of a fact, exactly as it was set.",
     "fact list": "List facts, a page at a time.",

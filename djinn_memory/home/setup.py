@@ -183,6 +183,8 @@ def add_vault(
     folder = expand(path).resolve()
     if not folder.is_dir():
         raise NotFound(f"the folder {path} does not exist; check the path")
+    if folder == folder.parent:
+        raise Refused(f"{path} is the root of a disk; add a folder of notes")
 
     def entry() -> Iterable[Change]:
         if name in home.config.vaults:

@@ -143,8 +143,8 @@ def read(
     *,
     timeout: float | None = None,
     progress: ProgressCallback = silent,
-) -> None:
-    """Index the words of the notes of `vaults` now. Vectors follow later.
+) -> list[Problem]:
+    """Index the words of the notes of `vaults` now. Vectors follow later. Returns the problems.
 
     Waits for other processes as `State.lock` does.
     """
@@ -152,7 +152,7 @@ def read(
 
     patience = nullcontext() if timeout is None else within(timeout)
     with patience, state.lock(timeout=timeout):
-        update(state, vaults, progress=progress)
+        return update(state, vaults, progress=progress).problems
 
 
 def sweep(

@@ -61,6 +61,7 @@ MISTAKES = {
     "remember lesson T text --tag 'two words'": "a tag is one word, such as",
     "vault add ~/notes": "write `djinn vault add NAME PATH`",
     "vault add notes /nope": "check the path",
+    "vault add notes /": "/ is the root of a disk; add a folder of notes",
     "ingest nosuch.pdf": "check the path",
     "ingest": "write `djinn ingest PATH...`",
     "config set search.limt 5": "did you mean limit?",

@@ -248,7 +248,7 @@ class MemoryIndex:
         samples = [self._samples[key] for key in self.selected(selection)]
         number = len(samples)
         return CatalogStats(
-            notes=number, chunks=number, windows=number, pending=0,
+            notes=number, memories=number, chunks=number, windows=number, pending=0,
             links=sum(len(each.links) for each in samples),
             unresolved=sum(link not in self._numbers for each in samples for link in each.links),
             broken=0,

@@ -62,7 +62,8 @@ def _context(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise NotFound(f"--context {path}: no such file; check the path") from None
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"--context {path}: not JSON: {error}") from None
+        where = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise UsageError(f"--context {path}: not valid JSON{where}") from None
     if not isinstance(value, dict):
         raise UsageError(f"--context {path}: give a JSON object, such as {{}}")
     return value

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
+from djinn_memory.cli.text.counts import sizes
 from djinn_memory.errors import NotFound
 from djinn_memory.system.files import make_folder, open_private
 from djinn_memory.system.plural import count
@@ -234,14 +235,11 @@ def status(call: Call, answer: HomeStatus) -> None:
         say("index     none yet; run `djinn index`")
     else:
         stats = answer.stats
-        sizes = ""
+        disk = ""
         if answer.index_bytes is not None and answer.cache_bytes is not None:
-            sizes = f", {answer.index_bytes / 1e6:.1f} MB"
-            sizes += f"; vectors kept: {answer.cache_bytes / 1e6:.1f} MB"
-        say(
-            f"index     {count(stats.notes, 'note')}, {count(stats.chunks, 'chunk')}, "
-            f"{count(stats.windows, 'window')}{sizes}"
-        )
+            disk = f", {answer.index_bytes / 1e6:.1f} MB"
+            disk += f"; vectors kept: {answer.cache_bytes / 1e6:.1f} MB"
+        say(f"index     {sizes(stats)}, {count(stats.windows, 'window')}{disk}")
         say(f"links     {stats.links:,}, of which {stats.unresolved:,} unresolved")
         pending = [count(answer.stale, "changed note")] if answer.stale else []
         pending += [f"{count(stats.pending, 'window')} to embed"] if stats.pending else []

@@ -10,6 +10,7 @@ from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
+from djinn_memory.cli.text.counts import sizes
 from djinn_memory.cli.text.hits import print_hits, print_memory
 from djinn_memory.memories.catalog import requests
 from djinn_memory.models import SearchResult
@@ -209,15 +210,13 @@ def purge(call: Call, answer: PurgeReport) -> None:
     without=["types", "tags", "planes", "paths", "since", "until", "where"],
 )
 def stats(call: Call, answer: CatalogStats) -> None:
-    """Count notes by type, plane, tag and vault.
+    """Count notes and memories by type, plane, tag and vault.
 
     Examples:
         djinn memory stats --vault notes --json
     """
-    say(
-        f"{count(answer.notes, 'note')}, {count(answer.chunks, 'chunk')}, "
-        f"{count(answer.links, 'link')} ({answer.unresolved:,} unresolved)"
-    )
+    links = f"{count(answer.links, 'link')} ({answer.unresolved:,} unresolved)"
+    say(f"{sizes(answer)}, {links}")
     groups = {
         "vaults": answer.vaults,
         "types": answer.types,

@@ -167,6 +167,8 @@ class CatalogStats(Struct, frozen=True):
 
     notes: int
     """The number of notes, one for each file."""
+    memories: int
+    """The number of memories: a note is one, and a journal has one in each section."""
     chunks: int
     """The number of chunks: the parts of notes that hits return."""
     windows: int
@@ -180,11 +182,11 @@ class CatalogStats(Struct, frozen=True):
     broken: int
     """The number of notes with a problem, such as front matter that is not YAML."""
     types: dict[str, int]
-    """The number of notes of each type, the most frequent first. The fields below are sorted
+    """The number of memories of each type, the most frequent first. The fields below are sorted
     likewise."""
     planes: dict[str, int]
-    """The number of notes of each plane."""
+    """The number of memories of each plane."""
     tags: dict[str, int]
-    """The number of notes with each tag."""
+    """The number of memories with each tag."""
     vaults: dict[str, int]
     """The number of notes in each vault."""

@@ -261,13 +261,15 @@ class SqliteIndex:
         def count(sql: str) -> int:
             return int(self._connection.execute(f"select count(*) {sql}", where.values).get)
 
-        def group(column: str, source: str = base) -> dict[str, int]:
-            sql = f"select {column}, count(*) {source} group by 1 order by 2 desc, 1"
+        def group(column: str, source: str = base, counted: str = "*") -> dict[str, int]:
+            sql = f"select {column}, count({counted}) {source} group by 1 order by 2 desc, 1"
             listed = rows(self._connection, sql, where.values)
             return {key: number for key, number in listed if key is not None}
 
+        by_vault = group("note.vault_id", counted="distinct note.id")
         return CatalogStats(
-            notes=count(base),
+            notes=sum(by_vault.values()),
+            memories=count(base),
             chunks=count(chunk),
             windows=count(window),
             pending=count(f"{window} and not embedded"),
@@ -277,10 +279,7 @@ class SqliteIndex:
             types=group("type"),
             planes=group("plane"),
             tags=group("tag", f"from tag where memory_id in (select memory.id {base})"),
-            vaults={
-                self._numbered[int(key)].name: number
-                for key, number in group("note.vault_id").items()
-            },
+            vaults={self._numbered[int(key)].name: number for key, number in by_vault.items()},
         )
 
     def sizes(self, memory_ids: Collection[int]) -> dict[int, MemorySize]:
