@@ -15,6 +15,7 @@ from djinn_memory.system.plural import count
 if TYPE_CHECKING:
     from djinn_memory.memories.facts import verbs
     from djinn_memory.memories.facts.queries import Fact
+    from djinn_memory.memories.facts.writer import FactChange
 
 WIDEST = 60
 """Maximum characters of a value in a list."""
@@ -54,7 +55,7 @@ def _read(call: Call) -> Any:
         "source": Field("NAME", candidates.fact_sources),
     },
 )
-def set_(call: Call, answer: verbs.FactChange) -> None:
+def set_(call: Call, answer: FactChange) -> None:
     """Set a fact. Its note keeps the previous value.
 
     Setting the value that the fact already has only confirms it: `last_verified` changes.
@@ -141,7 +142,7 @@ def forget(call: Call, answer: verbs.ForgottenFact) -> None:
     run=_named,
     schemas={"fact.set": "facts.verify"},
 )
-def verify(call: Call, answer: verbs.FactChange) -> None:
+def verify(call: Call, answer: FactChange) -> None:
     """Confirm that a fact is still valid. An expired fact becomes valid again.
 
     Examples:
@@ -151,7 +152,7 @@ def verify(call: Call, answer: verbs.FactChange) -> None:
     _print_change(answer)
 
 
-def _print_change(change: verbs.FactChange) -> None:
+def _print_change(change: FactChange) -> None:
     fact = change.fact
     before = f" (was {shortened(change.before, WIDEST)})" if change.before is not None else ""
     name, place = clean(f"{fact.category}/{fact.key}"), clean(f"{fact.vault}/{fact.path}")

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.memories.facts.note_format import PastValue, history_of, value_of
+from djinn_memory.memories.writing.provenance import evidence_of
 from djinn_memory.models import Filters, MemoryRef, Problem, Vault, extended
 from djinn_memory.notes.dates import iso_date, over
+from djinn_memory.notes.fact_note import PastValue, history_of, value_of
 from djinn_memory.notes.note import parse
+from djinn_memory.notes.periods import first_end, held, period_of
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.scoring import share_of
@@ -30,6 +32,12 @@ NEIGHBOURS = 50
 
 _FACTS = Selection(Filters(types=("fact",)), whole_files=True)
 """Facts are read and written by path, so a section of a journal cannot be a fact."""
+
+_OF_A_VALUE = (
+    "value", "source", "confidence", "valid_from", "evidence", "rule", "author", "client",
+    "session",
+)  # fmt: skip
+"""What a fact and an earlier value of it both have."""
 
 _FIELDS = ("category", "key", "confidence", "expires", "status")
 
@@ -61,8 +69,50 @@ class Fact(MemoryRef, frozen=True, kw_only=True):
     """The time when the fact was first set."""
     updated: str | None
     """The time when the current value was set."""
+    valid_from: str | None = None
+    """The day or time when the value began to hold."""
+    valid_to: str | None = None
+    """The day or time until which the value holds; null if no end is known. A day is included."""
+    evidence: tuple[str, ...] = ()
+    """Links to the memories from which the value was derived."""
+    rule: str | None = None
+    """The rule that derived it; null for a value that a person or an agent set."""
+    author: str | None = None
+    """The person or the agent for whom it was recorded."""
+    client: str | None = None
+    """The program of that agent."""
+    session: str | None = None
+    """The session of the evidence."""
+    as_of: str | None = None
+    """The time of the request, if this is the value that held then."""
     history: tuple[PastValue, ...] = ()
-    """Earlier values, newest first."""
+    """Earlier values, the last to begin first."""
+
+    @property
+    def current(self) -> PastValue:
+        """The value with its period, as the history would keep it."""
+        end = first_end(self.valid_to, self.expires)
+        return extended(self, PastValue, until=end, recorded=self.updated or self.created)
+
+    def on(self, at: str) -> Fact | None:
+        """The fact as it held at a time of `end_of_day`; None if no value held then."""
+        value = held((self.current, *self.history), at)
+        if value is None:
+            return None
+        if value == self.current:
+            return replace(self, as_of=at, expired=False)
+        fact: Fact = replace(
+            self,
+            **{name: getattr(value, name) for name in _OF_A_VALUE},
+            valid_to=value.until,
+            updated=value.recorded,
+            source_context=None,
+            expires=None,
+            expired=False,
+            last_verified=None,
+            as_of=at,
+        )
+        return fact
 
 
 class IndexedFact(Struct, frozen=True):
@@ -124,10 +174,17 @@ def texts(state: State, facts: Sequence[IndexedFact]) -> dict[int, str]:
 
 def read_fact(vault: Vault, path: str, now: datetime) -> Fact:
     """Read a fact from its note. A note without category and key gets its name from the title."""
-    note = parse(path, disk.read(vault, path), vault.dialect)
+    return fact_in(disk.read(vault, path), vault, path, now)
+
+
+def fact_in(data: bytes, vault: Vault, path: str, now: datetime) -> Fact:
+    """The fact in the bytes of a note."""
+    note = parse(path, data, vault.dialect)
     fields: dict[str, str] = dict(reversed(note.fields))
     category, key = _name(fields, note.title)
     body = note.text[note.body :]
+    period = period_of(fields.get("valid_from"), fields.get("valid_to"))
+    history = history_of(body, note.created, period.start)
     return extended(
         note,
         Fact,
@@ -141,10 +198,14 @@ def read_fact(vault: Vault, path: str, now: datetime) -> Fact:
         expired=over(fields.get("expires"), now),
         status=fields.get("status"),
         last_verified=fields.get("last_verified"),
+        valid_from=period.start or (history[0].until if history else note.created),
+        valid_to=period.end,
+        evidence=evidence_of(note.fields),
+        **{name: fields.get(name) for name in ("rule", "author", "client", "session")},
         vault=vault.name,
         path=path,
         file=str(vault.root.resolve() / path),
-        history=tuple(history_of(body)),
+        history=tuple(history),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -62,6 +63,22 @@ class SetFact(Struct, frozen=True):
         _Short | None,
         Meta(description="When the fact expires: a date, or an interval such as 30d."),
     ] = None
+    valid_from: Annotated[
+        _Short | None,
+        Meta(
+            description="When the value began to hold: 2026-05-01, 2026-05, a time, or 30d for 30 "
+            "days ago. Default: now. A value that began before the current one goes into the "
+            "history."
+        ),
+    ] = None
+    valid_to: Annotated[
+        _Short | None,
+        Meta(description="The last day on which the value holds. Default: until the next value."),
+    ] = None
+    evidence: Annotated[
+        Sequence[_Short],
+        Meta(max_length=20, description="Memories that say so, by title or path."),
+    ] = ()
     context: Annotated[
         _Short | None, Meta(description="The context of the source, such as the conversation.")
     ] = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
@@ -30,38 +30,19 @@ from djinn_memory.memories.facts.requests import (
     SortOrder,
     VerifyFact,
 )
+from djinn_memory.memories.facts.statements import verified
 from djinn_memory.memories.facts.writer import (
-    FACT,
-    Action,
-    change,
-    draft_of_fact,
+    FactChange,
     mark_expired,
+    set_fact,
+    unindexed,
     unmarked_expired,
-    verified,
 )
-from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
+from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.dates import date_field
-from djinn_memory.notes.encoding import writable
-from djinn_memory.notes.note import MAX_TITLE
-from djinn_memory.notes.slugs import fold, folder, slug
+from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
-from djinn_memory.secrets import guard
-from djinn_memory.store.busy import WRITE_SECONDS, within
-
-
-class FactChange(Struct, frozen=True):
-    """The result of setting or verifying a fact."""
-
-    action: Action
-    """`verified` when the fact already had the value. Only `last_verified` then changes."""
-    fact: Fact
-    """The fact after the change."""
-    before: str | None = None
-    """The previous value, which the history keeps; null if there was none."""
-    problems: tuple[Problem, ...] = ()
-    """Problems that keep the fact from being searchable at once."""
 
 
 class FactPage(Struct, frozen=True):
@@ -112,43 +93,15 @@ class Facts(Namespace):
     """The facts of a home."""
 
     @operation(SetFact)
-    @within(WRITE_SECONDS)
     def set(self, request: SetFact) -> FactChange:
         """Set a fact in the vault of an agent, or in the shared vault. Earlier values are kept.
 
         Setting the current value again confirms it: `last_verified` is updated, and so are the
-        other fields given, except for a source that is less certain than the current one. Raises
+        other fields given, except for a source that is less certain than the current one. A value
+        whose `valid_from` is before that of the current value goes into the history. Raises
         `Refused` for text that looks like a secret.
         """
-        home, now = self._state.home, self.runtime.now()
-        category, key = _name("category", request.category), _name("key", request.key)
-        if not request.value.strip():
-            forget = Remedy("facts.forget", {"key": f"{category}/{key}"}, "remove a fact")
-            raise UsageError("the value is empty", forget)
-        # The key says what the value is: in the note, `password` and `hunter2` stand apart.
-        text = f"{category} {key}: {request.value}\n{request.context or ''}"
-        guard(text, what="the fact", settings=home.config.secrets, allow=request.allow_secret)
-        vault = home.shared if request.shared else home.personal(home.agent(request.agent))
-        context = request.context and " ".join(request.context.split())
-        given = {
-            "source": writable(request.source) if request.source else None,
-            "source_context": writable(context) if context else None,
-            "confidence": request.confidence,
-            "expires": date_field("expires", request.expires, now),
-        }
-        self.runtime.fresh_scope(request.agent)
-        with writing(self.runtime, vault) as writer:
-            action: Action
-            before = None
-            if path := self._path_of(writer, category, key):
-                action, before = change(writer, path, request.value, given)
-            else:
-                draft = draft_of_fact(category, key, request.value, given, now)
-                draft.guard(home.config.secrets, allow=request.allow_secret)
-                action, path = "created", writer.create(draft)[1]
-            # Read before the vault is released, while nobody else can set the fact.
-            fact = read_fact(vault, path, now)
-        return FactChange(action, fact, before, tuple(writer.problems))
+        return set_fact(self.runtime, request)
 
     @operation(GetFact)
     def get(self, request: GetFact) -> Fact:
@@ -271,36 +224,11 @@ class Facts(Namespace):
         matches.sort(key=lambda fact: fact.vault.name != own)
         if matches and (fact := self._read(matches[0])):
             return fact
-        if category and (fact := self._unindexed(vaults, category, key, expired=expired)):
+        if category and (fact := unindexed(self.runtime, vaults, category, key, expired=expired)):
             return fact
         name = f"{category}/{key}" if category else key
         listing = Remedy("facts.list", purpose="list the facts")
         raise failure or NotFound(f"no fact {name!r}", listing)
-
-    def _path_of(self, writer: VaultWriter, category: str, key: str) -> str | None:
-        """The path of a fact in the vault of the writer; None when it does not exist yet."""
-        name = fold(category), fold(key)
-        with suppress(Busy):
-            for entry in self._facts([writer.vault], expired=True):
-                if entry.name == name:
-                    return entry.path
-        fact = self._unindexed([writer.vault], category, key, expired=True)
-        return fact.path if fact else None
-
-    def _unindexed(
-        self, vaults: Iterable[Vault], category: str, key: str, *, expired: bool
-    ) -> Fact | None:
-        """The fact in a file with the usual name, which another process may have just written."""
-        name = fold(category.strip()), fold(key.strip())
-        path = f"{folder(FACT)}/{slug('/'.join(name))}.md"
-        for vault in vaults:
-            with suppress(OSError, DjinnError):
-                fact = read_fact(vault, path, self.runtime.now())
-                if (fact.expired and not expired) or fold(fact.status or "") == "superseded":
-                    continue
-                if (fold(fact.category), fold(fact.key)) == name:
-                    return fact
-        return None
 
 
 def _of_category(facts: Sequence[IndexedFact], category: str) -> list[IndexedFact]:
@@ -322,14 +250,3 @@ def _in_order(
 
 def _flat(text: str) -> str:
     return fold(" ".join(text.split()))
-
-
-def _name(field: str, text: str) -> str:
-    name = " ".join(writable(text).split())
-    if not name or not any(map(str.isalnum, name)):
-        raise UsageError(f"a fact needs a {field} with at least one letter, such as person or city")
-    if len(name) > MAX_TITLE // 3:
-        raise UsageError(
-            f"the {field} has {len(name)} characters; at most {MAX_TITLE // 3} are allowed"
-        )
-    return name

@@ -2,88 +2,157 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from datetime import datetime
-from typing import Literal, TypeAlias
 
-from djinn_memory.errors import DjinnError
+from msgspec import Struct
+
+from djinn_memory.errors import Busy, DjinnError, Remedy, UsageError
 from djinn_memory.home.access import is_own
-from djinn_memory.memories.facts.note_format import PastValue, with_value, written
-from djinn_memory.memories.facts.queries import Fact, IndexedFact, indexed_facts, read_fact
-from djinn_memory.memories.facts.requests import CONFIDENCES, DEFAULT_SOURCE
-from djinn_memory.memories.writing.drafts import Draft
+from djinn_memory.memories.facts.queries import (
+    Fact,
+    IndexedFact,
+    fact_in,
+    indexed_facts,
+    read_fact,
+)
+from djinn_memory.memories.facts.requests import SetFact
+from djinn_memory.memories.facts.statements import (
+    FACT,
+    Action,
+    Statement,
+    draft_of_fact,
+    with_statement,
+)
+from djinn_memory.memories.writing.provenance import Provenance
 from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
-from djinn_memory.models import Vault
-from djinn_memory.notes.dates import moment
+from djinn_memory.models import Problem, Vault
+from djinn_memory.notes.dates import date_field
+from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.frontmatter import edit_fields
+from djinn_memory.notes.note import MAX_TITLE
+from djinn_memory.notes.periods import Period, first_day, given_date
+from djinn_memory.notes.slugs import fold, folder, slug
 from djinn_memory.runtime import Runtime
-
-FACT = "fact"
-
-DEFAULT_CONFIDENCE = 0.70
-"""The confidence of a fact from a source that is not in `CONFIDENCES`."""
-
-Action = Literal["created", "changed", "verified"]
-Fields: TypeAlias = Mapping[str, object]
-"""Front matter of a fact. As arguments: source, source_context, confidence and expires."""
+from djinn_memory.secrets import guard
+from djinn_memory.store.busy import WRITE_SECONDS, within
 
 
-def draft_of_fact(category: str, key: str, value: str, given: Fields, now: datetime) -> Draft:
-    """The draft of a new fact."""
-    fields = {
-        "category": category,
-        "key": key,
-        **_with_source(given),
-        "last_verified": moment(now),
+class FactChange(Struct, frozen=True):
+    """The result of setting or verifying a fact."""
+
+    action: Action
+    """`verified` when the fact already had the value. Only `last_verified` then changes."""
+    fact: Fact
+    """The fact after the change."""
+    before: str | None = None
+    """The previous value, which the history keeps; null if there was none."""
+    problems: tuple[Problem, ...] = ()
+    """Problems that keep the fact from being searchable at once."""
+
+
+@within(WRITE_SECONDS)
+def set_fact(
+    runtime: Runtime, request: SetFact, provenance: Provenance | None = None
+) -> FactChange:
+    """Set a fact; see `Facts.set`. `provenance` is the origin of a value that was derived."""
+    home, now = runtime.home, runtime.now()
+    category, key = _name("category", request.category), _name("key", request.key)
+    if not request.value.strip():
+        forget = Remedy("facts.forget", {"key": f"{category}/{key}"}, "remove a fact")
+        raise UsageError("the value is empty", forget)
+    evidence = tuple(map(_link, request.evidence))
+    # The key says what the value is: in the note, `password` and `hunter2` stand apart.
+    text = f"{category} {key}: {request.value}\n{request.context or ''}\n{' '.join(evidence)}"
+    guard(text, what="the fact", settings=home.config.secrets, allow=request.allow_secret)
+    context = request.context and " ".join(request.context.split())
+    given = {
+        "source": writable(request.source) if request.source else None,
+        "source_context": writable(context) if context else None,
+        "confidence": request.confidence,
+        "expires": date_field("expires", request.expires, now),
     }
-    return Draft(FACT, f"{category}/{key}", written(value), fields)
+    start = given_date("valid_from", request.valid_from, now)
+    period = Period(start and first_day(start), given_date("valid_to", request.valid_to, now))
+    origin = provenance or Provenance(evidence=evidence)
+    statement = Statement(request.value, given, period, origin)
+    vault = home.shared if request.shared else home.personal(home.agent(request.agent))
+    runtime.fresh_scope(request.agent)
+    with writing(runtime, vault) as writer:
+        action: Action
+        before = None
+        if path := _path_of(runtime, vault, category, key):
+            action, before = _change(writer, path, statement)
+        else:
+            draft = draft_of_fact(category, key, statement, now)
+            draft.guard(home.config.secrets, allow=request.allow_secret)
+            action, path = "created", writer.create(draft)[1]
+        # Read before the vault is released, while nobody else can set the fact.
+        fact = read_fact(vault, path, now)
+    return FactChange(action, fact, before, tuple(writer.problems))
 
 
-def change(writer: VaultWriter, path: str, value: str, given: Fields) -> tuple[Action, str | None]:
-    """Give a fact a new value, or confirm the current one. Returns the previous value."""
-    fact = read_fact(writer.vault, path, writer.now)
-    now = moment(writer.now)
-    if fact.value == value:
-        stronger = {key: new for key, new in _stronger(given, fact).items() if new is not None}
-        writer.rewrite(path, lambda data: verified(data, writer.now, stronger, revive=fact.expired))
-        return "verified", None
-    fields = {
-        **_with_source(given),
-        "last_verified": now,
-        "updated": now,
-        "status": None if fact.status == "expired" else fact.status,
-    }
-    past = PastValue(now, fact.source, fact.confidence, fact.value)
-    writer.rewrite(path, lambda data: edit_fields(with_value(data, value, past), fields))
-    return "changed", fact.value
+def _change(writer: VaultWriter, path: str, statement: Statement) -> tuple[Action, str | None]:
+    """Apply a statement to a fact. Returns what it did, and the value that it replaced."""
+    result: tuple[Action, str | None] = "verified", None
+
+    def changed(data: bytes) -> bytes:
+        nonlocal result
+        fact = fact_in(data, writer.vault, path, writer.now)
+        action, data = with_statement(data, fact, statement, writer.now)
+        replaced = action == "changed" and fact.value != statement.value
+        result = action, fact.value if replaced else None
+        return data
+
+    writer.rewrite(path, changed)
+    return result
 
 
-def _with_source(given: Fields) -> Fields:
-    """`given` with a source, and with the default confidence of that source unless one is given."""
-    source, confidence = str(given["source"] or DEFAULT_SOURCE), given["confidence"]
-    if confidence is None:
-        confidence = CONFIDENCES.get(source, DEFAULT_CONFIDENCE)
-    return {**given, "source": source, "confidence": confidence}
+def _path_of(runtime: Runtime, vault: Vault, category: str, key: str) -> str | None:
+    """The path of a fact in a vault; None when it does not exist yet."""
+    name = fold(category), fold(key)
+    with suppress(Busy):
+        for entry in indexed_facts(runtime.state, [vault], runtime.now()):
+            if entry.name == name:
+                return entry.path
+    fact = unindexed(runtime, [vault], category, key, expired=True)
+    return fact.path if fact else None
 
 
-def _stronger(given: Fields, fact: Fact) -> Fields:
-    """The fields to write when a fact is confirmed.
+def unindexed(
+    runtime: Runtime, vaults: Iterable[Vault], category: str, key: str, *, expired: bool
+) -> Fact | None:
+    """The fact in a file with the usual name, which another process may have just written."""
+    name = fold(category.strip()), fold(key.strip())
+    path = f"{folder(FACT)}/{slug('/'.join(name))}.md"
+    for vault in vaults:
+        with suppress(OSError, DjinnError):
+            fact = read_fact(vault, path, runtime.now())
+            if (fact.expired and not expired) or fold(fact.status or "") == "superseded":
+                continue
+            if (fold(fact.category), fold(fact.key)) == name:
+                return fact
+    return None
 
-    A less certain source does not replace a better one.
-    """
-    if given["source"] is None:
-        return given
-    by_source = CONFIDENCES.get(str(given["source"]), DEFAULT_CONFIDENCE)
-    weaker = given["confidence"] is None and by_source < (fact.confidence or 0)
-    return {"expires": given["expires"]} if weaker else _with_source(given)
+
+def _link(text: str) -> str:
+    """The link to a memory that somebody names as evidence."""
+    name = writable(text).strip().removeprefix("[[").removesuffix("]]").strip()
+    if not name or re.search(r"[\[\]\n\r]", name):
+        raise UsageError(f"{text!r}: give a note's title or path", argument="evidence")
+    return f"[[{name}]]"
 
 
-def verified(data: bytes, now: datetime, fields: Fields, *, revive: bool) -> bytes:
-    """The bytes of a fact after it was confirmed. With `revive` it is no longer expired."""
-    if revive:
-        data = edit_fields(data, {"expires": None, "status": None})
-    return edit_fields(data, {**fields, "last_verified": moment(now)})
+def _name(field: str, text: str) -> str:
+    name = " ".join(writable(text).split())
+    if not name or not any(map(str.isalnum, name)):
+        raise UsageError(f"a fact needs a {field} with at least one letter, such as person or city")
+    if len(name) > MAX_TITLE // 3:
+        raise UsageError(
+            f"the {field} has {len(name)} characters; at most {MAX_TITLE // 3} are allowed"
+        )
+    return name
 
 
 def unmarked_expired(runtime: Runtime, vaults: Sequence[Vault]) -> list[IndexedFact]:

@@ -16,13 +16,13 @@ from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.indexer import cut, resolve_links, update
 from djinn_memory.memories.catalog.requests import PurgeMemory
-from djinn_memory.memories.facts.note_format import history_of, value_of
 from djinn_memory.memories.facts.requests import CONFIDENCES
-from djinn_memory.memories.facts.writer import FACT
+from djinn_memory.memories.facts.statements import FACT
 from djinn_memory.memories.removal.doomed import DoomedMemory, find_doomed, notes_of
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes.dialects.rules import RULES
+from djinn_memory.notes.fact_note import history_of, value_of
 from djinn_memory.notes.note import Note
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.store.erasing import erase

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from djinn_memory.models import MemoryRef
@@ -10,8 +12,8 @@ from djinn_memory.models import MemoryRef
 class Provenance(Struct, frozen=True):
     """The origin of a memory that was derived from others."""
 
-    rule: str
-    """The rule that derived it, such as `extract.preference`."""
+    rule: str = ""
+    """The rule that derived it, such as `extract.preference`; empty if nothing was derived."""
     evidence: tuple[str, ...] = ()
     """Links to the memories that it was derived from, as `evidence_link` returns them."""
     author: str | None = None
@@ -37,3 +39,9 @@ def evidence_link(memory: MemoryRef) -> str:
     """A wikilink to a memory, which also names the block of a section of a journal."""
     target = memory.path.removesuffix(".md")
     return f"[[{target}#^{memory.block}]]" if isinstance(memory.block, str) else f"[[{target}]]"
+
+
+def evidence_of(fields: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """The links in the field `evidence` of a note, whose fields come without brackets."""
+    texts = (text for key, text in fields if key == "evidence")
+    return tuple(text if "[[" in text else f"[[{text}]]" for text in texts)

@@ -15,7 +15,7 @@ from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault
 from djinn_memory.notes import frontmatter
-from tests.memories.facts.test_note_format import VALUE
+from tests.notes.test_fact_note import VALUE
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 

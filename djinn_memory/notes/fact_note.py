@@ -1,0 +1,271 @@
+"""The text of the note of a fact: its exact value, then any other text, and its history."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from djinn_memory.notes.frontmatter import block_end, opened
+from djinn_memory.notes.periods import Period, period_date
+from djinn_memory.scoring import share_of
+from djinn_memory.system.yaml_edit import line_end
+
+_HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)", re.MULTILINE)
+_FENCED = re.compile(r"^(`{3,})(text|json)\n((?:.*\n)*?)\1[ \t]*(?:\n|\Z)", re.MULTILINE)
+_UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff]")
+"""Characters that a text file cannot keep: line ends, NUL, lone surrogates, byte order marks."""
+
+HISTORY = "## History"
+_QUOTED = r'"(?:[^"\\\n]|\\.)*"'
+_PAST = re.compile(
+    rf"^- (\S+) \(({_QUOTED}|[^,()]*), ([^,();]*)((?:; \w+ (?:{_QUOTED}|[^;()\"\n]*))*)\): (.*)$"
+)
+"""`- UNTIL (SOURCE, CONFIDENCE; NAME TEXT; NAME TEXT): VALUE`. The names are those of `_NAMES`."""
+_PART = re.compile(rf"; (\w+) ({_QUOTED}|[^;()\"\n]*)")
+_NAMES = {
+    "from": "valid_from", "recorded": "recorded", "rule": "rule", "author": "author",
+    "client": "client", "session": "session", "evidence": "evidence",
+}  # fmt: skip
+"""The names in a line of the history, and the fields of `PastValue`."""
+_LINKS = re.compile(r"\[\[[^\[\]\n]+\]\]")
+
+
+class PastValue(Struct, frozen=True):
+    """A value that a fact had, or once was believed to have had."""
+
+    until: str | None
+    """The day or time when it ceased to hold, as ISO 8601; null while it holds."""
+    source: str | None
+    """The source of the value."""
+    confidence: float | None
+    """The confidence of the value, from 0 to 1."""
+    value: str
+    """The value."""
+    valid_from: str | None = None
+    """The day or time when it began to hold; null if that is unknown."""
+    recorded: str | None = None
+    """The time when it was recorded, if the note tells it."""
+    evidence: tuple[str, ...] = ()
+    """Links to the memories that it was derived from."""
+    rule: str | None = None
+    """The rule that derived it; null for a value that a person or an agent set."""
+    author: str | None = None
+    """The person or the agent for whom it was recorded."""
+    client: str | None = None
+    """The program of that agent."""
+    session: str | None = None
+    """The session of the evidence."""
+
+    @property
+    def period(self) -> Period:
+        """The time in which it held."""
+        return Period(self.valid_from, self.until)
+
+
+def written(value: str) -> str:
+    """A value as Markdown that `value_of` reads unchanged. It is plain text if possible."""
+    if _UNWRITABLE.search(value):
+        return f"```json\n{json.dumps(value)}\n```"
+    plain = value and value == value.strip() and not _HEADING.search(value)
+    if plain and not value.startswith(("```", "---", "%%", "<!--")):
+        return value
+    longest = max(map(len, re.findall("`+", value)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{value}\n{fence}"
+
+
+def value_of(body: str) -> str:
+    """The value in the text of a note below its front matter, with `\\n` line ends."""
+    start, stop = _span(body)
+    fenced = _FENCED.match(body, start)
+    if not fenced:
+        return body[start:stop]
+    inner = fenced[3].removesuffix("\n")
+    if fenced[2] == "json":
+        try:
+            value = json.loads(inner)
+        except ValueError:
+            return inner
+        return value if isinstance(value, str) else inner
+    return inner
+
+
+def history_of(
+    body: str, created: str | None = None, following: str | None = None
+) -> list[PastValue]:
+    """The earlier values, the last to begin first, each with the whole of its period.
+
+    A line that does not tell when its value began means the end of the value before; the oldest
+    began when the fact was `created`. A value ends where the next one begins, and the last where
+    the `following` current value does.
+    """
+    return [value for _, value in _entries(body, created, following)]
+
+
+def with_value(data: bytes, value: str, before: PastValue) -> bytes:
+    """The bytes of a note with a new value, and with the old value at the top of its history."""
+    bom, encoding, newline, head, body = _split(data)
+    start, stop = _span(body)
+    fenced = _FENCED.match(body, start)
+    stop = fenced.end() - fenced[0].endswith("\n") if fenced else stop
+    body = body[:start] + written(value) + body[stop:]
+    body = _with_line(body, None, _line(before))
+    return bom + (head + body.replace("\n", newline)).encode(encoding)
+
+
+def with_past(data: bytes, past: PastValue, created: str | None) -> bytes:
+    """The bytes of a note whose history has one more value, in the order of their beginnings.
+
+    The value before ends where the new one begins.
+    """
+    bom, encoding, newline, head, body = _split(data)
+    began = past.valid_from or ""
+    entries = _entries(body, created)
+    at = next((at for at, value in entries if (value.valid_from or "") <= began), None)
+    if at is None and entries:
+        at = body.find("\n", entries[-1][0]) + 1
+        if not at:
+            body, at = f"{body}\n", len(body) + 1
+    elif at is not None:
+        before = dict(entries)[at]
+        if before.valid_from != began and not before.period.ended(began):
+            date = re.compile(r"- (\S+)").match(body, at)
+            assert date
+            body = body[: date.start(1)] + began + body[date.end(1) :]
+    body = _with_line(body, at, _line(past))
+    return bom + (head + body.replace("\n", newline)).encode(encoding)
+
+
+def _split(data: bytes) -> tuple[bytes, str, str, str, str]:
+    """Byte order mark, encoding, line end, front matter, and text with `\\n` line ends."""
+    bom, encoding, text = opened(data)
+    end = block_end(text)
+    body = text[end:].replace("\r\n", "\n").replace("\r", "\n")
+    return bom, encoding, line_end(text), text[:end], body
+
+
+def _with_line(body: str, at: int | None, line: str) -> str:
+    """A text with a line of the history at an offset, or at the top of the history."""
+    if at is not None:
+        return f"{body[:at]}{line}\n{body[at:]}"
+    heading = _history(body)
+    if heading < 0:
+        gap = "" if body.endswith("\n\n") else "\n" if body.endswith("\n") else "\n\n"
+        return f"{body}{gap}{HISTORY}\n\n{line}\n"
+    top = re.compile(r"[^\n]*\n*").match(body, heading)
+    assert top
+    gap = "" if top[0].endswith("\n") else "\n"
+    return f"{body[: top.end()]}{gap}{line}\n{body[top.end() :]}"
+
+
+def _entries(
+    body: str, created: str | None, following: str | None = None
+) -> list[tuple[int, PastValue]]:
+    """The lines of the history by their offsets, the last to begin first."""
+    at = _history(body)
+    listed: list[tuple[int, PastValue]] = []
+    above, *lines = body[at:].split("\n") if at >= 0 else [""]
+    for line in lines:
+        at += len(above) + 1
+        above = line
+        if line.startswith("#"):
+            break
+        if match := _PAST.match(line):
+            listed.append((at, _past(match)))
+    began = created
+    resolved = []
+    for offset, value in reversed(listed):
+        start = value.valid_from or began
+        value = replace(value, valid_from=start, recorded=value.recorded or start)
+        began = value.until
+        resolved.append((offset, value))
+    # The sort is stable: of values that began at once, the upper one was recorded last.
+    resolved.reverse()
+    resolved.sort(key=lambda entry: entry[1].valid_from or "", reverse=True)
+    return _closed(resolved, following)
+
+
+def _closed(
+    entries: Sequence[tuple[int, PastValue]], following: str | None
+) -> list[tuple[int, PastValue]]:
+    """The entries, each ending where the next one begins, if not before."""
+    closed: list[tuple[int, PastValue]] = []
+    for offset, value in entries:
+        if following and not value.period.ended(following):
+            value = replace(value, until=following)
+        following = value.valid_from or following
+        closed.append((offset, value))
+    return closed
+
+
+def _past(match: re.Match[str]) -> PastValue:
+    until, source, confidence, parts, value = match.groups()
+    texts = {name: _from_line(text) for name, text in _PART.findall(parts)}
+    fields: dict[str, Any] = {
+        field: texts[name].strip() for name, field in _NAMES.items() if texts.get(name)
+    }
+    if "evidence" in fields:
+        fields["evidence"] = tuple(_LINKS.findall(fields["evidence"]))
+    for key in ("valid_from", "recorded"):
+        fields[key] = period_date(fields.get(key))
+    source = _source(_from_line(source))
+    return PastValue(period_date(until), source, share_of(confidence), _from_line(value), **fields)
+
+
+def _line(past: PastValue) -> str:
+    """The line of a value in the history. It has no names that tell nothing more."""
+    fields: dict[str, Any] = {name: getattr(past, field) for name, field in _NAMES.items()}
+    if past.recorded == past.valid_from:
+        del fields["recorded"]
+    fields["evidence"] = " ".join(past.evidence)
+    parts = "".join(f"; {name} {_in_part(text)}" for name, text in fields.items() if text)
+    about = f"{_in_part(past.source or '-')}, {_shown(past.confidence)}{parts}"
+    return f"- {past.until} ({about}): {_in_line(past.value)}"
+
+
+def _in_part(text: str) -> str:
+    plain = text.isprintable() and text == text.strip() and not re.search(r'[,;()"]', text)
+    return text if plain else json.dumps(text, ensure_ascii=bool(_UNWRITABLE.search(text)))
+
+
+def _span(body: str) -> tuple[int, int]:
+    """The span of the value: up to the first heading."""
+    start = len(body) - len(body.lstrip())
+    fenced = _FENCED.match(body, start)
+    if fenced:
+        return start, fenced.end()
+    heading = _HEADING.search(body, start)
+    stop = heading.start() if heading else len(body)
+    return (start, len(body[:stop].rstrip())) if stop > start else (start, start)
+
+
+def _history(body: str) -> int:
+    """The start of the history, or -1 if there is none yet."""
+    heading = re.compile(r"^## History[ \t]*$", re.MULTILINE).search(body, _span(body)[1])
+    return heading.start() if heading else -1
+
+
+def _in_line(value: str) -> str:
+    plain = value == value.strip() and value and value[0] != '"' and value.isprintable()
+    return value if plain else json.dumps(value, ensure_ascii=bool(_UNWRITABLE.search(value)))
+
+
+def _from_line(text: str) -> str:
+    try:
+        value = json.loads(text) if text.startswith('"') else text
+    except ValueError:
+        return text
+    return value if isinstance(value, str) else text
+
+
+def _source(text: str) -> str | None:
+    return None if text.strip() in ("", "-") else text.strip()
+
+
+def _shown(confidence: float | None) -> str:
+    return "-" if confidence is None else f"{confidence:g}"
