@@ -39,8 +39,6 @@ def home(case: CheckedHome) -> Iterator[Check]:
         yield warning("home", f"{root} cannot be written", "correct the permissions of the folder")
     elif open_to(root, 0o002):
         yield warning("home", f"every user of this machine can write {root}", f"chmod o-w {root}")
-    elif open_to(root, 0o004):
-        yield hint("home", f"every user of this machine can read {root}", f"chmod o-rwx {root}")
     else:
         yield ok("home", str(root))
 
