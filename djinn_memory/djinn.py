@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.recall.recall import RecallResult
     from djinn_memory.memories.recall.scores import Scores
     from djinn_memory.memories.sessions.summary import Summaries
+    from djinn_memory.memories.sessions.verbs import Sessions
     from djinn_memory.memories.verbs import Memories
     from djinn_memory.memories.working.verbs import WorkingMemory
     from djinn_memory.memories.writing.remember import RememberResult
@@ -129,6 +130,13 @@ class Djinn(Namespace):
         from djinn_memory.memories.recall.scores import Scores
 
         return Scores(self.runtime)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Sessions: their start and end, and their turns."""
+        from djinn_memory.memories.sessions.verbs import Sessions
+
+        return Sessions(self.runtime)
 
     @cached_property
     def summary(self) -> Summaries:

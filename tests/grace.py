@@ -102,6 +102,7 @@ def sets_facts(djinn: Djinn) -> None:
 
 
 def has_a_session(djinn: Djinn) -> None:
+    djinn.sessions.start(agent="grace", session="dig")
     djinn.wake(task="layoffs", agent="grace")
     djinn.summary.set("hers", agent="grace")
     djinn.checkpoint("at work", agent="grace")

@@ -68,5 +68,6 @@ def test_the_reference_names_every_public_name_and_namespace() -> None:
         "working",
         "documents",
         "episodes",
+        "sessions",
     )
     assert not [name for name in namespaces if f"djinn.{name}" not in text]

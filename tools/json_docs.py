@@ -39,6 +39,7 @@ SETTINGS = {
     settings.LlmConfig: "llm.",
     settings.WatchConfig: "watch.",
     settings.WorkingConfig: "working.",
+    settings.SessionsConfig: "sessions.",
     settings.SecretsConfig: "secrets.",
     settings.Thresholds: "thresholds.",
     settings.ThresholdsConfig: "thresholds.",

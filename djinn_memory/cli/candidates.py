@@ -106,6 +106,7 @@ facts = _of_home(
 )
 fact_categories = _of_home(lambda djinn, line: _values(djinn, line, "category"))
 fact_keys = _of_home(lambda djinn, line: _values(djinn, line, "key"))
+sessions = _of_home(lambda djinn, line: _values(djinn, line, "session"))
 _types = _of_home(lambda djinn, line: _values(djinn, line, "type"))
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 NOUNS = {
     "memory": "Find, read and manage memories.",
     "fact": "Facts, each with a category and a key.",
+    "session": "Sessions of agents: their start, their end and their turns.",
     "episode": "Episodes: messages and observations in the journals of a vault.",
     "summary": "The narrative summary, with which `djinn wake` begins.",
     "gap": "Gaps: information that agents looked for and did not find.",
@@ -42,8 +43,8 @@ SECTIONS = {
         "fact",
     ),
     "Agents": (
-        "wake", "checkpoint", "sleep", "rate", "mcp", "agent", "episode", "summary", "gap", "score",
-        "working",
+        "wake", "checkpoint", "sleep", "rate", "mcp", "agent", "session", "episode", "summary",
+        "gap", "score", "working",
     ),
     "Vaults": ("init", "index", "watch", "vault", "config", "trust"),
     "Upkeep": (),
@@ -97,6 +98,9 @@ COMMANDS = {
     "episode list": "List episodes, newest first.",
     "episode show": "Show an episode: its words, its context and its importance.",
     "episode stats": "Count episodes by kind, channel, session and day.",
+    "session start": "Start a session and print its name.",
+    "session end": "End a session without a handoff.",
+    "session history": "Print the last turns of a session, oldest first.",
     "summary show": "Print the summary.",
     "summary set": "Write the summary. The previous one is kept.",
     "summary build": "Build the summary from facts, preferences, projects and open commitments.",

@@ -58,6 +58,7 @@ ARGUMENTS = {
     "remember": ("type", "title", "text"),
     "scores.show": ("name",),
     "search": ("query",),
+    "sessions.history": ("session",),
     "summary.set": ("text",),
     "vaults.add": ("name", "folder"),
     "vaults.remove": ("name",),

@@ -167,6 +167,14 @@ class WorkingConfig(Struct, forbid_unknown_fields=True):
     history: Annotated[int, Meta(ge=1, le=10_000)] = 50
 
 
+class SessionsConfig(Struct, forbid_unknown_fields=True):
+    """Settings of sessions: their history, and what is extracted from them."""
+
+    history: Annotated[int, Meta(ge=1, le=10_000)] = 50
+    wake: Annotated[int, Meta(ge=0, le=1000)] = 10
+    idle_minutes: Annotated[float, Meta(ge=0, le=525_600)] = 30.0
+
+
 class SecretsConfig(Struct, forbid_unknown_fields=True):
     """Exceptions from the detection of secrets."""
 
@@ -278,6 +286,7 @@ class Config(Struct, forbid_unknown_fields=True):
     llm: LlmConfig = field(default_factory=LlmConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
     working: WorkingConfig = field(default_factory=WorkingConfig)
+    sessions: SessionsConfig = field(default_factory=SessionsConfig)
     secrets: SecretsConfig = field(default_factory=SecretsConfig)
     thresholds: ThresholdsConfig = field(default_factory=ThresholdsConfig)
 

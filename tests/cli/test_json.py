@@ -109,6 +109,9 @@ RUNS = {
     "episode list": [["episode", "list"], ["episode", "list", "--channel", "voice"]],
     "episode show": [["episode", "show", "Anna keeps bees."]],
     "episode stats": [["episode", "stats"]],
+    "session start": [["session", "start"], ["session", "start", "--session", "review"]],
+    "session history": [["session", "history"], ["session", "history", "nowhere"]],
+    "session end": [["session", "end", "--session", "review"]],
     "memory purge": [
         ["memory", "purge", "anna/city", "--dry-run"], ["memory", "purge", "anna/city", "--yes"],
     ],

@@ -1,16 +1,29 @@
-"""djinn wake, checkpoint, sleep: the start, progress and end of an agent's session."""
+"""djinn wake, checkpoint, sleep, and djinn session start, end, history."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean_lines, say
+from djinn_memory.cli.output import clean, clean_lines, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.sessions.requests import Checkpoint, Handoff, WakeOptions
+from djinn_memory.memories.sessions.requests import (
+    Checkpoint,
+    EndSession,
+    Handoff,
+    ShowHistory,
+    StartSession,
+    WakeOptions,
+)
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.sessions.requests import WakeContext
+    from djinn_memory.memories.sessions.requests import (
+        EndedSession,
+        SessionHistory,
+        StartedSession,
+        WakeContext,
+    )
     from djinn_memory.memories.writing.remember import RememberResult
 
 
@@ -75,3 +88,56 @@ def sleep(call: Call, answer: RememberResult) -> None:
             licence is not decided"
     """
     say(f"{answer.id}  {answer.vault}/{answer.path}")
+
+
+@command("sessions.start", StartSession)
+def start(call: Call, answer: StartedSession) -> None:
+    """Start a session and print its name.
+
+    `djinn wake` starts a session too, and prints its context.
+
+    Examples:
+        djinn session start
+        djinn session start --session review
+    """
+    say(clean(answer.session))
+
+
+@command("sessions.end", EndSession, fields={"session": Field(complete=candidates.sessions)})
+def end(call: Call, answer: EndedSession) -> None:
+    """End a session without a handoff.
+
+    `djinn sleep` ends a session too, and saves a handoff for the next one.
+
+    Examples:
+        djinn session end
+        djinn session end --session review
+    """
+    say(clean(f"ended {answer.session}"))
+
+
+@command("sessions.history", ShowHistory, fields={"session": Field("SESSION", candidates.sessions)})
+def history(call: Call, answer: SessionHistory) -> None:
+    """Print the last turns of a session, oldest first.
+
+    A turn is a message with its response, an observation or an outcome. Without SESSION these are
+    the turns of the current session, or of all sessions if it has none.
+
+    Examples:
+        djinn session history
+        djinn session history s20261120-093000-000000 --last 10
+        djinn session history --agent finn --json
+    """
+    from djinn_memory.memories.sessions.history import spoken_lines
+
+    if not answer.turns:
+        of_session = f" in session {answer.session}" if answer.session else ""
+        talk(clean(f"No turns{of_session}."))
+    for turn in answer.turns:
+        session = f"  {turn.session}" if answer.session is None and turn.session else ""
+        say(clean(f"{turn.created or turn.date}  {turn.type}{session}  {turn.id or turn.address}"))
+        for text in spoken_lines(turn.message, turn.response, turn.type):
+            say(clean_lines(text))
+        say()
+    if len(answer.turns) < answer.total:
+        talk(f"the last {len(answer.turns):,} of {answer.total:,} turns; --last shows more")

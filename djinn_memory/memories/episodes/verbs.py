@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from statistics import fmean
-from typing import Any
+
+from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound, Remedy, UsageError
 from djinn_memory.memories.catalog import catalog
 from djinn_memory.memories.episodes.importance import importance
+from djinn_memory.memories.episodes.reading import (
+    EPISODES,
+    FIELDS,
+    KINDS,
+    as_episode,
+    read_episodes,
+)
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.episodes.requests import (
     CountEpisodes,
-    Episode,
     EpisodeDetail,
     EpisodePage,
     EpisodeStats,
@@ -28,20 +34,11 @@ from djinn_memory.memories.episodes.requests import (
 )
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Filters, extended
-from djinn_memory.notes import journal
 from djinn_memory.notes.dates import spoken_date
-from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
 from djinn_memory.search.narrowing import day
 from djinn_memory.store.busy import WRITE_SECONDS, within
-from djinn_memory.store.index.records import IndexedMemory, Selection
-
-KINDS = ("interaction", "observation", "outcome")
-"""The types of episodes. Handoffs and checkpoints are separate notes."""
-
-FIELDS = ("session", "channel", "importance")
-"""Fields of an episode that a list shows in addition to those of any memory."""
+from djinn_memory.store.index.records import Selection
 
 
 class Episodes(Namespace):
@@ -77,7 +74,7 @@ class Episodes(Namespace):
             memories = index.memories(
                 selection, limit=request.limit, skip=request.skip, fields=FIELDS
             )
-            episodes = tuple(map(_episode, memories))
+            episodes = tuple(map(as_episode, memories))
             return EpisodePage(episodes, index.count(selection))
 
     @operation(ShowEpisode)
@@ -89,23 +86,19 @@ class Episodes(Namespace):
         vaults = self.runtime.fresh_scope(request.agent)
         with self.runtime.index(vaults) as index:
             memory = catalog.find(index, request.name)
-        record = None
-        if isinstance(memory.block, str):
-            [vault] = self.runtime.home.named((memory.vault,))
-            text = decode(disk.read(vault, memory.path))[0]
-            record = journal.find(memory.path, text, memory.block)
-        if record is None:
+        text = next(read_episodes(self.runtime, [memory]), None)
+        if text is None:
             remedy = Remedy("episodes.list", purpose="list the episodes")
             raise NotFound(f"{memory.title!r} is not an episode", remedy)
-        message, response = _spoken(record)
+        message, response = text.message, text.response
         entities = tuple(value for key, value in memory.fields if key == "entities")
         intents = tuple(value for key, value in memory.fields if key == "intents")
         return extended(
-            _episode(memory),
+            as_episode(memory),
             EpisodeDetail,
             message=message,
             response=response,
-            context=_context(record.comment.get("context")),
+            context=text.context,
             entities=entities,
             intents=intents,
             parts=importance(len(message) + len(response or ""), len(entities), intents),
@@ -117,7 +110,7 @@ class Episodes(Namespace):
         filters = self._filters(request.since, request.until, None, {})
         vaults = self.runtime.fresh_scope(request.agent)
         with self.runtime.index(vaults) as index:
-            episodes = [*map(_episode, index.memories(Selection(filters), fields=FIELDS))]
+            episodes = [*map(as_episode, index.memories(Selection(filters), fields=FIELDS))]
         weights = [each.importance for each in episodes if each.importance is not None]
         return EpisodeStats(
             len(episodes),
@@ -157,10 +150,9 @@ class Episodes(Namespace):
         where: Mapping[str, str | None],
     ) -> Filters:
         now = self.runtime.now()
-        return Filters(
+        return replace(
+            EPISODES,
             types=(kind,) if kind else KINDS,
-            planes=("episodic",),
-            paths=("journal/",),
             since=day("since", since, now),
             until=day("until", until, now),
             where=tuple((key, value) for key, value in where.items() if value),
@@ -188,32 +180,3 @@ def _time(text: str | None, now: datetime) -> datetime:
     if at > now:
         raise UsageError(f"{text}: the time is in the future", argument="at")
     return at
-
-
-def _spoken(record: journal.JournalRecord) -> tuple[str, str | None]:
-    """The message and the response of a record, without quotation marks."""
-    quoted = [record.text[start:stop] for start, stop in record.quoted]
-    lines = [line.removeprefix(">").removeprefix(" ") for line in quoted]
-    behind = str(record.data.get("response", ""))
-    if behind.isdigit() and 0 < int(behind) <= len(lines):
-        begin = int(behind)
-        return "\n".join(lines[: begin - 1]), "\n".join(lines[begin:])
-    return "\n".join(lines), None
-
-
-def _context(value: Any) -> dict[str, Any] | None:
-    return value if isinstance(value, dict) else None
-
-
-def _episode(memory: IndexedMemory) -> Episode:
-    weight = memory.field("importance")
-    number = None
-    with suppress(TypeError, ValueError):
-        number = float(weight) if weight is not None else None
-    return extended(
-        memory,
-        Episode,
-        session=memory.field("session"),
-        channel=memory.field("channel"),
-        importance=number,
-    )

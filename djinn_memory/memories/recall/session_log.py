@@ -93,6 +93,12 @@ def start(state: State, agent: str, session: str | None, now: datetime) -> str:
     return opened
 
 
+def end(state: State, agent: str, session: Session) -> None:
+    """End a session of an agent without a handoff."""
+    data = {"agent": agent, "note": None, "named": session.named}
+    state.ledger.append([Event("session.ended", session.id, data)])
+
+
 def new_name(now: datetime) -> str:
     """A new name for an unnamed session."""
     return f"s{now.astimezone(UTC):%Y%m%d-%H%M%S-%f}"

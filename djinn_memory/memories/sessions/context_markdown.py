@@ -17,6 +17,7 @@ PARTS = {
     "commitments": "Open commitments",
     "projects": "Active projects",
     "preferences": "Preferences and rules",
+    "conversation": "Previous conversation{session}",
     "episodes": "What happened{task}",
     "patterns": "Lessons and decisions{task}",
     "entities": "People and things{task}",
@@ -54,6 +55,9 @@ def _shortened(context: WakeContext) -> WakeContext | None:
     for part in reversed(PARTS):
         if memories := excerpts(context, part):
             less = memories[:-1] if isinstance(getattr(context, part), tuple) else None
+            if part == "conversation":
+                # Its oldest turn matters least.
+                less = memories[1:]
             return replace(context, left_out=left_out, **{part: less})
     if context.unfinished and context.unfinished.checkpoint:
         unfinished = replace(context.unfinished, checkpoint=None)
@@ -76,10 +80,11 @@ def _parts(context: WakeContext) -> Iterator[str]:
         yield f"## Unfinished session {last.session} (last event {last.since[:16]}Z)"
         yield _excerpt(last.checkpoint)
     task = f" for {' '.join(context.query_used.split())!r}" if context.query_used else ""
+    session = f" (session {context.previous_session})" if context.previous_session else ""
     for part, heading in PARTS.items():
         if memories := excerpts(context, part):
-            yield f"## {heading.format(task=task)}"
-            yield from map(_excerpt, memories)
+            yield f"## {heading.format(task=task, session=session)}"
+            yield from map(_turn if part == "conversation" else _excerpt, memories)
     if context.suggestions:
         yield "## Suggestions"
         yield "\n".join(f"- {suggestion}" for suggestion in context.suggestions)
@@ -92,6 +97,12 @@ def _excerpt(excerpt: MemoryExcerpt) -> str:
     place = excerpt.id or excerpt.path
     head = f"{rank}**{excerpt.title}** ({excerpt.type or 'note'}{due}, {place})"
     return f"{head}\n{_quoted(excerpt.text)}" if excerpt.text else head
+
+
+def _turn(turn: MemoryExcerpt) -> str:
+    """A turn of a conversation. Its title is the beginning of its text, so it is left out."""
+    head = f"{turn.written} ({turn.id or turn.path})"
+    return f"{head}\n{_quoted(turn.text)}" if turn.text else head
 
 
 def _quoted(text: str) -> str:

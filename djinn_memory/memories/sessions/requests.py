@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from djinn_memory.memories.episodes.requests import Episode
 from djinn_memory.memories.recall.requests import MOST_BUDGET, Session
 from djinn_memory.models import MemoryRef, Problem
 from djinn_memory.search.narrowing import AgentName
@@ -24,8 +25,8 @@ class WakeOptions(Struct, frozen=True):
     """Start a session and return its context.
 
     It has the summary, the profile, the last handoff and checkpoint, open commitments, active
-    projects, preferences, and memories recalled for the task. A session that was not ended is
-    reported with its last checkpoint.
+    projects, preferences, the end of the previous conversation, and memories recalled for the task.
+    A session that was not ended is reported with its last checkpoint.
     """
 
     task: Annotated[
@@ -66,6 +67,40 @@ class Handoff(Struct, frozen=True):
     blocked: Annotated[_Points, Meta(description="Blocked tasks, and what blocks them.")] = ()
     session: Session = None
     allow_secret: _AllowSecret = False
+    agent: AgentName = None
+
+
+class StartSession(Struct, frozen=True):
+    """Start a session without reading its context."""
+
+    session: Annotated[
+        Annotated[str, Meta(max_length=100)] | None,
+        Meta(description="The name of the session. Default: a new name."),
+    ] = None
+    agent: AgentName = None
+
+
+class EndSession(Struct, frozen=True):
+    """End a session without a handoff."""
+
+    session: Session = None
+    agent: AgentName = None
+
+
+class ShowHistory(Struct, frozen=True):
+    """Show the last turns of a session, oldest first, with their whole texts."""
+
+    session: Annotated[
+        Annotated[str, Meta(max_length=100)] | None,
+        Meta(
+            description="The session or chat. Default: the current session, or all sessions if "
+            "it has no turns."
+        ),
+    ] = None
+    last: Annotated[
+        Annotated[int, Meta(ge=1, le=10_000)] | None,
+        Meta(description="The maximum number of turns. Default: the setting `sessions.history`."),
+    ] = None
     agent: AgentName = None
 
 
@@ -152,6 +187,10 @@ class WakeContext(Struct, frozen=True):
     """Active projects, most recently changed first."""
     preferences: tuple[MemoryExcerpt, ...] = ()
     """Standing preferences and rules, most important first."""
+    conversation: tuple[MemoryExcerpt, ...] = ()
+    """The last turns of the previous session, oldest first."""
+    previous_session: str | None = None
+    """The session of these turns; null if there are none."""
     episodes: tuple[MemoryExcerpt, ...] = ()
     """Episodes that the task recalls, or the newest without a task. The next three fields are
     similar."""
@@ -199,3 +238,45 @@ class SummaryChange(Struct, frozen=True):
     """The path of the previous version, relative to the folder of the vault."""
     problems: list[Problem] = field(default_factory=list)
     """Other failures, such as a chat model that did not answer."""
+
+
+class StartedSession(Struct, frozen=True):
+    """A session that was started."""
+
+    session: str
+    """The name of the session."""
+    agent: str
+    """The agent whose session it is."""
+
+
+class EndedSession(Struct, frozen=True):
+    """A session that was ended."""
+
+    session: str
+    """The name of the session."""
+    agent: str
+    """The agent whose session it was."""
+
+
+class SessionTurn(Episode, frozen=True, kw_only=True):
+    """A turn of a session: a message with its response, an observation or an outcome."""
+
+    message: str
+    """The message, or what was observed, with its secrets masked."""
+    response: str | None
+    """The response of the agent; null if there is none."""
+    context: dict[str, Any] | None
+    """Other data that was recorded with it, such as the call of a tool."""
+    client: str | None
+    """The program that it came from, such as `claude`."""
+
+
+class SessionHistory(Struct, frozen=True):
+    """The last turns of a session."""
+
+    session: str | None
+    """The session; null for the turns of all sessions."""
+    turns: tuple[SessionTurn, ...]
+    """The turns, oldest first."""
+    total: int
+    """The number of turns in the session, or in all sessions."""

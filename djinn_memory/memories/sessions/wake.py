@@ -13,6 +13,7 @@ from djinn_memory.memories.recall.recall import recall
 from djinn_memory.memories.recall.requests import RecallOptions
 from djinn_memory.memories.recall.session_log import Session
 from djinn_memory.memories.sessions.context_markdown import PARTS, excerpts, fit_to_budget
+from djinn_memory.memories.sessions.conversation import with_conversation
 from djinn_memory.memories.sessions.marks import or_problem
 from djinn_memory.memories.sessions.requests import (
     MemoryExcerpt,
@@ -71,6 +72,7 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
         kinds = _by_plane(map(standing.recalled, result.memories), limit)
         memories = list(chain(*room.take_in_turn(kinds, most=int(budget * RECALLED))))
     context = _standing_context(standing, room, before)
+    context = with_conversation(context, runtime, agent, session, room)
     if not query:
         kinds = [list(standing.newest(plane)) for plane in ("episodic", "semantic", "knowledge")]
         memories = list(chain(*room.take_in_turn(kinds)))

@@ -20,7 +20,9 @@ Forms = tuple[Phrase, ...]
 """The forms of a word or phrase that the index may contain; any of them matches."""
 
 Order = Literal["newest", "written", "title"]
-"""`newest` sorts by date, `written` by the time of writing, both descending; `title` ascends."""
+"""`newest` sorts by date, `written` by the time of writing, both descending; `title` ascends.
+
+Sections of a journal with the same time are in reverse order of the journal in both."""
 
 
 class WordMatch(Struct, frozen=True):

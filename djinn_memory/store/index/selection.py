@@ -49,6 +49,14 @@ _IN_JOURNAL = (
 PLACE = "(select name from vault where id = note.vault_id), note.path, memory.lines_above"
 """The sort order for otherwise equal rows. It does not depend on when they were indexed."""
 
+NEWEST_PLACE = (
+    "(select name from vault where id = note.vault_id), "
+    "iif(memory.block is null, 0, length(note.path)) desc, "
+    "iif(memory.block is null, note.path, ''), note.path desc, memory.lines_above desc"
+)
+"""`PLACE` for an order with the newest first: sections of journals come in reverse. A further
+journal of a day has a longer name, such as `2026-11-20.home-2.md`."""
+
 
 class Condition(Struct):
     """A boolean SQL expression over note, memory and chunk, and its bound values."""

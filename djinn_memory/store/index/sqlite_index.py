@@ -23,7 +23,7 @@ from djinn_memory.store.index.records import (
     Selection,
     TitledRef,
 )
-from djinn_memory.store.index.selection import PLACE, Selections
+from djinn_memory.store.index.selection import NEWEST_PLACE, PLACE, Selections
 from djinn_memory.store.index.vector_index import SqliteVectorIndex, TokenSigns, no_token_signs
 from djinn_memory.store.index.word_index import SqliteWordIndex
 from djinn_memory.store.sqlite import peek, rows
@@ -39,8 +39,8 @@ _FIELDS = msgspec.json.Decoder(tuple[tuple[str, str], ...])
 _FROM = "from memory join note on note.id = note_id"
 
 _ORDERS: dict[Order, str] = {
-    "newest": f"memory.date desc, {PLACE}",
-    "written": f"ifnull(memory.created, memory.date) desc, note.mtime_ns desc, {PLACE}",
+    "newest": f"memory.date desc, {NEWEST_PLACE}",
+    "written": f"ifnull(memory.created, memory.date) desc, note.mtime_ns desc, {NEWEST_PLACE}",
     "title": f"memory.title, {PLACE}",
 }
 

@@ -1,0 +1,101 @@
+"""Reads the words of episodes from their journals, each journal once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Struct
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.memories.episodes.requests import Episode
+from djinn_memory.models import Filters, extended
+from djinn_memory.notes import journal
+from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.journal import JournalRecord
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.index.records import IndexedMemory
+
+KINDS = ("interaction", "observation", "outcome")
+"""The types of episodes. Handoffs and checkpoints are separate notes."""
+
+EPISODES = Filters(types=KINDS, planes=("episodic",), paths=("journal/",))
+"""The filters that select episodes."""
+
+FIELDS = ("session", "channel", "importance", "client")
+"""Fields of an episode that a list shows in addition to those of any memory."""
+
+OPEN = 4
+"""Number of journals whose records are kept at a time. Homes that share a vault write in turn."""
+
+_Records = Mapping[str, JournalRecord]
+
+
+class EpisodeText(Struct, frozen=True):
+    """The words of an episode, as they stand in its journal now."""
+
+    memory: IndexedMemory
+    """The episode in the index."""
+    message: str
+    """The message or the observation."""
+    response: str | None
+    """The response; None if there is none."""
+    context: dict[str, Any] | None
+    """Other data that was recorded with it."""
+
+
+def read_episodes(runtime: Runtime, memories: Iterable[IndexedMemory]) -> Iterator[EpisodeText]:
+    """The words of episodes, in the order given.
+
+    A memory that is no section of a journal, or no longer there, is left out.
+    """
+    journals: dict[tuple[str, str], _Records] = {}
+    for memory in memories:
+        place = memory.vault, memory.path
+        if place not in journals:
+            if len(journals) == OPEN:
+                del journals[next(iter(journals))]
+            journals[place] = _records(runtime, *place)
+        record = journals[place].get(str(memory.block))
+        if record is not None:
+            message, response = _spoken(record)
+            context = record.comment.get("context")
+            data = context if isinstance(context, dict) else None
+            yield EpisodeText(memory, message, response, data)
+
+
+def as_episode(memory: IndexedMemory) -> Episode:
+    """An episode as a list shows it."""
+    weight = memory.field("importance")
+    number = None
+    with suppress(TypeError, ValueError):
+        number = float(weight) if weight is not None else None
+    return extended(
+        memory,
+        Episode,
+        session=memory.field("session"),
+        channel=memory.field("channel"),
+        importance=number,
+    )
+
+
+def _records(runtime: Runtime, vault_name: str, path: str) -> _Records:
+    """The records of a journal by block id. Empty when the file cannot be read."""
+    [vault] = runtime.home.named((vault_name,))
+    with suppress(OSError, DjinnError):
+        text = decode(disk.read(vault, path))[0]
+        return {record.block: record for record in journal.read(path, text).records}
+    return {}
+
+
+def _spoken(record: JournalRecord) -> tuple[str, str | None]:
+    """The message and the response of a record, without quotation marks."""
+    quoted = [record.text[start:stop] for start, stop in record.quoted]
+    lines = [line.removeprefix(">").removeprefix(" ") for line in quoted]
+    behind = str(record.data.get("response", ""))
+    if behind.isdigit() and 0 < int(behind) <= len(lines):
+        begin = int(behind)
+        return "\n".join(lines[: begin - 1]), "\n".join(lines[begin:])
+    return "\n".join(lines), None

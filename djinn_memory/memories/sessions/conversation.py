@@ -1,0 +1,45 @@
+"""The end of the previous conversation, as a part of an agent's context."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from djinn_memory.memories.episodes.reading import EpisodeText
+from djinn_memory.memories.sessions.history import previous_turns, spoken_lines
+from djinn_memory.memories.sessions.requests import MemoryExcerpt, WakeContext
+from djinn_memory.memories.sessions.standing import TokenBudget
+from djinn_memory.models import extended
+from djinn_memory.runtime import Runtime
+
+SHARE = 0.25
+"""The maximum share of the budget for the previous conversation."""
+
+
+def with_conversation(
+    context: WakeContext, runtime: Runtime, agent: str, session: str | None, room: TokenBudget
+) -> WakeContext:
+    """A context with the last turns of the agent's last session before `session`.
+
+    The newest turns that fit into the budget are taken, at most `sessions.wake` of the settings.
+    """
+    limit = runtime.home.config.sessions.wake
+    turns = previous_turns(runtime, agent, limit, session) if limit else []
+    if not turns:
+        return context
+    newest_first = list(map(_excerpt, reversed(turns)))
+    [excerpts] = room.take_in_turn([newest_first], most=int(room.budget * SHARE))
+    # Without its words a turn says nothing.
+    taken = [excerpt for excerpt in excerpts if excerpt.text]
+    if not taken:
+        return context
+    return replace(
+        context,
+        conversation=tuple(reversed(taken)),
+        previous_session=turns[0].memory.field("session"),
+    )
+
+
+def _excerpt(turn: EpisodeText) -> MemoryExcerpt:
+    memory = turn.memory
+    text = "\n".join(spoken_lines(turn.message, turn.response, memory.type))
+    return extended(memory, MemoryExcerpt, written=memory.created or memory.date, text=text)

@@ -1,0 +1,94 @@
+"""The turns of an agent's sessions, in sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.home import access
+from djinn_memory.memories.episodes.reading import (
+    EPISODES,
+    FIELDS,
+    EpisodeText,
+    as_episode,
+    read_episodes,
+)
+from djinn_memory.memories.recall import session_log
+from djinn_memory.memories.sessions.requests import SessionHistory, SessionTurn, ShowHistory
+from djinn_memory.models import Filters, Vault, extended
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.index.records import IndexedMemory, Selection
+
+
+def history(runtime: Runtime, request: ShowHistory) -> SessionHistory:
+    """The last turns of a session, or without one of the current session or of all sessions."""
+    agent = runtime.home.agent(request.agent)
+    limit = request.last or runtime.home.config.sessions.history
+    session = session_log.given(runtime.state, request.session)
+    if session is None:
+        # Without the ledger the turns of all sessions are shown.
+        with suppress(DjinnError):
+            current = session_log.current(runtime.state, agent)
+            if current != session_log.OUTSIDE and _count(runtime, agent, current):
+                session = current
+    turns = tuple(map(_turn, last_turns(runtime, agent, limit, session)))
+    return SessionHistory(session, turns, _count(runtime, agent, session))
+
+
+def last_turns(
+    runtime: Runtime, agent: str, limit: int, session: str | None = None
+) -> list[EpisodeText]:
+    """The last turns of an agent's session, or of all its sessions, oldest first."""
+    with runtime.index(own_vaults(runtime, agent)) as index:
+        selection = Selection(turns_of(session))
+        memories = [*index.memories(selection, limit=limit, fields=FIELDS)]
+    return [*read_episodes(runtime, reversed(memories))]
+
+
+def previous_turns(
+    runtime: Runtime, agent: str, limit: int, session: str | None
+) -> list[EpisodeText]:
+    """The last turns of the last session before `session`, oldest first."""
+    excluded = (("session", session),) if session else ()
+    before = replace(EPISODES, excluded=excluded)
+    with runtime.index(own_vaults(runtime, agent)) as index:
+        last = next(iter(index.memories(Selection(before), limit=1, fields=FIELDS)), None)
+    name = last.field("session") if last else None
+    return last_turns(runtime, agent, limit, name) if name else []
+
+
+def turns_of(session: str | None) -> Filters:
+    """The filters that select the turns of a session, or of all sessions."""
+    return replace(EPISODES, where=(("session", session),) if session else ())
+
+
+def own_vaults(runtime: Runtime, agent: str) -> Sequence[Vault]:
+    """The vaults that are reserved for an agent. Its turns are nowhere else."""
+    return [vault for vault in runtime.home.scope(agent) if access.is_personal(vault, agent)]
+
+
+def spoken_lines(message: str, response: str | None, kind: str | None) -> Iterator[str]:
+    """A turn as paragraphs that say who spoke."""
+    yield f"{'User' if kind == 'interaction' else (kind or 'turn').capitalize()}: {message}"
+    if response:
+        yield f"Agent: {response}"
+
+
+def _count(runtime: Runtime, agent: str, session: str | None) -> int:
+    with runtime.index(own_vaults(runtime, agent)) as index:
+        return index.count(Selection(turns_of(session)))
+
+
+def _turn(text: EpisodeText) -> SessionTurn:
+    memory: IndexedMemory = text.memory
+    return extended(
+        as_episode(memory),
+        SessionTurn,
+        message=text.message,
+        response=text.response,
+        context=text.context,
+        client=memory.field("client"),
+    )

@@ -1,0 +1,55 @@
+"""Sessions: started, ended, and their history."""
+
+from __future__ import annotations
+
+from djinn_memory.errors import NotFound, Remedy
+from djinn_memory.memories.recall import session_log
+from djinn_memory.memories.sessions.history import history
+from djinn_memory.memories.sessions.requests import (
+    EndedSession,
+    EndSession,
+    SessionHistory,
+    ShowHistory,
+    StartedSession,
+    StartSession,
+)
+from djinn_memory.runtime import Namespace, operation
+
+
+class Sessions(Namespace):
+    """The sessions of a home's agents."""
+
+    @operation(StartSession, recover=False)
+    def start(self, request: StartSession) -> StartedSession:
+        """Start a session of an agent. `wake` does this too, and returns its context."""
+        state = self._state
+        agent = state.home.agent(request.agent)
+        named = session_log.given(state, request.session)
+        return StartedSession(session_log.start(state, agent, named, self.runtime.now()), agent)
+
+    @operation(EndSession, recover=False)
+    def end(self, request: EndSession) -> EndedSession:
+        """End a session of an agent. `sleep` does this too, and writes a handoff.
+
+        Raises `NotFound` if no such session is open.
+        """
+        state = self._state
+        agent = state.home.agent(request.agent)
+        named = session_log.given(state, request.session)
+        open_sessions = session_log.open_sessions(state, agent, named)
+        own = [session for session in open_sessions if named or not session.named]
+        if not own:
+            which = f"session {named} is not open" if named else "no session is open"
+            raise NotFound(which, Remedy("sessions.start", purpose="start one"))
+        session_log.end(state, agent, own[0])
+        return EndedSession(own[0].id, agent)
+
+    @operation(ShowHistory)
+    def history(self, request: ShowHistory) -> SessionHistory:
+        """Show the last turns of a session of an agent, oldest first, with their whole texts.
+
+        Without a session these are the turns of the current session, or of all sessions if it has
+        none.
+        """
+        self.runtime.fresh_scope(request.agent)
+        return history(self.runtime, request)
