@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cached_property
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from djinn_memory.home.home import Home, discover
+from djinn_memory.memories.hooks.intake import take_in
 from djinn_memory.memories.recall.requests import RatingRequest, RecallOptions
 from djinn_memory.memories.sessions.requests import Checkpoint, Handoff, WakeContext, WakeOptions
 from djinn_memory.memories.writing.requests import NewMemory
@@ -72,6 +74,7 @@ class Djinn(Namespace):
         super().__init__(
             Runtime(home, progress, resident=resident, read_only=read_only, clock=clock)
         )
+        self.runtime.intake = take_in
 
     def __enter__(self) -> Djinn:
         return self
@@ -223,6 +226,7 @@ class Djinn(Namespace):
         """
         from djinn_memory.indexing.refresh import index
 
+        take_in(self.runtime, seconds=math.inf)
         if request.model is not None:
             self._models.use(request.model)
         return index(

@@ -70,6 +70,11 @@ class Runtime:
         self.home = home
         self.progress = progress
         self.now = clock
+        self.read_only = read_only
+        """Whether nothing may be written."""
+        self.intake: Callable[[Runtime], None] | None = None
+        """Takes in what was recorded elsewhere, before memories are read. It reports failures as
+        `problems`."""
         self._flags = {"resident": resident, "read_only": read_only}
         self._lock = threading.RLock()
 
@@ -138,10 +143,16 @@ class Runtime:
         with self.busy(patient=True):
             rebuild_index(self.state, self.models, self.progress)
 
+    def take_in(self) -> None:
+        """Take in what was recorded elsewhere, if there is anything."""
+        if self.intake:
+            self.intake(self)
+
     def fresh_scope(self, agent: str | None, filters: Filters | None = None) -> tuple[Vault, ...]:
         """Index changed notes, within the limits of a sweep. Returns the vaults `agent` sees."""
         from djinn_memory.indexing.refresh import resolve_pending_links, sweep
 
+        self.take_in()
         vaults = self.home.scope(self.home.agent(agent), filters.vaults if filters else ())
         pending, problems = sweep(self.state, vaults)
         if pending:

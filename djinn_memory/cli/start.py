@@ -15,6 +15,8 @@ _EMBEDS = r"(?:^| )(?:search|remember|recall|wake .*--task|checkpoint|sleep|fact
 
 def main() -> None:
     """Run `djinn`."""
+    if sys.argv[1:2] == ["hook"] and _called_by_client(sys.argv[2:]):
+        _hook(sys.argv[2:])
     # Ctrl-C just ends the process until a command has something to end tidily, see
     # `context.interruptible`: libraries take an exception in the middle of their import for a
     # missing part, and crash later.
@@ -55,6 +57,25 @@ def main() -> None:
     # Everything is closed and written. To take a thousand modules and a model apart, only to end,
     # takes 45 ms, and onnxruntime aborts if it is taken apart while it still loads.
     os._exit(code)
+
+
+def _called_by_client(words: list[str]) -> bool:
+    """Whether `djinn hook` was called for an event, and not by a person."""
+    if any(word in ("--help", "-h") for word in words):
+        return False
+    if words:
+        return words[0].startswith("-")
+    return sys.stdin is None or not sys.stdin.isatty()
+
+
+def _hook(words: list[str]) -> None:
+    """Record an event of a client. This does not return, and the exit code is always 0."""
+    try:
+        from djinn_memory.memories.hooks.run import main
+
+        main(words)
+    finally:
+        os._exit(0)
 
 
 def _end(*_: object) -> None:

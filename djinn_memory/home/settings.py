@@ -271,6 +271,12 @@ class RecallConfig(Struct, forbid_unknown_fields=True):
     )
 
 
+class HooksConfig(Struct, forbid_unknown_fields=True):
+    """Settings of `djinn hook`."""
+
+    recall: bool = False
+
+
 class Config(Struct, forbid_unknown_fields=True):
     """All settings of `config.yaml`."""
 
@@ -292,9 +298,10 @@ class Config(Struct, forbid_unknown_fields=True):
 
     scoring: ScoringConfig = field(default_factory=ScoringConfig)
     recall: RecallConfig = field(default_factory=RecallConfig)
+    hooks: HooksConfig = field(default_factory=HooksConfig)
 
 
-HOME_ONLY = ("agents", "vaults", "state_dir")
+HOME_ONLY = ("agents", "vaults", "state_dir", "hooks")
 """Settings of a single home. They are not allowed in the user's own file."""
 
 RECIPE = (

@@ -154,6 +154,7 @@ def _expand(search: Search) -> None:
 
 def _refresh(search: Search) -> int:
     """Index recent changes, within limits; returns how many files are still waiting."""
+    search.runtime.take_in()
     meaning = search.legs.get("meaning")
     spare = meaning.question.spare if isinstance(meaning, MeaningLeg) else None
     pending, problems = sweep(search.runtime.state, search.vaults, spare)

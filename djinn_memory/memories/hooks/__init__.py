@@ -1,0 +1,1 @@
+"""Recording where work happens: what agent programs give their hooks becomes episodes."""

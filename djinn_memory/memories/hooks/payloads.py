@@ -1,0 +1,163 @@
+"""What clients give their hooks, cut to what a spool keeps.
+
+Claude Code describes its inputs at https://code.claude.com/docs/en/hooks, Codex at
+https://developers.openai.com/codex/hooks. Both send one JSON object. Only the standard library is
+imported: each hook pays for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+CLIENTS = ("claude", "codex")
+
+KEPT = {
+    "SessionStart": ("source",),
+    "UserPromptSubmit": ("prompt",),
+    "PostToolUse": ("tool_name", "tool_input", "tool_response"),
+    "Stop": ("last_assistant_message",),
+    "PostCompact": ("compact_summary", "trigger"),
+    "SessionEnd": ("reason",),
+}
+"""The fields that are kept of each event. Other events are ignored."""
+
+NEEDED = {"UserPromptSubmit": "prompt", "PostToolUse": "tool_name"}
+"""The field without which an event says nothing."""
+
+TEXTS = ("prompt", "last_assistant_message", "compact_summary")
+"""Fields that are recorded whole, up to `MOST_TEXT` characters."""
+
+MOST_TEXT = 200_000
+"""Characters of a text: as many as an episode may have."""
+
+MOST_VALUE = 4_000
+"""Characters of the input or the response of a tool as JSON. A session's extraction reads 500."""
+
+MOST_LEAF = 1_000
+"""Characters of a text inside such a value, when the whole is too long."""
+
+MOST_LEAVES = 40
+MOST_DEPTH = 6
+
+MOST_NAME = 100
+"""Characters of a session's name and of other short fields."""
+
+MOST_PATH = 4_000
+
+
+class UnusableInputError(Exception):
+    """An input is not what a client sends. The text says why."""
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    """The object that a client sent. Raises `UnusableInputError`."""
+    try:
+        payload = json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise UnusableInputError("the input is not UTF-8 text") from None
+    except (ValueError, RecursionError):
+        raise UnusableInputError("the input is not JSON") from None
+    if not isinstance(payload, dict):
+        raise UnusableInputError("the input is not a JSON object")
+    return payload
+
+
+def entry_of(payload: dict[str, Any], client: str, agent: str) -> tuple[dict[str, Any], bool]:
+    """The spool entry for what a client sent, and whether something of it was cut.
+
+    The entry is empty for an event that is not recorded. Raises `UnusableInputError`.
+    """
+    event = payload.get("hook_event_name")
+    if not isinstance(event, str):
+        raise UnusableInputError("the input has no hook_event_name")
+    if event not in KEPT:
+        return {}, False
+    needed = NEEDED.get(event)
+    if needed and not (isinstance(payload.get(needed), str) and payload[needed].strip()):
+        raise UnusableInputError(f"{event} has no {needed}")
+    entry: dict[str, Any] = {
+        # The key with which its turn is recorded: once, however often it is taken in.
+        "id": os.urandom(10).hex(),
+        "at": round(time.time(), 3),
+        "client": client,
+        "agent": agent,
+        "event": event,
+        "session": session_name(payload.get("session_id")) or client,
+    }
+    cut = False
+    for name in ("cwd", "agent_type", *KEPT[event]):
+        value, shorter = _kept(name, payload.get(name))
+        if value not in (None, ""):
+            entry[name] = value
+        cut = cut or shorter
+    return entry, cut
+
+
+def session_name(value: object) -> str:
+    """The name of a session for the id that a client sent; empty for none that can be used."""
+    if not isinstance(value, str):
+        return ""
+    return "".join(filter(str.isprintable, value)).strip()[:MOST_NAME]
+
+
+def _kept(name: str, value: object) -> tuple[Any, bool]:
+    """A field as it is kept, and whether it was cut."""
+    if name.startswith("tool_") and name != "tool_name":
+        return _shortened(value)
+    if not isinstance(value, str):
+        return None, False
+    limit = MOST_TEXT if name in TEXTS else MOST_PATH if name == "cwd" else MOST_NAME
+    return _cut(value, limit), len(value) > limit
+
+
+def _cut(text: str, limit: int) -> str:
+    """The first characters of a text. The last word is left out: it may be part of a secret."""
+    if len(text) <= limit:
+        return text
+    start = text[: limit - 4]
+    end = max(map(start.rfind, " \t\n"))
+    return f"{start[:end] if end > 0 else start} ..."
+
+
+def _shortened(value: object) -> tuple[Any, bool]:
+    """A JSON value, with its texts and its lists cut when it is too long."""
+    try:
+        if len(json.dumps(value)) <= MOST_VALUE:
+            return value, False
+        shorter = _trimmed(value, [MOST_LEAVES], MOST_DEPTH)
+        text = json.dumps(shorter)
+    except RecursionError:
+        return None, True
+    return shorter if len(text) <= 2 * MOST_VALUE else _cut(text, MOST_VALUE), True
+
+
+def _trimmed(value: object, left: list[int], depth: int) -> Any:
+    """A value with at most `left` leaves and `depth` levels."""
+    left[0] -= 1
+    if isinstance(value, str):
+        return _cut(value, MOST_LEAF)
+    if not isinstance(value, dict | list):
+        return value
+    if depth == 0:
+        return "..."
+    if isinstance(value, list):
+        inner = []
+        for part in value:
+            if left[0] <= 0:
+                inner.append("...")
+                break
+            inner.append(_trimmed(part, left, depth - 1))
+        return inner
+    kept = {}
+    for key, part in value.items():
+        if left[0] <= 0:
+            kept["..."] = "..."
+            break
+        kept[_cut(key, MOST_NAME)] = _trimmed(part, left, depth - 1)
+    return kept

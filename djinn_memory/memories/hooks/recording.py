@@ -1,0 +1,304 @@
+"""Turns the entries of a spool into episodes, and records them in batches."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+
+from djinn_memory.errors import Busy, DjinnError, NotFound, Remedy, UsageError
+from djinn_memory.memories.episodes.recorder import Turn, record_turns
+from djinn_memory.memories.episodes.requests import EpisodeType
+from djinn_memory.memories.hooks.payloads import KEPT
+from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
+from djinn_memory.memories.recall import session_log
+from djinn_memory.models import Problem
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.ledger import Event
+from djinn_memory.system.locks import lock
+from djinn_memory.system.plural import count
+
+BATCH = 100
+"""Entries that are recorded at once, within a fraction of a second."""
+
+PATIENCE_SECONDS = 86_400.0
+"""Seconds after which a prompt without an answer is recorded alone."""
+
+SUBJECTS = (
+    "command", "cmd", "file_path", "notebook_path", "path", "pattern", "query", "url",
+    "description", "prompt", "skill", "input",
+)  # fmt: skip
+"""Arguments of tools that say what a call was about, most telling first."""
+
+MOST_SUBJECT = 200
+"""Characters of such an argument in the message of an observation."""
+
+
+class _Step(Struct):
+    """What one or two entries of the spool say: a turn, or an event of a session."""
+
+    agent: str
+    entry: dict[str, Any]
+    """The entry that comes first."""
+    numbers: tuple[int, ...]
+    """The numbers of its lines."""
+    turn: Turn | None = None
+
+
+class _Plan(Struct):
+    """What can be taken in of a spool."""
+
+    steps: list[_Step] = field(default_factory=list)
+    """What is complete, in order."""
+    broken: list[int] = field(default_factory=list)
+    """The numbers of lines that are not entries."""
+    waiting: dict[tuple[str, str, str], tuple[int, dict[str, Any]]] = field(default_factory=dict)
+    """The last prompt without an answer, by agent, client and session, with the number of its
+    line."""
+
+
+def record_spool(runtime: Runtime, spool: Spool, seconds: float) -> Iterator[Problem]:
+    """Record the entries of a spool in batches, until `seconds` are over. Yields problems.
+
+    Does nothing while another process does it.
+    """
+    try:
+        with lock(Path(spool.folder) / "intake.lock", timeout=0, pulse=None):
+            _Intake(runtime, spool, seconds).run()
+    except (Busy, SpoolBusyError):
+        # The next command takes it in.
+        return
+    except (DjinnError, OSError) as error:
+        yield Problem("hooks", f"what hooks recorded is not taken in yet: {error}")
+    yield from _losses(spool)
+
+
+def _losses(spool: Spool) -> Iterator[Problem]:
+    """A problem for entries that were lost since the last time that this was said."""
+    meter = spool.meter()
+    lost = meter.lost + spool.blocked()
+    if lost > meter.told:
+        try:
+            spool.update(told=lost)
+        except (OSError, SpoolBusyError):
+            return
+        what = count(lost - meter.told, "event") + " of hooks could not be recorded"
+        why = f" ({meter.reason})" if meter.reason else ""
+        yield Problem("hooks", f"{what}{why}; {Remedy('hooks.status', purpose='see the counts')}")
+
+
+class _Intake:
+    """One run over a spool. The caller holds the lock."""
+
+    def __init__(self, runtime: Runtime, spool: Spool, seconds: float) -> None:
+        self._runtime = runtime
+        self._spool = spool
+        self._end = time.monotonic() + seconds
+        data = spool.read()
+        self._taken = len(data)
+        """The bytes of the spool that `_left` stands for."""
+        self._left = dict(enumerate(data.splitlines(keepends=True)))
+        """The lines that are not taken in yet, by number."""
+
+    def run(self) -> None:
+        plan = _plan(self._left, time.time())
+        if plan.broken:
+            self._reject(plan.broken, "an entry of the spool is torn")
+        self._give_up(plan)
+        steps = plan.steps
+        while steps:
+            batch, steps = steps[:BATCH], steps[BATCH:]
+            self._record(batch)
+            waiting = [entry["at"] for _, entry in plan.waiting.values()]
+            due = min(waiting, default=time.time()) + PATIENCE_SECONDS
+            self._drop(
+                [number for step in batch for number in step.numbers], None if steps else due
+            )
+            if time.monotonic() > self._end:
+                return
+        if not plan.steps and self._left:
+            due = min(entry["at"] for _, entry in plan.waiting.values()) + PATIENCE_SECONDS
+            self._spool.update(settled=self._taken, due=due)
+
+    def _give_up(self, plan: _Plan) -> None:
+        """Mark prompts as unanswered that waited for long.
+
+        The mark is in the spool before the prompt is recorded alone. Otherwise an answer that comes
+        at this moment could be taken for recorded with the prompt.
+        """
+        late = [
+            (key, number, entry)
+            for key, (number, entry) in plan.waiting.items()
+            if time.time() - entry["at"] > PATIENCE_SECONDS
+        ]
+        for key, number, entry in late:
+            entry["alone"] = True
+            self._left[number] = json.dumps(entry).encode("ascii") + b"\n"
+            del plan.waiting[key]
+            plan.steps.append(_turn(entry, number))
+        if late:
+            self._drop([], None)
+
+    def _record(self, steps: Sequence[_Step]) -> None:
+        for agent, group in groupby(steps, key=lambda step: step.agent):
+            own = [*group]
+            try:
+                name = self._runtime.home.agent(agent or None)
+            except NotFound as error:
+                self._reject([number for step in own for number in step.numbers], str(error))
+            else:
+                self._record_of(name, own)
+
+    def _record_of(self, name: str, steps: Sequence[_Step]) -> None:
+        turns = [step.turn for step in steps if step.turn]
+        try:
+            record_turns(self._runtime, name, turns)
+        except UsageError:
+            for step in filter(lambda step: step.turn, steps):
+                assert step.turn
+                try:
+                    record_turns(self._runtime, name, [step.turn])
+                except UsageError as error:
+                    self._reject(step.numbers, str(error))
+        for step in steps:
+            if not step.turn:
+                self._note(name, step.entry)
+
+    def _note(self, agent: str, entry: dict[str, Any]) -> None:
+        """Record the start or the end of a session, unless it is known."""
+        state, session = self._runtime.state, entry["session"]
+        opened = session_log.open_sessions(state, agent, session)
+        if entry["event"] == "SessionStart" and not opened:
+            session_log.start(state, agent, session, _time(entry))
+        elif entry["event"] == "SessionEnd" and opened:
+            data = {"agent": agent, "named": True}
+            state.ledger.append([Event("session.ended", session, data)])
+
+    def _reject(self, numbers: Sequence[int], reason: str) -> None:
+        lines = [self._left[number] for number in numbers if self._left.get(number, b"").strip()]
+        if lines:
+            self._spool.reject(lines, reason)
+        self._drop(numbers, None)
+
+    def _drop(self, numbers: Sequence[int], due: float | None) -> None:
+        """Remove lines from the spool."""
+        for number in numbers:
+            self._left.pop(number, None)
+        kept = b"".join(self._left.values())
+        self._spool.replace(self._taken, kept, due=due)
+        self._taken = len(kept)
+
+
+def _plan(lines: dict[int, bytes], now: float) -> _Plan:
+    """What the lines of a spool say.
+
+    It depends only on their order: after a part is taken in, the others say the same.
+    """
+    plan = _Plan()
+    for number, line in lines.items():
+        entry = _entry(line)
+        if entry is None:
+            plan.broken.append(number)
+            continue
+        entry["at"] = min(entry["at"], now)
+        event = entry["event"]
+        key = (entry["agent"], entry["client"], entry["session"])
+        if event in ("UserPromptSubmit", "SessionEnd", "Stop") and key in plan.waiting:
+            asked, prompt = plan.waiting.pop(key)
+            if event == "Stop":
+                plan.steps.append(_turn(prompt, asked, entry, number))
+                continue
+            plan.steps.append(_turn(prompt, asked))
+        if event == "UserPromptSubmit" and not entry.get("alone"):
+            plan.waiting[key] = (number, entry)
+        elif event in ("SessionStart", "SessionEnd"):
+            plan.steps.append(_Step(entry["agent"], entry, (number,)))
+        else:
+            plan.steps.append(_turn(entry, number))
+    return plan
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    """The entry in a line; None if it is torn."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not line.endswith(b"\n") or not isinstance(entry, dict) or entry.get("event") not in KEPT:
+        return None
+    names = ("id", "client", "agent", "session")
+    whole = all(isinstance(entry.get(name), str) for name in names)
+    return entry if whole and isinstance(entry.get("at"), int | float) else None
+
+
+def _turn(
+    entry: dict[str, Any],
+    number: int,
+    answer: dict[str, Any] | None = None,
+    answered: int | None = None,
+) -> _Step:
+    """The turn that an entry is, with the answer to it."""
+    kind: EpisodeType = "observation"
+    message, response, context = "", "", {}
+    if entry["event"] == "UserPromptSubmit":
+        kind, message = "interaction", entry["prompt"]
+        response = (answer or {}).get("last_assistant_message", "")
+    elif entry["event"] == "PostToolUse":
+        message = describe(entry["tool_name"], entry.get("tool_input"))
+        names = ("tool_name", "tool_input", "tool_response", "agent_type")
+        context = {name: entry[name] for name in names if name in entry}
+    else:
+        message = entry.get("last_assistant_message") or entry.get("compact_summary", "")
+    if "cwd" in entry:
+        context["cwd"] = entry["cwd"]
+    numbers = (number,) if answered is None else (number, answered)
+    turn = Turn(
+        kind=kind,
+        message=message,
+        response=response,
+        at=_time(entry),
+        session=entry["session"],
+        channel="cli",
+        context=_finite(context) or None,
+        client=entry["client"],
+        source=f"hook {entry['client']} {entry['id']}",
+    )
+    return _Step(entry["agent"], entry, numbers, turn if message.strip() else None)
+
+
+def describe(tool: str, value: object) -> str:
+    """A line that says what a tool was called for, such as `Bash: make test`."""
+    subject: object = value
+    if isinstance(value, dict):
+        subject = next((value[name] for name in SUBJECTS if value.get(name)), value or None)
+    if isinstance(subject, list) and all(isinstance(word, str) for word in subject):
+        subject = shlex.join(subject)
+    if subject is None:
+        return tool
+    text = subject if isinstance(subject, str) else json.dumps(subject, ensure_ascii=False)
+    text = " ".join(text.split())
+    return f"{tool}: {text if len(text) <= MOST_SUBJECT else text[:MOST_SUBJECT] + ' ...'}"
+
+
+def _finite(value: Any) -> Any:
+    """A JSON value without NaN and infinity, which JSON does not have, and lone surrogates."""
+    if isinstance(value, float) and value - value != 0:
+        return str(value)
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_finite(inner) for inner in value]
+    if isinstance(value, dict):
+        return {_finite(key): _finite(inner) for key, inner in value.items()}
+    return value
+
+
+def _time(entry: dict[str, Any]) -> datetime:
+    return datetime.fromtimestamp(max(entry["at"], 0), UTC)

@@ -1,0 +1,331 @@
+"""The spool: a file to which hooks append in milliseconds, and from which commands take later.
+
+Its entries are lines of JSON. A small file beside it, the meter, is the lock of both, and counts
+what was refused and skipped. Only the standard library is imported: each hook pays for it.
+
+A hook does not wait for the disk (fsync). A killed process loses nothing that was appended, because
+the system has it. A power cut may lose the entries of the last seconds, like the client's own
+files; to wait for the disk costs more than all else that a hook does. The journals are synced.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+FOLDER = "hooks"
+"""The folder of the spool in the state folder."""
+
+MOST_BYTES = 16_000_000
+MOST_ENTRIES = 10_000
+"""The bounds of a spool: weeks of work without any djinn command."""
+
+MOST_REJECTED = 4_000_000
+"""Bytes of entries that could not be taken in and are kept aside."""
+
+METER_BYTES = 1024
+"""The size of the meter. It never changes, so that counting works on a full disk."""
+
+LOCK_SECONDS = 0.5
+"""A holder of the lock works for milliseconds. SessionEnd hooks share 1.5 seconds."""
+
+_FAR = 1 << 30
+"""The byte that is locked on Windows, where a locked byte cannot be read."""
+
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+
+class SpoolBusyError(Exception):
+    """Another process holds the spool for too long."""
+
+
+class Meter:
+    """The counts of a spool. `entries` and `size` describe the file after the last append."""
+
+    def __init__(self, **values: Any) -> None:
+        """`values` are those of a stored meter."""
+        self.entries = self.size = self.refused = self.skipped = self.cut = self.told = 0
+        self.last = 0.0
+        """The time of the last entry, in seconds since 1970; 0 for none."""
+        self.event = self.reason = ""
+        """The event of the last entry, and why the last entry that was lost is not recorded."""
+        self.settled = -1
+        """The size at which the spool held only unanswered prompts; -1 if it may hold more."""
+        self.due = 0.0
+        """The time from which the oldest of these prompts counts as unanswered."""
+        for name, value in values.items():
+            if type(value) is type(getattr(self, name, None)):
+                setattr(self, name, value)
+
+    @property
+    def lost(self) -> int:
+        """The number of entries that were not recorded."""
+        return self.refused + self.skipped
+
+
+class Spool:
+    """The spool of a home."""
+
+    def __init__(self, state: str) -> None:
+        """`state` is the home's state folder. Nothing is opened or created yet."""
+        self.folder = os.path.join(state, FOLDER)
+        self.path = os.path.join(self.folder, "spool.jsonl")
+        self.meter_path = os.path.join(self.folder, "meter")
+        self.rejected_path = os.path.join(self.folder, "rejected.jsonl")
+        self.blocked_path = os.path.join(self.folder, "blocked")
+
+    def append(self, entry: dict[str, Any], *, cut: bool = False) -> bool:
+        """Append an entry, whole or not at all. A full spool counts it as refused: then False.
+
+        Raises `OSError` when it cannot be written, and `SpoolBusyError`.
+        """
+        # ASCII: a lone surrogate has no UTF-8.
+        line = json.dumps(entry, separators=(",", ":")).encode("ascii") + b"\n"
+        with _Held(self) as held:
+            meter = held.meter
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
+            try:
+                size = os.fstat(file).st_size
+                if size != meter.size:
+                    meter.entries = _lines(file)
+                full = size + len(line) >= MOST_BYTES or meter.entries >= MOST_ENTRIES
+                if full:
+                    meter.refused += 1
+                    meter.reason = "the spool is full"
+                else:
+                    meter.size = _append(file, size, line)
+                    meter.entries += 1
+                    meter.cut += cut
+                    meter.last = float(entry.get("at", 0))
+                    meter.event = str(entry.get("event", ""))
+            finally:
+                os.close(file)
+            held.save()
+        return not full
+
+    def skip(self, reason: str) -> None:
+        """Count an input that is not recorded. Failures are ignored."""
+        try:
+            with _Held(self) as held:
+                held.meter.skipped += 1
+                held.meter.reason = reason[:200]
+                held.save()
+        except SpoolBusyError:
+            self.block()
+        except OSError:
+            pass
+
+    def block(self) -> None:
+        """Count, without the lock, an entry that is lost because the lock was held."""
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK
+            file = os.open(self.blocked_path, flags, 0o600)
+            try:
+                os.write(file, b".")
+            finally:
+                os.close(file)
+        except OSError:
+            pass
+
+    def size(self) -> int:
+        """The bytes in the spool; 0 without a spool."""
+        try:
+            return os.stat(self.path).st_size
+        except OSError:
+            return 0
+
+    def blocked(self) -> int:
+        """The number of entries that `block` counted."""
+        try:
+            return os.stat(self.blocked_path).st_size
+        except OSError:
+            return 0
+
+    def meter(self) -> Meter:
+        """The counts, read without the lock."""
+        try:
+            with open(self.meter_path, "rb") as file:
+                return _meter(file.read(METER_BYTES))
+        except OSError:
+            return Meter()
+
+    def update(self, **values: Any) -> None:
+        """Set values of the meter."""
+        with _Held(self) as held:
+            for name, value in values.items():
+                setattr(held.meter, name, value)
+            held.save()
+
+    def read(self) -> bytes:
+        """The whole spool. It only grows until `replace` is called; one process may do so."""
+        with _Held(self):
+            try:
+                with open(self.path, "rb") as file:
+                    return file.read()
+            except FileNotFoundError:
+                return b""
+
+    def replace(self, taken: int, kept: bytes, *, due: float | None = None) -> None:
+        """Put `kept` in the place of the first `taken` bytes, in one step.
+
+        `due` says that `kept` is all that is left, and holds only prompts without an answer.
+        """
+        with _Held(self) as held:
+            file = os.open(self.path, os.O_RDWR | _NO_LINK)
+            try:
+                os.lseek(file, taken, os.SEEK_SET)
+                rest = _rest(file)
+                if kept or rest:
+                    self._exchange(kept + rest)
+                else:
+                    # This needs no room on a full disk.
+                    os.ftruncate(file, 0)
+            finally:
+                os.close(file)
+            meter = held.meter
+            meter.size = len(kept) + len(rest)
+            meter.entries = kept.count(b"\n") + rest.count(b"\n")
+            meter.settled = meter.size if due is not None and not rest else -1
+            meter.due = due or 0.0
+            held.save()
+
+    def _exchange(self, data: bytes) -> None:
+        scratch = os.path.join(self.folder, "spool.new")
+        file = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o600)
+        try:
+            _write(file, data)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        os.replace(scratch, self.path)
+
+    def reject(self, lines: list[bytes], reason: str) -> None:
+        """Keep lines aside that cannot be taken in, and count them."""
+        with _Held(self) as held:
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK
+            file = os.open(self.rejected_path, flags, 0o600)
+            try:
+                size = os.fstat(file).st_size
+                if size < MOST_REJECTED:
+                    _append(file, size, b"".join(line.rstrip(b"\n") + b"\n" for line in lines))
+            finally:
+                os.close(file)
+            held.meter.skipped += len(lines)
+            held.meter.reason = reason[:200]
+            held.save()
+
+
+class _Held:
+    """The lock of a spool, with its meter. The folder is created, private, if it is missing."""
+
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self._file = -1
+
+    def __enter__(self) -> _Held:
+        flags = os.O_RDWR | os.O_CREAT | _NO_LINK
+        try:
+            self._file = os.open(self._spool.meter_path, flags, 0o600)
+        except FileNotFoundError:
+            for folder in (os.path.dirname(self._spool.folder), self._spool.folder):
+                try:
+                    os.mkdir(folder, 0o700)
+                except FileExistsError:
+                    continue
+            self._file = os.open(self._spool.meter_path, flags, 0o600)
+        try:
+            self._lock()
+            os.lseek(self._file, 0, os.SEEK_SET)
+            self.meter = _meter(os.read(self._file, METER_BYTES))
+        except BaseException:
+            os.close(self._file)
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # This releases the lock.
+        os.close(self._file)
+
+    def _lock(self) -> None:
+        end = time.monotonic() + LOCK_SECONDS
+        while not _locked(self._file):
+            if time.monotonic() > end:
+                raise SpoolBusyError("another process holds the spool")
+            time.sleep(0.002)
+
+    def save(self) -> None:
+        """Write the meter. It has one size, so that it is written in place, in one step."""
+        text = json.dumps(vars(self.meter)).encode("ascii")
+        os.lseek(self._file, 0, os.SEEK_SET)
+        try:
+            os.write(self._file, text[: METER_BYTES - 1].ljust(METER_BYTES - 1) + b"\n")
+        except OSError:
+            # The counts are less important than the entry, which is written.
+            return
+
+
+def _locked(file: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            os.lseek(file, _FAR, os.SEEK_SET)
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _meter(data: bytes) -> Meter:
+    try:
+        values = json.loads(data)
+    except ValueError:
+        return Meter()
+    return Meter(**values) if isinstance(values, dict) else Meter()
+
+
+def _lines(file: int) -> int:
+    os.lseek(file, 0, os.SEEK_SET)
+    return _rest(file).count(b"\n")
+
+
+def _rest(file: int) -> bytes:
+    """What is left of a file."""
+    parts = []
+    while part := os.read(file, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _append(file: int, size: int, line: bytes) -> int:
+    """Append a line to a file of `size` bytes, and return the new size.
+
+    A line that a killed hook left torn is ended first. An append that fails is undone.
+    """
+    if size:
+        os.lseek(file, size - 1, os.SEEK_SET)
+        if os.read(file, 1) != b"\n":
+            line = b"\n" + line
+    try:
+        _write(file, line)
+    except OSError:
+        os.ftruncate(file, size)
+        raise
+    return size + len(line)
+
+
+def _write(file: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(file, left) :]

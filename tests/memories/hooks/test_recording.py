@@ -1,0 +1,227 @@
+"""What hooks recorded becomes episodes: once, in pairs, however it is interrupted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home.home import Home
+from djinn_memory.memories.hooks import recording
+from djinn_memory.memories.hooks.intake import take_in
+from djinn_memory.memories.hooks.recording import describe
+from djinn_memory.memories.recall import session_log
+from tests.memories.hooks.events import event, prompt, record, spool_of, stop, tool
+
+
+def episodes(home: Home) -> list[tuple[str | None, str, str | None]]:
+    """Kind, message and response of all episodes, oldest first."""
+    with Djinn(home) as djinn:
+        page = djinn.episodes.list(limit=1000)
+        assert not djinn.problems
+        shown = [djinn.episodes.show(episode.id or "") for episode in page.episodes]
+    return sorted((episode.type, episode.message, episode.response) for episode in shown)
+
+
+def test_a_prompt_and_its_answer_are_one_interaction(home: Home) -> None:
+    record(home, prompt("Fix the login"), tool("make test"), stop("The login works."))
+    assert episodes(home) == [
+        ("interaction", "Fix the login", "The login works."),
+        ("observation", "Bash: make test", None),
+    ]
+    assert spool_of(home).size() == 0
+
+
+def test_an_episode_says_where_it_came_from(home: Home) -> None:
+    record(home, tool("make test"))
+    with Djinn(home) as djinn:
+        [episode] = djinn.episodes.list(session="one").episodes
+        detail = djinn.episodes.show(episode.id or "")
+    assert (episode.channel, episode.session) == ("cli", "one")
+    assert detail.context == {
+        "tool_name": "Bash",
+        "tool_input": {"command": "make test"},
+        "tool_response": {"stdout": "ok", "stderr": "", "interrupted": False},
+        "cwd": "/work/site",
+    }
+    [journal] = (home.root / "vaults" / "me" / "journal").iterdir()
+    assert '"client": "claude"' in journal.read_text()
+
+
+def test_the_turns_of_sessions_are_not_mixed(home: Home) -> None:
+    record(home, prompt("One?", "one"), prompt("Two?", "two"), stop("2", "two"), stop("1", "one"))
+    assert episodes(home) == [("interaction", "One?", "1"), ("interaction", "Two?", "2")]
+
+
+@pytest.mark.parametrize(
+    "after", [prompt("Next"), event("SessionEnd", reason="exit"), stop(None), stop("")]
+)
+def test_a_prompt_without_an_answer_is_recorded_alone(home: Home, after: dict[str, Any]) -> None:
+    record(home, prompt("Never mind"), after)
+    assert episodes(home) == [("interaction", "Never mind", None)]
+
+
+def test_a_prompt_waits_for_its_answer(home: Home) -> None:
+    record(home, prompt("How long?"))
+    assert episodes(home) == []
+    assert spool_of(home).meter().settled == spool_of(home).size() > 0
+    record(home, stop("Long."))
+    assert episodes(home) == [("interaction", "How long?", "Long.")]
+
+
+def test_a_prompt_does_not_wait_for_ever(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(home, prompt("How long?"), tool("sleep"))
+    assert episodes(home) == [("observation", "Bash: sleep", None)]
+    monkeypatch.setattr(recording, "PATIENCE_SECONDS", 0.0)
+    spool_of(home).update(settled=-1)
+    assert ("interaction", "How long?", None) in episodes(home)
+    # A late answer is not lost.
+    record(home, stop("Very long."))
+    assert ("observation", "Very long.", None) in episodes(home)
+
+
+def test_a_second_stop_of_a_turn_is_an_observation(home: Home) -> None:
+    record(home, prompt("Go"), stop("Half."), stop("Whole."))
+    assert episodes(home) == [("interaction", "Go", "Half."), ("observation", "Whole.", None)]
+
+
+def test_a_summary_of_a_compaction_is_an_observation(home: Home) -> None:
+    record(home, event("PostCompact", trigger="auto", compact_summary="We built a login."))
+    assert episodes(home) == [("observation", "We built a login.", None)]
+
+
+def test_secrets_are_masked(home: Home) -> None:
+    record(home, prompt("password=hunter2secret99"), tool("export API_KEY=sk-proj-Zu7Yq0aLm3PbX9"))
+    record(home, stop("token=ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"))
+    episodes(home)
+    [journal] = (home.root / "vaults" / "me" / "journal").iterdir()
+    text = journal.read_text()
+    assert "hunter2secret99" not in text
+    assert "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8" not in text
+
+
+def test_sessions_start_and_end(home: Home) -> None:
+    djinn = Djinn(home)
+    record(home, event("SessionStart", source="startup"))
+    djinn.memories.list()
+    assert [session.id for session in session_log.open_sessions(djinn.runtime.state, "me")] == [
+        "one"
+    ]
+    record(home, event("SessionEnd", reason="exit"), event("SessionEnd", reason="exit"))
+    djinn.memories.list()
+    assert session_log.open_sessions(djinn.runtime.state, "me") == []
+    djinn.close()
+
+
+@pytest.mark.parametrize("step", ["before", "recorded", "removed"])
+def test_a_kill_at_any_step_loses_and_doubles_nothing(
+    home: Home, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: object, **__: object) -> None:
+        raise Killed
+
+    record(home, prompt("Fix it"), tool("make"), stop("Done."), prompt("And this?"))
+    with monkeypatch.context() as patch:
+        if step == "before":
+            patch.setattr(recording, "record_turns", killed)
+        elif step == "recorded":
+            patch.setattr("djinn_memory.memories.hooks.spool.Spool.replace", killed)
+        else:
+            patch.setattr("djinn_memory.memories.hooks.spool._Held.save", killed)
+        with Djinn(home) as djinn, pytest.raises(Killed):
+            djinn.memories.list()
+    record(home, stop("This too."))
+    assert episodes(home) == [
+        ("interaction", "And this?", "This too."),
+        ("interaction", "Fix it", "Done."),
+        ("observation", "Bash: make", None),
+    ]
+
+
+def test_a_long_backlog_is_taken_in_bit_by_bit(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "BATCH", 4)
+    record(home, *(tool(f"make {number}") for number in range(10)))
+    with Djinn(home) as djinn:
+        take_in(djinn.runtime, seconds=0)
+        assert spool_of(home).meter().entries == 6
+        take_in(djinn.runtime, seconds=60)
+    assert spool_of(home).size() == 0
+    assert len(episodes(home)) == 10
+
+
+def test_torn_lines_and_unknown_agents_are_kept_aside(home: Home) -> None:
+    record(home, tool("first"))
+    spool = spool_of(home)
+    with Path(spool.path).open("ab") as file:
+        file.write(b'{"id": "x", "even')
+    record(home, tool("second"))
+    record(home, tool("third"), agent="nobody")
+    with Path(spool.path).open("ab") as file:
+        file.write(b"\xff\xfe")
+    with Djinn(home) as djinn:
+        assert djinn.episodes.list().total == 2
+        [problem] = djinn.problems
+        assert problem.why.startswith("3 events of hooks could not be recorded")
+        assert djinn.episodes.list().total == 2
+    with Djinn(home) as djinn:
+        djinn.episodes.list()
+        assert djinn.problems == [], "said once"
+    lines = Path(spool.rejected_path).read_bytes().splitlines()
+    assert [line[:4] for line in lines[:2]] == [b'{"id', b"\xff\xfe"]
+    assert json.loads(lines[2])["tool_input"] == {"command": "third"}
+
+
+def test_a_vault_that_cannot_be_written_keeps_the_spool(home: Home) -> None:
+    home.edit((("vaults", "me", "read_only"), True))
+    record(home, tool("make"))
+    with Djinn(home) as djinn:
+        djinn.memories.list()
+        [problem] = djinn.problems
+        assert "read-only" in problem.why
+    assert spool_of(home).meter().entries == 1
+    home.edit((("vaults", "me", "read_only"), None))
+    assert episodes(home) == [("observation", "Bash: make", None)]
+
+
+def test_a_reader_that_must_not_write_takes_nothing_in(home: Home) -> None:
+    record(home, tool("make"))
+    with Djinn(home, read_only=True) as djinn:
+        djinn.memories.list()
+    assert spool_of(home).meter().entries == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        ({"command": "make  test\n&& ls"}, "Bash: make test && ls"),
+        ({"command": ["git", "commit", "-m", "two words"]}, "Bash: git commit -m 'two words'"),
+        ({"file_path": "/a/b.py", "content": "x"}, "Bash: /a/b.py"),
+        ({"odd": 1}, 'Bash: {"odd": 1}'),
+        ("echo", "Bash: echo"),
+        (None, "Bash"),
+        ({}, "Bash"),
+        ([1, 2], "Bash: [1, 2]"),
+        ({"command": "x" * 300}, "Bash: " + "x" * 200 + " ..."),
+    ],
+)
+def test_a_tool_call_is_one_readable_line(value: object, line: str) -> None:
+    assert describe("Bash", value) == line
+
+
+def test_values_that_json_does_not_have(home: Home) -> None:
+    record(
+        home,
+        event(
+            "PostToolUse",
+            tool_name="Odd",
+            tool_input={"command": "a\ud800b", "x": [float("nan"), float("inf")]},
+            tool_response="\udfff",
+        ),
+    )
+    assert episodes(home) == [("observation", "Odd: a?b", None)]
