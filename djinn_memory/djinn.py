@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.home.home import Home, discover
 from djinn_memory.memories.hooks.intake import take_in
+from djinn_memory.memories.imports.requests import ImportHistory, ImportReport
 from djinn_memory.memories.recall.requests import RatingRequest, RecallOptions
 from djinn_memory.memories.sessions.requests import Checkpoint, Handoff, WakeContext, WakeOptions
 from djinn_memory.memories.writing.requests import NewMemory
@@ -214,6 +215,18 @@ class Djinn(Namespace):
         agent = self.home.agent(request.agent)
         vaults = self.runtime.fresh_scope(agent) if named else ()
         return rate(self._state, vaults, request)
+
+    @operation(ImportHistory, patient=True)
+    def import_history(self, request: ImportHistory) -> ImportReport:
+        """Record conversations and events in exports of other programs as episodes.
+
+        Secrets are masked. What was recorded or purged before is not recorded again. Files and
+        conversations that cannot be read are problems of the report. Raises `UsageError` when
+        nothing in the paths can be imported, and `Busy` while another import writes to the vault.
+        """
+        from djinn_memory.memories.imports.importer import import_history
+
+        return import_history(self.runtime, request)
 
     @operation(IndexOptions, recover=False, patient=True)
     @recovers_index

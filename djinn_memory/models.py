@@ -129,8 +129,9 @@ class Calibration(Struct, frozen=True):
 class Progress(Struct, frozen=True):
     """The progress of a long run."""
 
-    stage: Literal["read", "embed", "prepare", "wait", "check"]
+    stage: Literal["read", "import", "embed", "prepare", "wait", "check"]
     done: int
+    """The number of notes, of kB, or of texts that are done."""
     total: int | None
     note: str = ""
 

@@ -24,6 +24,7 @@ from djinn_memory.memories.library import writer
 from djinn_memory.notes import ids
 from djinn_memory.store.expiring.sqlite import SqliteWorkingStore
 from djinn_memory.store.ledger import events
+from tests.memories.imports.exports import LOG, lines, said
 
 Deed = Callable[[Djinn], object]
 
@@ -129,6 +130,14 @@ def records(djinn: Djinn) -> None:
     djinn.episodes.record_observation(text="Tides of the harbour", session="dig", agent="grace")
 
 
+def imports(djinn: Djinn) -> None:
+    """The log that finn imports, and one of her own about his words."""
+    folder = djinn.home.root.parent / "of grace"
+    folder.mkdir(exist_ok=True)
+    lines(folder / "log.jsonl", [*LOG, said("user", "layoffs at the harbour", 1_772_400_000)])
+    djinn.import_history([folder / "log.jsonl"], agent="grace")
+
+
 def judges(djinn: Djinn) -> None:
     djinn.recall("kettle tea", agent="grace")
     djinn.rate("last", useful=[1], gap="who knows of layoffs", agent="grace")
@@ -200,8 +209,8 @@ def indexes(djinn: Djinn) -> None:
 
 
 DEEDS: tuple[Deed, ...] = (
-    remembers, sets_facts, has_a_session, keeps_in_mind, records, judges, ingests, takes_ids,
-    drops_copies, clears_her_mind, purges_what_finn_said, makes_disorder, writes_much,
+    remembers, sets_facts, has_a_session, keeps_in_mind, records, imports, judges, ingests,
+    takes_ids, drops_copies, clears_her_mind, purges_what_finn_said, makes_disorder, writes_much,
     leaves_words_alone, embeds, indexes,
 )  # fmt: skip
 

@@ -190,6 +190,7 @@ class ProgressLine:
 
     _LABELS: ClassVar = {
         "read": "reading",
+        "import": "importing, in kB:",
         "embed": "embedding",
         "prepare": "preparing",
         "check": "checking",

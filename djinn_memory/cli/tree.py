@@ -6,6 +6,7 @@ Help and completion list commands from these tables, so that a list imports no c
 from __future__ import annotations
 
 import builtins
+import keyword
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -39,8 +40,8 @@ ALIASES = {
 
 SECTIONS = {
     "Everyday": (
-        "search", "list", "show", "open", "remember", "recall", "ingest", "memory", "document",
-        "fact",
+        "search", "list", "show", "open", "remember", "recall", "ingest", "import", "memory",
+        "document", "fact",
     ),
     "Agents": (
         "wake", "checkpoint", "sleep", "rate", "mcp", "agent", "session", "episode", "summary",
@@ -78,6 +79,7 @@ COMMANDS = {
     "trust": "Let this home use the servers and models in its settings.",
     "maintain": "Run periodic maintenance.",
     "ingest": "Turn files into documents that searches cite by page.",
+    "import": "Record conversations and calendars of other programs as episodes.",
     "mcp": "Serve this memory to agents over the Model Context Protocol.",
     "schema": "Print the JSON Schema of the output of a command.",
     "memory search": "Search by words and by meaning in all vaults that the agent sees.",
@@ -136,6 +138,7 @@ COMMANDS = {
 """All commands as a user types them, each with the first line of its help."""
 
 _MODULES = {
+    "import": "imports",
     "init": "home",
     "index": "home",
     "status": "home",
@@ -163,7 +166,8 @@ def load(words: str) -> Declaration:
     """Import a command: the function of its last word, with `_` where Python reserves the name."""
     verb = words.rpartition(" ")[2]
     commands = import_module(f"djinn_memory.cli.commands.{module(words)}")
-    declaration: Declaration = getattr(commands, f"{verb}_" if hasattr(builtins, verb) else verb)
+    reserved = hasattr(builtins, verb) or keyword.iskeyword(verb)
+    declaration: Declaration = getattr(commands, f"{verb}_" if reserved else verb)
     return declaration
 
 

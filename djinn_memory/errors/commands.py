@@ -9,6 +9,7 @@ from djinn_memory.errors import Remedy, Wording
 
 _COMMANDS = {
     "documents.ingest": "ingest",
+    "import_history": "import",
     "memories.links": "show",
     "memories.list": "list",
     "memories.show": "show",
@@ -47,6 +48,7 @@ ARGUMENTS = {
     "facts.verify": ("category", "key"),
     "gaps.close": ("gap",),
     "gaps.report": ("description",),
+    "import_history": ("paths",),
     "init": ("folder",),
     "memories.delete": ("name",),
     "memories.links": ("name",),

@@ -139,6 +139,7 @@ OPERATIONS = {
         Operation("episodes.list"),
         Operation("episodes.show"),
         Operation("episodes.stats"),
+        Operation("import_history", writes=True, rights="person"),
         Operation("working.set", writes=True),
         Operation("working.get", logs=True),
         Operation("working.list"),

@@ -27,6 +27,7 @@ from djinn_memory.home.setup import init
 from tests.conftest import Run
 from tests.examples import examples
 from tests.indexing.vaults import fill
+from tests.memories.imports.exports import write_exports
 
 
 def schemas(command: str) -> list[str]:
@@ -112,6 +113,7 @@ RUNS = {
     "session start": [["session", "start"], ["session", "start", "--session", "review"]],
     "session history": [["session", "history"], ["session", "history", "nowhere"]],
     "session end": [["session", "end", "--session", "review"]],
+    "import": [["import", "{exports}"], ["import", "{exports}", "nowhere.json", "--dry-run"]],
     "memory purge": [
         ["memory", "purge", "anna/city", "--dry-run"], ["memory", "purge", "anna/city", "--yes"],
     ],
@@ -217,6 +219,7 @@ def test_every_command_prints_its_schema(home: Home, shared: Path, run: Run) -> 
     papers = home.root / "papers"
     shutil.copytree(PAPERS, papers)
     (papers / "broken.pdf").write_bytes(b"%PDF-")
+    exports = write_exports(home.root / "exports")
     config = home.config_path.read_text()
     home.config_path.write_text(config + "\nllm:\n  model: m\n  url: http://localhost:9\n")
     Djinn(home).index()
@@ -225,7 +228,7 @@ def test_every_command_prints_its_schema(home: Home, shared: Path, run: Run) -> 
         titles = set(schemas(command))
         for words in runs:
             done = run(
-                *(w.format(more=more, papers=papers, gap=gap) for w in words),
+                *(w.format(more=more, papers=papers, exports=exports, gap=gap) for w in words),
                 "--json",
                 home=home.root,
             )

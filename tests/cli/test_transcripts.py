@@ -24,6 +24,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Run
+from tests.memories.imports.exports import write_exports
 
 HERE = Path(__file__).parent / "transcripts"
 PAPERS = Path(__file__).resolve().parents[2] / "docs" / "samples"
@@ -86,6 +87,7 @@ def test_transcript(name: str, run: Run, tmp_path: Path, sample: Path) -> None:
     shutil.copy(PAPERS / "tide-gauge-manual.pdf", tmp_path / "papers" / "copy.pdf")
     (tmp_path / "papers" / "minutes.txt").write_text("Maren: the mole gets a new lamp.\n")
     (tmp_path / "papers" / "broken.pdf").write_bytes(b"%PDF-1.4 and then nothing")
+    write_exports(tmp_path / "exports")
     (tmp_path / "papers" / "page.pdf").write_text("<!DOCTYPE html><html>Not found</html>")
     ids = set[str]()
     for note in home.rglob("*.md"):

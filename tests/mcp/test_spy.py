@@ -52,6 +52,8 @@ def template(tmp_path_factory: pytest.TempPathFactory, fixed: None) -> Path:
     djinn.remember("lesson", "Mine", "kettle and lamp", agent="finn")
     djinn.facts.set("boat", "name", "Otter", agent="finn")
     djinn.facts.set("tea", "time", "four", agent="finn", shared=True)
+    # The first episode gives the home its name, which is drawn.
+    djinn.episodes.record_observation(text="The pier is wet", agent="finn")
     djinn.index()
     djinn.close()
     for note in home.root.rglob("*.md"):

@@ -22,6 +22,7 @@ from djinn_memory.operations import OPERATIONS
 from tests import grace
 from tests.examples import examples
 from tests.grace import DEEDS, FINNS_WORDS, SAME_ID, WRITES, Deed, Fixed, do
+from tests.memories.imports.exports import LOG, lines
 
 SHARED = {
     "kettle.md": f"---\nid: {SAME_ID}\ntitle: Kettle\ntype: lesson\ntags: [tea]\n"
@@ -114,6 +115,8 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("sessions.history", {"last": 3}),
     ("wake", {}),
     ("sessions.end", {"session": "dig"}),
+    ("import_history", {"paths": [Path("log.jsonl")]}),
+    ("episodes.list", {"session": "trip"}),
     ("search", {"query": "noon tide harbour"}),
     ("recall", {"query": "noon tide harbour"}),
     ("index", {}),
@@ -142,6 +145,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (home.root / "shelf").mkdir()
         add_vault(home, "shelf", home.root / "shelf", agent="grace")
         (folder / "paper.txt").write_text("A kettle sings at the pier.\n\n" * 90)
+        lines(folder / "log.jsonl", LOG)
         for vault, notes in (("shared", SHARED), ("finn", OWN), ("grace", HIDDEN)):
             for path, text in notes.items():
                 (home.root / "vaults" / vault / path).write_text(text, encoding="utf-8")
@@ -174,7 +178,7 @@ def ask_all(djinn: Djinn, place: Path) -> list[tuple[str, str]]:
     given: list[tuple[str, str]] = []
     for name, asked in ASKED:
         fields = dict(asked)
-        if name == "documents.ingest":
+        if "paths" in fields:
             fields["paths"] = [place / path for path in fields["paths"]]
         for key, value in fields.items():
             if value is GAP:

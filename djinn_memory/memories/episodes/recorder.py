@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
@@ -34,6 +35,7 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.secrets import mask, masked
 from djinn_memory.store.index.records import Selection
+from djinn_memory.store.ledger import EPISODE_PURGED, reading
 
 TITLE = 70
 """Maximum characters of a title: the first words of the message."""
@@ -59,6 +61,8 @@ class Turn(Struct, frozen=True):
     """The program that it came from, such as `claude`."""
     source: str | None = None
     """Its key in that program. A turn with a known key is not recorded again."""
+    replies: int = 0
+    """The number of that program's messages in the response, if a later import may find more."""
 
 
 class RecordedTurns(Struct, frozen=True):
@@ -94,7 +98,7 @@ def record_turns(runtime: Runtime, agent: str, turns: Iterable[Turn]) -> Recorde
         with suppress(Busy):
             index = stack.enter_context(runtime.index(home.scope(agent)))
         turns = list(turns)
-        recorded = _recorded(index, vault, turns)
+        recorded = _recorded(runtime, index, vault, turns)
         drafts = [
             _draft(vault, identity, turn, partial(_known_entities, index))
             for turn in turns
@@ -121,17 +125,46 @@ def record_turns(runtime: Runtime, agent: str, turns: Iterable[Turn]) -> Recorde
     return RecordedTurns(episodes, len(turns) - len(episodes))
 
 
+def known_replies(runtime: Runtime, agent: str, sources: Sequence[str]) -> dict[str, int]:
+    """The sources of turns that were recorded, each with the number of replies in its turn.
+
+    A turn that was purged counts as recorded with all replies. The index must be up to date.
+    """
+    vault = runtime.home.personal(agent)
+    ids = {_derived(vault, source): source for source in sources}
+    known = dict.fromkeys((ids[key] for key in _purged(runtime, [*ids])), sys.maxsize)
+    with runtime.index([vault]) as index:
+        for memory in index.memories(Selection(ids=tuple(ids)), fields=("replies",)):
+            number = memory.field("replies") or ""
+            # A section of another journal of a person may hold anything.
+            known.setdefault(ids[memory.id or ""], int(number) if number.isdigit() else 0)
+    return known
+
+
+def _purged(runtime: Runtime, ids: Sequence[str]) -> set[str]:
+    """Those of these ids whose episodes were purged, so that they must not come back."""
+    ledger = runtime.state.ledger_if_any if ids else None
+    return reading.subjects(ledger, EPISODE_PURGED, ids) if ledger else set()
+
+
+def _derived(vault: Vault, source: str) -> str:
+    return derived_id(f"{vault.id} {source}")
+
+
 def _identity(vault: Vault, turn: Turn) -> str:
     """The id of a turn's episode. The same turn of another program has the same id each time."""
-    return derived_id(f"{vault.id} {turn.source}") if turn.source else new_id()
+    return _derived(vault, turn.source) if turn.source else new_id()
 
 
-def _recorded(index: Index | None, vault: Vault, turns: Sequence[Turn]) -> set[str | None]:
-    """The ids of the turns from other programs that the index has already."""
-    ids = tuple(_identity(vault, turn) for turn in turns if turn.source)
+def _recorded(
+    runtime: Runtime, index: Index | None, vault: Vault, turns: Sequence[Turn]
+) -> set[str | None]:
+    """The ids of the turns from other programs that were recorded, or purged, before."""
+    ids = tuple(_derived(vault, turn.source) for turn in turns if turn.source)
+    recorded: set[str | None] = {*_purged(runtime, ids)}
     if index is None or not ids:
-        return set()
-    return {memory.id for memory in index.memories(Selection(ids=ids), fields=())}
+        return recorded
+    return recorded | {memory.id for memory in index.memories(Selection(ids=ids), fields=())}
 
 
 def _known_entities(index: Index | None, names: Collection[str]) -> Mapping[str, str]:
@@ -157,6 +190,7 @@ def _draft(vault: Vault, identity: str, turn: Turn, known: Known) -> _Draft:
         channel=turn.channel,
         client=turn.client,
         source=turn.source,
+        replies=turn.replies or None,
         importance=weight.total,
         entities=[f"{entity.kind}: {entity.text}" for entity in entities],
         about=[f"[[{entity.text}]]" for entity in entities if entity.kind == "known"],

@@ -66,7 +66,13 @@ class ListEpisodes(Struct, frozen=True):
         Meta(description="Only episodes of this session."),
     ] = None
     kind: Annotated[EpisodeKind | None, Meta(description="Only episodes of this kind.")] = None
-    channel: Annotated[Channel | None, Meta(description="Only episodes of this channel.")] = None
+    channel: Annotated[
+        Annotated[str, Meta(max_length=100)] | None,
+        Meta(
+            description="Only episodes of this channel: cli, api, slack, voice, or that of an "
+            "import, such as chatgpt."
+        ),
+    ] = None
     since: SinceDay = None
     until: UntilDay = None
     limit: Annotated[int, Meta(ge=1, le=10_000, description="The maximum number of episodes.")] = 20

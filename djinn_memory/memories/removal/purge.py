@@ -28,6 +28,7 @@ from djinn_memory.notes.vault import files as disk
 from djinn_memory.store.erasing import erase
 from djinn_memory.store.expiring import forget
 from djinn_memory.store.index import memories, words
+from djinn_memory.store.ledger import EPISODE_PURGED, Event
 from djinn_memory.store.ledger.redaction import phrases, redacted
 from djinn_memory.store.sqlite import transaction
 from djinn_memory.store.state import State
@@ -81,6 +82,10 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
     agent = state.home.agent(request.agent)
     events = ledger.redact(texts, agent, _may_quote(state.home, doomed.vault)) if ledger else 0
     values = _forget_values(state, texts, agent, doomed.vault)
+    if doomed.block and doomed.id:
+        # Another import of the conversation must not bring it back.
+        purged = Event(EPISODE_PURGED, doomed.id, {"agent": agent, "vault": doomed.vault.id})
+        state.ledger.append([purged])
     with state.lock():
         if doomed.block:
             # The file first: what is left of a failure is the section, and the index has it.

@@ -9,6 +9,10 @@ from typing import Any
 
 from msgspec import Struct
 
+EPISODE_PURGED = "episode.purged"
+"""The kind of the event that an episode was purged. Its subject is the id. Another import must not
+record the episode again."""
+
 _TAIL = 62
 """Number of random bits in a UUID, after the bits that sort it."""
 

@@ -212,6 +212,16 @@ def session_events(
     return [Event(kind, subject, parse_data(data), at) for kind, subject, data, at in events]
 
 
+def subjects(ledger: Ledger, kind: str, among: Sequence[str]) -> set[str]:
+    """The subjects of events of a kind that are `among` the given ones."""
+    events = ledger.rows(
+        "select distinct subject from event where kind = ? "
+        "and subject in (select value from json_each(?))",
+        (kind, json.dumps(list(among))),
+    )
+    return {subject for (subject,) in events}
+
+
 def query(ledger: Ledger, request: str, agent: str) -> str | None:
     """The query of a recall. None for another agent's recall."""
     queries = ledger.rows(

@@ -1,0 +1,1 @@
+"""Imports conversations and calendars of other programs as episodes."""

@@ -1,0 +1,195 @@
+"""Finds the exports in a file, a folder or an archive, by their content."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from msgspec import Struct
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.memories.imports.formats.chat_log import MESSAGES, is_chat
+from djinn_memory.memories.imports.formats.chatgpt import is_chatgpt
+from djinn_memory.memories.imports.formats.claude import is_claude
+from djinn_memory.memories.imports.formats.slack import is_slack
+from djinn_memory.memories.imports.records import LINES, BadRecord, parsed, read_records
+from djinn_memory.memories.imports.requests import FormatChoice, ImportFormat
+from djinn_memory.memories.imports.trees import HEAD, Tree
+from djinn_memory.models import Problem
+
+LISTS = (
+    "users.json", "org_users.json", "channels.json", "groups.json", "dms.json", "mpims.json",
+)  # fmt: skip
+"""The files of a Slack export that name people and channels. People come first."""
+
+_DAY = re.compile(r"(?:(?P<root>.+)/)?(?P<folder>[^/]+)/\d{4}-\d\d-\d\d\.json")
+
+LOOKED_AT = 50
+"""Maximum number of lines that are searched for a record of a known form."""
+
+
+class Export(Struct, frozen=True):
+    """Something to import: a file, or the folder of a Slack export with its files."""
+
+    tree: Tree
+    format: ImportFormat
+    names: tuple[str, ...]
+    """Its files in the tree, in the order in which they are read."""
+    layout: str = LINES
+    """Where the records are in a file; see `read_records`."""
+    root: str = ""
+    """The folder of a Slack export in the tree."""
+
+    @property
+    def shown(self) -> str:
+        """Its path, for people."""
+        return self.tree.shown(self.root if self.format == "slack" else self.names[0])
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes."""
+        return sum(self.tree.entries[name].size for name in self.names)
+
+
+def find_exports(tree: Tree, form: FormatChoice, problems: list[Problem]) -> Iterator[Export]:
+    """The exports in a tree. Files of an unknown form are left out.
+
+    With a `form`, only files of that format are exports, and a single file is taken for one of
+    them. A file that cannot be read is added to `problems`; a single one raises `DjinnError`.
+    """
+    rest = list(tree.entries)
+    if form in ("auto", "slack"):
+        for export in _workspaces(tree, rest):
+            yield export
+            taken = set(export.names)
+            rest = [name for name in rest if name not in taken and not _beside(name, export)]
+    for name in rest:
+        try:
+            kind, layout = _sniffed(tree, name)
+        except DjinnError as error:
+            if not name:
+                raise
+            problems.append(Problem(tree.shown(name), str(error)))
+            continue
+        if form != "auto":
+            kind = form if kind == form or not name else None
+        if kind:
+            yield Export(tree, kind, (name,), layout or LINES)
+
+
+def _beside(name: str, export: Export) -> bool:
+    """Whether a file is a list of a Slack export."""
+    folder, _, file = name.rpartition("/")
+    return folder == export.root and file in LISTS
+
+
+def _workspaces(tree: Tree, names: Sequence[str]) -> Iterator[Export]:
+    """The Slack exports in a tree: folders of channels with a file for each day."""
+    days: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        if match := _DAY.fullmatch(name):
+            days[match["root"] or ""].append(name)
+    for root, files in days.items():
+        listed = any(_below(root, name) in tree.entries for name in LISTS)
+        if listed or any(_sniffed(tree, name)[0] == "slack" for name in files[:5]):
+            yield Export(tree, "slack", tuple(sorted(files)), "item", root)
+
+
+def _below(root: str, name: str) -> str:
+    return f"{root}/{name}" if root else name
+
+
+def _sniffed(tree: Tree, name: str) -> tuple[ImportFormat | None, str]:
+    """The format of a file and the layout of its records; an empty layout for no JSON."""
+    with tree.open(name) as stream:
+        head = stream.read(HEAD)
+        text = head.lstrip(b" \t\r\n\x1e")
+        if text[:15].upper() == b"BEGIN:VCALENDAR":
+            return "calendar", LINES
+        if text[:1] == b"[":
+            return _first(head, stream, "item"), "item"
+        if text[:1] != b"{":
+            return None, ""
+        line, end, more = text.partition(b"\n")
+        while not end and (block := stream.read(HEAD)):
+            # A first line that is longer than the head may be all that there is.
+            before, end, more = block.partition(b"\n")
+            line += before
+            if len(line) > 1_000_000:
+                break
+        record = parsed(line)
+        if isinstance(record, BadRecord):
+            return _document(head, stream)
+        inner = record.get("conversations") if isinstance(record, dict) else None
+        if isinstance(inner, list) and inner and _is_conversation(inner[0]):
+            return record_format(inner[0]), "conversations.item"
+        following = map(parsed, more.split(b"\n")[:LOOKED_AT])
+        return next(filter(None, map(record_format, chain([record], following))), None), LINES
+
+
+def _is_conversation(record: Any) -> bool:
+    """Whether a record is a conversation rather than a message."""
+    whole = ("chatgpt", "claude")
+    return record_format(record) in whole or (isinstance(record, dict) and "messages" in record)
+
+
+def _first(head: bytes, stream: Any, prefix: str) -> ImportFormat | None:
+    """The format of the first elements of a file whose head was read."""
+    both = io.BufferedReader(_Joined(head, stream))
+    for _, element in islice(read_records(both, prefix), 5):
+        if kind := record_format(element):
+            return kind
+    return None
+
+
+def _document(head: bytes, stream: Any) -> tuple[ImportFormat | None, str]:
+    """The format of a file with one JSON object over several lines."""
+    import ijson
+
+    keys = []
+    try:
+        for place, event, value in ijson.parse(io.BytesIO(head)):
+            if place == "" and event == "map_key":
+                keys.append(value)
+    except ijson.JSONError:
+        pass
+    if "conversations" in keys and (kind := _first(head, stream, "conversations.item")):
+        return kind, "conversations.item"
+    if "mapping" in keys:
+        return "chatgpt", ""
+    if "chat_messages" in keys:
+        return "claude", ""
+    return ("jsonl" if set(keys) & set(MESSAGES) else None), ""
+
+
+def record_format(record: Any) -> ImportFormat | None:
+    """The format of a record."""
+    if is_chatgpt(record):
+        return "chatgpt"
+    if is_claude(record):
+        return "claude"
+    if is_slack(record):
+        return "slack"
+    return "jsonl" if is_chat(record) else None
+
+
+class _Joined(io.RawIOBase):
+    """The head of a stream, then the rest of it."""
+
+    def __init__(self, head: bytes, rest: Any) -> None:
+        self._head, self._rest = head, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self._head:
+            data, self._head = self._head[: len(buffer)], self._head[len(buffer) :]
+        else:
+            data = self._rest.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)

@@ -1,0 +1,159 @@
+"""Reads calendar files. Each occurrence until now becomes a message."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any
+
+from djinn_memory.memories.imports.formats.values import EARLIEST, digest, name_of
+from djinn_memory.memories.imports.messages import LeftOut, Message, Read
+from djinn_memory.models import Problem
+
+if TYPE_CHECKING:
+    from icalendar import Component
+
+CHANNEL = "calendar"
+
+MOST_OCCURRENCES = 10_000
+"""Maximum number of occurrences of an event: one each day for 27 years."""
+
+COMING = "events that are still to come"
+
+_TOO_OFTEN = frozenset({"SECONDLY", "MINUTELY"})
+
+
+def read_calendar(text: str, now: datetime) -> Iterator[Read]:
+    """The occurrences of a calendar's events that began before `now`, event by event.
+
+    Raises `ValueError` if the text is no calendar.
+    """
+    from icalendar import Calendar
+
+    for calendar in Calendar.from_ical(text, multiple=True):
+        name = name_of(calendar.get("X-WR-CALNAME")) or CHANNEL
+        series: dict[str, list[Any]] = defaultdict(list)
+        for event in calendar.walk("VEVENT"):
+            series[_uid(event)].append(event)
+        others = sum(len(calendar.walk(kind)) for kind in ("VTODO", "VJOURNAL"))
+        for _ in range(others):
+            yield LeftOut("tasks and journal entries")
+        for uid, events in series.items():
+            try:
+                yield from _series(calendar, name, uid, events, now)
+            except Exception as error:
+                title = name_of(events[0].get("SUMMARY")) or uid
+                yield Problem(title, f"the event cannot be read ({type(error).__name__}: {error})")
+
+
+def _uid(event: Component) -> str:
+    given = name_of(event.get("UID"))
+    return given or digest(str(event.get("SUMMARY")), str(_start(event)))
+
+
+def _start(event: Component) -> date | None:
+    start = event.get("DTSTART")
+    value = getattr(start, "dt", None)
+    return value if isinstance(value, date) else None
+
+
+def _series(
+    calendar: Component, name: str, uid: str, events: list[Any], now: datetime
+) -> Iterator[Read]:
+    """The occurrences of the events with one uid."""
+    recurs = any("RRULE" in event or "RDATE" in event for event in events)
+    if not recurs and len(events) == 1:
+        yield _occurrence(events[0], name, uid, now, alone=True)
+        return
+    for event in events:
+        rules = event.get("RRULE")
+        for rule in rules if isinstance(rules, list) else [rules]:
+            if rule is not None and _TOO_OFTEN & {str(often) for often in rule.get("FREQ", ())}:
+                raise ValueError("it occurs every minute or more often")
+    first = min(_moment(start) for event in events if (start := _start(event)) is not None)
+    coming = False
+    for number, occurrence in enumerate(_expanded(calendar, events, max(first, EARLIEST))):
+        start = _start(occurrence)
+        if start is None or _moment(start) > now:
+            coming = True
+            break
+        if number == MOST_OCCURRENCES:
+            title = name_of(events[0].get("SUMMARY")) or uid
+            yield Problem(title, f"only its first {MOST_OCCURRENCES:,} occurrences are recorded")
+            break
+        yield _occurrence(occurrence, name, uid, now)
+    if coming:
+        yield LeftOut(COMING)
+
+
+def _expanded(calendar: Component, events: list[Any], first: datetime) -> Iterator[Any]:
+    """The occurrences of events, in order. The series may have no end."""
+    import recurring_ical_events
+    from icalendar import Calendar
+
+    alone = Calendar()
+    for key in ("VERSION", "PRODID", "X-WR-TIMEZONE"):
+        if key in calendar:
+            alone[key] = calendar[key]
+    for event in events:
+        alone.add_component(event)
+    query = recurring_ical_events.of(alone, keep_recurrence_attributes=False)
+    yield from query.after(first - timedelta(days=1))
+
+
+def _moment(value: date) -> datetime:
+    """The time of a start. A day begins at midnight, a time without a zone is local."""
+    if not isinstance(value, datetime):
+        value = datetime.combine(value, time())
+    return (value if value.tzinfo else value.astimezone()).astimezone(UTC)
+
+
+def _occurrence(
+    event: Component, name: str, uid: str, now: datetime, *, alone: bool = False
+) -> Read:
+    start = _start(event)
+    if start is None:
+        raise ValueError("it has no DTSTART")
+    at = _moment(start)
+    if at > now:
+        return LeftOut(COMING)
+    if str(event.get("STATUS", "")).upper() == "CANCELLED":
+        return LeftOut("cancelled events")
+    if at < EARLIEST:
+        raise ValueError("it is older than 1971")
+    original = getattr(event.get("RECURRENCE-ID"), "dt", start)
+    key = uid if alone else f"{uid}:{original.isoformat()}"
+    return Message(key, name, "note", _text(event, start), at, CHANNEL, CHANNEL, {"calendar": name})
+
+
+def _text(event: Component, start: date) -> str:
+    """An event as text: title, time, place, people, description."""
+    lines = [name_of(event.get("SUMMARY")) or "Event", _when(event, start)]
+    for label, key in (("Place", "LOCATION"), ("Organizer", "ORGANIZER")):
+        if value := _person(event.get(key)):
+            lines.append(f"{label}: {value}")
+    attendees = event.get("ATTENDEE", ())
+    listed = attendees if isinstance(attendees, list) else [attendees]
+    if people := ", ".join(filter(None, map(_person, listed[:50]))):
+        lines.append(f"With: {people}")
+    description = str(event.get("DESCRIPTION") or "").strip()
+    return "\n".join(lines) + (f"\n\n{description}" if description else "")
+
+
+def _when(event: Component, start: date) -> str:
+    end = getattr(event.get("DTEND"), "dt", None)
+    if not isinstance(start, datetime):
+        last = end - timedelta(days=1) if isinstance(end, date) else start
+        return f"{start} to {last}, all day" if last > start else f"{start}, all day"
+    zone = str(start.tzinfo) if start.tzinfo else ""
+    until = ""
+    if isinstance(end, datetime) and end > start:
+        until = f" to {end:%H:%M}" if end.date() == start.date() else f" to {end:%Y-%m-%d %H:%M}"
+    return f"{start:%Y-%m-%d %H:%M}{until} {zone}".rstrip()
+
+
+def _person(value: Any) -> str:
+    """The name in a property of a person or a place."""
+    named = getattr(value, "params", {}).get("CN")
+    return name_of(str(named or value or "").removeprefix("mailto:").removeprefix("MAILTO:"))

@@ -1,0 +1,234 @@
+"""Reads chat logs: JSON records that are a message, a turn or a conversation each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from djinn_memory.memories.imports.formats.coding_agents import (
+    is_claude_code,
+    is_codex,
+    read_claude_code,
+    read_codex,
+)
+from djinn_memory.memories.imports.formats.values import (
+    REPLY_ROLES,
+    SYSTEM_ROLES,
+    TOOL_ROLES,
+    USER_ROLES,
+    digest,
+    first_of,
+    name_of,
+    text_of,
+    time_of,
+    tool_call,
+    tools_of,
+)
+from djinn_memory.memories.imports.messages import LeftOut, Message, Read, Role
+
+CHANNEL = "chat"
+
+MESSAGES = ("messages", "conversation", "conversations", "turns", "dialog", "dialogue")
+PROMPTS = ("prompt", "question", "query", "instruction", "input", "request", "user")
+RESPONSES = ("response", "completion", "answer", "output", "reply", "assistant")
+SPEAKERS = ("role", "sender", "author", "from", "speaker", "user", "username", "name")
+TEXTS = ("content", "text", "message", "body", "value")
+TIMES = (
+    "timestamp", "time", "ts", "created_at", "createdAt", "create_time", "created", "date",
+    "datetime", "sent_at", "at",
+)  # fmt: skip
+IDS = ("id", "uuid", "message_id", "messageId", "msg_id")
+SESSIONS = (
+    "session_id", "sessionId", "session", "conversation_id", "conversationId", "thread_id",
+    "threadId", "chat_id", "chatId", "thread", "channel",
+)  # fmt: skip
+TITLES = ("title", "conversation_title", "name", "subject")
+
+
+def is_chat(record: object) -> bool:
+    """Whether a record has one of the known forms."""
+    if not isinstance(record, dict):
+        return False
+    if is_claude_code(record) or is_codex(record) or _listed(record) is not None:
+        return True
+    if _turn(record) is not None:
+        return True
+    speaks = _speaker(record) or first_of(record, SESSIONS) is not None
+    return bool(speaks and text_of(first_of(record, TEXTS)))
+
+
+class ChatLog(Struct):
+    """The state of reading one log. The records of a log may refer to earlier ones."""
+
+    name: str
+    """The session of messages that name none."""
+    user: str = ""
+    """The name, in lower case, of the speaker who counts as the user."""
+    head: str = ""
+    """The digest of the first message, which stands for a log whose messages have no time."""
+    session: str = ""
+    """The session that a line named for the lines below it."""
+    seen: Counter[str] = field(default_factory=Counter)
+    """How often a message without id and time occurred."""
+
+    def read(self, records: Iterable[Any]) -> Iterator[Read]:
+        """The messages of the records, in order. Raises `ValueError` for an unknown form."""
+        for record in records:
+            yield from self.read_record(record)
+
+    def read_record(self, record: Any) -> Iterator[Read]:
+        """The messages of one record. Raises `ValueError` for an unknown form."""
+        if not isinstance(record, dict):
+            raise ValueError("is not a JSON object")
+        if is_claude_code(record):
+            yield from read_claude_code(record)
+        elif is_codex(record):
+            self.session, messages = read_codex(record, self.session or self.name)
+            yield from messages
+        elif (listed := _listed(record)) is not None:
+            yield from self._conversation(record, listed)
+        elif turn := _turn(record):
+            session, context, at = self._where(record), _context(record), first_of(record, TIMES)
+            identity = name_of(first_of(record, IDS)) or digest(*turn, str(at or ""))
+            key, when = f"{session}:{identity}", time_of(at)
+            yield Message(key, session, "user", turn[0], when, CHANNEL, None, context)
+            if turn[1]:
+                yield Message(f"{key}+", session, "reply", turn[1], when, CHANNEL, None, context)
+        else:
+            yield from self._message(record, self._where(record), _context(record))
+
+    def _conversation(self, record: Mapping[str, Any], listed: list[Any]) -> Iterator[Read]:
+        """The messages of a record that is a whole conversation."""
+        session = name_of(first_of(record, (*IDS, *SESSIONS)))
+        if not session:
+            # The first exchange names it, so that a longer copy of it has the same name.
+            opening = [text_of(_content(message)) for message in listed[:3]]
+            session = f"{self.name}-{digest(*opening)[:8]}"
+        at, context = first_of(record, TIMES), _context(record)
+        for message in listed:
+            if isinstance(message, str):
+                message = {"text": message}
+            if not isinstance(message, dict):
+                yield LeftOut("messages of an unknown form")
+                continue
+            given = message if first_of(message, TIMES) else {**message, "at": None}
+            yield from self._message(given, session, context, at)
+
+    def _message(
+        self,
+        record: Mapping[str, Any],
+        session: str,
+        context: dict[str, Any],
+        conversation_at: object = None,
+    ) -> Iterator[Read]:
+        content = _content(record)
+        text, speaker = text_of(content), _speaker(record)
+        given = time_of(first_of(record, TIMES))
+        at = given or time_of(conversation_at)
+        key = self._key(record, session, speaker, text, str(given or ""))
+        role, text = self._role(speaker, text)
+        for call in _calls(record, content):
+            yield Message(key, session, "tool", call, at, CHANNEL)
+        if role is None or not text:
+            yield LeftOut("system messages" if text else "messages without text")
+            return
+        yield Message(key, session, role, text, at, CHANNEL, None, context)
+
+    def _role(self, speaker: str, text: str) -> tuple[Role | None, str]:
+        """The role of a message, and its text with the name of a speaker who has no role."""
+        name = speaker.casefold()
+        if self.user and name == self.user:
+            return "user", text
+        if name in SYSTEM_ROLES:
+            return None, text
+        if name in TOOL_ROLES:
+            return "tool", f"result: {text}" if text else ""
+        if name in REPLY_ROLES:
+            return "reply", text
+        if name in USER_ROLES and not self.user:
+            return "user", text
+        spoken = f"{speaker}: {text}" if speaker and text else text
+        return ("reply" if self.user else "note"), spoken
+
+    def _key(
+        self, record: Mapping[str, Any], session: str, speaker: str, text: str, at: str
+    ) -> str:
+        """The key of a message: its id, or a digest of what it says, whatever its place."""
+        if identity := name_of(first_of(record, IDS)):
+            return f"{session}:{identity}"
+        own = "" if session == self.name else session
+        if at:
+            return digest(own, speaker, at, text)
+        self.head = self.head or digest(speaker, text)
+        key = digest(own or self.head, speaker, text)
+        self.seen[key] += 1
+        return key if self.seen[key] == 1 else f"{key}:{self.seen[key]}"
+
+    def _where(self, record: Mapping[str, Any]) -> str:
+        return name_of(first_of(record, SESSIONS)) or self.name
+
+
+def _context(record: Mapping[str, Any]) -> dict[str, Any]:
+    title = name_of(first_of(record, TITLES)) if _listed(record) is not None else ""
+    title = title or name_of(first_of(record, TITLES[:2]))
+    return {"conversation": title} if title else {}
+
+
+def _listed(record: Mapping[str, Any]) -> list[Any] | None:
+    """The messages of a record that is a conversation; None if it is none."""
+    for name in MESSAGES:
+        listed = record.get(name)
+        if isinstance(listed, list) and any(
+            isinstance(message, str) or (isinstance(message, dict) and _speaker(message))
+            for message in listed[:20]
+        ):
+            return listed
+    return None
+
+
+def _turn(record: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The prompt and the response of a record that is a turn; None if it is none."""
+    response = first_of(record, RESPONSES)
+    prompt = first_of(record, PROMPTS)
+    if prompt is None and isinstance(response, str):
+        prompt = record.get("message")
+    if prompt is None or response is None or not isinstance(response, str | list | dict):
+        return None
+    asked = text_of(prompt)
+    if "instruction" in record and record.get("input") and prompt is record["instruction"]:
+        asked = f"{asked}\n\n{text_of(record['input'])}".strip()
+    answered = text_of(response) if not isinstance(response, dict) else text_of(_content(response))
+    return (asked, answered) if asked else None
+
+
+def _content(record: object) -> Any:
+    if not isinstance(record, dict):
+        return record
+    content = first_of(record, TEXTS)
+    # `message` may be a message itself.
+    return _content(content) if isinstance(content, dict) and "content" in content else content
+
+
+def _speaker(record: Mapping[str, Any]) -> str:
+    """The role or the name of the one who wrote a message."""
+    for name in SPEAKERS:
+        value = record.get(name)
+        if isinstance(value, dict):
+            value = first_of(value, ("role", "name", "username", "id"))
+        if speaker := name_of(value):
+            return speaker
+    inner = record.get("message")
+    return name_of(inner.get("role")) if isinstance(inner, dict) else ""
+
+
+def _calls(record: Mapping[str, Any], content: object) -> Iterator[str]:
+    """The tool calls in a message."""
+    yield from tools_of(content)
+    calls = record.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            yield tool_call(function.get("name"), function.get("arguments"))

@@ -1,0 +1,243 @@
+"""Records the exchanges of exports as episodes, in batches, each exchange once."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from djinn_memory.errors import Busy, DjinnError, Refused, UsageError
+from djinn_memory.indexing.refresh import read
+from djinn_memory.memories.episodes.recorder import Turn, known_replies, record_turns
+from djinn_memory.memories.imports.detect import Export, find_exports
+from djinn_memory.memories.imports.messages import Exchange, LeftOut, exchanges, timed
+from djinn_memory.memories.imports.reading import Reading
+from djinn_memory.memories.imports.requests import (
+    FORMATS,
+    ImportedFile,
+    ImportHistory,
+    ImportReport,
+)
+from djinn_memory.memories.imports.trees import Tree, open_tree
+from djinn_memory.memories.imports.turns import TurnDraft, continuation, draft, pieces
+from djinn_memory.memories.library.ingest import index_documents
+from djinn_memory.models import Problem, Progress, Vault
+from djinn_memory.runtime import Runtime
+from djinn_memory.system.files import expand
+from djinn_memory.system.locks import lock
+
+BATCH = 1_000
+"""Maximum number of exchanges that are recorded at once. A kill loses at most so many."""
+
+BATCH_CHARACTERS = 4_000_000
+"""Maximum characters of these exchanges, which limits the memory that they take."""
+
+PROGRESS_BYTES = 1_000_000
+"""Bytes between two reports of the progress."""
+
+
+def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
+    """Record the exchanges in exports as episodes in the vault of the agent.
+
+    What was recorded or purged before is not recorded again, so that an import that was killed can
+    be repeated. Raises `UsageError` when nothing in the paths can be imported, and `Busy` while
+    another process imports into the same vault.
+    """
+    began = time.monotonic()
+    agent = runtime.home.agent(request.agent)
+    vault = runtime.home.personal(agent)
+    if vault.read_only:
+        raise Refused(f"vault {vault.name} is read-only; remove read_only from config.yaml first")
+    problems: list[Problem] = []
+    exports = [*_exports(request, problems)]
+    # What is recorded is told by the index, so it must know all of it.
+    read(runtime.state, [vault], progress=runtime.progress)
+    run = _Run(runtime, request, agent, vault, problems, sum(export.size for export in exports))
+    place = runtime.home.state / "locks" / f"import-{vault.id.replace('/', '-')}.lock"
+    try:
+        with lock(place, timeout=0.2, pulse=None):
+            for export in exports:
+                run.read(export)
+    except Busy:
+        raise Busy(
+            f"another process imports into vault {vault.name}; try again when it has finished"
+        ) from None
+    embedded = run.index()
+    files = tuple(count.answer() for count in run.files)
+    return ImportReport(
+        files,
+        sum(file.recorded for file in files),
+        sum(file.known for file in files),
+        run.masked,
+        embedded,
+        request.dry_run,
+        time.monotonic() - began,
+        tuple(run.problems),
+    )
+
+
+def _exports(request: ImportHistory, problems: list[Problem]) -> Iterator[Export]:
+    """The exports at the paths of a request.
+
+    Raises the first error if there are none.
+    """
+    errors: list[DjinnError] = []
+    count = 0
+    for path in dict.fromkeys(map(expand, request.paths)):
+        try:
+            number = 0
+            for export in _in_tree(open_tree(path), request, problems):
+                number += 1
+                yield export
+            if not number:
+                raise UsageError(f"has no known format; djinn imports {FORMATS}")
+            count += number
+        except DjinnError as error:
+            errors.append(error)
+        else:
+            continue
+        problems.append(Problem(str(path), str(errors[-1])))
+    if not request.paths:
+        raise UsageError("give at least one path", argument="paths")
+    if not count:
+        first = errors[0]
+        raise type(first)(f"{problems[0].what}: {first}")
+
+
+def _in_tree(tree: Tree, request: ImportHistory, problems: list[Problem]) -> Iterator[Export]:
+    """The exports in a tree, and in the archives in a folder."""
+    yield from find_exports(tree, request.format, problems)
+    for name in tree.entries:
+        if name.lower().endswith(".zip") and Path(tree.label).is_dir():
+            place = Path(tree.label, name)
+            try:
+                yield from find_exports(open_tree(place), request.format, problems)
+            except DjinnError as error:
+                problems.append(Problem(str(place), str(error)))
+
+
+class _FileCount(Struct):
+    """What was done with an export so far."""
+
+    export: Export
+    sessions: set[int] = field(default_factory=set)
+    episodes: int = 0
+    recorded: int = 0
+    known: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def answer(self) -> ImportedFile:
+        return ImportedFile(
+            self.export.shown,
+            self.export.format,
+            len(self.sessions),
+            self.episodes,
+            self.recorded,
+            self.known,
+            dict(self.left_out.most_common()),
+        )
+
+
+class _Run(Struct):
+    """One import."""
+
+    runtime: Runtime
+    request: ImportHistory
+    agent: str
+    vault: Vault
+    problems: list[Problem]
+    bytes: int
+    """The size of all exports."""
+    done: int = 0
+    """The number of bytes that were read."""
+    reported: int = 0
+    masked: int = 0
+    files: list[_FileCount] = field(default_factory=list)
+    paths: set[str] = field(default_factory=set)
+    """The journals that were written, as `vault/path`."""
+    seen: set[str] = field(default_factory=set)
+    """In a dry run: the sources so far, which are not in the index."""
+
+    def read(self, export: Export) -> None:
+        """Record the exchanges of an export."""
+        count = _FileCount(export)
+        self.files.append(count)
+        now = self.runtime.now()
+        user = (self.request.user or "").strip().casefold()
+        reading = Reading(export, user, now, self._advance)
+        changed = min(now, max(export.tree.entries[name].at for name in export.names))
+        batch: list[Exchange] = []
+        characters = 0
+        for entry in exchanges(timed(reading.messages(), changed)):
+            if isinstance(entry, Problem):
+                self.problems.append(entry)
+            elif isinstance(entry, LeftOut):
+                count.left_out[entry.reason] += 1
+            else:
+                count.episodes += 1
+                count.sessions.add(hash(entry.first.session))
+                batch.append(entry)
+                characters += len(entry.first.text) + sum(map(len, entry.replies))
+                if len(batch) >= BATCH or characters >= BATCH_CHARACTERS:
+                    self._record(count, batch)
+                    batch, characters = [], 0
+        self._record(count, batch)
+
+    def _advance(self, number: int) -> None:
+        self.done += number
+        if self.done - self.reported >= PROGRESS_BYTES:
+            self.reported = self.done
+            total = max(self.bytes, self.done)
+            self.runtime.progress(Progress("import", self.done >> 10, total >> 10, "kB"))
+
+    def _record(self, count: _FileCount, batch: Sequence[Exchange]) -> None:
+        """Record a batch of exchanges, as far as they are new."""
+        turns, known = self._new(count.export, batch)
+        count.known += known
+        count.recorded += len(batch) - known
+        if not turns or self.request.dry_run:
+            return
+        result = record_turns(self.runtime, self.agent, turns)
+        self.masked += sum(episode.masked for episode in result.episodes)
+        self.paths |= {f"{self.vault.name}/{episode.path}" for episode in result.episodes}
+
+    def _new(self, export: Export, batch: Sequence[Exchange]) -> tuple[list[Turn], int]:
+        """The turns of the exchanges that are new, in chronological order, and how many are not."""
+        drafts: dict[str, TurnDraft] = {}
+        for exchange in batch:
+            entry = draft(export.format, exchange, self.runtime.now())
+            if entry.source not in self.seen:
+                drafts.setdefault(entry.source, entry)
+        if self.request.dry_run:
+            self.seen.update(drafts)
+        recorded = known_replies(self.runtime, self.agent, [*drafts])
+        new: list[TurnDraft] = []
+        for source, entry in drafts.items():
+            more = self._continued(entry, recorded[source]) if source in recorded else entry
+            if more is not None:
+                new.append(more)
+        turns = sorted((turn for entry in new for turn in pieces(entry)), key=lambda turn: turn.at)
+        return turns, len(batch) - len(new)
+
+    def _continued(self, entry: TurnDraft, have: int) -> TurnDraft | None:
+        """The replies to a recorded message that are not recorded yet; None if there are none."""
+        while have < len(entry.replies):
+            more = continuation(entry, have)
+            recorded = known_replies(self.runtime, self.agent, [more.source])
+            if more.source not in recorded:
+                return more
+            have += recorded[more.source]
+        return None
+
+    def index(self) -> int:
+        """Embed the new episodes. Returns the number of texts that the model embedded."""
+        if not self.paths:
+            return 0
+        embedded, problems = index_documents(
+            self.runtime.state, self.runtime.models, self.vault, self.paths, self.runtime.progress
+        )
+        self.problems += problems
+        return embedded
