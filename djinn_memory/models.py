@@ -264,6 +264,17 @@ class SearchStep(Struct, frozen=True):
     """The duration."""
 
 
+class AskedPeriod(Struct, frozen=True):
+    """A period that a question asks about, read from its words."""
+
+    words: str
+    """The words of the question, such as `last Tuesday`."""
+    since: str | None
+    """Its first day; null for an open beginning."""
+    until: str | None
+    """Its last day; null for an open end."""
+
+
 class SearchResult(Struct, frozen=True):
     """The answer to one search."""
 
@@ -287,6 +298,8 @@ class SearchResult(Struct, frozen=True):
     """Problems that kept a part of the search from answering."""
     steps: tuple[SearchStep, ...] = ()
     """What query expansion and reranking did, if requested."""
+    periods: tuple[AskedPeriod, ...] = ()
+    """The periods that were read from the question. Memories from them come first."""
 
 
 class IndexReport(Struct, frozen=True):

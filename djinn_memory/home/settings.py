@@ -132,6 +132,7 @@ class SearchConfig(Struct, forbid_unknown_fields=True):
     rerank: str | None = None
     rerank_ms: Annotated[int, Meta(ge=1, le=600_000)] = 2000
     expand: Expand = "none"
+    dates: bool = True
     excerpt: Annotated[int, Meta(ge=0, le=100_000)] = 800
 
 

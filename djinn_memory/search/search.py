@@ -1,4 +1,4 @@
-"""Runs a search: parse, refresh, legs, fuse, tokens, rerank, names, rescore, cut, present.
+"""Runs a search: parse, refresh, legs, fuse, tokens, dates, rerank, names, rescore, cut, present.
 
 Each stage works on one `Search` object, which contains the query, the selection, the candidates,
 the steps and the problems.
@@ -21,6 +21,7 @@ from djinn_memory.search.candidates import Candidate, HitLimits, Search
 from djinn_memory.search.legs import LEGS
 from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words_query import CUT, overlong, phrase
+from djinn_memory.search.stages.dates import gather_dated, put_dated_first
 from djinn_memory.search.stages.names import NAME, put_named_first
 from djinn_memory.search.stages.stand_ins import near_stub, shown_chunk
 from djinn_memory.search.suggest import near_spellings, unknown_values
@@ -70,11 +71,14 @@ def search(
         _settle(search)
         search.problems += unknown_values(search.index, search.selection.filters)
         search.candidates = search.gather(search.selection.filters)
+        period = gather_dated(search)
         _interact(search)
+        put_dated_first(search, period)
         _rerank(search)
         put_named_first(search)
         if rescorer:
             search.candidates = rescorer.rescore(search)
+        put_dated_first(search, period)
         chosen = _cut(search, search.limits.hits)
         shown = _present(search, chosen)
         asks = search.query.asks
@@ -94,6 +98,7 @@ def search(
             unembedded=sum(leg.waiting(search) for leg in search.legs.values()),
             milliseconds=(time.monotonic() - began) * 1000,
             steps=tuple(search.steps),
+            periods=period.shown() if period else (),
         )
 
 

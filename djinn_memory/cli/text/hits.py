@@ -12,8 +12,10 @@ from djinn_memory.cli.output import clean, dim, say, talk
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
-    from djinn_memory.models import Hit, SearchResult
+    from djinn_memory.models import AskedPeriod, Hit, SearchResult
 
 NO_MATCH = "No confident match."
 NO_RESULTS = "No results."
@@ -24,6 +26,7 @@ def print_hits(result: SearchResult, form: str, *, explain: bool) -> None:
     {"table": _table, "md": _markdown, "paths": _paths, "csv": _csv}[form](result, explain)
     for step in result.steps if explain else ():
         talk(dim(f"{step.name}: {clean(step.what)} ({step.milliseconds:,.0f} ms)"))
+    print_periods(result.periods, any("dates" in hit.legs for hit in result.hits))
     if form != "table":
         if not result.hits:
             talk(f"{NO_RESULTS}{_spellings(result)}")
@@ -36,6 +39,23 @@ def print_hits(result: SearchResult, form: str, *, explain: bool) -> None:
         passages = count(result.unembedded, "passage")
         verb = "is" if result.unembedded == 1 else "are"
         talk(f"{passages} {verb} not embedded yet (keyword matches only). Run `djinn index`.")
+
+
+def print_periods(periods: Sequence[AskedPeriod], has_memories: bool) -> None:
+    """Print on stderr which periods were read from a question."""
+    if not periods:
+        return
+    spans = " and ".join(map(_span, periods))
+    result = "memories of that time come first" if has_memories else "no memory is from that time"
+    talk(dim(f'"{clean(periods[0].words)}" was read as {spans}; {result}.'))
+
+
+def _span(period: AskedPeriod) -> str:
+    if period.since == period.until:
+        return str(period.since)
+    if period.since and period.until:
+        return f"{period.since} to {period.until}"
+    return f"{period.since} or later" if period.since else f"{period.until} or earlier"
 
 
 def _table(result: SearchResult, explain: bool) -> None:
@@ -173,7 +193,11 @@ def _explained(hit: Hit) -> str:
         f"{names[name]} {leg.raw:.3f}"
         f"{f' (rank {leg.rank})' if leg.rank else ''} contributes {leg.part:.3f}"
         for name, leg in hit.legs.items()
+        if name in names
     ]
+    if "dates" in hit.legs:
+        from_period = hit.legs["dates"].raw == 1
+        parts.append("from that time" if from_period else "its text names a day of that time")
     if hit.feedback:
         parts.append(f"similarity to the top hits {hit.feedback:+.3f}")
     if hit.before:

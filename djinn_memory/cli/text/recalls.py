@@ -8,6 +8,7 @@ import typer
 
 from djinn_memory.cli import output
 from djinn_memory.cli.output import clean, dim, say, talk
+from djinn_memory.cli.text.hits import print_periods
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ def print_recall(result: RecallResult, *, explain: bool) -> None:
     """Print each memory below a line with its location and the reason for its rank."""
     for step in result.steps if explain else ():
         talk(dim(f"{step.name}: {clean(step.what)} ({step.milliseconds:,.0f} ms)"))
+    print_periods(result.periods, any("dates" in each.why.legs for each in result.memories))
     if not result.memories:
         near = ", ".join(map(clean, result.suggestions))
         say(f"No memories found.{f' Did you mean: {near}?' if near else ''}")

@@ -21,6 +21,7 @@ from djinn_memory.memories.recall.rescoring import (
     days_since,
 )
 from djinn_memory.models import (
+    AskedPeriod,
     Hit,
     LegScore,
     MemoryRef,
@@ -139,6 +140,8 @@ class RecallResult(Struct, frozen=True):
     """Problems that kept a part of the recall from working."""
     steps: tuple[SearchStep, ...] = ()
     """The steps of expansion and reranking, if the settings enable them."""
+    periods: tuple[AskedPeriod, ...] = ()
+    """The periods that were read from the question. Memories from them come first."""
 
 
 def recall(

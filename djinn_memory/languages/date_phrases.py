@@ -1,0 +1,190 @@
+"""Finds expressions of time in English text: `since 3 May`, `between March and June`. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+from msgspec import Struct
+
+from djinn_memory.languages.calendar_words import (
+    NUMBER,
+    CalendarWord,
+    calendar_words,
+    number,
+)
+from djinn_memory.languages.day_window import DayWindow, years_earlier
+
+
+class DatePhrase(Struct, frozen=True):
+    """An expression of time in a text, and the period that it means."""
+
+    start: int
+    stop: int
+    window: DayWindow
+    yearly: bool
+    """Whether no year was named, so that it could mean the same days of another year."""
+
+
+_OFFSET = (
+    rf"(?P<count>{NUMBER}|the|last)\s+(?P<unit>day|week|weekend|month|year)s?\s+"
+    r"(?P<side>before|after|prior\s+to|following)"
+)
+_LEAD = re.compile(
+    rf"(?:\b{_OFFSET}|\b(?P<word>between|from|(?:ever\s+)?since|after|following|before|prior\s+to"
+    r"|until|till|up\s+to|around|near|circa|about|regarding|by|for|due|on|in|at|during|over"
+    r"|throughout|within|of|every|each|black|good|ruby|cyber))\s+(?P<the>the\s+)?\Z",
+    re.IGNORECASE,
+)
+_LINK = re.compile(r"\s*(?:(?P<and>and)|to|until|till|through|thru|-|\u2013)\s*", re.IGNORECASE)
+_ONWARDS = re.compile(r"\s+(?:on|onwards?|forward)\b(?=\s*[?.!,;]|\s*\Z|\s+\w)", re.IGNORECASE)
+
+_AFTER = re.compile(r"\s*(?:[?.!,;:)\]'\"]|\Z)")
+_GOES_ON = re.compile(
+    r"\s+(?:and|or|about|with|by|on|for|did|do|does|was|were|is|are|we|i|you|he|she|they|it|that"
+    r"|which|who|when|how|what|where|why|to|the|until|through|at|in|my|our|as|regarding|have|has"
+    r"|had|there|there's)\b",
+    re.IGNORECASE,
+)
+"""Words after a year or a weekday that do not make it a part of a name or of a number."""
+
+_WITHIN = frozenset({"in", "on", "at", "during", "over", "throughout", "within", "from"})
+_NO_DATE = frozenset({"every", "each", "black", "good", "ruby", "cyber"})
+_TOPIC = frozenset({"about", "regarding", "by", "for", "due"})
+"""Before a date, these say what a text is about, and not when it was written."""
+
+_NEAR = {"day": 3, "holiday": 7, "past": 3, "coming": 3}
+"""Days that `around` adds on both sides. It adds `_NEAR_LONG` to other periods."""
+
+_NEAR_LONG = 10
+
+
+def date_phrases(text: str, today: date, *, coming: bool = False) -> list[DatePhrase]:
+    """The expressions of time in a text, in its order.
+
+    Relative ones count from `today`. Without a year, the most recent period is meant; with
+    `coming`, the next one.
+    """
+    words = calendar_words(text, today, coming=coming)
+    phrases: list[DatePhrase] = []
+    at = 0
+    while at < len(words):
+        pair = _range(text, words[at : at + 2])
+        phrase = pair or _phrase(text, words[at])
+        if phrase:
+            # "Last weekend before 10 April" is one expression.
+            while phrases and phrases[-1].stop > phrase.start:
+                phrases.pop()
+            phrases.append(phrase)
+        at += 2 if pair else 1
+    return phrases
+
+
+def _range(text: str, words: Sequence[CalendarWord]) -> DatePhrase | None:
+    """`between A and B`, `from A to B`, `A to B`."""
+    if len(words) < 2:
+        return None
+    first, last = words
+    link = _LINK.fullmatch(text, first.stop, last.start)
+    lead = _LEAD.search(text[: first.start])
+    word = (lead["word"] or "").lower() if lead else ""
+    if not link or (link["and"] and word != "between"):
+        return None
+    if word not in ("between", "from", "in", "during", "on") and not (
+        first.certain or (first.kind == last.kind == "month" and last.certain)
+    ):
+        return None
+    begin, end = first.first, last.last
+    if last.yearly:
+        # "From November to February" ends in the February after that November.
+        end = years_earlier(end, end.year - begin.year)
+        end = years_earlier(end, -1) if end < begin else end
+    elif first.yearly:
+        begin = years_earlier(begin, begin.year - end.year)
+        begin = years_earlier(begin, 1) if begin > end else begin
+    if begin > end:
+        return None
+    start = lead.start() if lead and word in ("between", "from") else first.start
+    return DatePhrase(start, last.stop, DayWindow(begin, end), first.yearly and last.yearly)
+
+
+def _phrase(text: str, word: CalendarWord) -> DatePhrase | None:
+    """One period, with what is said before it."""
+    lead = _LEAD.search(text[: word.start])
+    if lead and lead["unit"]:
+        window = _beside(lead, word)
+        return DatePhrase(lead.start(), word.stop, window, word.yearly) if window else None
+    before = " ".join((lead["word"] or "").lower().split()) if lead else ""
+    if not _means_date(text, word, before, bool(lead and lead["the"])):
+        return None
+    start = lead.start() if lead and before and before != "of" else word.start
+    stop, first, last = word.stop, word.first, word.last
+    window = DayWindow(first, last)
+    day = timedelta(days=1)
+    if before.endswith("since"):
+        window = DayWindow(first, None)
+    elif before == "from" and (onwards := _ONWARDS.match(text, stop)):
+        window, stop = DayWindow(first, None), onwards.end()
+    elif before in ("after", "following"):
+        window = DayWindow(last + day, None)
+    elif before in ("before", "prior to"):
+        window = DayWindow(None, first - day)
+    elif before in ("until", "till", "up to"):
+        window = DayWindow(None, last)
+    elif before in ("around", "near", "circa", "about"):
+        near = timedelta(days=_NEAR.get(word.kind, _NEAR_LONG))
+        window = DayWindow(first - near, last + near)
+    return DatePhrase(start, stop, window, word.yearly)
+
+
+def _means_date(text: str, word: CalendarWord, before: str, the: bool) -> bool:
+    """Whether words mean when something was written, and not a part of a name or of its topic."""
+    if before in _NO_DATE:
+        return False
+    if before in _TOPIC:
+        return word.kind == "past"
+    written = text[slice(*word.span)]
+    if word.kind == "day" and not word.certain:
+        # A weekday: "Friday Harbor" and "Tuesdays" mean none.
+        ends = _AFTER.match(text, word.stop) or _GOES_ON.match(text, word.stop)
+        return bool(ends) and (bool(before) or bool(_AFTER.match(text, word.stop)))
+    if word.certain:
+        return True
+    if not before or before == "of":
+        return False
+    if word.kind == "year":
+        follows = _AFTER.match(text, word.stop) or _GOES_ON.match(text, word.stop)
+        return bool(follows) and not the
+    if word.kind == "month" and the and not re.match(r"the|Q", written, re.IGNORECASE):
+        return False
+    if written == "may":
+        return before in ("in", "since", "during", "until") or before.endswith("since")
+    if written == "march":
+        return before in (*_WITHIN, "since", "until", "before", "after") and before != "on"
+    return not (word.kind == "month" and before == "on")
+
+
+def _beside(lead: re.Match[str], word: CalendarWord) -> DayWindow | None:
+    """`two weeks before A`, `the day after A`, `the weekend before A`."""
+    count, unit, side = lead["count"].lower(), lead["unit"].lower(), lead["side"].lower()
+    before = side.startswith(("before", "prior"))
+    border = word.first if before else word.last
+    day = timedelta(days=1)
+    if unit == "weekend":
+        if before:
+            saturday = border - day * ((border.weekday() - 5) % 7 or 7)
+        else:
+            saturday = border + day * ((5 - border.weekday()) % 7 or 7)
+        return DayWindow(saturday, saturday + day)
+    length = {"day": 1, "week": 7, "month": 30, "year": 365}[unit]
+    if count in ("the", "last"):
+        # "The week before" is all of it, "two weeks before" a time two weeks away.
+        return (
+            DayWindow(border - length * day, border - day)
+            if before
+            else DayWindow(border + day, border + length * day)
+        )
+    middle = border + (-1 if before else 1) * number(count) * length * day
+    slack = day * {"day": 0, "week": 3, "month": 15, "year": 120}[unit]
+    return DayWindow(middle - slack, middle + slack)

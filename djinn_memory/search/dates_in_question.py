@@ -1,0 +1,154 @@
+"""Reads the period that a question asks about: `last Tuesday`, `before the launch`. Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Literal
+
+from msgspec import Struct
+
+from djinn_memory.languages.calendar_words import has_calendar_words
+from djinn_memory.languages.date_phrases import DatePhrase, date_phrases
+from djinn_memory.languages.day_window import DayWindow
+
+LONGEST = 250
+"""Maximum characters of a question with dates. A longer one is a text that tells its subject."""
+
+_COMING = re.compile(
+    r"\b(?:will|shall|going\s+to|upcoming|coming\s+up|scheduled|due|appointments?|next)\b",
+    re.IGNORECASE,
+)
+"""Words of a question about the future. A month without a year is then the next one."""
+
+_EVENT = re.compile(
+    r"\b(?P<side>before|after|since|during|until|following)\s+"
+    r"(?P<name>(?:the|our|my|his|her|their|your|[A-Z][\w.-]*['\u2019]s)\s+"
+    r"[\w'\u2019-]+(?:\s+[\w'\u2019-]+){0,4})",
+)
+_EVENT_ENDS = re.compile(
+    r"\s+(?:to|in|on|with|and|or|at|from|for|did|do|does|was|were|is|are|that|which|who|when|how"
+    r"|what|where|why|has|had|have|we|i|you|he|she|they|it|by|about|as|involving|regarding|last"
+    r"|this|next|ago)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+_NO_EVENT = frozenset({
+    "fact", "first", "following", "last", "latter", "next", "other", "others", "rest", "same",
+    "second", "third", "way", "time", "times", "day", "week", "month", "year", "days", "weeks",
+    "months", "years", "weekend", "past", "future", "end", "beginning", "start", "whole", "most",
+    "line", "loop", "function", "call", "request", "response", "colon", "comma",
+})  # fmt: skip
+
+Side = Literal["before", "after", "during"]
+
+
+class NamedEvent(Struct, frozen=True):
+    """An event in a question, whose date only the memories know."""
+
+    words: str
+    """The words of the question, such as `before the launch`."""
+    name: str
+    """The name of the event, such as `the launch`."""
+    side: Side
+    """Where the wanted period lies; `after` includes `since`, and `before` includes `until`."""
+
+
+class QuestionDates(Struct, frozen=True):
+    """The periods that a question asks about."""
+
+    words: tuple[str, ...]
+    """The words of the question that name them."""
+    windows: tuple[DayWindow, ...]
+    """The periods. A memory of any of them is wanted."""
+    yearly: bool
+    """Whether no year was named, so that the same days of an earlier year could be meant."""
+    rest: str
+    """The question without these words."""
+
+    def earlier(self, years: int) -> tuple[DayWindow, ...]:
+        """The same periods, this number of years earlier."""
+        return tuple(window.earlier(years) for window in self.windows)
+
+
+def dates_in_question(question: str, today: date) -> QuestionDates | None:
+    """The periods that a question asks about; None for most questions.
+
+    Relative words count from `today`. A month without a year is the most recent one, unless the
+    question is about the future.
+    """
+    if len(question) > LONGEST or not has_calendar_words(question):
+        return None
+    phrases = date_phrases(question, today, coming=bool(_COMING.search(question)))
+    if not phrases:
+        return None
+    windows = _together(phrases)
+    return QuestionDates(
+        tuple(question[phrase.start : phrase.stop] for phrase in phrases),
+        windows,
+        all(phrase.yearly for phrase in phrases),
+        _without(question, phrases),
+    )
+
+
+def event_in_question(question: str) -> NamedEvent | None:
+    """The event before, after or during which something happened; None for most questions."""
+    for match in _EVENT.finditer(question[:LONGEST]):
+        name = _EVENT_ENDS.sub("", match["name"])
+        words = [word for word in re.findall(r"[\w'\u2019-]+", name)[1:] if word]
+        if not words or words[-1].lower() in _NO_EVENT or words[0].lower() in _NO_EVENT:
+            continue
+        said = match["side"].lower()
+        side: Side = "after"
+        if said in ("before", "until"):
+            side = "before"
+        elif said == "during":
+            side = "during"
+        stop = match.start("name") + len(name)
+        return NamedEvent(question[match.start() : stop], name, side)
+    return None
+
+
+def around_event(event: NamedEvent, first: date, last: date) -> DayWindow:
+    """The period beside an event that lasted from `first` to `last`.
+
+    It includes the days of the event: what tells of an event also tells what led to it.
+    """
+    if event.side == "before":
+        return DayWindow(None, last)
+    return DayWindow(first, last if event.side == "during" else None)
+
+
+def _together(phrases: list[DatePhrase]) -> tuple[DayWindow, ...]:
+    """The periods of several expressions: `in May` and `last year` are one, two days are two."""
+    windows: list[DayWindow] = []
+    fixed = [phrase.window for phrase in phrases if not phrase.yearly]
+    for phrase in phrases:
+        window = phrase.window
+        if phrase.yearly and fixed:
+            earlier = (window.earlier(years) for years in range(-1, 10))
+            window = next((moved for moved in earlier if _common(moved, fixed[0])), window)
+        for at, other in enumerate(windows):
+            if common := _common(window, other):
+                windows[at] = common
+                break
+        else:
+            windows.append(window)
+    return tuple(windows)
+
+
+def _common(first: DayWindow, second: DayWindow) -> DayWindow | None:
+    """The days that two periods share."""
+    begins = [day for day in (first.first, second.first) if day]
+    ends = [day for day in (first.last, second.last) if day]
+    begin, end = max(begins, default=None), min(ends, default=None)
+    if begin and end and begin > end:
+        return None
+    return DayWindow(begin, end)
+
+
+def _without(question: str, phrases: list[DatePhrase]) -> str:
+    parts, at = [], 0
+    for phrase in phrases:
+        parts.append(question[at : phrase.start])
+        at = phrase.stop
+    return re.sub(r"\s+([?.!,;])", r"\1", " ".join(" ".join([*parts, question[at:]]).split()))

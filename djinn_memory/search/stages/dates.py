@@ -1,0 +1,227 @@
+"""Dates: puts the memories of the period that a question asks about first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from djinn_memory.languages.date_phrases import date_phrases
+from djinn_memory.languages.day_window import DayWindow
+from djinn_memory.models import AskedPeriod, Filters, LegScore
+from djinn_memory.search.candidates import Candidate, Search
+from djinn_memory.search.dates_in_question import dates_in_question
+from djinn_memory.search.stages.names import NAME
+from djinn_memory.store.index.records import IndexedMemory
+
+DATES = "dates"
+"""The name of this stage among a candidate's verdicts."""
+
+FROM_PERIOD, ABOUT_PERIOD = 1.0, 0.5
+"""The verdicts on a memory that is from the period, and on one whose text names a day of it."""
+
+EARLIER = 10
+"""How many years back the days of a question without a year are looked for."""
+
+READ = 60
+"""Candidates from other times whose text is searched for days of the period. Of 69 questions with
+dates about conversations, .029 more have their answer among the first five sessions."""
+
+LONGEST_MENTION = 45
+"""Maximum days of a period in a text. "Last year" in a text says little about a day."""
+
+SAME_DAY = 0.9
+"""The factor for each better memory of the same day, which spreads the first hits over the
+period."""
+
+SPREAD = 50
+"""Number of candidates that are spread. Lower ones are rarely seen."""
+
+
+class Period(Struct):
+    """The period that a question asks about, and which memories are from it."""
+
+    words: str
+    windows: tuple[DayWindow, ...]
+    today: date
+    days: dict[int, DayWindow | None] = field(default_factory=dict)
+    """The days that a memory is from, for each memory that was looked up."""
+    about: set[int] = field(default_factory=set)
+    """Chunks of other times whose text names a day of the period."""
+
+    def has(self, memory: IndexedMemory) -> bool:
+        """Whether a memory is from the period."""
+        key = memory.memory_id
+        if key not in self.days:
+            self.days[key] = days_of(memory, self.today)
+        days = self.days[key]
+        return days is not None and any(days.meets(window) for window in self.windows)
+
+    def shown(self) -> tuple[AskedPeriod, ...]:
+        """The period for the answer."""
+        return tuple(
+            AskedPeriod(
+                self.words,
+                window.first.isoformat() if window.first else None,
+                window.last.isoformat() if window.last else None,
+            )
+            for window in self.windows
+        )
+
+
+def gather_dated(search: Search) -> Period | None:
+    """The period that the question asks about, with more candidates from it; None for no period.
+
+    Candidates from the period may be below the depth of the legs. A period without a year is moved
+    to the most recent year that has memories.
+    """
+    if not (search.query.asks and search.runtime.home.config.search.dates):
+        return None
+    today = search.runtime.now().astimezone().date()
+    dates = dates_in_question(search.query.text, today)
+    if dates is None:
+        return None
+    period = Period(" ".join(dates.words), dates.windows, today)
+    inside: list[Candidate] = []
+    for years in range(EARLIER if dates.yearly else 1):
+        period.windows = dates.earlier(years)
+        if inside := _from_period(search, period):
+            break
+    else:
+        period.windows = dates.windows
+    known = {candidate.chunk_id for candidate in inside}
+    others = [each for each in search.candidates if each.chunk_id not in known]
+    period.about.update(_about(search, period, others[:READ]))
+    search.candidates = [*inside, *others]
+    return period
+
+
+def put_dated_first(search: Search, period: Period | None) -> None:
+    """Put memories from the period first, spread over its days, then those that name such a day.
+
+    The others keep their order. A memory that was asked for by its name stays before all.
+    """
+    if not period:
+        return
+    memories = search.lookup(candidate.memory_id for candidate in search.candidates)
+    named: list[Candidate] = []
+    inside: list[Candidate] = []
+    about: list[Candidate] = []
+    others: list[Candidate] = []
+    for candidate in search.candidates:
+        if NAME in candidate.verdicts:
+            named.append(candidate)
+        elif period.has(memories[candidate.memory_id]):
+            inside.append(_marked(candidate, FROM_PERIOD))
+        elif candidate.chunk_id in period.about:
+            about.append(_marked(candidate, ABOUT_PERIOD))
+        else:
+            others.append(candidate)
+    search.candidates = [*named, *_spread(period, inside), *about, *others]
+
+
+def days_of(memory: IndexedMemory, today: date) -> DayWindow | None:
+    """The days that a memory is from; None if only its file has a time.
+
+    They are its own date, or a date with a year in its title. The day on which a document was
+    ingested does not count.
+    """
+    if memory.plane == "documents":
+        return None
+    if memory.dated:
+        day = _local_day(memory.date)
+        return DayWindow(day, day) if day else None
+    for phrase in date_phrases(memory.title, today):
+        if not phrase.yearly and phrase.window.first and phrase.window.last:
+            return phrase.window
+    return None
+
+
+def _local_day(text: str) -> date | None:
+    try:
+        if "T" not in text:
+            return date.fromisoformat(text[:10])
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone().date()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _from_period(search: Search, period: Period) -> list[Candidate]:
+    """The candidates that are from the period by their own dates, best first."""
+    candidates = {each.chunk_id: each for each in search.candidates}
+    for window in period.windows:
+        filters = _narrowed(search.selection.filters, window)
+        selection = replace(search.selection, filters=filters)
+        if search.index.memories(selection, limit=1, fields=()):
+            for candidate in search.gather(filters):
+                candidates.setdefault(candidate.chunk_id, candidate)
+    memories = search.lookup(candidate.memory_id for candidate in candidates.values())
+    inside = [each for each in candidates.values() if period.has(memories[each.memory_id])]
+    return sorted(inside, key=lambda candidate: -candidate.score)
+
+
+def _narrowed(filters: Filters, window: DayWindow) -> Filters:
+    """The filters, and the days of a window.
+
+    They leave a day more on both sides, because the index has times in UTC.
+    """
+    day = timedelta(days=1)
+    begins = [filters.since] if filters.since else []
+    begins += [(window.first - day).isoformat()] if window.first else []
+    ends = [filters.until] if filters.until else []
+    ends += [(window.last + day).isoformat()] if window.last else []
+    return replace(filters, since=max(begins, default=None), until=min(ends, default=None))
+
+
+def _about(search: Search, period: Period, candidates: Sequence[Candidate]) -> Iterator[int]:
+    """The chunks of candidates whose text names a day of the period.
+
+    Relative words such as `yesterday` count from the day of the memory.
+    """
+    chunks = search.index.chunks([candidate.chunk_id for candidate in candidates])
+    for candidate in candidates:
+        days = period.days.get(candidate.memory_id)
+        today = days.first if days and days.first else period.today
+        chunk = chunks[candidate.chunk_id]
+        text = "\n".join([*chunk.headings[-1:], chunk.text])
+        for phrase in date_phrases(text, today):
+            # A text without a date of its own could be from any year.
+            years = range(-1, EARLIER) if phrase.yearly and days is None else (0,)
+            said = (phrase.window.earlier(number) for number in years)
+            if any(_names(day, window) for day in said for window in period.windows):
+                yield candidate.chunk_id
+                break
+
+
+def _names(said: DayWindow, wanted: DayWindow) -> bool:
+    """Whether a period in a text is short enough to name days of the wanted one."""
+    if not (said.first and said.last):
+        return False
+    longest = timedelta(days=LONGEST_MENTION)
+    if wanted.first and wanted.last:
+        longest = max(longest, wanted.last - wanted.first)
+    return said.last - said.first <= longest and said.meets(wanted)
+
+
+def _marked(candidate: Candidate, verdict: float) -> Candidate:
+    # It changes the order and not the score, which says how well the text matches.
+    return replace(candidate, verdicts={**candidate.verdicts, DATES: LegScore(verdict, None, 0.0)})
+
+
+def _spread(period: Period, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates in an order in which a day counts less each time that it was taken."""
+    taken: Counter[DayWindow | None] = Counter()
+    left = list(candidates)
+    chosen: list[Candidate] = []
+    while left and len(chosen) < SPREAD:
+        best = max(
+            left, key=lambda each: each.score * SAME_DAY ** taken[period.days[each.memory_id]]
+        )
+        left.remove(best)
+        taken[period.days[best.memory_id]] += 1
+        chosen.append(best)
+    return [*chosen, *left]

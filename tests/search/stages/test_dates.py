@@ -1,0 +1,119 @@
+"""Questions with dates: which memories come first, and which questions change nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import init
+from djinn_memory.models import SearchResult
+
+NOW = datetime(2026, 5, 14, 12, tzinfo=UTC)
+"""A Thursday."""
+
+NOTES = {
+    "standup-a.md": "---\ncreated: 2026-05-12T09:00:00Z\n---\nThe tide gauge was late again.\n",
+    "standup-b.md": "---\ncreated: 2026-05-05T09:00:00Z\n---\nThe tide gauge was late again.\n",
+    "standup-c.md": "---\ncreated: 2026-03-10T09:00:00Z\n---\nThe tide gauge was late again.\n",
+    "standup-d.md": "---\ncreated: 2025-06-10T09:00:00Z\n---\nThe tide gauge was late again.\n",
+    "2026-04-07.md": "The tide gauge was late again, said the pilot.\n",
+    "plan.md": "# Plan\n\nThe tide gauge moves to the new pier in June.\n",
+    "plain.md": "The tide gauge is late, late, late: the tide gauge was late again.\n",
+    "other.md": "---\ncreated: 2026-05-12T10:00:00Z\n---\nNothing but gulls and herons.\n",
+    "meeting 3 Feb 2026.md": "The tide gauge was late again, wrote the warden.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    home, _ = init(tmp_path_factory.mktemp("dates") / "home")
+    home.edit((("embedding", "provider"), "hashing"))
+    for path, text in NOTES.items():
+        (home.root / "vaults" / "shared" / path).write_text(text)
+    return home
+
+
+@pytest.fixture
+def djinn(home: Home) -> Djinn:
+    djinn = Djinn(home, clock=lambda: NOW)
+    djinn.index()
+    return djinn
+
+
+def paths(result: SearchResult) -> list[str]:
+    return [hit.path for hit in result.hits]
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("was the tide gauge late last Tuesday?", "standup-a.md"),
+        ("was the tide gauge late last week?", "standup-b.md"),
+        ("was the tide gauge late in March?", "standup-c.md"),
+        ("was the tide gauge late in June 2025?", "standup-d.md"),
+        ("was the tide gauge late on 7 April?", "2026-04-07.md"),
+        ("was the tide gauge late in February?", "meeting 3 Feb 2026.md"),
+    ],
+)
+def test_memories_of_the_time_come_first(djinn: Djinn, question: str, first: str) -> None:
+    assert paths(djinn.search(question))[0] == first
+
+
+def test_nothing_is_dropped(djinn: Djinn) -> None:
+    question = "was the tide gauge late last Tuesday?"
+    dated = djinn.search(question, limit=20)
+    djinn.runtime.home.edit((("search", "dates"), False))
+    try:
+        plain = Djinn(Home(djinn.runtime.home.root), clock=lambda: NOW).search(question, limit=20)
+    finally:
+        djinn.runtime.home.edit((("search", "dates"), True))
+    assert set(paths(plain)) <= set(paths(dated))
+    assert not plain.periods
+    assert {hit.path: hit.score for hit in plain.hits}.items() <= {
+        hit.path: hit.score for hit in dated.hits
+    }.items()
+
+
+def test_the_period_is_in_the_answer(djinn: Djinn) -> None:
+    result = djinn.search("was the tide gauge late last Tuesday?")
+    [period] = result.periods
+    assert (period.words, period.since, period.until) == (
+        "last Tuesday",
+        "2026-05-12",
+        "2026-05-12",
+    )
+    assert result.hits[0].legs["dates"].raw == 1
+    assert "dates" not in result.hits[-1].legs
+
+
+def test_a_text_that_names_the_day_comes_before_those_that_do_not(djinn: Djinn) -> None:
+    found = paths(djinn.search("was the tide gauge late in June?"))
+    assert found[:2] == ["standup-d.md", "plan.md"]
+
+
+def test_a_month_without_a_year_is_one_that_has_memories(home: Home) -> None:
+    later = Djinn(home, clock=lambda: datetime(2029, 1, 1, tzinfo=UTC))
+    result = later.search("was the tide gauge late in March?")
+    assert paths(result)[0] == "standup-c.md"
+    assert result.periods[0].since == "2026-03-01"
+
+
+def test_files_without_dates_keep_their_order(tmp_path: Path) -> None:
+    home, _ = init(tmp_path / "home")
+    home.edit((("embedding", "provider"), "hashing"))
+    for number in range(8):
+        text = "The tide gauge " + "was late again and " * number + "then stopped.\n"
+        (home.root / "vaults" / "shared" / f"{number}.md").write_text(text)
+    djinn = Djinn(home)
+    djinn.index()
+    asked = paths(djinn.search("tide gauge late today"))
+    home.edit((("search", "dates"), False))
+    assert paths(Djinn(Home(home.root)).search("tide gauge late today")) == asked
+
+
+def test_a_memory_that_was_asked_for_by_name_stays_first(djinn: Djinn) -> None:
+    assert paths(djinn.search("meeting 3 Feb 2026"))[0] == "meeting 3 Feb 2026.md"
