@@ -41,7 +41,7 @@ SPREAD = 50
 """Number of candidates that are spread. Lower ones are rarely seen."""
 
 
-class Period(Struct):
+class QuestionPeriod(Struct):
     """The period that a question asks about, and which memories are from it."""
 
     words: str
@@ -72,7 +72,7 @@ class Period(Struct):
         )
 
 
-def gather_dated(search: Search) -> Period | None:
+def gather_dated(search: Search) -> QuestionPeriod | None:
     """The period that the question asks about, with more candidates from it; None for no period.
 
     Candidates from the period may be below the depth of the legs. A period without a year is moved
@@ -84,7 +84,7 @@ def gather_dated(search: Search) -> Period | None:
     dates = dates_in_question(search.query.text, today)
     if dates is None:
         return None
-    period = Period(" ".join(dates.words), dates.windows, today)
+    period = QuestionPeriod(" ".join(dates.words), dates.windows, today)
     inside: list[Candidate] = []
     for years in range(EARLIER if dates.yearly else 1):
         period.windows = dates.earlier(years)
@@ -99,7 +99,7 @@ def gather_dated(search: Search) -> Period | None:
     return period
 
 
-def put_dated_first(search: Search, period: Period | None) -> None:
+def put_dated_first(search: Search, period: QuestionPeriod | None) -> None:
     """Put memories from the period first, spread over its days, then those that name such a day.
 
     The others keep their order. A memory that was asked for by its name stays before all.
@@ -150,7 +150,7 @@ def _local_day(text: str) -> date | None:
         return None
 
 
-def _from_period(search: Search, period: Period) -> list[Candidate]:
+def _from_period(search: Search, period: QuestionPeriod) -> list[Candidate]:
     """The candidates that are from the period by their own dates, best first."""
     candidates = {each.chunk_id: each for each in search.candidates}
     for window in period.windows:
@@ -177,7 +177,9 @@ def _narrowed(filters: Filters, window: DayWindow) -> Filters:
     return replace(filters, since=max(begins, default=None), until=min(ends, default=None))
 
 
-def _about(search: Search, period: Period, candidates: Sequence[Candidate]) -> Iterator[int]:
+def _about(
+    search: Search, period: QuestionPeriod, candidates: Sequence[Candidate]
+) -> Iterator[int]:
     """The chunks of candidates whose text names a day of the period.
 
     Relative words such as `yesterday` count from the day of the memory.
@@ -212,7 +214,7 @@ def _marked(candidate: Candidate, verdict: float) -> Candidate:
     return replace(candidate, verdicts={**candidate.verdicts, DATES: LegScore(verdict, None, 0.0)})
 
 
-def _spread(period: Period, candidates: Sequence[Candidate]) -> list[Candidate]:
+def _spread(period: QuestionPeriod, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Candidates in an order in which a day counts less each time that it was taken."""
     taken: Counter[DayWindow | None] = Counter()
     left = list(candidates)
