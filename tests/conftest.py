@@ -134,7 +134,10 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def environment_of(tmp_path: Path, user_folder: Path, home: Path | None) -> dict[str, str]:
     """The environment of a user with settings and a home folder of their own."""
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith("DJINN_")}
+    others = ("CLAUDE_CONFIG_DIR", "CODEX_HOME")
+    inherited = {
+        k: v for k, v in os.environ.items() if not k.startswith("DJINN_") and k not in others
+    }
     # Exported models stay where the test has them.
     inherited["DJINN_CACHE"] = str(model_cache())
     inherited["DJINN_CONFIG_DIR"] = str(user_folder)

@@ -46,6 +46,7 @@ SETTINGS = {
     ScoringConfig: "scoring.",
     settings.RecallConfig: "recall.",
     settings.ProfileConfig: "recall.profiles.*.",
+    settings.HooksConfig: "hooks.",
 }
 """Where in the settings a struct stands: their descriptions are the comments of the example."""
 HEAD = """# JSON output

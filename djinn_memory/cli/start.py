@@ -15,8 +15,9 @@ _EMBEDS = r"(?:^| )(?:search|remember|recall|wake .*--task|checkpoint|sleep|fact
 
 def main() -> None:
     """Run `djinn`."""
-    if sys.argv[1:2] == ["hook"] and _called_by_client(sys.argv[2:]):
-        _hook(sys.argv[2:])
+    words = _hook_words(sys.argv[1:])
+    if words is not None:
+        _hook(words)
     # Ctrl-C just ends the process until a command has something to end tidily, see
     # `context.interruptible`: libraries take an exception in the middle of their import for a
     # missing part, and crash later.
@@ -59,13 +60,15 @@ def main() -> None:
     os._exit(code)
 
 
-def _called_by_client(words: list[str]) -> bool:
-    """Whether `djinn hook` was called for an event, and not by a person."""
-    if any(word in ("--help", "-h") for word in words):
-        return False
-    if words:
-        return words[0].startswith("-")
-    return sys.stdin is None or not sys.stdin.isatty()
+def _hook_words(words: list[str]) -> list[str] | None:
+    """The options of `djinn hook` if a client called it for an event; None for another command."""
+    first = 2 if words[:1] == ["--home"] else 1 if words and words[0].startswith("--home=") else 0
+    if words[first : first + 1] != ["hook"]:
+        return None
+    rest = words[first + 1 :]
+    called = rest[0].startswith("-") if rest else sys.stdin is None or not sys.stdin.isatty()
+    helps = "--help" in rest or "-h" in rest
+    return [*words[:first], *rest] if called and not helps else None
 
 
 def _hook(words: list[str]) -> None:

@@ -51,8 +51,11 @@ def install_extra(name: str) -> Remedy:
 
 
 COMMANDS = frozenset(
-    {"agents.list", "config.set", "init", "schema", "trust", "vaults.add", "vaults.remove"}
-)
+    {
+        "agents.list", "config.set", "hooks.install", "hooks.remove", "hooks.status", "init",
+        "schema", "trust", "vaults.add", "vaults.remove",
+    }
+)  # fmt: skip
 """Remedies besides operations. Commands offer them; Python calls do not."""
 
 

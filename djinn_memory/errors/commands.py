@@ -48,6 +48,8 @@ ARGUMENTS = {
     "facts.verify": ("category", "key"),
     "gaps.close": ("gap",),
     "gaps.report": ("description",),
+    "hooks.install": ("client",),
+    "hooks.remove": ("client",),
     "import_history": ("paths",),
     "init": ("folder",),
     "memories.delete": ("name",),

@@ -162,6 +162,9 @@ RUNS = {
     "agent remove": [["agent", "remove", "hal", "--yes"]],
     "backup create": [["backup", "create", "b.tar.gz"]],
     "backup restore": [["backup", "restore", "b.tar.gz", "restored"]],
+    "hook install": [["hook", "install", "claude", "--print"], ["hook", "install", "codex"]],
+    "hook status": [["hook", "status"]],
+    "hook remove": [["hook", "remove", "codex"], ["hook", "remove", "codex"]],
     "working set": [
         ["working", "set", "a", "x"], ["working", "set", "a", "[1]", "--json-value", "--short"],
         ["working", "set", "b", "x", "--task", "t"],

@@ -34,7 +34,7 @@ MOST_ENTRIES = 10_000
 MOST_REJECTED = 4_000_000
 """Bytes of entries that could not be taken in and are kept aside."""
 
-METER_BYTES = 1024
+METER_BYTES = 2048
 """The size of the meter. It never changes, so that counting works on a full disk."""
 
 LOCK_SECONDS = 0.5
@@ -56,6 +56,8 @@ class Meter:
     def __init__(self, **values: Any) -> None:
         """`values` are those of a stored meter."""
         self.entries = self.size = self.refused = self.skipped = self.cut = self.told = 0
+        self.full = 0
+        """1 after an entry was refused, until there is room again."""
         self.last = 0.0
         """The time of the last entry, in seconds since 1970; 0 for none."""
         self.event = self.reason = ""
@@ -102,6 +104,7 @@ class Spool:
                 full = size + len(line) >= MOST_BYTES or meter.entries >= MOST_ENTRIES
                 if full:
                     meter.refused += 1
+                    meter.full = 1
                     meter.reason = "the spool is full"
                 else:
                     meter.size = _append(file, size, line)
@@ -194,6 +197,7 @@ class Spool:
             finally:
                 os.close(file)
             meter = held.meter
+            meter.full = 0
             meter.size = len(kept) + len(rest)
             meter.entries = kept.count(b"\n") + rest.count(b"\n")
             meter.settled = meter.size if due is not None and not rest else -1
@@ -266,7 +270,7 @@ class _Held:
 
     def save(self) -> None:
         """Write the meter. It has one size, so that it is written in place, in one step."""
-        text = json.dumps(vars(self.meter)).encode("ascii")
+        text = json.dumps(vars(self.meter), ensure_ascii=False).encode("utf-8", "replace")
         os.lseek(self._file, 0, os.SEEK_SET)
         try:
             os.write(self._file, text[: METER_BYTES - 1].ljust(METER_BYTES - 1) + b"\n")
@@ -297,7 +301,8 @@ def _meter(data: bytes) -> Meter:
 
 def _lines(file: int) -> int:
     os.lseek(file, 0, os.SEEK_SET)
-    return _rest(file).count(b"\n")
+    data = _rest(file)
+    return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
 def _rest(file: int) -> bytes:

@@ -1,0 +1,279 @@
+"""Installs hooks in the settings of a client, finds them there, and removes them.
+
+Claude Code reads hooks from `settings.json` in `~/.claude` (or `CLAUDE_CONFIG_DIR`), and in the
+folder `.claude` of a project: https://code.claude.com/docs/en/hooks. Codex reads `hooks.json`,
+which has the same form, in `~/.codex` (or `CODEX_HOME`), and in the folder `.codex` of a project:
+https://developers.openai.com/codex/hooks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from djinn_memory.errors import Refused, Unavailable
+from djinn_memory.home.home import Home
+from djinn_memory.memories.hooks.payloads import CLIENTS
+from djinn_memory.memories.hooks.requests import (
+    HookSettings,
+    InstalledHook,
+    InstallHooks,
+    RemoveHooks,
+)
+from djinn_memory.system.files import create, make_folder, revise
+from djinn_memory.system.json_edit import UnspliceableJsonError, append, parse, remove
+
+TIMEOUT = 10
+"""Seconds after which a client ends a hook. A hook takes milliseconds, and a wake at most 5 s."""
+
+END_TIMEOUT = 2
+"""The same for SessionEnd. Claude Code gives these hooks 1.5 s unless they name more, Codex 3 s."""
+
+_OURS = re.compile(r"\bdjinn(?:_memory|\.exe)?[\"']* hook .*--client[ =]")
+
+_EMPTY = "{}\n"
+
+
+class HookClient(Struct, frozen=True):
+    """Where and for which events a client calls hooks."""
+
+    folder: str
+    """The name of its folder, in the user's folder and in a project."""
+    variable: str
+    """The environment variable that names another folder than the user's."""
+    file: str
+    events: tuple[str, ...]
+    note: str
+
+
+HOOK_CLIENTS = {
+    "claude": HookClient(
+        ".claude",
+        "CLAUDE_CONFIG_DIR",
+        "settings.json",
+        ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PostCompact", "SessionEnd"),
+        "Sessions that start from now on are recorded.",
+    ),
+    # Codex does not send the summary of a compaction.
+    "codex": HookClient(
+        ".codex",
+        "CODEX_HOME",
+        "hooks.json",
+        ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"),
+        "Codex runs new hooks only after you trust them: start it and open /hooks. Older versions "
+        "need `codex_hooks = true` under [features] in config.toml, too.",
+    ),
+}
+
+
+def settings_path(client: str, *, project: bool) -> Path:
+    """The file of a client's settings for hooks: the user's, or that of the current folder."""
+    known = HOOK_CLIENTS[client]
+    if project:
+        return Path.cwd() / known.folder / known.file
+    named = os.environ.get(known.variable, "").strip()
+    folder = Path(named).expanduser() if named else Path.home() / known.folder
+    return folder / known.file
+
+
+def hook_command(home: Home, agent: str, client: str, *, system: str = sys.platform) -> str:
+    """The command line for a client. It does not depend on the folder or on PATH.
+
+    Raises `Unavailable` for a path that a settings file cannot contain.
+    """
+    words = [sys.executable, "-P", "-m", "djinn_memory", "hook", "--home", str(home.root)]
+    words += ["--agent", agent, "--client", client]
+    if system == "win32" and client == "claude":
+        # Claude Code runs hooks in Git Bash there, which takes a backslash for an escape.
+        words = [word.replace("\\", "/") for word in words]
+    line = shlex.join(words)
+    if system == "win32" and client == "codex":
+        line = subprocess.list2cmdline(words)
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        raise Unavailable(
+            f"{home.root}: the path is not UTF-8, which client settings require; rename the folder"
+        ) from None
+    return line
+
+
+def install(home: Home, request: InstallHooks) -> HookSettings:
+    """Write the hooks into the settings of a client, in the place of earlier ones of djinn.
+
+    All else in the file stays, byte for byte. Raises `Refused` for a file that is broken.
+    """
+    client = request.client
+    path = settings_path(client, project=request.project)
+    command = hook_command(home, home.agent(request.agent), client)
+    events = HOOK_CLIENTS[client].events
+    before = _text(path)
+    after = _with_hooks(before or _EMPTY, client, command, path)
+    action: Literal["installed", "updated", "unchanged", "printed"] = "printed"
+    if not request.print:
+        known = any(_ours(parse(before))) if before else False
+        action = "unchanged" if after == before else "updated" if known else "installed"
+        _write(path, lambda text: _with_hooks(text, client, command, path), before)
+    return HookSettings(
+        client,
+        path,
+        action,
+        events,
+        command,
+        after if request.print else None,
+        HOOK_CLIENTS[client].note,
+    )
+
+
+def uninstall(request: RemoveHooks) -> HookSettings:
+    """Remove the hooks of djinn from the settings of a client.
+
+    Raises `Refused` for a file that is broken.
+    """
+    path = settings_path(request.client, project=request.project)
+    before = _text(path)
+    if before is None:
+        return HookSettings(request.client, path, "none")
+    events = [event for event, _, _ in _ours(_parsed(before, path))]
+    if not events:
+        return HookSettings(request.client, path, "none")
+    _write(path, lambda text: _without_hooks(text, path), before)
+    return HookSettings(request.client, path, "removed", tuple(dict.fromkeys(events)))
+
+
+def installed_hooks(home: Home | None) -> tuple[list[InstalledHook], list[str]]:
+    """The hooks of djinn in the settings of all clients, and why settings could not be read."""
+    hooks: list[InstalledHook] = []
+    unreadable: list[str] = []
+    for client in CLIENTS:
+        paths = dict.fromkeys(settings_path(client, project=project) for project in (False, True))
+        for path in paths:
+            try:
+                hooks += _hooks_in(client, path, home)
+            except (Refused, OSError) as error:
+                unreadable.append(str(error))
+    return hooks, unreadable
+
+
+def _hooks_in(client: str, path: Path, home: Home | None) -> Iterator[InstalledHook]:
+    text = _text(path)
+    commands: dict[str, list[str]] = {}
+    for event, _, command in _ours(_parsed(text, path)) if text else ():
+        commands.setdefault(command, []).append(event)
+    for command, events in commands.items():
+        words = _words(command)
+        options = dict(pairwise(words))
+        root = options.get("--home", "")
+        here = home is not None and Path(root).resolve() == home.root
+        fault = _fault(words, root, options.get("--agent", ""))
+        yield InstalledHook(
+            client, path, tuple(events), root, options.get("--agent", ""), here, fault
+        )
+
+
+def _fault(words: list[str], root: str, agent: str) -> str | None:
+    program = Path(words[0]) if words else Path()
+    if not program.is_file():
+        return f"the program {program} does not exist"
+    if not (Path(root) / "config.yaml").is_file():
+        return f"there is no home at {root}"
+    with suppress(Exception):
+        agents = Home(Path(root)).config.agents
+        if agent and agent not in agents:
+            return f"the home has no agent {agent!r}"
+    return None
+
+
+def _words(command: str) -> list[str]:
+    try:
+        words = shlex.split(command, posix=sys.platform != "win32")
+    except ValueError:
+        return []
+    return [word.strip("\"'") for word in words] if sys.platform == "win32" else words
+
+
+def _with_hooks(text: str, client: str, command: str, path: Path) -> str:
+    """The settings with the hooks, in the place of those that djinn added before."""
+    present = [(event, hook) for event, _, hook in _ours(_parsed(text, path))]
+    events = HOOK_CLIENTS[client].events
+    if sorted(present) == sorted((event, command) for event in events):
+        return text
+    text = _without_hooks(text, path)
+    for event in events:
+        timeout = END_TIMEOUT if event == "SessionEnd" else TIMEOUT
+        hook = {"type": "command", "command": command, "timeout": timeout}
+        try:
+            text = append(text, ("hooks", event), {"hooks": [hook]})
+        except UnspliceableJsonError as error:
+            raise _broken(path, error) from None
+    return text
+
+
+def _without_hooks(text: str, path: Path) -> str:
+    """The settings without the hooks of djinn, and without what is empty then."""
+    while places := [place for _, place, _ in _ours(_parsed(text, path))]:
+        event, number, _ = place = places[-1]
+        settings = parse(text)
+        groups = settings["hooks"][event]
+        step: tuple[str | int, ...] = ("hooks", *place[:2], "hooks", place[2])
+        if len(groups[number]["hooks"]) == 1:
+            step = ("hooks", event, number)
+            if len(groups) == 1:
+                step = ("hooks", event) if len(settings["hooks"]) > 1 else ("hooks",)
+        text = remove(text, step)
+    return text
+
+
+def _ours(settings: Any) -> Iterator[tuple[str, tuple[str, int, int], str]]:
+    """The hooks of djinn in settings: the event, the place, and the command."""
+    events = settings.get("hooks") if isinstance(settings, dict) else None
+    for event, groups in events.items() if isinstance(events, dict) else ():
+        for number, group in enumerate(groups if isinstance(groups, list) else ()):
+            hooks = group.get("hooks") if isinstance(group, dict) else None
+            for inner, hook in enumerate(hooks if isinstance(hooks, list) else ()):
+                command = hook.get("command") if isinstance(hook, dict) else None
+                if isinstance(command, str) and _OURS.search(command):
+                    yield event, (event, number, inner), command
+
+
+def _text(path: Path) -> str | None:
+    """The text of settings; None without a file. Raises `Refused` if it is not UTF-8."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise _broken(path, error) from None
+
+
+def _parsed(text: str, path: Path) -> Any:
+    try:
+        settings = parse(text)
+    except UnspliceableJsonError as error:
+        raise _broken(path, error) from None
+    if not isinstance(settings, dict):
+        raise _broken(path, UnspliceableJsonError("it is not an object"))
+    return settings
+
+
+def _broken(path: Path, error: ValueError) -> Refused:
+    return Refused(f"{path} is not the JSON that its client reads: {error}; correct it first")
+
+
+def _write(path: Path, change: Callable[[str], str], before: str | None) -> None:
+    if before is None:
+        make_folder(path.parent)
+        with suppress(FileExistsError):
+            create(path.resolve(), change(_EMPTY).encode(), private=True)
+            return
+    revise(path, lambda data: change(data.decode()).encode())

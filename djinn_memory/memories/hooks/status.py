@@ -1,0 +1,46 @@
+"""The state of hooks: what is installed, and how the spool of a home is."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from djinn_memory.home.home import Home
+from djinn_memory.memories.hooks.installation import installed_hooks
+from djinn_memory.memories.hooks.requests import HookState
+from djinn_memory.memories.hooks.spool import Meter, Spool
+from djinn_memory.notes.dates import moment
+
+
+def hook_state(home: Home) -> HookState:
+    """The installed hooks, and the counts of the spool of a home. This only reads."""
+    hooks, unreadable = installed_hooks(home)
+    spool = Spool(str(home.state))
+    meter, size = spool.meter(), spool.size()
+    return HookState(
+        hooks,
+        unreadable,
+        Path(spool.path),
+        _entries(spool, meter, size),
+        size,
+        bool(meter.full),
+        meter.refused,
+        meter.skipped + spool.blocked(),
+        meter.cut,
+        _rejected(spool),
+        moment(datetime.fromtimestamp(meter.last, UTC)) if meter.last > 0 else None,
+        meter.event or None,
+        meter.reason or None,
+    )
+
+
+def _entries(spool: Spool, meter: Meter, size: int) -> int:
+    """The number of entries. A hook that was killed has not counted its own."""
+    return meter.entries if meter.size == size else spool.read().count(b"\n")
+
+
+def _rejected(spool: Spool) -> int:
+    try:
+        return Path(spool.rejected_path).read_bytes().count(b"\n")
+    except OSError:
+        return 0
