@@ -154,6 +154,8 @@ class Filters(Struct, frozen=True):
     since: str | None = None
     """Inclusive ISO date or time, compared with the memory's own date."""
     until: str | None = None
+    as_of: str | None = None
+    """Only memories that held at this time in UTC; see `notes.periods`."""
     where: tuple[tuple[str, str], ...] = ()
     excluded: tuple[tuple[str, str], ...] = ()
     """("tag" | "type" | "path", value) pairs that a memory must not have."""
@@ -251,6 +253,14 @@ class Hit(Memory, frozen=True, kw_only=True):
     """The part of the score from similarity to the top hits."""
     before: int | None = None
     """The rank before reranking; null without a reranker."""
+    valid_from: str | None = None
+    """The day or time when the memory began to hold, if its note tells it."""
+    valid_to: str | None = None
+    """The day or time until which it holds. A day is included."""
+    holds: str | None = None
+    """The period in words, such as `until 3 May 2026`; null without a period."""
+    as_of: str | None = None
+    """For a fact in a search as of a time: that time. `snippet` is the value that held then."""
 
 
 class SearchStep(Struct, frozen=True):

@@ -30,6 +30,8 @@ class MemoryPlace(Struct, kw_only=True):
     """The absolute path of its file."""
     date: str
     tags: Sequence[str] = ()
+    holds: str | None = None
+    """Its period, such as `until 3 May 2026`."""
 
 
 S = TypeVar("S", bound=Struct)
@@ -49,6 +51,7 @@ def name(memory: MemoryPlace) -> str:
 def headline(memory: MemoryPlace) -> str:
     """A memory on one line."""
     about = [memory.type or "note", memory.date[:10], *(f"#{tag}" for tag in memory.tags[:8])]
+    about += [memory.holds] if memory.holds else []
     return f"{memory.title} ({', '.join(about)}) [{name(memory)}]"
 
 

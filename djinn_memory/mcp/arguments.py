@@ -12,6 +12,7 @@ NARROWING_HINTS = {
     "tags": "Only with all of these.",
     "since": "2026-03-01, 2026-03 or 30d.",
     "until": "Inclusive.",
+    "as_of": "What held on this day.",
 }
 """Descriptions of the narrowing arguments, for the tools that have them."""
 

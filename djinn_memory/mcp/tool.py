@@ -27,7 +27,7 @@ _SERVED = frozenset({"agent", "session"})
 _FOR_PERSONS = frozenset({"allow_secret"})
 """Fields that only a person may set."""
 
-_DAYS = frozenset({"since", "until"})
+_DAYS = frozenset({"since", "until", "as_of"})
 
 OTHER_NARROWING = frozenset({"planes", "paths", "where"})
 """Filters that no tool offers, because a model that uses many filters misses memories."""

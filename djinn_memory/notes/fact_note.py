@@ -10,8 +10,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.frontmatter import block_end, opened
-from djinn_memory.notes.periods import Period, period_date
+from djinn_memory.notes.note import Note
+from djinn_memory.notes.periods import Period, first_end, held, period_date, period_of
 from djinn_memory.scoring import share_of
 from djinn_memory.system.yaml_edit import line_end
 
@@ -105,6 +107,57 @@ def history_of(
     the `following` current value does.
     """
     return [value for _, value in _entries(body, created, following)]
+
+
+class Timeline(Struct, frozen=True):
+    """All values of a fact with their periods."""
+
+    current: PastValue
+    """The value in the text of the note. It has no end while none is known."""
+    history: tuple[PastValue, ...]
+    """The earlier values, the last to begin first."""
+
+    def on(self, at: str) -> PastValue | None:
+        """The value that held at a time of `end_of_day`; None if none did."""
+        return held((self.current, *self.history), at)
+
+    def whole_period(self, value: PastValue) -> Period:
+        """The period of a value, from the first of the equal values that end where it begins."""
+        start = value.valid_from
+        for past in self.history:
+            if start and past.value == value.value and past.until == start:
+                start = past.valid_from
+        return Period(start, value.until)
+
+
+def timeline(note: Note) -> Timeline:
+    """The values of the fact in a note. Its expiry ends the current value."""
+    fields: dict[str, str] = dict(reversed(note.fields))
+    period = period_of(fields.get("valid_from"), fields.get("valid_to"))
+    body = note.text[note.body :]
+    history = history_of(body, note.created, period.start)
+    evidence = (text for key, text in note.fields if key == "evidence")
+    current = PastValue(
+        first_end(period.end, iso_date(fields.get("expires"))),
+        fields.get("source"),
+        share_of(fields.get("confidence")),
+        value_of(body),
+        period.start or (history[0].until if history else note.created),
+        note.updated or note.created,
+        # The fields of a note come without the brackets of links.
+        tuple(text if "[[" in text else f"[[{text}]]" for text in evidence),
+        *map(fields.get, ("rule", "author", "client", "session")),
+    )
+    return Timeline(current, tuple(history))
+
+
+def line_of(note: Note, value: PastValue) -> int:
+    """The line of a value in the file of its note, from 1."""
+    period = period_of(dict(reversed(note.fields)).get("valid_from"), None)
+    for at, past in _entries(note.text[note.body :], note.created, period.start):
+        if past == value:
+            return note.text.count("\n", 0, note.body + at) + 1
+    return note.text.count("\n", 0, note.body) + 1
 
 
 def with_value(data: bytes, value: str, before: PastValue) -> bytes:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.models import Expand, Filters, LegScore, Mode, Problem, SearchStep, Vault
+from djinn_memory.notes.fact_note import PastValue
 from djinn_memory.search import fusion
 from djinn_memory.search.backend import Index
 from djinn_memory.search.filler import is_filler
@@ -110,6 +111,14 @@ class Candidate(Struct):
     def value(self, leg: str) -> float:
         """The score by one leg, before expansion. It decides whether an answer is confident."""
         return self.own_scores.get(leg, {}).get(self.chunk_id, _NOTHING).value
+
+
+class ValueThen(Struct, frozen=True):
+    """The value that a fact had at the time of a search."""
+
+    at: str
+    line: int
+    value: PastValue
 
 
 class HitLimits(Struct, frozen=True):
@@ -229,9 +238,16 @@ class Search:
         self.candidates: list[Candidate] = []
         self.steps: list[SearchStep] = []
         self.problems: list[Problem] = []
+        self.values: dict[int, ValueThen] = {}
+        """The values that facts had at the time of the search, by memory."""
         self._memories: dict[int, IndexedMemory] = {}
         self._chunks: dict[int, IndexedChunk] = {}
         self._telling: dict[int, list[IndexedChunk]] = {}
+
+    @property
+    def as_of(self) -> str | None:
+        """The time that the search is about; None for now."""
+        return self.selection.filters.as_of
 
     @property
     def asked(self) -> list[Leg]:

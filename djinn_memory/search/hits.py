@@ -7,10 +7,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from msgspec.structs import replace
+
 from djinn_memory.models import Hit, Part, Vault, extended
 from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes.periods import period_of, spoken_period
 from djinn_memory.search.backend import Vocabulary
-from djinn_memory.search.candidates import Candidate
+from djinn_memory.search.candidates import Candidate, ValueThen
 from djinn_memory.search.filler import is_filler
 from djinn_memory.search.fusion import shown
 from djinn_memory.search.snippet import answering, excerpt, snippet
@@ -34,6 +37,7 @@ def hit(
     matches: Callable[[str], bool],
     characters: int,
     weights: Mapping[str, float],
+    now: str,
 ) -> Hit:
     """The hit for a candidate, with an excerpt of at most `characters` characters."""
     text = chunk.text
@@ -51,6 +55,7 @@ def hit(
         label = heads[-1] if heads and _WORD.search(heads[-1]) else memory.title
         shown_part, marks = snippet(label, (0, len(label)), matches)
     document = memory.plane == "documents"
+    period = period_of(memory.field("valid_from"), memory.field("valid_to"))
     return extended(
         memory,
         Hit,
@@ -70,6 +75,27 @@ def hit(
         context=context(vault, memory.path),
         feedback=candidate.feedback,
         before=candidate.before,
+        valid_from=period.start,
+        valid_to=period.end,
+        holds=spoken_period(period, now),
+    )
+
+
+def with_value(hit: Hit, then: ValueThen, matches: Callable[[str], bool], characters: int) -> Hit:
+    """The hit for a fact with the value that it had at another time than now."""
+    text = then.value.value
+    window = (0, len(text))
+    shown_part, marks = snippet(text, window, matches)
+    return replace(
+        hit,
+        lines=(then.line, then.line),
+        snippet=shown_part,
+        marks=marks,
+        excerpt=excerpt(text, window, matches, characters),
+        valid_from=then.value.valid_from,
+        valid_to=then.value.until,
+        holds=spoken_period(then.value.period, then.at),
+        as_of=then.at,
     )
 
 

@@ -27,6 +27,14 @@ UntilDay = Annotated[
     Meta(description="Up to and including this day."),
 ]
 
+AsOf = Annotated[
+    Annotated[str, Meta(max_length=40)] | None,
+    Meta(
+        description="What held at the end of this day, or at this time: 2026-03-01, 2026-03, 30d. "
+        "A memory without a period held from its creation on."
+    ),
+]
+
 _Names = Annotated[Sequence[Annotated[str, Meta(max_length=200)]], Meta(max_length=20)]
 _Types = Annotated[Sequence[Annotated[str, Meta(max_length=100)]], Meta(max_length=20)]
 _Vaults = Annotated[Sequence[Annotated[str, Meta(max_length=64)]], Meta(max_length=20)]
@@ -58,6 +66,7 @@ class Narrowing(Struct, frozen=True, kw_only=True):
     ] = ()
     since: SinceDay = None
     until: UntilDay = None
+    as_of: AsOf = None
     where: Annotated[
         Sequence[Annotated[str, Meta(max_length=1000)]],
         Meta(
@@ -68,6 +77,8 @@ class Narrowing(Struct, frozen=True, kw_only=True):
 
     def filters(self, now: datetime) -> Filters:
         """The fields as filters. `30d` and `yesterday` are relative to `now`."""
+        from djinn_memory.notes.periods import end_of_day
+
         for plane in self.planes:
             if plane not in PLANES:
                 why = f"{plane}: unknown plane; allowed: {', '.join(PLANES)}"
@@ -80,6 +91,7 @@ class Narrowing(Struct, frozen=True, kw_only=True):
             paths=tuple(self.paths),
             since=day("since", self.since, now),
             until=day("until", self.until, now),
+            as_of=self.as_of and end_of_day("as_of", self.as_of, now),
             where=tuple(_pair(text) for text in self.where),
         )
 

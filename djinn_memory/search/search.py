@@ -16,6 +16,7 @@ from djinn_memory.errors import UsageError
 from djinn_memory.home.settings import CHAT_MODEL
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.models import Filters, Hit, Mode, SearchResult
+from djinn_memory.notes.dates import moment
 from djinn_memory.search import fusion, hits, query
 from djinn_memory.search.candidates import Candidate, HitLimits, Search
 from djinn_memory.search.legs import LEGS
@@ -23,6 +24,7 @@ from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words_query import CUT, overlong, phrase
 from djinn_memory.search.stages.dates import gather_dated, put_dated_first
 from djinn_memory.search.stages.names import NAME, put_named_first
+from djinn_memory.search.stages.periods import holds, prefer_current
 from djinn_memory.search.stages.stand_ins import near_stub, shown_chunk
 from djinn_memory.search.suggest import near_spellings, unknown_values
 from djinn_memory.store.index.records import Selection
@@ -75,6 +77,7 @@ def search(
         _interact(search)
         put_dated_first(search, period)
         _rerank(search)
+        prefer_current(search)
         put_named_first(search)
         if rescorer:
             search.candidates = rescorer.rescore(search)
@@ -229,8 +232,9 @@ def _cut(search: Search, most: int) -> list[Candidate]:
             if taken[key] >= plane:
                 continue
             if key not in present:
-                present[key] = hits.on_disk(vaults[memory.vault], memory.path)
-            if not present[key]:
+                vault = vaults[memory.vault]
+                present[key] = hits.on_disk(vault, memory.path) and holds(search, memory, vault)
+            if not present[key] or (taken[key] and key in search.values):
                 continue
             chunk = shown_chunk(search, candidate)
             if near_stub(search, candidate, chunk, memory):
@@ -250,14 +254,18 @@ def _present(search: Search, chosen: Sequence[Candidate]) -> tuple[Hit, ...]:
     vaults = {vault.name: vault for vault in search.index.vaults}
     memories = search.lookup([candidate.memory_id for candidate in chosen])
     matches = hits.matcher(search.index.words, search.stems)
+    now = search.as_of or moment(search.runtime.now())
     shown = []
     for rank, candidate in enumerate(chosen, 1):
         chunk = search.chunk(candidate.stand_in or candidate.chunk_id)
         memory = memories[candidate.memory_id]
         vault, characters = vaults[memory.vault], search.limits.excerpt
-        shown.append(
-            hits.hit(candidate, rank, chunk, memory, vault, matches, characters, search.weights)
+        hit = hits.hit(
+            candidate, rank, chunk, memory, vault, matches, characters, search.weights, now
         )
+        if then := search.values.get(candidate.memory_id):
+            hit = hits.with_value(hit, then, matches, characters)
+        shown.append(hit)
     return tuple(shown)
 
 

@@ -55,6 +55,10 @@ class IndexConformance:
         selection = Selection(Filters(since="2026-02-01", until="2026-02-28"))
         assert [memory.path for memory in index.memories(selection)] == ["tide.md"]
 
+    def test_a_time_leaves_out_what_came_later(self, index: Index) -> None:
+        selection = Selection(Filters(as_of="2026-02-15T23:59:59Z"))
+        assert [memory.path for memory in index.memories(selection)] == ["tide.md", "lamp.md"]
+
     def test_memories_by_what_identifies_them(self, index: Index) -> None:
         for selection in (
             Selection(ids=(SAMPLES[2].id, SAMPLES[3].id)),

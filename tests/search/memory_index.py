@@ -290,6 +290,7 @@ class MemoryIndex:
         yield not filters.paths or any(part in each.path for part in filters.paths)
         yield not filters.since or each.date >= filters.since
         yield not filters.until or each.date <= filters.until
+        yield not filters.as_of or each.date <= filters.as_of
         yield all(getattr(each, name) == value for name, value in filters.where)
         for name, value in filters.excluded:
             yield value not in each.tags if name == "tag" else getattr(each, name, None) != value

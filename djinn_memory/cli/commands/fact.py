@@ -64,6 +64,7 @@ def set_(call: Call, answer: FactChange) -> None:
         djinn fact set anna city "Warsaw"
         djinn fact set build compiler clang-19 --source tool_call --expires 30d
         djinn fact set anna motto - < motto.txt
+        djinn fact set anna city "Gdynia" --valid-from 2019 --valid-to 2023-05
     """
     if call.request.expires:
         talk(f"expires {answer.fact.expires}")
@@ -77,12 +78,16 @@ def get(call: Call, answer: Fact) -> None:
     Examples:
         djinn fact get anna city
         djinn fact get city
+        djinn fact get anna city --as-of 2022-05-01
     """
     say_verbatim(output.clean_lines(answer.value))
     parts = [answer.source or "unknown source", f"confidence {_confidence(answer)}"]
+    parts += [answer.holds] if answer.holds else []
     parts += [f"verified {answer.last_verified}"] if answer.last_verified else []
     parts += [f"expires {answer.expires}"] if answer.expires else []
-    parts += [f"{count(len(answer.history), 'earlier value')}"] if answer.history else []
+    if answer.history and not answer.as_of:
+        parts.append(f"{count(len(answer.history), 'earlier value')}")
+    parts += [f"evidence: {' '.join(answer.evidence)}"] if answer.evidence else []
     talk(output.dim(clean(", ".join(parts))))
 
 

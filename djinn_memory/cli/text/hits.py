@@ -73,6 +73,7 @@ def _table(result: SearchResult, explain: bool) -> None:
         )
         cited = [f"{clean(name)}  " for name in _cited(hit)]
         extra = [*([hit.type] if hit.type else []), hit.date[:10]]
+        extra += [hit.holds] if hit.holds else []
         extra += [f"#{tag}" for tag in hit.tags[:6]]
         place = output.link(clean(_place(hit)), hit.file)
         say(f"    {dim(''.join([*cited, place, *(f'  {clean(part)}' for part in extra)]))}")
@@ -94,7 +95,7 @@ def _markdown(result: SearchResult, explain: bool) -> None:
     for hit in result.hits:
         say(f"{hit.rank}. **{clean(_heading(hit))}** ({hit.score:.2f})  ")
         places = [f"`{clean(place)}`" for place in (*_cited(hit), _place(hit))]
-        say(f"   {', '.join(places)}  ")
+        say(f"   {', '.join([*places, *([hit.holds] if hit.holds else [])])}  ")
         if hit.context:
             say(f"   {clean(hit.context)}  ")
         for line in filter(None, hit.excerpt.splitlines()):

@@ -59,6 +59,7 @@ def _about(memory: RecalledMemory) -> list[str]:
         *page,
         clean(memory.type or "note"),
         _age(memory.age),
+        *([memory.holds] if memory.holds else []),
     ]
 
 

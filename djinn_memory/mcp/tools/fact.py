@@ -43,6 +43,8 @@ def _line(fact: Fact) -> str:
     about = [fact.source or "unknown"]
     if fact.confidence is not None:
         about.append(f"{fact.confidence:.2f} confidence")
+    if fact.holds:
+        about.append(fact.holds)
     if fact.expires:
         about.append(f"{'expired' if fact.expired else 'until'} {fact.expires[:10]}")
     about.append(fact.vault)
@@ -76,6 +78,10 @@ def _prepare(fields: dict[str, Any]) -> None:
         "contains": "Only with this text.",
         "sort": "",
         "page": "",
+        "as_of": "What held on this day.",
+        "valid_from": "When it began to hold. Default: now.",
+        "valid_to": "Its last day.",
+        "evidence": "Notes that say so.",
     },
     arguments={
         "limit": number(1, 200, default=50),

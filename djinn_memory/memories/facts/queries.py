@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.memories.writing.provenance import evidence_of
 from djinn_memory.models import Filters, MemoryRef, Problem, Vault, extended
-from djinn_memory.notes.dates import iso_date, over
-from djinn_memory.notes.fact_note import PastValue, history_of, value_of
+from djinn_memory.notes.dates import iso_date, moment, over
+from djinn_memory.notes.fact_note import PastValue, Timeline, timeline
 from djinn_memory.notes.note import parse
-from djinn_memory.notes.periods import first_end, held, period_of
+from djinn_memory.notes.periods import first_end, period_date, spoken_period
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.scoring import share_of
@@ -39,7 +38,7 @@ _OF_A_VALUE = (
 )  # fmt: skip
 """What a fact and an earlier value of it both have."""
 
-_FIELDS = ("category", "key", "confidence", "expires", "status")
+_FIELDS = ("category", "key", "confidence", "expires", "status", "valid_from")
 
 
 class Fact(MemoryRef, frozen=True, kw_only=True):
@@ -73,6 +72,8 @@ class Fact(MemoryRef, frozen=True, kw_only=True):
     """The day or time when the value began to hold."""
     valid_to: str | None = None
     """The day or time until which the value holds; null if no end is known. A day is included."""
+    holds: str | None = None
+    """The period in words, such as `until 3 May 2026`; null if no beginning and no end is known."""
     evidence: tuple[str, ...] = ()
     """Links to the memories from which the value was derived."""
     rule: str | None = None
@@ -96,11 +97,13 @@ class Fact(MemoryRef, frozen=True, kw_only=True):
 
     def on(self, at: str) -> Fact | None:
         """The fact as it held at a time of `end_of_day`; None if no value held then."""
-        value = held((self.current, *self.history), at)
+        values = Timeline(self.current, self.history)
+        value = values.on(at)
         if value is None:
             return None
         if value == self.current:
-            return replace(self, as_of=at, expired=False)
+            holds = spoken_period(values.whole_period(value), at)
+            return replace(self, as_of=at, expired=False, holds=holds)
         fact: Fact = replace(
             self,
             **{name: getattr(value, name) for name in _OF_A_VALUE},
@@ -111,6 +114,7 @@ class Fact(MemoryRef, frozen=True, kw_only=True):
             expired=False,
             last_verified=None,
             as_of=at,
+            holds=spoken_period(values.whole_period(value), at),
         )
         return fact
 
@@ -127,6 +131,8 @@ class IndexedFact(Struct, frozen=True):
     confidence: float
     expired: bool
     status: str | None
+    since: str | None
+    """The time before which it cannot have had a value; None if its note may tell of one."""
 
     @property
     def name(self) -> tuple[str, str]:
@@ -134,19 +140,26 @@ class IndexedFact(Struct, frozen=True):
         return fold(self.category), fold(self.key)
 
     @property
+    def superseded(self) -> bool:
+        """Whether another fact replaced it."""
+        return fold(self.status or "") == "superseded"
+
+    @property
     def place(self) -> tuple[str, str]:
         """Vault and path."""
         return self.vault.name, self.path
 
 
-def indexed_facts(state: State, vaults: Sequence[Vault], now: datetime) -> list[IndexedFact]:
+def indexed_facts(
+    state: State, vaults: Sequence[Vault], now: datetime, *, superseded: bool = False
+) -> list[IndexedFact]:
     """The facts in these vaults, by category and key. Superseded facts are left out."""
     by_name = {vault.name: vault for vault in vaults}
     facts = []
     with state.reading(vaults) as index:
         for memory in index.memories(_FACTS, fields=_FIELDS):
             status = memory.field("status")
-            if fold(status or "") == "superseded":
+            if fold(status or "") == "superseded" and not superseded:
                 continue
             category, key = _name(dict(reversed(memory.fields)), memory.title)
             facts.append(
@@ -160,6 +173,7 @@ def indexed_facts(state: State, vaults: Sequence[Vault], now: datetime) -> list[
                     share_of(memory.field("confidence")) or 0.0,
                     over(memory.field("expires"), now),
                     status,
+                    None if memory.field("valid_from") else memory.created,
                 )
             )
     return sorted(facts, key=lambda fact: (fact.name, fact.place))
@@ -182,30 +196,24 @@ def fact_in(data: bytes, vault: Vault, path: str, now: datetime) -> Fact:
     note = parse(path, data, vault.dialect)
     fields: dict[str, str] = dict(reversed(note.fields))
     category, key = _name(fields, note.title)
-    body = note.text[note.body :]
-    period = period_of(fields.get("valid_from"), fields.get("valid_to"))
-    history = history_of(body, note.created, period.start)
+    values = timeline(note)
     return extended(
-        note,
+        values.current,
         Fact,
+        **{name: getattr(note, name) for name in ("id", "created", "updated")},
         category=category,
         key=key,
-        value=value_of(body),
-        source=fields.get("source"),
         source_context=fields.get("source_context"),
-        confidence=share_of(fields.get("confidence")),
         expires=iso_date(fields.get("expires")),
         expired=over(fields.get("expires"), now),
         status=fields.get("status"),
         last_verified=fields.get("last_verified"),
-        valid_from=period.start or (history[0].until if history else note.created),
-        valid_to=period.end,
-        evidence=evidence_of(note.fields),
-        **{name: fields.get(name) for name in ("rule", "author", "client", "session")},
+        valid_to=period_date(fields.get("valid_to")),
+        holds=spoken_period(values.whole_period(values.current), moment(now)),
         vault=vault.name,
         path=path,
         file=str(vault.root.resolve() / path),
-        history=tuple(history),
+        history=values.history,
     )
 
 
@@ -215,8 +223,12 @@ def facts_by_meaning(
     query: str,
     vaults: Sequence[Vault],
     problems: list[Problem],
+    *,
+    past: bool = False,
 ) -> dict[int, float]:
     """The cosines of the facts nearest to a question, by the numbers of their memories.
+
+    With `past`, earlier values answer too.
 
     The cosines are on the scale of the packaged model. `thresholds.fact` is the minimum of a match.
     If the model cannot answer, the reason is added to `problems`. A query of only filters has no
@@ -230,7 +242,7 @@ def facts_by_meaning(
         if vector is None or index.vectors.space is None:
             return {}
         # Earlier values of a fact stand behind its first chunk.
-        facts = replace(_FACTS, first_chunk=True)
+        facts = replace(_FACTS, first_chunk=not past)
         cosines = likeness(index, [vector], facts, NEIGHBOURS)
         settings = state.home.config.thresholds
         threshold = settings.models.get(index.vectors.space.identity, settings).fact

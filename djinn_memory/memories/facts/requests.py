@@ -36,6 +36,13 @@ _AnyCategory = Annotated[
     Name | None, Meta(description="The category; not needed if only one category has the key.")
 ]
 _Expired = Annotated[bool, Meta(description="Include facts that have expired.")]
+FactsAsOf = Annotated[
+    Annotated[str, Meta(max_length=40)] | None,
+    Meta(
+        description="The value that held at the end of this day, or at this time: 2026-03-01, "
+        "2026-03, 30d. Values count that were recorded later."
+    ),
+]
 _Limit = Annotated[int, Meta(ge=1, le=1000, description="The maximum number of facts.")]
 
 
@@ -97,6 +104,7 @@ class GetFact(Struct, frozen=True):
     category: _AnyCategory
     key: _Key
     expired: _Expired = False
+    as_of: FactsAsOf = None
     agent: AgentName = None
 
 
@@ -115,6 +123,7 @@ class ListFacts(Struct, frozen=True):
     limit: _Limit = PAGE
     page: Annotated[int, Meta(ge=1, le=100_000, description="The page of the list, from 1.")] = 1
     expired: _Expired = False
+    as_of: FactsAsOf = None
     agent: AgentName = None
 
 
@@ -123,6 +132,7 @@ class SearchFacts(Struct, frozen=True):
 
     query: Annotated[str, Meta(max_length=2000, description="A question or words.")]
     limit: _Limit = 15
+    as_of: FactsAsOf = None
     agent: AgentName = None
 
 

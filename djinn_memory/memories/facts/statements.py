@@ -80,11 +80,10 @@ def with_statement(
     same = fact.value == statement.value
     if period.start and fact.valid_from and period.start < fact.valid_from:
         _check_period(began, period.end)
-        between = any((past.valid_from or "") > began for past in fact.history)
-        if same and not between and period.end in (None, fact.valid_to):
-            return "changed", edit_fields(data, {"valid_from": began})
         return _in_the_past(data, fact, statement, now)
-    if same and not Period(None, fact.valid_to).ended(began):
+    # A beginning of its own makes a value of its own: another may turn out to lie between.
+    confirms = same and period.start in (None, fact.valid_from)
+    if confirms and not fact.current.period.ended(began):
         confirmed = _confirmed(data, fact, statement, at)
         if period.end in (None, fact.valid_to):
             return "verified", confirmed
@@ -92,17 +91,24 @@ def with_statement(
         return "changed", edit_fields(confirmed, {"valid_to": period.end, "updated": now})
     _check_period(began, period.end)
     current = fact.current
+    # The history tells when a value began if it began when it was set, and has no gap. The index
+    # takes a note without `valid_from` for one of values that began after it was created.
+    values = (current, *fact.history)
+    plain = all((value.valid_from or "") >= (fact.created or "") for value in values)
     past = replace(current, until=first_end(current.until, began))
     fields = {
         **_with_source(statement.given),
         **statement.written,
-        # Without a gap the history tells when the value began.
-        "valid_from": None if period.start is None and past.until == began else began,
+        "valid_from": None if plain and not period.start and past.until == began else began,
         "last_verified": now,
         "updated": now,
         "status": None if fact.status == "expired" else fact.status,
     }
-    return "changed", edit_fields(with_value(data, statement.value, past), fields)
+    # An expired value that is stated again held before its expiry, and holds from now on.
+    action: Action = (
+        "verified" if confirms and not Period(None, fact.valid_to).ended(began) else "changed"
+    )
+    return action, edit_fields(with_value(data, statement.value, past), fields)
 
 
 def _in_the_past(data: bytes, fact: Fact, statement: Statement, now: str) -> tuple[Action, bytes]:

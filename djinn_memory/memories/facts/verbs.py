@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Literal
@@ -40,6 +41,8 @@ from djinn_memory.memories.facts.writer import (
 )
 from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import Problem, Vault
+from djinn_memory.notes.dates import moment
+from djinn_memory.notes.periods import end_of_day
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
@@ -107,22 +110,29 @@ class Facts(Namespace):
     def get(self, request: GetFact) -> Fact:
         """Get a fact. The agent's own fact takes precedence over a shared fact.
 
-        Raises `UsageError` when several categories have the key.
+        With `as_of`, its value is the one that held then. Raises `UsageError` when several
+        categories have the key, and `NotFound` when no value held.
         """
-        return self._find(request.category, request.key, request.agent, expired=request.expired)
+        at = end_of_day("as_of", request.as_of, self.runtime.now())
+        return self._find(
+            request.category, request.key, request.agent, expired=request.expired, at=at
+        )
 
     @operation(ListFacts)
     def list(self, request: ListFacts) -> FactPage:
         """List a page of the facts that an agent sees."""
-        facts = self._facts(self.runtime.fresh_scope(request.agent), request.expired)
+        at = end_of_day("as_of", request.as_of, self.runtime.now())
+        facts = self._facts(self.runtime.fresh_scope(request.agent), request.expired, at)
         if request.category is not None:
             facts = _of_category(facts, request.category)
         if request.search:
-            facts = [fact for fact, _ in self._containing(facts, request.search)]
+            facts = [fact for fact, _ in self._containing(facts, request.search, at)]
+        if at:
+            facts = [fact for fact in facts if self._read(fact, at)]
         facts = _in_order(facts, request.sort, request.order)
         pages = max(1, -(-len(facts) // request.limit))
         shown = facts[(request.page - 1) * request.limit : request.page * request.limit]
-        read = tuple(filter(None, map(self._read, shown)))
+        read = tuple(fact for entry in shown if (fact := self._read(entry, at)))
         return FactPage(read, len(facts), request.page, pages)
 
     @operation(SearchFacts)
@@ -131,20 +141,24 @@ class Facts(Namespace):
         if not request.query.strip():
             example = Remedy("facts.search", {"query": "where she lives"}, "see an example")
             raise UsageError("the query is empty", example)
+        at = end_of_day("as_of", request.as_of, self.runtime.now())
         vaults = self.runtime.fresh_scope(request.agent)
-        facts = self._facts(vaults, expired=False)
+        facts = self._facts(vaults, False, at)
         problems: list[Problem] = []
-        cosines = facts_by_meaning(self._state, self._models, request.query, vaults, problems)
+        cosines = facts_by_meaning(
+            self._state, self._models, request.query, vaults, problems, past=at is not None
+        )
         near = [fact for fact in facts if fact.memory_id in cosines]
         near.sort(key=lambda fact: (-cosines[fact.memory_id], fact.place))
-        hits = [
+        by_meaning = (
             FactHit(fact, "meaning", cosines[entry.memory_id])
-            for entry in near[: request.limit]
-            if (fact := self._read(entry))
-        ]
+            for entry in near
+            if (fact := self._read(entry, at))
+        )
+        hits = [*islice(by_meaning, request.limit)]
         if len(hits) < request.limit:
             rest = [fact for fact in facts if fact.memory_id not in cosines]
-            by_text = self._containing(rest, request.query)
+            by_text = self._containing(rest, request.query, at)
             hits += [FactHit(fact, "text", None) for _, fact in by_text]
         return FactHits(request.query, tuple(hits[: request.limit]), tuple(problems))
 
@@ -178,18 +192,33 @@ class Facts(Namespace):
         vaults = self.runtime.fresh_scope(agent)
         return len(mark_expired(self.runtime, unmarked_expired(self.runtime, vaults)))
 
-    def _facts(self, vaults: Sequence[Vault], expired: bool) -> Sequence[IndexedFact]:
-        facts = indexed_facts(self._state, vaults, self.runtime.now())
+    def _facts(
+        self, vaults: Sequence[Vault], expired: bool, at: str | None = None
+    ) -> Sequence[IndexedFact]:
+        """The facts of these vaults; with `at`, all that may have had a value then."""
+        facts = indexed_facts(self._state, vaults, self.runtime.now(), superseded=at is not None)
+        if at:
+            return [fact for fact in facts if not fact.since or fact.since <= at]
         return [fact for fact in facts if expired or not fact.expired]
 
-    def _read(self, fact: IndexedFact) -> Fact | None:
-        """The fact in its current note; None when the note was deleted or broken meanwhile."""
+    def _read(self, fact: IndexedFact, at: str | None = None) -> Fact | None:
+        """The fact as it held at a time, by default now.
+
+        None when its note was deleted or broken meanwhile, or when no value held at a given time.
+        """
         with suppress(OSError, DjinnError):
-            return read_fact(fact.vault, fact.path, self.runtime.now())
+            return self._then(read_fact(fact.vault, fact.path, self.runtime.now()), at)
         return None
 
+    def _then(self, fact: Fact, at: str | None) -> Fact | None:
+        now = moment(self.runtime.now())
+        if at:
+            return fact.on(at)
+        # A value that has not begun yet does not hide the one before.
+        return fact if (fact.valid_from or "") <= now else fact.on(now) or fact
+
     def _containing(
-        self, facts: Sequence[IndexedFact], text: str
+        self, facts: Sequence[IndexedFact], text: str, at: str | None = None
     ) -> Iterator[tuple[IndexedFact, Fact]]:
         """The facts that have a text in category, key or value."""
         needle = _flat(text)
@@ -199,17 +228,26 @@ class Facts(Namespace):
             value = indexed.get(entry.memory_id, "")
             if needle not in _flat(name) and needle not in _flat(value):
                 continue
-            fact = self._read(entry)
+            fact = self._read(entry, at)
             if fact and any(needle in _flat(part) for part in (name, entry.key, fact.value)):
                 yield entry, fact
 
-    def _find(self, category: str | None, key: str, agent: str | None, *, expired: bool) -> Fact:
+    def _find(
+        self,
+        category: str | None,
+        key: str,
+        agent: str | None,
+        *,
+        expired: bool,
+        at: str | None = None,
+    ) -> Fact:
         own = self._state.home.agent(agent)
         vaults = sorted(self.runtime.fresh_scope(agent), key=lambda vault: vault.name != own)
         facts: Sequence[IndexedFact] = ()
+        fact: Fact | None = None
         failure: DjinnError | None = None
         try:
-            facts = self._facts(vaults, expired)
+            facts = self._facts(vaults, expired, at)
         except Busy as error:
             failure = error
         matches = [fact for fact in facts if fold(fact.key) == fold(key.strip())]
@@ -221,14 +259,20 @@ class Facts(Namespace):
         categories = {fold(fact.category): fact.category for fact in matches}
         if len(categories) > 1:
             raise UsageError(f"{key!r} is in {', '.join(categories.values())}; name the category")
-        matches.sort(key=lambda fact: fact.vault.name != own)
-        if matches and (fact := self._read(matches[0])):
-            return fact
-        if category and (fact := unindexed(self.runtime, vaults, category, key, expired=expired)):
+        # What replaced a superseded fact comes before it.
+        matches.sort(key=lambda fact: (fact.superseded, fact.vault.name != own))
+        for entry in matches:
+            if fact := self._read(entry, at):
+                return fact
+        every = expired or at is not None
+        if category and (fact := unindexed(self.runtime, vaults, category, key, expired=every)):
+            fact = self._then(fact, at)
+        if fact:
             return fact
         name = f"{category}/{key}" if category else key
         listing = Remedy("facts.list", purpose="list the facts")
-        raise failure or NotFound(f"no fact {name!r}", listing)
+        when = f" that held at {at}" if at else ""
+        raise failure or NotFound(f"no fact {name!r}{when}", listing)
 
 
 def _of_category(facts: Sequence[IndexedFact], category: str) -> list[IndexedFact]:

@@ -94,6 +94,14 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     """The time when the memory was last changed, as ISO 8601."""
     date: str
     """The day that it is about, else the time when it was written."""
+    valid_from: str | None
+    """The day or time when it began to hold, if its note tells it."""
+    valid_to: str | None
+    """The day or time until which it holds. A day is included."""
+    holds: str | None
+    """The period in words, such as `until 3 May 2026`; null without a period."""
+    as_of: str | None
+    """For a fact in a recall as of a time: that time. `text` is the value that held then."""
     age: int
     """Days since that date; negative for a date in the future."""
     score: float
@@ -234,7 +242,7 @@ def _within(
 
     memories: list[RecalledMemory] = []
     left = budget
-    texts = [_text(runtime.home, hit) for hit, _ in judged]
+    texts = [hit.excerpt if hit.as_of else _text(runtime.home, hit) for hit, _ in judged]
     # Of a very long note, only as much is counted as could ever be given.
     parts = [text[: LONGEST * most] for text in texts]
     counts = token_counts(parts)

@@ -116,11 +116,13 @@ class Rescorer:
         self._asks_for_newest = False
         """Whether the question has only words of the profile. The newest memories are then
         added."""
+        self._as_of: str | None = None
         self.judgements: dict[str, Judgement] = {}
         """Judgements by the address of the memory."""
 
     def rescore(self, search: Search) -> list[Candidate]:
         """One candidate of each memory, best first."""
+        self._as_of = search.as_of
         candidates = _once([*search.candidates, *self._pulled(search)])
         memories = dict(search.lookup(each.memory_id for each in candidates))
         for memory in self._newest(search):
@@ -213,7 +215,10 @@ class Rescorer:
     ) -> ScoreBreakdown | None:
         profile = self._profile
         kind = profile.types.get(memory.type or "", profile.others)
-        status = profile.status.get(fold(memory.field("status") or ""), 1.0)
+        state = fold(memory.field("status") or "")
+        # What is superseded now may have held at the time that is asked about.
+        past = self._as_of and state == "superseded"
+        status = 1.0 if past else profile.status.get(state, 1.0)
         if not kind or not status or self._too_old(memory):
             return None
         importance, confidence = memory.field("importance"), memory.field("confidence")

@@ -95,7 +95,8 @@ def _excerpt(excerpt: MemoryExcerpt) -> str:
     rank = f"{excerpt.rank}. " if excerpt.rank else ""
     due = f", due {excerpt.due}{' (overdue)' if excerpt.overdue else ''}" if excerpt.due else ""
     place = excerpt.id or excerpt.path
-    head = f"{rank}**{excerpt.title}** ({excerpt.type or 'note'}{due}, {place})"
+    holds = f", {excerpt.holds}" if excerpt.holds else ""
+    head = f"{rank}**{excerpt.title}** ({excerpt.type or 'note'}{due}{holds}, {place})"
     return f"{head}\n{_quoted(excerpt.text)}" if excerpt.text else head
 
 

@@ -145,6 +145,8 @@ class MemoryExcerpt(MemoryRef, frozen=True, kw_only=True):
     """The due date of a commitment, if it has one."""
     overdue: bool = False
     """Whether the due date has passed."""
+    holds: str | None = None
+    """The period in words, such as `until 3 May 2026`; null without a period."""
     text: str
     """The text below the front matter."""
     cut: bool = False

@@ -20,6 +20,7 @@ from djinn_memory.memories.recall.recall import RecalledMemory
 from djinn_memory.memories.sessions.requests import MemoryExcerpt
 from djinn_memory.models import Filters, Vault, extended, plane_of
 from djinn_memory.notes.dates import iso_date, moment
+from djinn_memory.notes.periods import Period, period_of, spoken_period
 from djinn_memory.notes.slugs import fold
 from djinn_memory.store.index.records import IndexedMemory, Order, Selection
 from djinn_memory.store.state import State
@@ -52,7 +53,7 @@ FEW = 5
 PAGE = 40
 """Number of memories that are read from the index at once."""
 
-_FIELDS = ("due", "status", "importance")
+_FIELDS = ("due", "status", "importance", "valid_from", "valid_to")
 _APART = ("handoff", "checkpoint", "commitment", "preference", "project")
 
 Keep = Callable[[IndexedMemory], bool]
@@ -182,18 +183,21 @@ class StandingMemories:
         commitments = self._open("commitment")
         commitments.sort(key=lambda memory: memory.created or "", reverse=True)
         commitments.sort(key=lambda memory: (not _field(memory, "due"), _field(memory, "due")))
+        commitments.sort(key=self._ended)
         return self._excerpts(commitments[:MANY])
 
     def projects(self) -> Iterator[MemoryExcerpt]:
         """Active projects, most recently changed first."""
         projects = self._open("project", tag="project-anchor")
         projects.sort(key=lambda memory: memory.updated or memory.date, reverse=True)
+        projects.sort(key=self._ended)
         return self._excerpts(projects[:MANY])
 
     def preferences(self) -> Iterator[MemoryExcerpt]:
         """Standing preferences and rules, most important first."""
         preferences = self._open("preference", "rule", tag="rule")
         preferences.sort(key=lambda memory: (_importance(memory), memory.date), reverse=True)
+        preferences.sort(key=self._ended)
         return self._excerpts(preferences[:MANY])
 
     def newest(self, plane: str) -> Iterator[MemoryExcerpt]:
@@ -220,6 +224,10 @@ class StandingMemories:
             if memory.type in types or any(fold(name) == tag for name in memory.tags)
         }
         return list(memories.values())
+
+    def _ended(self, memory: IndexedMemory) -> bool:
+        """Whether a memory no longer holds. What holds comes first."""
+        return _period(memory).ended(moment(self._now))
 
     def _latest(self, selection: Selection, keep: Keep = lambda _: True) -> MemoryExcerpt | None:
         """The newest memory of a selection in the agent's own vaults that is not superseded."""
@@ -268,6 +276,7 @@ class StandingMemories:
                     MemoryExcerpt,
                     written=_written(memory),
                     due=due,
+                    holds=spoken_period(_period(memory), moment(self._now)),
                     overdue=(iso_date(due) or self._today)[:10] < self._today,
                     text=body_of(self._scope[memory.vault], memory).strip(),
                     rank=self.ranks.get((memory.vault, memory.path)),
@@ -283,6 +292,10 @@ def _title_tokens(excerpt: MemoryExcerpt) -> int:
 
 def _field(memory: IndexedMemory, key: str) -> str:
     return fold(memory.field(key) or "")
+
+
+def _period(memory: IndexedMemory) -> Period:
+    return period_of(memory.field("valid_from"), memory.field("valid_to"))
 
 
 def _is_open(memory: IndexedMemory) -> bool:

@@ -12,6 +12,7 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.memories.facts.queries import IndexedFact, read_fact
 from djinn_memory.memories.sessions.requests import MemoryExcerpt
 from djinn_memory.memories.sessions.standing import StandingMemories
+from djinn_memory.notes.dates import moment
 from djinn_memory.notes.slugs import fold
 from djinn_memory.system.plural import count
 
@@ -74,8 +75,10 @@ def summarize_by_model(config: LlmConfig, text: str) -> str:
 def _fact_text(indexed: IndexedFact, now: datetime) -> str | None:
     with suppress(OSError, DjinnError):
         fact = read_fact(indexed.vault, indexed.path, now)
+        fact = fact.on(moment(now)) or fact
+        until = f" ({fact.holds})" if fact.current.period.ended(moment(now)) else ""
         doubt = " (unsure)" if fact.confidence is not None and fact.confidence < UNSURE else ""
-        return f"{fact.key}: {_short(fact.value)}{doubt}"
+        return f"{fact.key}: {_short(fact.value)}{doubt}{until}"
     return None
 
 

@@ -46,6 +46,14 @@ _IN_JOURNAL = (
 )
 
 
+_HELD = (
+    "(memory.id in (select value from json_each(?)) or "
+    "coalesce(memory.created, iif(memory.type is 'fact', '', memory.date)) <= ? or "
+    "memory.type is 'fact' and exists "
+    "(select 1 from field where memory_id = memory.id and key = 'valid_from'))"
+)
+"""Whether a memory has a period that began, or was created before a time."""
+
 PLACE = "(select name from vault where id = note.vault_id), note.path, memory.lines_above"
 """The sort order for otherwise equal rows. It does not depend on when they were indexed."""
 
@@ -109,7 +117,7 @@ class Selections:
     def takes_all(self, selection: Selection) -> bool:
         """Whether a selection includes all memories of its vaults."""
         plain = Selection(Filters(vaults=selection.filters.vaults), now=selection.now)
-        return selection == plain and not self._expired_by(selection.now)
+        return selection == plain and not self._expired_by(_clock(selection))
 
     def where(self, selection: Selection, *, chunks: bool = False) -> Condition:
         """The condition of a selection.
@@ -119,7 +127,9 @@ class Selections:
         where = Condition()
         where.among("note.vault_id", self.vaults_of(selection))
         _filter(where, selection.filters)
-        if expired := self._expired_by(selection.now):
+        if selection.filters.as_of:
+            self._held(where, selection.filters.as_of)
+        if expired := self._expired_by(_clock(selection)):
             where.add(_EXPIRED, json.dumps(expired))
         for phrase in dict.fromkeys(selection.phrases):
             where.add(_PHRASE if chunks else _SOMEWHERE, json.dumps(self.chunks_with(phrase)))
@@ -177,6 +187,33 @@ class Selections:
             )
         ]
 
+    def _held(self, where: Condition, at: str) -> None:
+        """Require that a memory held at a time.
+
+        A fact is left out only if its note was made later and tells of no earlier value. Whether it
+        had a value stands in its history, which the index does not know.
+        """
+        from djinn_memory.notes.periods import period_of
+
+        fields: dict[int, dict[str, str]] = {}
+        for memory, key, value in rows(
+            self._connection,
+            "select memory_id, key, value from field join memory on memory.id = memory_id "
+            "join note on note.id = note_id where key in ('valid_from', 'valid_to') "
+            "and memory.type is not 'fact' and vault_id in (select value from json_each(?)) "
+            "order by field.rowid desc",
+            (json.dumps(self.vaults),),
+        ):
+            fields.setdefault(memory, {})[key] = value
+        periods = {
+            memory: period_of(texts.get("valid_from"), texts.get("valid_to"))
+            for memory, texts in fields.items()
+        }
+        out = [memory for memory, period in periods.items() if not period.covers(at)]
+        begun = [memory for memory, period in periods.items() if period.start]
+        where.add("memory.id not in (select value from json_each(?))", json.dumps(out))
+        where.add(_HELD, json.dumps(begun), at)
+
     def _expired_by(self, now: datetime | None) -> tuple[str, ...]:
         """The values of `expires` that have passed. A day ends at midnight UTC."""
         if now is None:
@@ -194,6 +231,12 @@ class Selections:
             )
             self._expired[now] = tuple(text for (text,) in listed if over(text.upper(), now))
         return self._expired[now]
+
+
+def _clock(selection: Selection) -> datetime | None:
+    """The time at which memories must not have expired."""
+    at = selection.filters.as_of
+    return datetime.fromisoformat(at) if at and selection.now else selection.now
 
 
 def _filter(where: Condition, filters: Filters) -> None:

@@ -1,0 +1,69 @@
+"""Periods: prefers memories that still hold, and finds the values that facts had at a time."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from msgspec import UNSET
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.models import Vault
+from djinn_memory.notes.dates import moment
+from djinn_memory.notes.fact_note import line_of, timeline
+from djinn_memory.notes.note import parse
+from djinn_memory.notes.periods import Period, period_of
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.search.candidates import Search, ValueThen
+from djinn_memory.store.index.records import IndexedMemory
+
+ENDED = 0.8
+"""The factor for a memory that no longer holds: below one that answers about as well, but above one
+that hardly answers."""
+
+FRONT = 50
+"""Number of best candidates whose periods are compared. Few hits come from lower ranks."""
+
+
+def period(memory: IndexedMemory) -> Period:
+    """The period of a memory in its front matter."""
+    return period_of(memory.field("valid_from"), memory.field("valid_to"))
+
+
+def prefer_current(search: Search) -> None:
+    """Lower the scores of memories whose period has ended, and sort again.
+
+    A search as of a day leaves those out that had ended by then.
+    """
+    if search.as_of:
+        return
+    front, now = search.candidates[:FRONT], moment(search.runtime.now())
+    memories = search.lookup(candidate.memory_id for candidate in front)
+    ended = False
+    for candidate in front:
+        if period(memories[candidate.memory_id]).ended(now):
+            candidate.score *= ENDED
+            ended = True
+    if ended:
+        search.candidates.sort(key=lambda candidate: -candidate.score)
+
+
+def holds(search: Search, memory: IndexedMemory, vault: Vault) -> bool:
+    """Whether a memory of a search as of a time held then.
+
+    The index cannot tell for facts. Their notes are read, and their values are added to
+    `search.values`. Without a time this is done for a fact whose current value has not begun.
+    """
+    at = search.as_of
+    if memory.type != "fact" or memory.block is not UNSET:
+        return True
+    if not at and period(memory).begun(now := moment(search.runtime.now())):
+        return True
+    value = None
+    with suppress(OSError, DjinnError):
+        note = parse(memory.path, disk.read(vault, memory.path), vault.dialect)
+        values = timeline(note)
+        value = values.on(at or now)
+        if value and (at or value != values.current):
+            line = line_of(note, value)
+            search.values[memory.memory_id] = ValueThen(at or now, line, value)
+    return value is not None or not at
