@@ -12,6 +12,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import claim
 from djinn_memory.indexing.indexer import movements, outdated
 from djinn_memory.indexing.scan import RACY_NS
+from djinn_memory.memories.hooks.intake import take_in
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.inspection import index_content
@@ -83,7 +84,7 @@ class _Watch:
         self._settled = settled
         self._jobs = jobs
         self._pending = PendingChanges(self._vaults)
-        self._reading, self._making = Backoff(), Backoff()
+        self._reading, self._making, self._taking = Backoff(), Backoff(), Backoff()
         self._warned: set[str] = set()
         self._last: Notice | None = None
         self._stopped = False
@@ -202,6 +203,8 @@ class _Watch:
             self._state.close()
             self._reconcile()
         self._follow_folders()
+        if not self._names:
+            self._try(self._take_in, self._taking)
         self._pending.ripen(now)
         if now - self._polled > self._settings.poll_seconds:
             self._polled = now
@@ -326,6 +329,12 @@ class _Watch:
             # A regular look has nothing new to say.
             if idle != self._last:
                 self._say(idle)
+
+    def _take_in(self) -> None:
+        """Take in what hooks recorded. The journals that this writes are indexed with it."""
+        take_in(self._runtime)
+        self._warn_of(self._runtime.problems)
+        self._runtime.problems.clear()
 
     def _run_jobs(self) -> None:
         jobs = due(self._jobs, self._state, self._runtime.now())

@@ -20,6 +20,7 @@ from djinn_memory.store.sqlite import peek
 from djinn_memory.watch.heard import ALL, FileChanged
 from tests.indexing.content import content
 from tests.indexing.vaults import fill, settle
+from tests.memories.hooks.events import prompt, record, spool_of, stop
 from tests.processes.commands import fresh
 from tests.watch.conftest import Watching, watched
 from tests.watch.editors import STYLES, Save
@@ -286,3 +287,17 @@ def test_words_are_found_while_the_model_cannot_be_had(home: Home, shared: Path)
         one.stop()
     assert one.error is None
     assert {hit.path for hit in Djinn(home).search("kettle", mode="words").hits} == {"a.md", "b.md"}
+
+
+def test_what_hooks_record_becomes_episodes(home: Home, watching: Watching) -> None:
+    record(home, prompt("Where is the zephyr?"), stop("In the kettle."))
+    watching.until(lambda: spool_of(home).size() == 0)
+    watching.until(lambda: any("zephyr" in text for text in words_of(home, "me").values()))
+    watching.until_idle()
+    assert watching.of("warning") == []
+
+
+def words_of(home: Home, vault: str) -> dict[str, str]:
+    """The texts of the journals of a vault, by name."""
+    folder = home.root / "vaults" / vault / "journal"
+    return {path.name: path.read_text() for path in folder.glob("*.md")}

@@ -21,6 +21,9 @@ MOST_OUTPUT = 9_000
 SECONDS = 5.0
 """Seconds after which a hook ends without an answer: the user waits for it."""
 
+INTAKE_SECONDS = 1.0
+"""The part of it in which earlier sessions are taken in, so that the context knows them."""
+
 MOST_QUERY = 2_000
 """Characters of a prompt that a recall reads."""
 
@@ -88,6 +91,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _context(root: str, entry: dict[str, Any], spool: Spool) -> str:
+    from functools import partial
     from pathlib import Path
 
     from djinn_memory.errors import speaking
@@ -97,7 +101,7 @@ def _context(root: str, entry: dict[str, Any], spool: Spool) -> str:
     from djinn_memory.runtime import Runtime
 
     runtime = Runtime(Home(Path(root)))
-    runtime.intake = take_in
+    runtime.intake = partial(take_in, seconds=INTAKE_SECONDS)
     with speaking(CommandWording()), runtime.busy():
         agent = runtime.home.agent(entry["agent"] or None)
         if entry["event"] == "SessionStart":

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from djinn_memory.runtime import Runtime
 
-QUICK_SECONDS = 1.0
+QUICK_SECONDS = 0.2
 """Seconds after which a command starts no further batch. The next command goes on."""
 
 

@@ -21,12 +21,12 @@ from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.ledger import Event
 from djinn_memory.system.locks import lock
 from djinn_memory.system.plural import count
 
-BATCH = 100
-"""Entries that are recorded at once, within a fraction of a second."""
+BATCH, MOST_BATCH = 25, 400
+"""Turns that are recorded at once. The first batch takes a third of a second. Each further batch is
+twice as large, because each rewrites what is left of the spool."""
 
 PATIENCE_SECONDS = 86_400.0
 """Seconds after which a prompt without an answer is recorded alone."""
@@ -112,9 +112,10 @@ class _Intake:
         if plan.broken:
             self._reject(plan.broken, "an entry of the spool is torn")
         self._give_up(plan)
-        steps = plan.steps
+        steps, size = plan.steps, BATCH
         while steps:
-            batch, steps = steps[:BATCH], steps[BATCH:]
+            batch, steps = steps[:size], steps[size:]
+            size = min(2 * size, MOST_BATCH)
             self._record(batch)
             waiting = [entry["at"] for _, entry in plan.waiting.values()]
             due = min(waiting, default=time.time()) + PATIENCE_SECONDS
@@ -178,8 +179,7 @@ class _Intake:
         if entry["event"] == "SessionStart" and not opened:
             session_log.start(state, agent, session, _time(entry))
         elif entry["event"] == "SessionEnd" and opened:
-            data = {"agent": agent, "named": True}
-            state.ledger.append([Event("session.ended", session, data)])
+            session_log.end(state, agent, opened[0])
 
     def _reject(self, numbers: Sequence[int], reason: str) -> None:
         lines = [self._left[number] for number in numbers if self._left.get(number, b"").strip()]

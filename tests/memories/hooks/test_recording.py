@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -147,12 +151,41 @@ def test_a_kill_at_any_step_loses_and_doubles_nothing(
 def test_a_long_backlog_is_taken_in_bit_by_bit(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording, "BATCH", 4)
     record(home, *(tool(f"make {number}") for number in range(10)))
+
     with Djinn(home) as djinn:
         take_in(djinn.runtime, seconds=0)
         assert spool_of(home).meter().entries == 6
         take_in(djinn.runtime, seconds=60)
     assert spool_of(home).size() == 0
     assert len(episodes(home)) == 10
+
+
+def test_two_commands_at_once_take_it_in_once(home: Home) -> None:
+    record(home, *(tool(f"make {number}") for number in range(60)))
+    words = [sys.executable, "-m", "djinn_memory", "--home", str(home.root), "list"]
+    commands = [subprocess.Popen(words, stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [command.wait(timeout=60) for command in commands] == [0] * 2
+    with Djinn(home) as djinn:
+        djinn.index()
+    assert len(episodes(home)) == 60
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills")
+@pytest.mark.parametrize("delay", [0.2, 0.4])
+def test_a_killed_command_loses_and_doubles_nothing(home: Home, delay: float) -> None:
+    record(home, *(tool(f"make {number}") for number in range(40)))
+    words = [sys.executable, "-m", "djinn_memory", "--home", str(home.root), "index"]
+    for _ in range(2):
+        command = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        command.kill()
+        command.wait()
+    with Djinn(home) as djinn:
+        djinn.index()
+    assert {message for _, message, _ in episodes(home)} == {
+        f"Bash: make {number}" for number in range(40)
+    }
+    assert len(episodes(home)) == 40
 
 
 def test_torn_lines_and_unknown_agents_are_kept_aside(home: Home) -> None:
