@@ -138,6 +138,18 @@ def imports(djinn: Djinn) -> None:
     djinn.import_history([folder / "log.jsonl"], agent="grace")
 
 
+def states(djinn: Djinn) -> None:
+    """What finn states too is extracted from her sessions, and removed."""
+    for session in ("dig", "hers"):
+        djinn.episodes.record_interaction(
+            message="I prefer tides over kettles. My name is Finn. Never deploy on Fridays.",
+            session=session, agent="grace",
+        )  # fmt: skip
+        djinn.sessions.extract(session, agent="grace")
+    djinn.facts.forget("user/name", agent="grace")
+    djinn.sessions.extract(agent="grace")
+
+
 def judges(djinn: Djinn) -> None:
     djinn.recall("kettle tea", agent="grace")
     djinn.rate("last", useful=[1], gap="who knows of layoffs", agent="grace")

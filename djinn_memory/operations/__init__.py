@@ -125,6 +125,7 @@ OPERATIONS = {
         Operation("sessions.start", logs=True),
         Operation("sessions.end", logs=True),
         Operation("sessions.history"),
+        Operation("sessions.extract", writes=True),
         Operation("index", rights="person"),
         Operation("status", rights="person", result="djinn_memory.upkeep.status:HomeStatus"),
         Operation("maintain", writes=True, rights="person"),

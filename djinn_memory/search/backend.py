@@ -16,6 +16,7 @@ from djinn_memory.models import Vault
 from djinn_memory.store.index.records import (
     CatalogStats,
     ChunkRef,
+    FieldGroup,
     IndexedChunk,
     IndexedLink,
     IndexedMemory,
@@ -187,3 +188,6 @@ class Index(Protocol):
 
     def values(self, name: str, selection: Selection = ...) -> list[str]:
         """All values of `tag`, `type`, `title` or a front matter field, in alphabetical order."""
+
+    def groups(self, field: str, selection: Selection = ...) -> Sequence[FieldGroup]:
+        """The memories of a selection by the value of a field, ignoring case, newest group last."""

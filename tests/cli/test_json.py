@@ -112,6 +112,9 @@ RUNS = {
     "episode stats": [["episode", "stats"]],
     "session start": [["session", "start"], ["session", "start", "--session", "review"]],
     "session history": [["session", "history"], ["session", "history", "nowhere"]],
+    "session extract": [
+        ["session", "extract"], ["session", "extract", "--session", "review", "--dry-run"],
+    ],
     "session end": [["session", "end", "--session", "review"]],
     "import": [["import", "{exports}"], ["import", "{exports}", "nowhere.json", "--dry-run"]],
     "memory purge": [

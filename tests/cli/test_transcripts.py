@@ -60,6 +60,7 @@ REPLACED = (
     (r"TODAY([ -])\d\d[-:]\d\d([-:]\d\d(-\d+)?)?\b", r"TODAY\1NOW"),
     (r"TODAYT\d\d:\d\dZ", "TODAYTNOWZ"),
     (r"journal/TODAY\.[\w-]+\.md", "journal/TODAY.HOME.md"),
+    (r"journal/TODAY\.[\w-]+#\^mem-[0-9a-z]{16}", "journal/TODAY.HOME#^mem-ID"),
     (r"\bs\d{8}-\d{6}-\d{6}\b", "SESSION"),
 )
 

@@ -54,6 +54,11 @@ def home_name(home: Home) -> str:
     return name
 
 
+def home_name_if_any(home: Home) -> str | None:
+    """The name of a home in the names of its journals; None before its first journal."""
+    return _written_name(home.state / NAME_FILE)
+
+
 def _written_name(place: Path) -> str | None:
     try:
         name = place.read_text(encoding="utf-8", errors="replace").strip()

@@ -41,6 +41,10 @@ _OF_A_VALUE = (
 _FIELDS = ("category", "key", "confidence", "expires", "status", "valid_from")
 
 
+UNKNOWN = frozenset({"superseded", "proposed"})
+"""Values of `status` for notes that do not count as facts."""
+
+
 class Fact(MemoryRef, frozen=True, kw_only=True):
     """A value with a category and a key."""
 
@@ -153,13 +157,17 @@ class IndexedFact(Struct, frozen=True):
 def indexed_facts(
     state: State, vaults: Sequence[Vault], now: datetime, *, superseded: bool = False
 ) -> list[IndexedFact]:
-    """The facts in these vaults, by category and key. Superseded facts are left out."""
+    """The facts in these vaults, by category and key.
+
+    Facts that were only proposed are left out, and superseded facts unless `superseded` is set.
+    """
     by_name = {vault.name: vault for vault in vaults}
+    unknown = UNKNOWN - {"superseded"} if superseded else UNKNOWN
     facts = []
     with state.reading(vaults) as index:
         for memory in index.memories(_FACTS, fields=_FIELDS):
             status = memory.field("status")
-            if fold(status or "") == "superseded" and not superseded:
+            if fold(status or "") in unknown:
                 continue
             category, key = _name(dict(reversed(memory.fields)), memory.title)
             facts.append(

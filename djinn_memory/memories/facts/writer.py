@@ -11,6 +11,7 @@ from msgspec import Struct
 from djinn_memory.errors import Busy, DjinnError, Remedy, UsageError
 from djinn_memory.home.access import is_own
 from djinn_memory.memories.facts.queries import (
+    UNKNOWN,
     Fact,
     IndexedFact,
     fact_in,
@@ -129,7 +130,7 @@ def unindexed(
     for vault in vaults:
         with suppress(OSError, DjinnError):
             fact = read_fact(vault, path, runtime.now())
-            if (fact.expired and not expired) or fold(fact.status or "") == "superseded":
+            if (fact.expired and not expired) or fold(fact.status or "") in UNKNOWN:
                 continue
             if (fold(fact.category), fold(fact.key)) == name:
                 return fact

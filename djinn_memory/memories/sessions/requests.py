@@ -104,6 +104,24 @@ class ShowHistory(Struct, frozen=True):
     agent: AgentName = None
 
 
+class ExtractSessions(Struct, frozen=True):
+    """Turn what was stated in sessions into facts, preferences, decisions, commitments and lessons.
+
+    Sessions that are idle for `sessions.idle_minutes` are read, each turn once. What is known, and
+    what was extracted before, is skipped.
+    """
+
+    session: Annotated[
+        Annotated[str, Meta(max_length=100)] | None,
+        Meta(
+            description="Read all turns of this session now. Default: the new turns of idle "
+            "sessions."
+        ),
+    ] = None
+    dry_run: Annotated[bool, Meta(description="Only list what would be written.")] = False
+    agent: AgentName = None
+
+
 class ShowSummary(Struct, frozen=True):
     """Show the narrative summary, with which `wake` begins."""
 
@@ -282,3 +300,54 @@ class SessionHistory(Struct, frozen=True):
     """The turns, oldest first."""
     total: int
     """The number of turns in the session, or in all sessions."""
+
+
+class ExtractedMemory(MemoryRef, frozen=True, kw_only=True):
+    """A memory that was extracted. In a dry run it has no id and no path."""
+
+    type: str
+    """The type: fact, preference, decision, commitment or lesson."""
+    title: str
+    """The title of the memory."""
+    text: str
+    """The statement; the value of a fact."""
+    status: str | None
+    """`proposed` for a memory that does not count until someone accepts it; else null."""
+    rule: str
+    """The rule that found the statement, such as `extract.preference`."""
+    evidence: tuple[str, ...]
+    """Links to the turns that it came from."""
+    session: str
+    """The session of these turns."""
+
+
+class SkippedStatement(Struct, frozen=True):
+    """A statement that was not written."""
+
+    type: str
+    """The type that the memory would have."""
+    title: str
+    """The title that the memory would have."""
+    text: str
+    """The statement."""
+    reason: str
+    """Why it was skipped."""
+    evidence: tuple[str, ...]
+    """Links to the turns that it came from."""
+    session: str
+    """The session of these turns."""
+
+
+class ExtractionReport(Struct, frozen=True):
+    """The result of an extraction."""
+
+    written: tuple[ExtractedMemory, ...]
+    """The memories that were written, or would be in a dry run."""
+    skipped: tuple[SkippedStatement, ...]
+    """Statements that were not written."""
+    sessions: int
+    """The number of sessions that were read."""
+    dry_run: bool
+    """Whether nothing was changed."""
+    problems: tuple[Problem, ...] = ()
+    """Failures that left sessions or proposals out."""

@@ -27,9 +27,9 @@ from djinn_memory.store.state import State
 
 OVER = frozenset({
     "done", "closed", "completed", "cancelled", "canceled", "dropped", "archived", "superseded",
-    "expired", "inactive",
+    "expired", "inactive", "proposed",
 })  # fmt: skip
-"""Values of `status` for memories that need no further attention."""
+"""Values of `status` for memories that need no attention, or that a person has not accepted yet."""
 
 EXCERPT_TOKENS = 400
 """Maximum tokens of an excerpt, so that a long memory leaves room for others. `djinn show` shows

@@ -1,4 +1,4 @@
-"""Sessions: started, ended, and their history."""
+"""Sessions: their start and end, their history, and what is extracted from them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from djinn_memory.memories.sessions.history import history
 from djinn_memory.memories.sessions.requests import (
     EndedSession,
     EndSession,
+    ExtractionReport,
+    ExtractSessions,
     SessionHistory,
     ShowHistory,
     StartedSession,
@@ -53,3 +55,16 @@ class Sessions(Namespace):
         """
         self.runtime.fresh_scope(request.agent)
         return history(self.runtime, request)
+
+    @operation(ExtractSessions, patient=True)
+    def extract(self, request: ExtractSessions) -> ExtractionReport:
+        """Write what was stated in idle sessions as memories, each linked to its turn.
+
+        Rules find the statements. A statement is written once: if its memory was edited, moved or
+        deleted, it is not written again. Statements of tools get `status: proposed`, and so do the
+        proposals of the model in the setting `llm.model`. With `dry_run` nothing is changed, and no
+        model is asked.
+        """
+        from djinn_memory.memories.sessions.extraction.run import extract
+
+        return extract(self.runtime, request)

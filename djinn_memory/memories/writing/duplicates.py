@@ -78,9 +78,18 @@ class DuplicateFinder:
     text is the same.
     """
 
-    def __init__(self, runtime: Runtime, draft: Draft, vaults: Sequence[Vault]) -> None:
+    def __init__(
+        self, runtime: Runtime, draft: Draft, vaults: Sequence[Vault], *, notes: bool = False
+    ) -> None:
+        """With `notes`, episodes do not count."""
         self._state = runtime.state
         self._draft = draft
+        self._selection = Selection()
+        self._counted = _COUNTED
+        if notes:
+            self._selection = Selection(Filters(excluded=(("plane", "episodic"),)))
+            excluded = (*_COUNTED.excluded, *self._selection.filters.excluded)
+            self._counted = Filters(excluded=excluded)
         self._vaults = vaults
         self._day = runtime.now().astimezone(UTC).date().isoformat()
         self._embedder: Embedder | None = None
@@ -124,7 +133,7 @@ class DuplicateFinder:
         query = words_query.compose(index.words, [terms])
         if query is None:
             return
-        near = index.words.search(query.any, Selection(_COUNTED), NEIGHBOURS)
+        near = index.words.search(query.any, Selection(self._counted), NEIGHBOURS)
         for memory, theirs in _read(index, [ref.memory_id for ref in near]):
             said = _without_links(theirs)
             same = likeness(text or whole, said if text else f"{memory.title} {said}")
@@ -144,14 +153,14 @@ class DuplicateFinder:
         settings = self._state.home.config.thresholds
         threshold = settings.models.get(space.identity, settings).duplicate
         self._keep(embedder.identity, mine)
-        near = _near(index, mine)
+        near = _near(index, mine, self._selection)
         for memory, text in _read(index, near):
             cosine = near[memory.memory_id]
             day = memory.date[:10] if memory.dated else None
             if threshold - DAY_ALLOWANCE <= cosine < threshold and day != self._day:
                 # As if it had been written on the same day.
                 then = self._vectors(embedder, day)
-                cosine = _near(index, then).get(memory.memory_id, 0.0)
+                cosine = _near(index, then, self._selection).get(memory.memory_id, 0.0)
             if cosine >= threshold:
                 yield Duplicate(cosine, "meaning", memory, text)
 
@@ -168,9 +177,9 @@ class DuplicateFinder:
             self._state.cache.put(identity, kept)
 
 
-def _near(index: Index, vectors: Mapping[bytes, Vectors]) -> dict[int, float]:
-    """Similarity to the draft by memory, for all memories, because that is a faster query."""
-    return meaning.likeness(index, list(vectors.values()), Selection(), NEIGHBOURS)
+def _near(index: Index, vectors: Mapping[bytes, Vectors], selection: Selection) -> dict[int, float]:
+    """Similarity to the draft by memory. A query for all memories is the fastest."""
+    return meaning.likeness(index, list(vectors.values()), selection, NEIGHBOURS)
 
 
 def _read(index: Index, memory_ids: Iterable[int]) -> Iterator[tuple[IndexedMemory, str]]:

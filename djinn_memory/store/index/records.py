@@ -156,6 +156,15 @@ class IndexedLink(Struct, frozen=True):
     """The syntax of the link."""
 
 
+class FieldGroup(Struct, frozen=True):
+    """The memories that share a value of a front matter field."""
+
+    value: str
+    count: int
+    last: str
+    """The date of the newest of them."""
+
+
 class MemorySize(NamedTuple):
     """The size of a memory."""
 

@@ -15,6 +15,7 @@ from djinn_memory.models import Part, Vault
 from djinn_memory.store.index import memories
 from djinn_memory.store.index.records import (
     CatalogStats,
+    FieldGroup,
     IndexedChunk,
     IndexedLink,
     IndexedMemory,
@@ -307,6 +308,18 @@ class SqliteIndex:
             f"where {where.sql} and {column} is not null order by 1"
         )
         return [value for (value,) in rows(self._connection, sql, (*bound, *where.values))]
+
+    def groups(self, field: str, selection: Selection = _ALL) -> list[FieldGroup]:
+        """The memories of a selection by the value of a field, ignoring case, newest group last."""
+        where = self._selections.where(selection)
+        listed = rows(
+            self._connection,
+            f"select min(value), count(*), max(memory.date) {_FROM} "
+            "join field on field.memory_id = memory.id and field.key = ? "
+            f"where {where.sql} group by field.folded order by 3, 1",
+            (field, *where.values),
+        )
+        return [FieldGroup(*row) for row in listed]
 
     def _chunks(self, which: str, ids: Collection[int]) -> Iterator[IndexedChunk]:
         listed = rows(

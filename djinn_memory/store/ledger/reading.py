@@ -222,6 +222,16 @@ def subjects(ledger: Ledger, kind: str, among: Sequence[str]) -> set[str]:
     return {subject for (subject,) in events}
 
 
+def agent_events(ledger: Ledger, kinds: Sequence[str], agent: str) -> list[Event]:
+    """The events of some kinds whose data names an agent, oldest first."""
+    events = ledger.rows(
+        "select kind, subject, data, at from event where kind in (select value from json_each(?)) "
+        "and json_valid(data) and data ->> '$.agent' = ? order by id",
+        (json.dumps(kinds), agent),
+    )
+    return [Event(kind, subject, parse_data(data), at) for kind, subject, data, at in events]
+
+
 def query(ledger: Ledger, request: str, agent: str) -> str | None:
     """The query of a recall. None for another agent's recall."""
     queries = ledger.rows(

@@ -1,0 +1,1 @@
+"""Extraction: what was stated in sessions becomes facts, preferences, decisions and more."""

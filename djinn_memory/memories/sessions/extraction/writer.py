@@ -1,0 +1,201 @@
+"""Writes claims as memories, each once, with a link to the turn that it came from."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from djinn_memory.errors import Busy, DjinnError, Refused, UsageError
+from djinn_memory.memories.episodes.reading import EpisodeText
+from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
+from djinn_memory.memories.facts.requests import SetFact
+from djinn_memory.memories.facts.writer import set_fact
+from djinn_memory.memories.sessions.extraction.claim import Claim, claim_digest
+from djinn_memory.memories.sessions.extraction.log import ExtractionLog
+from djinn_memory.memories.sessions.extraction.rules import REMEMBERED
+from djinn_memory.memories.sessions.requests import ExtractedMemory, SkippedStatement
+from djinn_memory.memories.writing.drafts import draft_of
+from djinn_memory.memories.writing.duplicates import SAME_WORDS, DuplicateFinder, likeness
+from djinn_memory.memories.writing.provenance import Provenance, evidence_link
+from djinn_memory.memories.writing.remember import remember
+from djinn_memory.memories.writing.requests import NewMemory
+from djinn_memory.models import Filters, extended
+from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.index.records import Selection
+
+FIELD = "statement"
+"""The front matter field with the digest of the claim, by which its note is known after a crash."""
+
+PROPOSED = "proposed"
+"""The status of a memory that nobody has accepted yet. It does not count as known."""
+
+
+class ClaimWriter:
+    """Writes the claims of one agent. With `dry_run` it only tells what it would write."""
+
+    def __init__(self, runtime: Runtime, agent: str, log: ExtractionLog, *, dry_run: bool) -> None:
+        self._runtime = runtime
+        self._agent = agent
+        self._log = log
+        self._dry_run = dry_run
+        self._planned: list[Claim] = []
+        """The claims that a dry run would have written."""
+
+    def take(
+        self, claim: Claim, turn: EpisodeText, session: str, *, proposed: bool
+    ) -> ExtractedMemory | SkippedStatement:
+        """Write the memory of a claim, unless it was taken before, is known or looks secret."""
+        said = turn.memory.created or turn.memory.date
+        reason = self._taken(claim, said)
+        if not reason and (place := self._known(claim, proposed=proposed)):
+            reason = f"known already: {place}"
+            self._log.take(claim, session, said, "known", None)
+        if reason:
+            return self._skipped(claim, turn, session, reason)
+        if self._dry_run:
+            self._planned.append(claim)
+            self._log.take(claim, session, said, "written", None)
+            return self._planned_memory(claim, turn, session, proposed=proposed)
+        if not self._log.was_begun(claim):
+            self._log.begin(claim, session, said)
+        try:
+            written = self._write(claim, turn, session, said, proposed=proposed)
+        except (Refused, UsageError) as error:
+            return self._skipped(claim, turn, session, str(error))
+        self._log.take(claim, session, said, "written", written.id)
+        return written
+
+    def _taken(self, claim: Claim, said: str) -> str:
+        """The reason why a claim may not be written again; empty if it may."""
+        digest = claim_digest(self._agent, claim)
+        if self._log.was_taken(claim, said):
+            return "extracted before"
+        if self._log.returns(claim) and self._value(claim) is None:
+            return "extracted before, and the fact was removed since"
+        if self._log.was_begun(claim) and not claim.is_keyed and self._has_note(digest):
+            return "extracted before, by a run that was interrupted"
+        if self._log.was_begun(claim) and self._in_trash(claim, digest):
+            return "extracted before, by a run that was interrupted, and removed since"
+        return ""
+
+    def _known(self, claim: Claim, *, proposed: bool) -> str | None:
+        """The place of a memory that says the same already."""
+        if claim.is_keyed:
+            value = self._value(claim)
+            if value is not None and (proposed or _same(value, claim.text)):
+                fact = self._fact(claim)
+                return f"{fact.vault}/{fact.path}" if fact else claim.title
+            if not proposed and claim.category != REMEMBERED:
+                return None
+        runtime, home = self._runtime, self._runtime.home
+        draft = draft_of(self._memory(claim, ()), runtime.now(), home.config.secrets)
+        with suppress(Busy):
+            finder = DuplicateFinder(runtime, draft, home.scope(self._agent), notes=True)
+            if duplicate := finder.find():
+                return f"{duplicate.memory.vault}/{duplicate.memory.path}"
+        alike = (each for each in self._planned if likeness(each.text, claim.text) >= SAME_WORDS)
+        return next((each.title for each in alike if not each.is_keyed), None)
+
+    def _value(self, claim: Claim) -> str | None:
+        """The value of the fact of a claim; in a dry run, the one that it would have."""
+        for planned in reversed(self._planned):
+            if (planned.category, planned.key) == (claim.category, claim.key) != ("", ""):
+                return planned.text
+        fact = self._fact(claim)
+        return fact.value if fact else None
+
+    def _fact(self, claim: Claim) -> Fact | None:
+        """The fact with the name of a claim, in the vaults that the agent sees."""
+        if not claim.is_keyed:
+            return None
+        runtime = self._runtime
+        vaults = runtime.home.scope(self._agent)
+        name = fold(claim.category), fold(claim.key)
+        for entry in indexed_facts(runtime.state, vaults, runtime.now()):
+            if entry.name == name:
+                with suppress(OSError, DjinnError):
+                    return read_fact(entry.vault, entry.path, runtime.now())
+        return None
+
+    def _has_note(self, digest: str) -> bool:
+        vault = self._runtime.home.personal(self._agent)
+        with self._runtime.index([vault]) as index:
+            return index.count(Selection(Filters(where=((FIELD, digest),)))) > 0
+
+    def _in_trash(self, claim: Claim, digest: str) -> bool:
+        """Whether the trash has the note of a claim. It is only read after a crash."""
+        vault = self._runtime.home.personal(self._agent)
+        for file in (vault.root / disk.TRASH).rglob("*.md"):
+            with suppress(OSError):
+                text = fold(file.read_bytes().decode("utf-8", "replace"))
+                title = fold(claim.title)
+                if digest in text or (
+                    claim.is_keyed and title in text and fold(claim.text) in text
+                ):
+                    return True
+        return False
+
+    def _write(
+        self, claim: Claim, turn: EpisodeText, session: str, said: str, *, proposed: bool
+    ) -> ExtractedMemory:
+        runtime, link = self._runtime, evidence_link(turn.memory)
+        origin = Provenance(
+            f"extract.{claim.rule}", (link,), self._agent, turn.memory.field("client"), session
+        )
+        source = "conversation" if turn.memory.type == "interaction" else "tool_call"
+        if claim.is_keyed and not proposed:
+            request = SetFact(
+                claim.category, claim.key, claim.text,
+                source=source, valid_from=said, agent=self._agent,
+            )  # fmt: skip
+            fact = set_fact(runtime, request, origin).fact
+            title = f"{fact.category}/{fact.key}"
+            return extended(
+                fact, ExtractedMemory,
+                type="fact", title=title, text=claim.text, rule=origin.rule, evidence=(link,),
+                session=session, status=None,
+            )  # fmt: skip
+        fields = {**origin.fields(), FIELD: claim_digest(self._agent, claim)}
+        request_memory = replace(
+            self._memory(claim, tuple(fields.items())),
+            source="model" if claim.rule == "model" else source,
+            status=PROPOSED if proposed else None,
+        )
+        written = remember(runtime, request_memory)
+        return extended(
+            written, ExtractedMemory,
+            text=claim.text, rule=origin.rule, evidence=(link,), session=session,
+            status=request_memory.status,
+        )  # fmt: skip
+
+    def _memory(self, claim: Claim, fields: tuple[tuple[str, object], ...]) -> NewMemory:
+        """The request for the memory of a claim."""
+        named = {"category": claim.category, "key": claim.key} if claim.is_keyed else {}
+        return NewMemory(
+            claim.type, claim.title, claim.text,
+            tags=claim.tags, due=claim.due, existing="new", force=True,
+            fields={**named, **dict(fields)}, agent=self._agent,
+        )  # fmt: skip
+
+    def _planned_memory(
+        self, claim: Claim, turn: EpisodeText, session: str, *, proposed: bool
+    ) -> ExtractedMemory:
+        vault = self._runtime.home.personal(self._agent)
+        return ExtractedMemory(
+            id=None, vault=vault.name, path="", type=claim.type, title=claim.title,
+            text=claim.text, rule=f"extract.{claim.rule}", evidence=(evidence_link(turn.memory),),
+            session=session, status=PROPOSED if proposed else None,
+        )  # fmt: skip
+
+    def _skipped(
+        self, claim: Claim, turn: EpisodeText, session: str, reason: str
+    ) -> SkippedStatement:
+        link = evidence_link(turn.memory)
+        return SkippedStatement(claim.type, claim.title, claim.text, reason, (link,), session)
+
+
+def _same(value: str, other: str) -> bool:
+    return fold(" ".join(value.split())) == fold(" ".join(other.split()))
