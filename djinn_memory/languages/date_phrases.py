@@ -60,18 +60,21 @@ _NEAR = {"day": 3, "holiday": 7, "past": 3, "coming": 3}
 _NEAR_LONG = 10
 
 
-def date_phrases(text: str, today: date, *, coming: bool = False) -> list[DatePhrase]:
+def date_phrases(
+    text: str, today: date, *, coming: bool = False, subjects: bool = False
+) -> list[DatePhrase]:
     """The expressions of time in a text, in its order.
 
     Relative ones count from `today`. Without a year, the most recent period is meant; with
-    `coming`, the next one.
+    `coming`, the next one. With `subjects`, those that name what a text is about count too, such
+    as `planned for May`.
     """
     words = calendar_words(text, today, coming=coming)
     phrases: list[DatePhrase] = []
     at = 0
     while at < len(words):
         pair = _range(text, words[at : at + 2])
-        phrase = pair or _phrase(text, words[at])
+        phrase = pair or _phrase(text, words[at], subjects)
         if phrase:
             # "Last weekend before 10 April" is one expression.
             while phrases and phrases[-1].stop > phrase.start:
@@ -109,13 +112,15 @@ def _range(text: str, words: Sequence[CalendarWord]) -> DatePhrase | None:
     return DatePhrase(start, last.stop, DayWindow(begin, end), first.yearly and last.yearly)
 
 
-def _phrase(text: str, word: CalendarWord) -> DatePhrase | None:
+def _phrase(text: str, word: CalendarWord, subjects: bool) -> DatePhrase | None:
     """One period, with what is said before it."""
     lead = _LEAD.search(text[: word.start])
     if lead and lead["unit"]:
         window = _beside(lead, word)
         return DatePhrase(lead.start(), word.stop, window, word.yearly) if window else None
     before = " ".join((lead["word"] or "").lower().split()) if lead else ""
+    if subjects and before in _TOPIC:
+        before = "in" if word.kind != "day" else "on"
     if not _means_date(text, word, before, bool(lead and lead["the"])):
         return None
     start = lead.start() if lead and before and before != "of" else word.start

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -13,7 +13,9 @@ from djinn_memory.languages.date_phrases import date_phrases
 from djinn_memory.languages.day_window import DayWindow
 from djinn_memory.models import AskedPeriod, Filters, LegScore
 from djinn_memory.search.candidates import Candidate, Search
-from djinn_memory.search.dates_in_question import dates_in_question
+from djinn_memory.search.dates_in_question import dates_in_question, event_in_question
+from djinn_memory.search.stages.events import dates_of_event
+from djinn_memory.search.stages.memory_days import days_of
 from djinn_memory.search.stages.names import NAME
 from djinn_memory.store.index.records import IndexedMemory
 
@@ -27,8 +29,8 @@ EARLIER = 10
 """How many years back the days of a question without a year are looked for."""
 
 READ = 60
-"""Candidates from other times whose text is searched for days of the period. Of 69 questions with
-dates about conversations, .029 more have their answer among the first five sessions."""
+"""Candidates from other times whose text is searched for days of the period. For 69 questions with
+dates about conversations, recall@5 of sessions is .978 with them, and .949 without."""
 
 LONGEST_MENTION = 45
 """Maximum days of a period in a text. "Last year" in a text says little about a day."""
@@ -46,6 +48,8 @@ class QuestionPeriod(Struct):
 
     words: str
     windows: tuple[DayWindow, ...]
+    yearly: bool
+    """Whether the question names no year."""
     today: date
     days: dict[int, DayWindow | None] = field(default_factory=dict)
     """The days that a memory is from, for each memory that was looked up."""
@@ -81,10 +85,13 @@ def gather_dated(search: Search) -> QuestionPeriod | None:
     if not (search.query.asks and search.runtime.home.config.search.dates):
         return None
     today = search.runtime.now().astimezone().date()
-    dates = dates_in_question(search.query.text, today)
+    question = search.query.text
+    dates = dates_in_question(question, today)
+    if dates is None and (event := event_in_question(question)):
+        dates = dates_of_event(search, event, today)
     if dates is None:
         return None
-    period = QuestionPeriod(" ".join(dates.words), dates.windows, today)
+    period = QuestionPeriod(" ".join(dates.words), dates.windows, dates.yearly, today)
     inside: list[Candidate] = []
     for years in range(EARLIER if dates.yearly else 1):
         period.windows = dates.earlier(years)
@@ -100,16 +107,15 @@ def gather_dated(search: Search) -> QuestionPeriod | None:
 
 
 def put_dated_first(search: Search, period: QuestionPeriod | None) -> None:
-    """Put memories from the period first, spread over its days, then those that name such a day.
+    """Put memories from the period, and those whose text names a day of it, before the others.
 
-    The others keep their order. A memory that was asked for by its name stays before all.
+    They are spread over their days. A memory that was asked for by its name stays before all.
     """
     if not period:
         return
     memories = search.lookup(candidate.memory_id for candidate in search.candidates)
     named: list[Candidate] = []
     inside: list[Candidate] = []
-    about: list[Candidate] = []
     others: list[Candidate] = []
     for candidate in search.candidates:
         if NAME in candidate.verdicts:
@@ -117,37 +123,10 @@ def put_dated_first(search: Search, period: QuestionPeriod | None) -> None:
         elif period.has(memories[candidate.memory_id]):
             inside.append(_marked(candidate, FROM_PERIOD))
         elif candidate.chunk_id in period.about:
-            about.append(_marked(candidate, ABOUT_PERIOD))
+            inside.append(_marked(candidate, ABOUT_PERIOD))
         else:
             others.append(candidate)
-    search.candidates = [*named, *_spread(period, inside), *about, *others]
-
-
-def days_of(memory: IndexedMemory, today: date) -> DayWindow | None:
-    """The days that a memory is from; None if only its file has a time.
-
-    They are its own date, or a date with a year in its title. The day on which a document was
-    ingested does not count.
-    """
-    if memory.plane == "documents":
-        return None
-    if memory.dated:
-        day = _local_day(memory.date)
-        return DayWindow(day, day) if day else None
-    for phrase in date_phrases(memory.title, today):
-        if not phrase.yearly and phrase.window.first and phrase.window.last:
-            return phrase.window
-    return None
-
-
-def _local_day(text: str) -> date | None:
-    try:
-        if "T" not in text:
-            return date.fromisoformat(text[:10])
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone().date()
-    except (ValueError, OverflowError):
-        return None
+    search.candidates = [*named, *_spread(period, inside), *others]
 
 
 def _from_period(search: Search, period: QuestionPeriod) -> list[Candidate]:
@@ -156,7 +135,7 @@ def _from_period(search: Search, period: QuestionPeriod) -> list[Candidate]:
     for window in period.windows:
         filters = _narrowed(search.selection.filters, window)
         selection = replace(search.selection, filters=filters)
-        if search.index.memories(selection, limit=1, fields=()):
+        if search.index.count(selection):
             for candidate in search.gather(filters):
                 candidates.setdefault(candidate.chunk_id, candidate)
     memories = search.lookup(candidate.memory_id for candidate in candidates.values())
@@ -190,9 +169,14 @@ def _about(
         today = days.first if days and days.first else period.today
         chunk = chunks[candidate.chunk_id]
         text = "\n".join([*chunk.headings[-1:], chunk.text])
-        for phrase in date_phrases(text, today):
-            # A text without a date of its own could be from any year.
-            years = range(-1, EARLIER) if phrase.yearly and days is None else (0,)
+        for phrase in date_phrases(text, today, subjects=True):
+            years = range(1)
+            if phrase.yearly and days:
+                # What a text plans for May lies ahead.
+                years = range(-1, 1)
+            elif phrase.yearly:
+                # A text without a date could be from any year.
+                years = range(-1, EARLIER if period.yearly else -1)
             said = (phrase.window.earlier(number) for number in years)
             if any(_names(day, window) for day in said for window in period.windows):
                 yield candidate.chunk_id
