@@ -19,10 +19,10 @@ from djinn_memory.models import Filters, Hit, Mode, SearchResult
 from djinn_memory.notes.dates import moment
 from djinn_memory.search import fusion, hits, query
 from djinn_memory.search.candidates import Candidate, HitLimits, Search
+from djinn_memory.search.dates.period import gather_dated, put_dated_first
 from djinn_memory.search.legs import LEGS
 from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words_query import CUT, overlong, phrase
-from djinn_memory.search.stages.dates import gather_dated, put_dated_first
 from djinn_memory.search.stages.names import NAME, put_named_first
 from djinn_memory.search.stages.periods import holds, prefer_current
 from djinn_memory.search.stages.stand_ins import near_stub, shown_chunk

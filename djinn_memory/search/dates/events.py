@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 from djinn_memory.search.candidates import Search
-from djinn_memory.search.dates_in_question import NamedEvent, QuestionDates, around_event
+from djinn_memory.search.dates.memory_days import days_of
+from djinn_memory.search.dates.question import NamedEvent, QuestionDates, around_event
 from djinn_memory.search.legs.words_query import compose, content
-from djinn_memory.search.stages.memory_days import days_of
 from djinn_memory.store.index.records import IndexedMemory, WordMatch
 
 READ = 200

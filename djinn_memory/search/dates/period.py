@@ -13,9 +13,9 @@ from djinn_memory.languages.date_phrases import date_phrases
 from djinn_memory.languages.day_window import DayWindow
 from djinn_memory.models import AskedPeriod, Filters, LegScore
 from djinn_memory.search.candidates import Candidate, Search
-from djinn_memory.search.dates_in_question import dates_in_question, event_in_question
-from djinn_memory.search.stages.events import dates_of_event
-from djinn_memory.search.stages.memory_days import days_of
+from djinn_memory.search.dates.events import dates_of_event
+from djinn_memory.search.dates.memory_days import days_of
+from djinn_memory.search.dates.question import dates_in_question, event_in_question
 from djinn_memory.search.stages.names import NAME
 from djinn_memory.store.index.records import IndexedMemory
 
