@@ -291,8 +291,10 @@ class Djinn(Namespace):
         """Run daily maintenance, or only the named tasks.
 
         `promote` turns short-term entries that were used often into notes. `expire` marks memories
-        that have expired. With `dry_run` nothing is changed, and the report lists what would be
-        done. With an agent, only its entries and the vaults that it sees are examined.
+        that have expired. `extract` writes what was stated in idle sessions. `summary` builds the
+        summary again if facts have changed, unless it was written by hand. With `dry_run` nothing
+        is changed, and the report lists what would be done. With an agent, only its entries and
+        the vaults that it sees are examined.
         """
         from djinn_memory.upkeep.jobs.runner import named_jobs, run_jobs
 

@@ -22,6 +22,8 @@ def maintain(call: Call, answer: MaintenanceReport) -> None:
 
     promote: short-term entries of `djinn working` that were used at least three times become notes;
     entries that say the same become one note. expire: expired memories are marked as expired.
+    extract: what was stated in idle sessions becomes memories, as `djinn session extract` does it.
+    summary: the summary is built again if facts have changed, unless it was written by hand.
 
     Without `--agent` it works for all agents, and names their keys and files.
 

@@ -9,7 +9,15 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from djinn_memory.errors import Busy, DjinnError, NotFound, Refused, Remedy, UsageError
+from djinn_memory.errors import (
+    Busy,
+    DjinnError,
+    NotFound,
+    Refused,
+    Remedy,
+    Unavailable,
+    UsageError,
+)
 from djinn_memory.memories.facts.queries import indexed_facts
 from djinn_memory.memories.sessions.requests import (
     BuildSummary,
@@ -27,11 +35,15 @@ from djinn_memory.models import Filters, Problem, extended
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.runtime import Namespace, Runtime, operation
 from djinn_memory.secrets import mask
 from djinn_memory.store.index.records import Selection
+from djinn_memory.store.ledger import Event, reading
 
 TYPE, TITLE = "summary", "Summary"
+
+BUILT = "summary.built"
+"""The kind of the event of a build. Its data has the digest of what the summary was built from."""
 
 
 class Summaries(Namespace):
@@ -60,7 +72,7 @@ class Summaries(Namespace):
         The configured chat model writes it, if there is one. Raises `Refused` without `force` if a
         person or agent wrote or changed the current summary. Secrets that were allowed are masked.
         """
-        now, home = self.runtime.now(), self._state.home
+        home = self._state.home
         agent = home.agent(request.agent)
         before = self._current(agent)
         if before and before.by == "hand" and not request.force:
@@ -69,10 +81,7 @@ class Summaries(Namespace):
                 Remedy("", {"force": True}, "replace it; djinn keeps the old version"),
                 Remedy("summary.set", purpose="edit it"),
             )
-        facts = indexed_facts(self._state, home.scope(agent), now)
-        standing = StandingMemories(self._state, agent, now)
-        current = [fact for fact in facts if not fact.expired]
-        text = mask(render_summary(current, standing, now))
+        text = rendered = _rendered(self.runtime, agent)
         if not text:
             raise NotFound(
                 "there is nothing to build a summary from",
@@ -88,6 +97,11 @@ class Summaries(Namespace):
                 why = f"{error}; the summary was built without it"
                 problems.append(Problem("llm", why))
         change = self._write(agent, text, {"built": _digest(text), "built_by": author})
+        if not problems:
+            # Without the event the next maintenance builds the same summary again.
+            event = Event(BUILT, agent, {"agent": agent, "from": _digest(rendered)})
+            with suppress(Unavailable, Refused):
+                self._state.ledger.append([event], durable=False)
         return replace(change, problems=[*change.problems, *problems])
 
     def _write(
@@ -120,13 +134,43 @@ class Summaries(Namespace):
 
     def _current(self, agent: str) -> NarrativeSummary | None:
         self._scope(agent)
-        excerpt = StandingMemories(self._state, agent, self.runtime.now()).summary()
-        if excerpt is None:
-            return None
-        [vault] = self._state.home.named((excerpt.vault,))
-        note = parse(excerpt.path, disk.read(vault, excerpt.path), vault.dialect)
-        text = note.text[note.body :].strip()
-        return extended(excerpt, NarrativeSummary, text=text, by=_author(text, dict(note.fields)))
+        return _current(self.runtime, agent)
+
+
+def is_stale(runtime: Runtime, agent: str) -> bool:
+    """Whether what the summary of an agent is built from has changed since it was built.
+
+    A summary that was written by hand is never stale. A summary that was deleted is stale when
+    something has changed since.
+    """
+    runtime.fresh_scope(agent)
+    before = _current(runtime, agent)
+    if before and before.by == "hand":
+        return False
+    text = _rendered(runtime, agent)
+    if not text or (before and before.text == text):
+        return False
+    ledger = runtime.state.ledger_if_any
+    events = reading.agent_events(ledger, (BUILT,), agent) if ledger else []
+    return not events or events[-1].data.get("from") != _digest(text)
+
+
+def _rendered(runtime: Runtime, agent: str) -> str:
+    """The summary of an agent without a model, with secrets masked; empty if nothing is known."""
+    state, now = runtime.state, runtime.now()
+    facts = indexed_facts(state, runtime.home.scope(agent), now)
+    current = [fact for fact in facts if not fact.expired]
+    return mask(render_summary(current, StandingMemories(state, agent, now), now))
+
+
+def _current(runtime: Runtime, agent: str) -> NarrativeSummary | None:
+    excerpt = StandingMemories(runtime.state, agent, runtime.now()).summary()
+    if excerpt is None:
+        return None
+    [vault] = runtime.home.named((excerpt.vault,))
+    note = parse(excerpt.path, disk.read(vault, excerpt.path), vault.dialect)
+    text = note.text[note.body :].strip()
+    return extended(excerpt, NarrativeSummary, text=text, by=_author(text, dict(note.fields)))
 
 
 def _author(text: str, fields: Mapping[str, str]) -> SummaryAuthor:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from djinn_memory.upkeep.jobs import expire, promote
+from djinn_memory.upkeep.jobs import expire, extract, promote, summary
 from djinn_memory.upkeep.jobs.job import Job
 
-JOBS: dict[str, Job] = {job.name: job for job in (promote.JOB, expire.JOB)}
+JOBS: dict[str, Job] = {
+    job.name: job for job in (promote.JOB, expire.JOB, extract.JOB, summary.JOB)
+}
 """The jobs by name, in the order in which they run."""

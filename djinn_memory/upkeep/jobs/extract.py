@@ -1,0 +1,43 @@
+"""The job that extracts what was stated in idle sessions."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.memories.sessions.extraction.run import extract
+from djinn_memory.memories.sessions.requests import ExtractedMemory, ExtractSessions
+from djinn_memory.models import Problem
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
+from djinn_memory.upkeep.requests import JobAction
+
+
+def _run(context: JobContext) -> JobReport:
+    actions: list[JobAction] = []
+    problems: list[Problem] = []
+    for agent in context.agents:
+        request = ExtractSessions(dry_run=context.dry_run, agent=agent)
+        try:
+            report = extract(context.runtime, request)
+        except DjinnError as error:
+            problems.append(Problem(f"sessions of {agent}", str(error)))
+            continue
+        actions += (_action(agent, memory, context.dry_run) for memory in report.written)
+        problems += (problem for problem in report.problems if problem not in problems)
+    return JobReport(tuple(actions), tuple(problems))
+
+
+def _action(agent: str, memory: ExtractedMemory, dry_run: bool) -> JobAction:
+    verb = "is to be written" if dry_run else "was written"
+    status = f"{memory.status} " if memory.status else ""
+    what = f"{agent}: {status}{memory.type} {memory.title!r} {verb}"
+    return JobAction("extract", what, None if dry_run else memory.vault, memory.path or None)
+
+
+JOB = Job(
+    "extract",
+    every=timedelta(hours=1),
+    cost="Reads the new turns of idle sessions. Embeds and writes a note for each statement. Asks "
+    "the chat model of `llm.model`, if one is set.",
+    run=_run,
+)
