@@ -12,6 +12,9 @@ from djinn_memory.notes.slugs import fold
 
 ClaimType = Literal["fact", "preference", "decision", "commitment", "lesson"]
 
+TITLE = 80
+"""Maximum characters of a title."""
+
 _WORD = re.compile(r"[\w@#+]+")
 
 
@@ -39,6 +42,14 @@ class Claim(Struct, frozen=True):
     def is_keyed(self) -> bool:
         """Whether it is a fact, which has one value at a time."""
         return self.type == "fact"
+
+
+def title_of(text: str, most: int = TITLE) -> str:
+    """The first words of a text, as a title."""
+    line = " ".join(text.replace("`", "").split())
+    if len(line) > most:
+        line = f"{line[:most].rpartition(' ')[0] or line[:most]} ..."
+    return line[:1].upper() + line[1:]
 
 
 def claim_digest(agent: str, claim: Claim) -> str:

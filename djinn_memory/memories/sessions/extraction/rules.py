@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from djinn_memory.memories.sessions.extraction.claim import Claim, ClaimType
+from djinn_memory.memories.sessions.extraction.claim import Claim, ClaimType, title_of
 from djinn_memory.memories.sessions.extraction.due_dates import due_day
 from djinn_memory.memories.sessions.extraction.fact_rules import fact_of
 from djinn_memory.memories.sessions.extraction.sentences import BLANK, Sentence, sentences
@@ -24,9 +24,6 @@ REMEMBERED = "remembered"
 
 MASK = "****"
 """The end of a secret that was masked when the turn was recorded."""
-
-TITLE = 80
-"""Maximum characters of a title."""
 
 SHORT_MESSAGE = 1_500
 """In a longer message, `always` and `never` are likely from a text that was pasted."""
@@ -232,7 +229,7 @@ def _remembered(clause: _Said) -> Claim | None:
     for rule in _PERSONAL[1:]:
         if not _UNSURE.search(masked) and (claim := rule.build(inner)):
             return claim
-    key = _title(re.sub(r"[^\w\s@.,:'’-]", "", what), 60).removesuffix(" ...").rstrip(".,: ")
+    key = title_of(re.sub(r"[^\w\s@.,:'’-]", "", what), 60).removesuffix(" ...").rstrip(".,: ")
     if not any(map(str.isalnum, key)) or MASK in what:
         return None
     title = f"{REMEMBERED}/{key}"
@@ -324,18 +321,10 @@ def _claim(
     tags: tuple[str, ...] = (),
 ) -> Claim | None:
     line = " ".join(text.split())
-    heading = _title(title, TITLE)
+    heading = title_of(title)
     if not any(map(str.isalnum, heading)) or MASK in line:
         return None
     return Claim(rule, kind, heading, line[0].upper() + line[1:], due=due, tags=tags)
-
-
-def _title(text: str, most: int) -> str:
-    """The first words of a text, as a title."""
-    line = " ".join(text.replace("`", "").split())
-    if len(line) > most:
-        line = f"{line[:most].rpartition(' ')[0] or line[:most]} ..."
-    return line[:1].upper() + line[1:]
 
 
 class _Rule(NamedTuple):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from djinn_memory.errors import Unavailable
+from djinn_memory.errors import DjinnError, Unavailable
+from djinn_memory.home.settings import LlmConfig
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.sessions.extraction.log import ExtractionLog
+from djinn_memory.memories.sessions.extraction.proposals import propose
 from djinn_memory.memories.sessions.extraction.rules import claims_in
 from djinn_memory.memories.sessions.extraction.turns import (
     UnreadSession,
-    passages,
+    stated_texts,
     time_of,
     unread_sessions,
 )
@@ -53,24 +55,29 @@ def _run(
 ) -> ExtractionReport:
     log = ExtractionLog(runtime.state, agent, keep=not dry_run)
     writer = ClaimWriter(runtime, agent, log, dry_run=dry_run)
-    written: list[ExtractedMemory] = []
-    skipped: list[SkippedStatement] = []
+    results: list[ExtractedMemory | SkippedStatement] = []
     sessions = 0
     for unread in unread_sessions(runtime, agent, log, session):
+        place = f"session {unread.session}"
         try:
             for result in _of_session(unread, writer):
-                if isinstance(result, ExtractedMemory):
-                    written.append(result)
-                else:
-                    skipped.append(result)
-            log.read(unread.session, unread.mark)
+                results.append(result)
+            if dry_run or _proposed(runtime.home.config.llm, unread, writer, results, problems):
+                # A session is read again until the model has answered.
+                log.read(unread.session, unread.mark)
         except (OSError, Unavailable) as error:
             # What was written is logged. The next run continues with this session.
             why = getattr(error, "strerror", None) or str(error)
-            problems.append(Problem(f"session {unread.session}", f"{why}; run it again"))
+            problems.append(Problem(place, f"{why}; run it again"))
             break
         sessions += 1
-    return ExtractionReport(tuple(written), tuple(skipped), sessions, dry_run, tuple(problems))
+    return ExtractionReport(
+        tuple(result for result in results if isinstance(result, ExtractedMemory)),
+        tuple(result for result in results if isinstance(result, SkippedStatement)),
+        sessions,
+        dry_run,
+        tuple(problems),
+    )
 
 
 def _of_session(
@@ -78,6 +85,29 @@ def _of_session(
 ) -> Iterator[ExtractedMemory | SkippedStatement]:
     """Take the claims of a session's turns, in order."""
     for turn in unread.turns:
-        for passage in passages(turn):
+        for passage in stated_texts(turn):
             for claim in claims_in(passage.text, time_of(turn), personal=passage.personal):
                 yield writer.take(claim, turn, unread.session, proposed=not passage.personal)
+
+
+def _proposed(
+    config: LlmConfig,
+    unread: UnreadSession,
+    writer: ClaimWriter,
+    results: list[ExtractedMemory | SkippedStatement],
+    problems: list[Problem],
+) -> bool:
+    """Take what the model proposes, if one is set. Returns False if it did not answer."""
+    if not config.model:
+        return True
+    wrong: list[str] = []
+    try:
+        proposals = list(propose(config, unread.turns, wrong))
+    except DjinnError as error:
+        problems.append(Problem("llm", f"session {unread.session}: {error}"))
+        return False
+    problems += (Problem("llm", f"session {unread.session}: {why}") for why in wrong)
+    for proposal in proposals:
+        result = writer.take(proposal.claim, proposal.turn, unread.session, proposed=True)
+        results.append(result)
+    return True

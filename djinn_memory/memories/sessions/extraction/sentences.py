@@ -81,9 +81,14 @@ def sentences(text: str) -> Iterator[Sentence]:
                 return
             short = len(sentence.text) <= LONGEST
             question = sentence.text.rstrip('"”’) ').endswith("?")
-            odd = _HOSTILE.search(sentence.text) or _REPORTED.search(sentence.masked)
+            odd = not is_plain(sentence.text) or _REPORTED.search(sentence.masked)
             if short and not question and not odd:
                 yield sentence
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text has nothing that is structure in a note, such as a link."""
+    return not _HOSTILE.search(text)
 
 
 def _paragraphs(text: str) -> Iterator[str]:

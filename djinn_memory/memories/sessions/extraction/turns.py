@@ -100,7 +100,7 @@ def _turns(
     return [*read_episodes(runtime, memories)]
 
 
-def passages(turn: EpisodeText) -> Iterator[StatedText]:
+def stated_texts(turn: EpisodeText) -> Iterator[StatedText]:
     """The texts of a turn in which something may be stated. The agent's response is none."""
     context = turn.context or {}
     if turn.memory.type == "interaction":

@@ -50,7 +50,7 @@ class ClaimWriter:
         """Write the memory of a claim, unless it was taken before, is known or looks secret."""
         said = turn.memory.created or turn.memory.date
         reason = self._taken(claim, said)
-        if not reason and (place := self._known(claim, proposed=proposed)):
+        if not reason and (place := self._known(claim)):
             reason = f"known already: {place}"
             self._log.take(claim, session, said, "known", None)
         if reason:
@@ -81,14 +81,14 @@ class ClaimWriter:
             return "extracted before, by a run that was interrupted, and removed since"
         return ""
 
-    def _known(self, claim: Claim, *, proposed: bool) -> str | None:
+    def _known(self, claim: Claim) -> str | None:
         """The place of a memory that says the same already."""
         if claim.is_keyed:
             value = self._value(claim)
-            if value is not None and (proposed or _same(value, claim.text)):
+            if value is not None and _same(value, claim.text):
                 fact = self._fact(claim)
                 return f"{fact.vault}/{fact.path}" if fact else claim.title
-            if not proposed and claim.category != REMEMBERED:
+            if claim.category != REMEMBERED:
                 return None
         runtime, home = self._runtime, self._runtime.home
         draft = draft_of(self._memory(claim, ()), runtime.now(), home.config.secrets)

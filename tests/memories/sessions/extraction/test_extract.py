@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,7 @@ from djinn_memory.memories.sessions.requests import ExtractionReport
 from djinn_memory.models import Filters
 from djinn_memory.store.index.records import Selection
 from djinn_memory.system.locks import lock
+from tests.servers import ModelServer
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 
@@ -313,3 +315,85 @@ def test_hostile_statements_write_no_structure(djinn: Djinn, home: Home) -> None
     assert (links.links, links.unresolved) == (1, 0)
     for path in (home.root / "vaults" / "me").rglob("*.md"):
         assert "\0" not in path.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def advised(home: Home, server: ModelServer, keys: None) -> Djinn:
+    """A home with a chat model that the user trusts."""
+    home.edit((("llm", "model"), "m"), (("llm", "url"), f"{server.url}/v1"))
+    home.trust(home.untrusted)
+    return Djinn(Home(home.root), clock=lambda: NOW)
+
+
+def proposal(turn: int, kind: str, text: str, **more: str) -> dict[str, Any]:
+    return {"turn": turn, "type": kind, "text": text, **more}
+
+
+def test_a_model_only_proposes(advised: Djinn, server: ModelServer) -> None:
+    advised.facts.set("user", "city", "Bergen")
+    say(
+        advised,
+        "I prefer tea over coffee.",
+        "It would be nice to have a dog, the password is hu2x.",
+    )
+    server.reply = "<think>hm</think>Here: " + json.dumps({
+        "memories": [
+            proposal(1, "preference", "I prefer tea over coffee."),
+            proposal(2, "fact", "Oslo", category="user", key="city"),
+            proposal(2, "commitment", "Get a dog.", due="2026-05-01"),
+        ]
+    })  # fmt: skip
+    planned = advised.sessions.extract(dry_run=True)
+    assert titles(planned) == ["Prefers tea over coffee"] and not server.asked
+    report = advised.sessions.extract()
+    assert [(memory.title, memory.status) for memory in report.written] == [
+        ("Prefers tea over coffee", None), ("user/city (2)", "proposed"), ("Get a dog", "proposed"),
+    ]  # fmt: skip
+    assert [each.reason for each in report.skipped] == ["extracted before"]
+    assert "hu2x" not in str(server.asked)
+    # What is proposed is not known.
+    assert advised.facts.get("user", "city").value == "Bergen"
+    assert [fact.value for fact in advised.facts.list().facts] == ["Bergen"]
+    assert advised.wake().commitments == ()
+    advised.facts.set("user", "city", "Tromso")
+    assert advised.memories.show(str(report.written[1].id)).fields["status"] == ("proposed",)
+    asked = len(server.asked)
+    assert advised.sessions.extract().sessions == 0 and len(server.asked) == asked
+    # Accepted by a person, it is known.
+    file = Path(report.written[2].file)
+    file.write_text(file.read_text().replace("status: proposed\n", ""))
+    assert [each.title for each in advised.wake().commitments] == ["Get a dog"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "no", "{", '{"memories": 3}', '{"memories": [{"turn": 1, "type": "rule", "text": "x"}]}',
+        json.dumps({"memories": [proposal(9, "lesson", "Too late.")]}),
+        json.dumps({"memories": [proposal(1, "lesson", "See [[Private plan]].")]}),
+        json.dumps({"memories": [proposal(1, "fact", "Oslo")]}),
+        json.dumps({"memories": [proposal(1, "lesson", "x" * 501)]}),
+        "[" * 100_000,
+    ],
+)  # fmt: skip
+def test_a_wrong_answer_is_named_and_writes_nothing(
+    advised: Djinn, server: ModelServer, reply: str
+) -> None:
+    say(advised, "My city is Warsaw.")
+    server.reply = reply
+    report = advised.sessions.extract()
+    assert titles(report) == ["user/city"]
+    [problem] = report.problems
+    assert problem.what == "llm" and "of the model" in problem.why
+    assert advised.sessions.extract().sessions == 0
+
+
+def test_a_model_that_does_not_answer_is_asked_again(advised: Djinn, server: ModelServer) -> None:
+    say(advised, "My city is Warsaw.")
+    server.mood = "no text"
+    report = advised.sessions.extract()
+    assert titles(report) == ["user/city"]
+    assert [each.what for each in report.problems] == ["llm"]
+    server.mood, server.reply = "", '{"memories": []}'
+    assert advised.sessions.extract().sessions == 1
+    assert advised.sessions.extract().sessions == 0
