@@ -334,7 +334,7 @@ def test_a_model_only_proposes(advised: Djinn, server: ModelServer) -> None:
     say(
         advised,
         "I prefer tea over coffee.",
-        "It would be nice to have a dog, the password is hu2x.",
+        "It would be nice to have a dog, the password is hunter22.",
     )
     server.reply = "<think>hm</think>Here: " + json.dumps({
         "memories": [
@@ -350,7 +350,7 @@ def test_a_model_only_proposes(advised: Djinn, server: ModelServer) -> None:
         ("Prefers tea over coffee", None), ("user/city (2)", "proposed"), ("Get a dog", "proposed"),
     ]  # fmt: skip
     assert [each.reason for each in report.skipped] == ["extracted before"]
-    assert "hu2x" not in str(server.asked)
+    assert "hunter22" not in str(server.asked)
     # What is proposed is not known.
     assert advised.facts.get("user", "city").value == "Bergen"
     assert [fact.value for fact in advised.facts.list().facts] == ["Bergen"]
