@@ -20,7 +20,7 @@ def prefix(title: str, headings: tuple[str, ...], date: str | None) -> str:
     """The title, headings and day put before a window's text to give its context."""
     trail = [title, *(heading for heading in headings if heading != title)]
     line = " > ".join(trail) + (f" ({date[:10]})" if date else "")
-    starts = token_starts(line)
+    starts = _starts(line)
     return line[: starts[PREFIX_TOKENS]] if len(starts) > PREFIX_TOKENS else line
 
 
@@ -39,7 +39,12 @@ def path_at(
 @lru_cache(maxsize=4096)
 def room(line: str) -> int:
     """The number of tokens of text that fit into a window with a prefix."""
-    return WINDOW_TOKENS - len(token_starts(line))
+    return WINDOW_TOKENS - len(_starts(line))
+
+
+@lru_cache(maxsize=256)
+def _starts(line: str) -> Sequence[int]:
+    return token_starts(line)
 
 
 def window_text(line: str, text: str) -> str:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -48,18 +49,28 @@ def detect(text: str, among: Iterable[str] = LATIN, *, at_least: int = 2) -> str
     exist in English do not count for other languages.
     """
     wanted = {ENGLISH, *among}
-    words = dict.fromkeys(_WORD.findall(_ADDRESS.sub(" ", text[:READ]).casefold()))
+    text = _ADDRESS.sub(" ", text[:READ]).casefold()
+    words = set(_WORD.findall(text))
     counts: Counter[str] = Counter()
-    for word in words:
-        counts.update(_languages_of_words().get(fold(word), ()))
-        if _GERMAN.search(word):
-            counts["german"] += 1
+    if text.isascii():
+        counts.update(_counted(words))
+    else:
+        for word in words:
+            counts.update(_counted((fold(word),)))
+            if _GERMAN.search(word):
+                counts["german"] += 1
     english = counts.pop(ENGLISH, 0)
     others = [(count, name) for name, count in counts.items() if name in wanted]
     best, name = max(others, default=(0, ""), key=lambda other: (other[0], -LATIN.index(other[1])))
     if best > english and best >= at_least:
         return name
     return ENGLISH if english else None
+
+
+def _counted(words: Collection[str]) -> Iterator[str]:
+    """The languages that each of these words indicates."""
+    languages = _languages_of_words()
+    return chain.from_iterable(languages[word] for word in languages.keys() & words)
 
 
 def detect_part(text: str, whole: str | None) -> str | None:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from djinn_memory.memories.episodes.requests import Entity
+from djinn_memory.memories.episodes.spoken_days import spoken_day
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.slugs import name_key
 
@@ -85,6 +86,26 @@ _NO_NAME = frozenset({
 Known = Callable[[Collection[str]], Mapping[str, str]]
 """Returns the titles of the notes for entities that have one of these names, by `name_key`."""
 
+
+class KnownNames:
+    """All names of entities. It is a `Known` for many texts, in which only few words begin one."""
+
+    def __init__(self, titles: Mapping[str, str]) -> None:
+        """`titles` are the titles of the notes by name, as `name_key` returns it."""
+        self.titles = titles
+        beginnings = (_WORD.search(name) for name in titles)
+        self._first_words = {match[0] for match in beginnings if match}
+
+    def __call__(self, names: Collection[str]) -> Mapping[str, str]:
+        """The titles of these names."""
+        return {name: self.titles[name] for name in names if name in self.titles}
+
+    def may_begin(self, word: str) -> bool:
+        """Whether a name may begin with a word of a text."""
+        key = name_key(word)
+        return key in self._first_words or word.lower().removesuffix(".md") in self._first_words
+
+
 _Match = tuple[int, int, Entity]
 
 
@@ -127,9 +148,14 @@ def _plain(
 
 def _known(text: str, known: Known) -> Iterator[_Match]:
     """Known entities, longest names first. A name of one letter does not count."""
+    if isinstance(known, KnownNames) and not known.titles:
+        return
     words = [match.span() for match in _WORD.finditer(text)]
     spans: dict[str, list[tuple[int, int]]] = {}
-    for first, (start, _) in enumerate(words):
+    may_begin = known.may_begin if isinstance(known, KnownNames) else None
+    for first, (start, end) in enumerate(words):
+        if may_begin and not may_begin(text[start:end]):
+            continue
         for _, stop in words[first : first + LONGEST_NAME]:
             key = name_key(text[start:stop])
             if len(key) > 1 and "\n" not in text[start:stop]:
@@ -162,23 +188,5 @@ def _names(text: str, pattern: re.Pattern[str]) -> Iterator[_Match]:
 def _dated(entity: Entity, now: datetime) -> Entity:
     if entity.kind != "date":
         return entity
-    return Entity("date", entity.text, iso_date(entity.text) or _spoken(entity.text, now))
-
-
-def _spoken(text: str, now: datetime) -> str | None:
-    """The day that words such as `next Tuesday` mean.
-
-    The parser is slow, so it is imported late.
-    """
-    from dateparser import parse
-
-    past = re.match(r"(?:last|since|during)\s", text, re.IGNORECASE)
-    settings = {
-        "RELATIVE_BASE": now.replace(tzinfo=None),
-        "PREFER_DATES_FROM": "past" if past else "future",
-        "PREFER_DAY_OF_MONTH": "first",
-        "DATE_ORDER": "DMY",
-    }
-    words = re.sub(r"^(?:on|by|until|since|during|this)\s", "", text, flags=re.IGNORECASE)
-    when = parse(words, languages=["en"], settings=settings)
-    return when.date().isoformat() if when else None
+    day = iso_date(entity.text) or spoken_day(entity.text, now.date())
+    return Entity("date", entity.text, day)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from functools import partial
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, UsageError
 from djinn_memory.memories.episodes import journals
-from djinn_memory.memories.episodes.entities import Known, find_entities
+from djinn_memory.memories.episodes.entities import Known, KnownNames, find_entities
 from djinn_memory.memories.episodes.importance import importance
 from djinn_memory.memories.episodes.intents import find_intents
 from djinn_memory.memories.episodes.requests import (
@@ -31,11 +31,18 @@ from djinn_memory.notes import journal
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.ids import derived_id, new_id
+from djinn_memory.notes.slugs import name_key
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.secrets import mask, masked
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import EPISODE_PURGED, reading
+
+MANY = 50
+"""Number of turns from which it takes less time to load all names of entities."""
+
+MOST_NAMES = 2_000
+"""Maximum number of notes of which all names are loaded."""
 
 TITLE = 70
 """Maximum characters of a title: the first words of the message."""
@@ -99,8 +106,9 @@ def record_turns(runtime: Runtime, agent: str, turns: Iterable[Turn]) -> Recorde
             index = stack.enter_context(runtime.index(home.scope(agent)))
         turns = list(turns)
         recorded = _recorded(runtime, index, vault, turns)
+        known = _known(index, len(turns))
         drafts = [
-            _draft(vault, identity, turn, partial(_known_entities, index))
+            _draft(vault, identity, turn, known)
             for turn in turns
             if (identity := _identity(vault, turn)) not in recorded
         ]
@@ -167,11 +175,18 @@ def _recorded(
     return recorded | {memory.id for memory in index.memories(Selection(ids=ids), fields=())}
 
 
-def _known_entities(index: Index | None, names: Collection[str]) -> Mapping[str, str]:
-    """The titles of the notes of entities, by name."""
+def _known(index: Index | None, turns: int) -> Known:
+    """What finds the entities in a number of turns."""
     if index is None:
-        return {}
-    return index.named(names, Selection(Filters(planes=("knowledge",)), whole_files=True))
+        return lambda _: {}
+    notes = Selection(Filters(planes=("knowledge",)), whole_files=True)
+    if turns < MANY or index.count(notes) > MOST_NAMES:
+        return partial(index.named, selection=notes)
+    titles: dict[str, str] = {}
+    for memory in sorted(index.memories(notes, fields=()), key=lambda memory: memory.title):
+        for name in (memory.title, *memory.aliases):
+            titles.setdefault(name_key(name), memory.title)
+    return KnownNames(titles)
 
 
 def _draft(vault: Vault, identity: str, turn: Turn, known: Known) -> _Draft:

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from djinn_memory.errors import Busy, DjinnError, Refused, UsageError
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.recorder import Turn, known_replies, record_turns
+from djinn_memory.memories.imports.ahead import EmbeddingAhead
 from djinn_memory.memories.imports.detect import Export, find_exports
 from djinn_memory.memories.imports.messages import Exchange, LeftOut, exchanges, timed
 from djinn_memory.memories.imports.reading import Reading
@@ -29,7 +30,7 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.system.files import expand
 from djinn_memory.system.locks import lock
 
-BATCH = 1_000
+BATCH = 2_000
 """Maximum number of exchanges that are recorded at once. A kill loses at most so many."""
 
 BATCH_CHARACTERS = 4_000_000
@@ -55,17 +56,18 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
     exports = [*_exports(request, problems)]
     # What is recorded is told by the index, so it must know all of it.
     read(runtime.state, [vault], progress=runtime.progress)
-    run = _Run(runtime, request, agent, vault, problems, sum(export.size for export in exports))
+    total = sum(export.size for export in exports)
+    run = _Run(runtime, request, agent, vault, problems, EmbeddingAhead(runtime.home), total)
     place = runtime.home.state / "locks" / f"import-{vault.id.replace('/', '-')}.lock"
     try:
-        with lock(place, timeout=0.2, pulse=None):
+        with lock(place, timeout=0.2, pulse=None), run.ahead:
             for export in exports:
                 run.read(export)
     except Busy:
         raise Busy(
             f"another process imports into vault {vault.name}; try again when it has finished"
         ) from None
-    embedded = run.index()
+    embedded = run.ahead.embedded + run.index()
     files = tuple(count.answer() for count in run.files)
     return ImportReport(
         files,
@@ -149,6 +151,7 @@ class _Run(Struct):
     agent: str
     vault: Vault
     problems: list[Problem]
+    ahead: EmbeddingAhead
     bytes: int
     """The size of all exports."""
     done: int = 0
@@ -184,6 +187,8 @@ class _Run(Struct):
                 if len(batch) >= BATCH or characters >= BATCH_CHARACTERS:
                     self._record(count, batch)
                     batch, characters = [], 0
+                    if self.paths:
+                        self.ahead.begin()
         self._record(count, batch)
 
     def _advance(self, number: int) -> None:

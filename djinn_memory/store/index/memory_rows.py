@@ -62,8 +62,8 @@ def put_memory(
     from djinn_memory.languages.detection import detect, detect_part
 
     note = memory.note
-    # Words and vectors go with the chunks.
-    for table in ("chunk", "tag", "alias", "field", "link", "block"):
+    # Words and vectors go with the chunks. A new memory has none.
+    for table in () if memory_id is None else ("chunk", "tag", "alias", "field", "link", "block"):
         connection.execute(f"delete from {table} where memory_id = ?", (memory_id,))
     row = {"note_id": note_id, **_row(file, source, note)}
     memory_id = write_row(connection, "memory", row, memory_id)

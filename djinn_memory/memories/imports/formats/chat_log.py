@@ -91,22 +91,23 @@ class ChatLog(Struct):
         elif (listed := _listed(record)) is not None:
             yield from self._conversation(record, listed)
         elif turn := _turn(record):
-            session, context, at = self._where(record), _context(record), first_of(record, TIMES)
-            identity = name_of(first_of(record, IDS)) or digest(*turn, str(at or ""))
-            key, when = f"{session}:{identity}", time_of(at)
+            scope, context, at = _session(record), _context(record), first_of(record, TIMES)
+            identity = name_of(first_of(record, IDS))
+            key = f"{scope}:{identity}" if scope and identity else digest(identity, *turn, str(at))
+            session, when = scope or self.name, time_of(at)
             yield Message(key, session, "user", turn[0], when, CHANNEL, None, context)
             if turn[1]:
                 yield Message(f"{key}+", session, "reply", turn[1], when, CHANNEL, None, context)
         else:
-            yield from self._message(record, self._where(record), _context(record))
+            yield from self._message(record, _session(record), "", _context(record))
 
     def _conversation(self, record: Mapping[str, Any], listed: list[Any]) -> Iterator[Read]:
         """The messages of a record that is a whole conversation."""
-        session = name_of(first_of(record, (*IDS, *SESSIONS)))
-        if not session:
+        scope, shown = name_of(first_of(record, (*IDS, *SESSIONS))), ""
+        if not scope:
             # The first exchange names it, so that a longer copy of it has the same name.
-            opening = [text_of(_content(message)) for message in listed[:3]]
-            session = f"{self.name}-{digest(*opening)[:8]}"
+            scope = digest(*(text_of(_content(message)) for message in listed[:3]))
+            shown = f"{self.name}-{scope[:8]}"
         at, context = first_of(record, TIMES), _context(record)
         for message in listed:
             if isinstance(message, str):
@@ -115,20 +116,23 @@ class ChatLog(Struct):
                 yield LeftOut("messages of an unknown form")
                 continue
             given = message if first_of(message, TIMES) else {**message, "at": None}
-            yield from self._message(given, session, context, at)
+            yield from self._message(given, scope, shown, context, at)
 
     def _message(
         self,
         record: Mapping[str, Any],
-        session: str,
+        scope: str,
+        shown: str,
         context: dict[str, Any],
         conversation_at: object = None,
     ) -> Iterator[Read]:
+        """The message of a record. `scope` is the conversation that the file names, if any."""
+        session = shown or scope or self.name
         content = _content(record)
         text, speaker = text_of(content), _speaker(record)
         given = time_of(first_of(record, TIMES))
         at = given or time_of(conversation_at)
-        key = self._key(record, session, speaker, text, str(given or ""))
+        key = self._key(record, scope, speaker, text, str(given or ""))
         role, text = self._role(speaker, text)
         for call in _calls(record, content):
             yield Message(key, session, "tool", call, at, CHANNEL)
@@ -153,22 +157,26 @@ class ChatLog(Struct):
         spoken = f"{speaker}: {text}" if speaker and text else text
         return ("reply" if self.user else "note"), spoken
 
-    def _key(
-        self, record: Mapping[str, Any], session: str, speaker: str, text: str, at: str
-    ) -> str:
-        """The key of a message: its id, or a digest of what it says, whatever its place."""
-        if identity := name_of(first_of(record, IDS)):
-            return f"{session}:{identity}"
-        own = "" if session == self.name else session
-        if at:
-            return digest(own, speaker, at, text)
+    def _key(self, record: Mapping[str, Any], scope: str, speaker: str, text: str, at: str) -> str:
+        """The key of a message: its id, or a digest of what it says.
+
+        The key does not depend on the name of the file or on the place in it. An id outside of a
+        conversation may be a number that other files use too.
+        """
+        identity = name_of(first_of(record, IDS))
+        if identity and scope:
+            return f"{scope}:{identity}"
+        if at or identity:
+            return digest(scope, identity, speaker, at, text)
         self.head = self.head or digest(speaker, text)
-        key = digest(own or self.head, speaker, text)
+        key = digest(scope or self.head, speaker, text)
         self.seen[key] += 1
         return key if self.seen[key] == 1 else f"{key}:{self.seen[key]}"
 
-    def _where(self, record: Mapping[str, Any]) -> str:
-        return name_of(first_of(record, SESSIONS)) or self.name
+
+def _session(record: Mapping[str, Any]) -> str:
+    """The conversation that a record names; may be empty."""
+    return name_of(first_of(record, SESSIONS))
 
 
 def _context(record: Mapping[str, Any]) -> dict[str, Any]:
