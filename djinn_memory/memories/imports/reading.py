@@ -85,21 +85,22 @@ class Reading(Struct):
     def _records(self, reader: Reader, shown: str, stream: BinaryIO) -> Iterator[Read]:
         for place, record in read_records(stream, self.export.layout, self.advance):
             where = f"{shown}, {place}" if place else shown
-            if isinstance(record, BadRecord):
-                yield Problem(where, f"{record.why}; it was left out")
+            if not isinstance(record, dict):
+                why = record.why if isinstance(record, BadRecord) else "it is not a JSON object"
+                yield Problem(where, f"{why}; it was left out")
                 continue
             try:
                 # As a whole, so that a conversation with a fault is left out as a whole.
                 messages = [*reader(record)]
             except (ValueError, RecursionError) as error:
-                yield Problem(where, f"{error}; it was left out")
+                yield Problem(where, f"it {error}; it was left out")
                 continue
             yield from (_named(message, where) for message in messages)
 
     def _log(self, shown: str, stream: BinaryIO) -> Iterator[Read]:
         name = PurePosixPath(self.export.names[0] or self.export.tree.label).stem
         log = ChatLog(" ".join(name.split())[:60] or "log", self.user)
-        yield from self._records(log.read_record, shown, stream)
+        yield from self._records(log.read, shown, stream)
 
     def _calendar(self, shown: str, stream: BinaryIO) -> Iterator[Read]:
         data = stream.read(MOST_CALENDAR + 1)

@@ -400,7 +400,7 @@ def test_slack_users_are_found_by_any_of_their_names(djinn: Djinn, tmp_path: Pat
     day.write_text(json.dumps([*DAY, bot, {"type": "message"}]))
     report = djinn.import_history([folder], user="Ben Fjord")
     assert report.recorded == 5
-    assert [problem.why for problem in report.problems] == ["has no ts; it was left out"]
+    assert [problem.why for problem in report.problems] == ["it has no ts; it was left out"]
     assert texts(djinn, "harbour") == [
         ("The crane is down.", None), ("Deploy bot: Deployed", None),
     ]  # fmt: skip

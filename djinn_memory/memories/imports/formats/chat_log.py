@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -74,15 +74,8 @@ class ChatLog(Struct):
     seen: Counter[str] = field(default_factory=Counter)
     """How often a message without id and time occurred."""
 
-    def read(self, records: Iterable[Any]) -> Iterator[Read]:
-        """The messages of the records, in order. Raises `ValueError` for an unknown form."""
-        for record in records:
-            yield from self.read_record(record)
-
-    def read_record(self, record: Any) -> Iterator[Read]:
-        """The messages of one record. Raises `ValueError` for an unknown form."""
-        if not isinstance(record, dict):
-            raise ValueError("is not a JSON object")
+    def read(self, record: Mapping[str, Any]) -> Iterator[Read]:
+        """The messages of a record."""
         if is_claude_code(record):
             yield from read_claude_code(record)
         elif is_codex(record):

@@ -90,7 +90,7 @@ def _message(
     message: Mapping[str, Any], session: str, started: datetime | None, context: dict[str, Any]
 ) -> Read:
     role, content = _role(message), message.get("content")
-    kind = content.get("content_type") if isinstance(content, dict) else ""
+    kind = str(content.get("content_type")) if isinstance(content, dict) else ""
     metadata = message.get("metadata")
     if isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation"):
         return LeftOut("hidden messages")

@@ -36,14 +36,14 @@ _SERVICE = (
 
 def is_claude_code(record: Mapping[str, Any]) -> bool:
     """Whether a record is a line of a transcript of Claude Code."""
-    return record.get("type") in _CLAUDE_LINES and (
+    return str(record.get("type")) in _CLAUDE_LINES and (
         "sessionId" in record or "leafUuid" in record or "snapshot" in record
     )
 
 
 def is_codex(record: Mapping[str, Any]) -> bool:
     """Whether a record is a line of a transcript of Codex."""
-    return record.get("type") in _CODEX_LINES and isinstance(record.get("payload"), dict)
+    return str(record.get("type")) in _CODEX_LINES and isinstance(record.get("payload"), dict)
 
 
 def read_claude_code(line: Mapping[str, Any]) -> Iterator[Read]:

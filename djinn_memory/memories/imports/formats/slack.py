@@ -86,10 +86,8 @@ class Workspace(Struct):
         """The conversation in a folder, which may be listed nowhere."""
         return self.conversations.get(folder) or Conversation(folder, f"#{folder}")
 
-    def read(self, message: Any, place: Conversation) -> Read:
+    def read(self, message: Mapping[str, Any], place: Conversation) -> Read:
         """A message of a conversation. Raises `ValueError` if it is none."""
-        if not isinstance(message, dict):
-            raise ValueError("is not a JSON object")
         if str(message.get("subtype") or "") not in SAID or message.get("hidden"):
             return LeftOut("joins, edits and other notices")
         stamp = name_of(message.get("ts"))

@@ -89,15 +89,15 @@ def _texts(value: object, depth: int) -> Iterator[str]:
         for part in value:
             yield from _texts(part, depth + 1)
     elif isinstance(value, dict) and depth < 3:
-        kind = value.get("type") or value.get("content_type") or ""
+        kind = str(value.get("type") or value.get("content_type") or "")
         if kind in _TEXT_BLOCKS:
             for key in ("text", "value", "content", "parts"):
                 if key in value:
                     yield from _texts(value[key], depth + 1)
                     break
-        elif isinstance(kind, str) and "image" in kind:
+        elif "image" in kind:
             yield "[image]"
-        elif isinstance(kind, str) and "audio" in kind:
+        elif "audio" in kind:
             yield from _texts(value.get("text") or "[audio]", depth + 1)
 
 
