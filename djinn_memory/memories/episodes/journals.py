@@ -25,11 +25,17 @@ FULL = 1_000_000
 """Maximum bytes of a journal, which limits the cost of an append. The day then continues in another
 file."""
 
+SLACK = 10_000
+"""Bytes of an incomplete record at the end of a journal. They do not count as its content."""
+
 ATTEMPTS = 5
 """Maximum number of attempts, each after an editor has saved the journal in the meantime."""
 
 NAME_FILE = "journal-name"
 """The file in the state folder that contains the home's name for its journal files."""
+
+
+_BLOCK = re.compile(rb"(?<=\n\^)[A-Za-z0-9-]+(?=\n)")
 
 
 def home_name(home: Home) -> str:
@@ -78,9 +84,8 @@ def append(
     name, number = home_name(home), 1
     waiting = dict(records)
     for path in _journals(writer.vault, day) if once else ():
-        data = disk.read(writer.vault, path)
-        for block in [block for block in waiting if f"\n^{block}\n".encode() in data]:
-            del waiting[block]
+        for block in _BLOCK.findall(disk.read(writer.vault, path)):
+            waiting.pop(block.decode(), None)
     places: dict[str, str] = {}
     while waiting:
         path = journal.path_of(day, name, number)
@@ -112,6 +117,11 @@ def _append(
         raise Refused(
             f"{vault.name}/{path} leads through a symbolic link; replace the link with a folder"
         )
+    # What is full is not read again: a day may have many full journals.
+    with suppress(OSError):
+        size, first = file.stat().st_size, len(next(iter(records.values())).encode("utf-8"))
+        if size > len(header) and size + first > FULL + SLACK:
+            return ()
     for _ in range(ATTEMPTS):
         try:
             data = disk.read(vault, path)

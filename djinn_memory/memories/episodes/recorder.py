@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any
 
@@ -201,10 +201,10 @@ def _draft(vault: Vault, identity: str, turn: Turn, known: Known) -> _Draft:
         id=identity,
         type=turn.kind,
         created=moment(turn.at),
-        session=turn.session,
+        session=_masked_name(turn.session),
         channel=turn.channel,
         client=turn.client,
-        source=turn.source,
+        source=turn.source and mask(turn.source),
         replies=turn.replies or None,
         importance=weight.total,
         entities=[f"{entity.kind}: {entity.text}" for entity in entities],
@@ -222,7 +222,7 @@ def _draft(vault: Vault, identity: str, turn: Turn, known: Known) -> _Draft:
         block=block,
         type=turn.kind,
         title=title,
-        session=turn.session,
+        session=_masked_name(turn.session),
         created=moment(turn.at),
         importance=weight,
         entities=entities,
@@ -243,6 +243,12 @@ def _masked(message: str, response: str) -> tuple[str, str, int]:
     message, in_message = masked(message)
     response, in_response = masked(_lines("response", response))
     return message, response, in_message + in_response
+
+
+@lru_cache(maxsize=1_000)
+def _masked_name(name: str) -> str:
+    """The name of a session without secrets. Many turns have the same one."""
+    return mask(name)
 
 
 def _lines(name: str, text: str) -> str:

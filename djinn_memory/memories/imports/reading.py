@@ -95,6 +95,10 @@ class Reading(Struct):
             except (ValueError, RecursionError) as error:
                 yield Problem(where, f"it {error}; it was left out")
                 continue
+            except Exception as error:
+                why = f"{type(error).__name__}: {error}"
+                yield Problem(where, f"cannot be read ({why}) and was left out; report this bug")
+                continue
             yield from (_named(message, where) for message in messages)
 
     def _log(self, shown: str, stream: BinaryIO) -> Iterator[Read]:

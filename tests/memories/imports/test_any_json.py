@@ -69,6 +69,7 @@ def read(path: Path, form: FormatChoice) -> None:
         messages = Reading(export, "user", NOW, lambda _: None).messages()
         for entry in exchanges(timed(messages, NOW)):
             assert isinstance(entry, Exchange | LeftOut | Problem)
+            assert not (isinstance(entry, Problem) and "report this bug" in entry.why), entry
             if isinstance(entry, Exchange):
                 assert entry.first.text.strip()
                 for turn in pieces(draft(export.format, entry, NOW)):

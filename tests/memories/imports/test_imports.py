@@ -411,3 +411,17 @@ def test_ids_that_two_logs_share(djinn: Djinn, tmp_path: Path) -> None:
         records = [said("user", f"Hello {name}", id=1), said("assistant", "Hi", id=2)]
         report = djinn.import_history([lines(tmp_path / f"{name}.jsonl", records)])
         assert counts(report) == (1, 0)
+
+
+def test_secrets_are_masked_wherever_they_are(djinn: Djinn, tmp_path: Path) -> None:
+    message = claude_message(1, "human", f"I use {SECRET}", files=[{"file_name": f"{SECRET}.txt"}])
+    message["uuid"] = f"m-{SECRET}"
+    exports = [
+        zipped(tmp_path / "c.zip", conversations=[claude(message, name=SECRET, uuid=SECRET)]),
+        lines(tmp_path / "l.jsonl", [said("user", "Hello", thread=SECRET, title=SECRET)]),
+    ]
+    assert counts(djinn.import_history(exports)) == (2, 0)
+    assert counts(djinn.import_history(exports)) == (0, 2)
+    for path in (djinn.home.root / "vaults").rglob("*.md"):
+        assert SECRET not in path.read_text(encoding="utf-8")
+    assert SECRET.encode() not in djinn.home.index_path.read_bytes()
