@@ -239,7 +239,7 @@ class Djinn(Namespace):
         """
         from djinn_memory.indexing.refresh import index
 
-        take_in(self.runtime, seconds=math.inf)
+        take_in(self.runtime, request.agent, seconds=math.inf)
         if request.model is not None:
             self._models.use(request.model)
         return index(

@@ -72,9 +72,9 @@ class Runtime:
         self.now = clock
         self.read_only = read_only
         """Whether nothing may be written."""
-        self.intake: Callable[[Runtime], None] | None = None
-        """Takes in what was recorded elsewhere, before memories are read. It reports failures as
-        `problems`."""
+        self.intake: Callable[[Runtime, str | None], None] | None = None
+        """Takes in what was recorded elsewhere, before an agent reads memories. It reports failures
+        as `problems`."""
         self._flags = {"resident": resident, "read_only": read_only}
         self._lock = threading.RLock()
 
@@ -143,16 +143,16 @@ class Runtime:
         with self.busy(patient=True):
             rebuild_index(self.state, self.models, self.progress)
 
-    def take_in(self) -> None:
-        """Take in what was recorded elsewhere, if there is anything."""
+    def take_in(self, agent: str | None) -> None:
+        """Take in what was recorded elsewhere, if there is anything, before `agent` reads."""
         if self.intake:
-            self.intake(self)
+            self.intake(self, agent)
 
     def fresh_scope(self, agent: str | None, filters: Filters | None = None) -> tuple[Vault, ...]:
         """Index changed notes, within the limits of a sweep. Returns the vaults `agent` sees."""
         from djinn_memory.indexing.refresh import resolve_pending_links, sweep
 
-        self.take_in()
+        self.take_in(agent)
         vaults = self.home.scope(self.home.agent(agent), filters.vaults if filters else ())
         pending, problems = sweep(self.state, vaults)
         if pending:

@@ -24,6 +24,7 @@ from djinn_memory.memories.library import writer
 from djinn_memory.notes import ids
 from djinn_memory.store.expiring.sqlite import SqliteWorkingStore
 from djinn_memory.store.ledger import events
+from tests.memories.hooks.events import prompt, record, spool_of, stop, tool
 from tests.memories.imports.exports import LOG, lines, said
 
 Deed = Callable[[Djinn], object]
@@ -150,6 +151,17 @@ def states(djinn: Djinn) -> None:
     djinn.sessions.extract(agent="grace")
 
 
+def hooks_record(djinn: Djinn) -> None:
+    """Events of hers in a session of his, and events that are lost."""
+    session = (prompt("layoffs?", "dig"), tool("dig layoffs", "dig"), stop("Soon.", "dig"))
+    record(djinn.home, *session, prompt("And then?", "dig"), agent="grace")
+    record(djinn.home, tool("layoffs"), agent="nobody")
+    spool = spool_of(djinn.home)
+    with Path(spool.path).open("ab") as file:
+        file.write(b"layoffs")
+    spool.skip("layoffs")
+
+
 def judges(djinn: Djinn) -> None:
     djinn.recall("kettle tea", agent="grace")
     djinn.rate("last", useful=[1], gap="who knows of layoffs", agent="grace")
@@ -221,9 +233,9 @@ def indexes(djinn: Djinn) -> None:
 
 
 DEEDS: tuple[Deed, ...] = (
-    remembers, sets_facts, has_a_session, keeps_in_mind, records, imports, judges, ingests,
-    takes_ids, drops_copies, clears_her_mind, purges_what_finn_said, makes_disorder, writes_much,
-    leaves_words_alone, embeds, indexes,
+    remembers, sets_facts, has_a_session, keeps_in_mind, records, imports, hooks_record, judges,
+    ingests, takes_ids, drops_copies, clears_her_mind, purges_what_finn_said, makes_disorder,
+    writes_much, leaves_words_alone, embeds, indexes,
 )  # fmt: skip
 
 SAME_ID = "mem_7k2m9q4dxw30hv5t"

@@ -68,6 +68,7 @@ def search(
     """
     began = time.monotonic()
     search = _parse(runtime, options, excerpt)
+    runtime.take_in(options.agent)
     pending = _refresh(search)
     with runtime.index(search.vaults) as search.index:
         _settle(search)
@@ -162,7 +163,6 @@ def _expand(search: Search) -> None:
 
 def _refresh(search: Search) -> int:
     """Index recent changes, within limits; returns how many files are still waiting."""
-    search.runtime.take_in()
     meaning = search.legs.get("meaning")
     spare = meaning.question.spare if isinstance(meaning, MeaningLeg) else None
     pending, problems = sweep(search.runtime.state, search.vaults, spare)

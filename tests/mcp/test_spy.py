@@ -26,6 +26,7 @@ from tests import grace
 from tests.examples import examples
 from tests.grace import DEEDS, SAME_ID, Deed, Fixed, do
 from tests.mcp.clients import asked
+from tests.memories.hooks.events import prompt, record, stop, tool
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -56,6 +57,7 @@ def template(tmp_path_factory: pytest.TempPathFactory, fixed: None) -> Path:
     djinn.episodes.record_observation(text="The pier is wet", agent="finn")
     djinn.index()
     djinn.close()
+    record(home, prompt("Is the pier wet?"), tool("look"), stop("It is."), agent="finn")
     for note in home.root.rglob("*.md"):
         os.utime(note, (1.7e9, 1.7e9))
     return home.root
@@ -167,7 +169,21 @@ def compare(template: Path, folder: Path, *stages: tuple[Deed, ...]) -> None:
 
 
 def test_finn_is_told_the_same_whatever_grace_does(template: Path, tmp_path: Path) -> None:
-    compare(template, tmp_path, DEEDS, (grace.judges, grace.makes_disorder))
+    compare(template, tmp_path, DEEDS, (grace.judges, grace.makes_disorder, grace.hooks_record))
+
+
+def test_finn_is_not_told_of_events_that_were_lost(template: Path, tmp_path: Path) -> None:
+    home = Home(Path(shutil.copytree(template, tmp_path / "home", symlinks=True)))
+
+    async def work(client: Client) -> str:
+        grace.hooks_record(Djinn(home))
+        return await answer(client, "search", {"query": "kettle"})
+
+    assert "hooks" not in asked(home, work)
+    with Djinn(home) as djinn:
+        record(home, tool("look"), agent="grace")
+        djinn.memories.list()
+        assert [problem.what for problem in djinn.problems] == ["hooks"]
 
 
 @pytest.mark.soak

@@ -19,10 +19,11 @@ QUICK_SECONDS = 0.2
 """Seconds after which a command starts no further batch. The next command goes on."""
 
 
-def take_in(runtime: Runtime, seconds: float = QUICK_SECONDS) -> None:
+def take_in(runtime: Runtime, agent: str | None = None, *, seconds: float = QUICK_SECONDS) -> None:
     """Take in what hooks recorded. A failure becomes a problem of `runtime`, and loses nothing.
 
-    Costs one look at a file if there is nothing to take in.
+    `agent` is the one who asks. Only a person, who names none, is told of failures: an agent must
+    not learn what others record. Costs one look at a file if there is nothing to take in.
     """
     spool = Spool(str(runtime.home.state))
     size = spool.size()
@@ -31,8 +32,8 @@ def take_in(runtime: Runtime, seconds: float = QUICK_SECONDS) -> None:
     meter = spool.meter()
     if meter.settled == size and time.time() < meter.due:
         return
-    from djinn_memory.memories.hooks.recording import record_spool
+    from djinn_memory.memories.hooks.recording import losses, record_spool
 
-    for problem in record_spool(runtime, spool, seconds):
-        if problem not in runtime.problems:
-            runtime.problems.append(problem)
+    problem = record_spool(runtime, spool, seconds)
+    if agent is None:
+        runtime.problems += [each for each in (problem, losses(spool)) if each]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -64,8 +64,8 @@ class _Plan(Struct):
     line."""
 
 
-def record_spool(runtime: Runtime, spool: Spool, seconds: float) -> Iterator[Problem]:
-    """Record the entries of a spool in batches, until `seconds` are over. Yields problems.
+def record_spool(runtime: Runtime, spool: Spool, seconds: float) -> Problem | None:
+    """Record the entries of a spool in batches, until `seconds` are over. Returns a failure.
 
     Does nothing while another process does it.
     """
@@ -74,24 +74,26 @@ def record_spool(runtime: Runtime, spool: Spool, seconds: float) -> Iterator[Pro
             _Intake(runtime, spool, seconds).run()
     except (Busy, SpoolBusyError):
         # The next command takes it in.
-        return
+        return None
     except (DjinnError, OSError) as error:
-        yield Problem("hooks", f"what hooks recorded is not taken in yet: {error}")
-    yield from _losses(spool)
+        why = error.strerror if isinstance(error, OSError) else error
+        return Problem("hooks", f"what hooks recorded is not taken in yet: {why}")
+    return None
 
 
-def _losses(spool: Spool) -> Iterator[Problem]:
+def losses(spool: Spool) -> Problem | None:
     """A problem for entries that were lost since the last time that this was said."""
     meter = spool.meter()
     lost = meter.lost + spool.blocked()
-    if lost > meter.told:
-        try:
-            spool.update(told=lost)
-        except (OSError, SpoolBusyError):
-            return
-        what = count(lost - meter.told, "event") + " of hooks could not be recorded"
-        why = f" ({meter.reason})" if meter.reason else ""
-        yield Problem("hooks", f"{what}{why}; {Remedy('hooks.status', purpose='see the counts')}")
+    if lost <= meter.told:
+        return None
+    try:
+        spool.update(told=lost)
+    except (OSError, SpoolBusyError):
+        return None
+    what = count(lost - meter.told, "event") + " of hooks could not be recorded"
+    why = f" ({meter.reason})" if meter.reason else ""
+    return Problem("hooks", f"{what}{why}; {Remedy('hooks.status', purpose='see the counts')}")
 
 
 class _Intake:

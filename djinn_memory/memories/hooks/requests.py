@@ -98,5 +98,7 @@ class HookState(Struct, frozen=True):
     """The time of the last event, as ISO 8601 in UTC."""
     last_event: str | None
     """The last event, such as `Stop`."""
+    lost_at: str | None
+    """The time when an event was last lost, as ISO 8601 in UTC."""
     reason: str | None
     """Why the last event that was lost could not be recorded, or answered."""

@@ -60,6 +60,8 @@ class Meter:
         """1 after an entry was refused, until there is room again."""
         self.last = 0.0
         """The time of the last entry, in seconds since 1970; 0 for none."""
+        self.lost_at = 0.0
+        """The time when an entry was last lost, in seconds since 1970; 0 for never."""
         self.event = self.reason = ""
         """The event of the last entry, and why the last entry that was lost is not recorded."""
         self.settled = -1
@@ -69,6 +71,10 @@ class Meter:
         for name, value in values.items():
             if type(value) is type(getattr(self, name, None)):
                 setattr(self, name, value)
+
+    def lose(self, reason: str) -> None:
+        """Keep why an entry is lost."""
+        self.reason, self.lost_at = reason[:200], time.time()
 
     @property
     def lost(self) -> int:
@@ -105,7 +111,7 @@ class Spool:
                 if full:
                     meter.refused += 1
                     meter.full = 1
-                    meter.reason = "the spool is full"
+                    meter.lose("the spool is full")
                 else:
                     meter.size = _append(file, size, line)
                     meter.entries += 1
@@ -122,7 +128,7 @@ class Spool:
         try:
             with _Held(self) as held:
                 held.meter.skipped += 1
-                held.meter.reason = reason[:200]
+                held.meter.lose(reason)
                 held.save()
         except SpoolBusyError:
             self.block()
@@ -226,7 +232,7 @@ class Spool:
             finally:
                 os.close(file)
             held.meter.skipped += len(lines)
-            held.meter.reason = reason[:200]
+            held.meter.lose(reason)
             held.save()
 
 

@@ -28,10 +28,16 @@ def hook_state(home: Home) -> HookState:
         meter.skipped + spool.blocked(),
         meter.cut,
         _rejected(spool),
-        moment(datetime.fromtimestamp(meter.last, UTC)) if meter.last > 0 else None,
+        _moment(meter.last),
         meter.event or None,
+        _moment(meter.lost_at),
         meter.reason or None,
     )
+
+
+def _moment(seconds: float) -> str | None:
+    """A time in seconds since 1970; None for 0."""
+    return moment(datetime.fromtimestamp(seconds, UTC)) if seconds > 0 else None
 
 
 def _entries(spool: Spool, meter: Meter, size: int) -> int:

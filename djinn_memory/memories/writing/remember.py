@@ -60,7 +60,7 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
     """Write a memory as a note; see `Djinn.remember`."""
     state, home = runtime.state, runtime.home
     agent = home.agent(request.agent)
-    runtime.take_in()
+    runtime.take_in(request.agent)
     vault = home.shared if request.shared else home.personal(agent)
     # Other vaults matter only where the same may be said, or the superseded note may be.
     scope = home.scope(agent) if request.supersedes or not request.force else (vault,)

@@ -243,6 +243,8 @@ def test_doctor_reports_hooks_that_do_not_work(home: Home) -> None:
     assert findings() == [
         ("hint", "1 event of hooks could not be recorded (the input is not JSON)")
     ]
+    spool_of(home).update(lost_at=1.0)
+    assert findings() == []
 
 
 def test_a_full_spool_is_reported_until_it_is_taken_in(
