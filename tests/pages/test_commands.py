@@ -21,6 +21,7 @@ import pytest
 
 from tests.conftest import Run, environment_of
 from tests.embedding.tiny import tiny_model
+from tests.memories.imports.exports import write_exports
 from tests.pages.fenced import DOCS, PAGES, ROOT, commands, constant, with_outputs
 from tests.servers import serving
 
@@ -118,6 +119,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
     you = root / "you"
     shutil.copytree(sample / "shared", you / "notes")
     shutil.copytree(sample / "finn", you / "finn-notes")
+    write_exports(you / "exports")
     (you / "notes" / "inbox" / "old-idea.md").write_text("An old idea.\n")
     (you / "papers").mkdir()
     shutil.copy(ROOT / "docs" / "samples" / "tide-gauge-manual.pdf", you / "papers" / "manual.pdf")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -425,3 +426,16 @@ def test_secrets_are_masked_wherever_they_are(djinn: Djinn, tmp_path: Path) -> N
     for path in (djinn.home.root / "vaults").rglob("*.md"):
         assert SECRET not in path.read_text(encoding="utf-8")
     assert SECRET.encode() not in djinn.home.index_path.read_bytes()
+
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "imports.md"
+
+
+def test_the_examples_of_the_page_are_recorded(djinn: Djinn, tmp_path: Path) -> None:
+    blocks = re.findall(r"```(jsonl|json|ics)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    assert len(blocks) == 5
+    for number, (kind, text) in enumerate(blocks):
+        file = tmp_path / f"{number}.{kind}"
+        file.write_text(text, encoding="utf-8")
+        report = djinn.import_history([file])
+        assert report.problems == () and report.recorded
