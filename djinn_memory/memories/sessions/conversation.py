@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from djinn_memory.memories.episodes.reading import EpisodeText
@@ -26,10 +28,7 @@ def with_conversation(
     turns = previous_turns(runtime, agent, limit, session) if limit else []
     if not turns:
         return context
-    newest_first = list(map(_excerpt, reversed(turns)))
-    [excerpts] = room.take_in_turn([newest_first], most=int(room.budget * SHARE))
-    # Without its words a turn says nothing.
-    taken = [excerpt for excerpt in excerpts if excerpt.text]
+    taken = _fitting(map(_excerpt, reversed(turns)), room)
     if not taken:
         return context
     return replace(
@@ -37,6 +36,21 @@ def with_conversation(
         conversation=tuple(reversed(taken)),
         previous_session=turns[0].memory.field("session"),
     )
+
+
+def _fitting(newest_first: Iterable[MemoryExcerpt], room: TokenBudget) -> list[MemoryExcerpt]:
+    """The newest turns that fit into the share of the conversation, newest first."""
+    kept_back = max(0, room.left - int(room.budget * SHARE))
+    room.left -= kept_back
+    taken: list[MemoryExcerpt] = []
+    for turn in newest_first:
+        # The title is the beginning of the text, and is not shown.
+        shown = room.take(replace(turn, title=""), share=1 / 8)
+        if shown is None or not shown.text:
+            break
+        taken.append(replace(shown, title=turn.title))
+    room.left += kept_back
+    return taken
 
 
 def _excerpt(turn: EpisodeText) -> MemoryExcerpt:

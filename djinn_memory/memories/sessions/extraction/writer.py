@@ -16,7 +16,12 @@ from djinn_memory.memories.sessions.extraction.log import ExtractionLog
 from djinn_memory.memories.sessions.extraction.rules import REMEMBERED
 from djinn_memory.memories.sessions.requests import ExtractedMemory, SkippedStatement
 from djinn_memory.memories.writing.drafts import draft_of
-from djinn_memory.memories.writing.duplicates import SAME_WORDS, DuplicateFinder, likeness
+from djinn_memory.memories.writing.duplicates import (
+    SAME_WORDS,
+    DuplicateFinder,
+    likeness,
+    numbers,
+)
 from djinn_memory.memories.writing.provenance import Provenance, evidence_link
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
@@ -96,8 +101,7 @@ class ClaimWriter:
             finder = DuplicateFinder(runtime, draft, home.scope(self._agent), notes=True)
             if duplicate := finder.find():
                 return f"{duplicate.memory.vault}/{duplicate.memory.path}"
-        alike = (each for each in self._planned if likeness(each.text, claim.text) >= SAME_WORDS)
-        return next((each.title for each in alike if not each.is_keyed), None)
+        return next((each.title for each in self._planned if _says_the_same(each, claim)), None)
 
     def _value(self, claim: Claim) -> str | None:
         """The value of the fact of a claim; in a dry run, the one that it would have."""
@@ -195,6 +199,12 @@ class ClaimWriter:
     ) -> SkippedStatement:
         link = evidence_link(turn.memory)
         return SkippedStatement(claim.type, claim.title, claim.text, reason, (link,), session)
+
+
+def _says_the_same(planned: Claim, claim: Claim) -> bool:
+    """Whether a note of `planned` would be a duplicate of a claim, by its words."""
+    alike = likeness(planned.text, claim.text) >= SAME_WORDS
+    return alike and not planned.is_keyed and numbers(claim.text) <= numbers(planned.text)
 
 
 def _same(value: str, other: str) -> bool:
