@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -54,19 +55,15 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
         raise Refused(f"vault {vault.name} is read-only; remove read_only from config.yaml first")
     problems: list[Problem] = []
     exports = [*_exports(request, problems)]
-    # What is recorded is told by the index, so it must know all of it.
-    read(runtime.state, [vault], progress=runtime.progress)
     total = sum(export.size for export in exports)
     run = _Run(runtime, request, agent, vault, problems, EmbeddingAhead(runtime.home), total)
-    place = runtime.home.state / "locks" / f"import-{vault.id.replace('/', '-')}.lock"
-    try:
-        with lock(place, timeout=0.2, pulse=None), run.ahead:
+    with _alone(runtime, vault):
+        # What is recorded is told by the index, so it must know all of it.
+        read(runtime.state, [vault], progress=runtime.progress)
+        with run.ahead:
             for export in exports:
                 run.read(export)
-    except Busy:
-        raise Busy(
-            f"another process imports into vault {vault.name}; try again when it has finished"
-        ) from None
+            run.record()
     embedded = run.ahead.embedded + run.index()
     files = tuple(count.answer() for count in run.files)
     return ImportReport(
@@ -79,6 +76,20 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
         time.monotonic() - began,
         tuple(run.problems),
     )
+
+
+@contextmanager
+def _alone(runtime: Runtime, vault: Vault) -> Iterator[None]:
+    """Lock out other imports into a vault. Raises `Busy` at once while there is one."""
+    place = runtime.home.state / "locks" / f"import-{vault.id.replace('/', '-')}.lock"
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock(place, timeout=0.2, pulse=None))
+        except Busy:
+            raise Busy(
+                f"another process imports into vault {vault.name}; try again when it has finished"
+            ) from None
+        yield
 
 
 def _exports(request: ImportHistory, problems: list[Problem]) -> Iterator[Export]:
@@ -159,8 +170,12 @@ class _Run(Struct):
     reported: int = 0
     masked: int = 0
     files: list[_FileCount] = field(default_factory=list)
-    paths: set[str] = field(default_factory=set)
-    """The journals that were written, as `vault/path`."""
+    batch: list[tuple[_FileCount, Exchange]] = field(default_factory=list)
+    """The exchanges that are not recorded yet, each with its file. Small files share a batch."""
+    characters: int = 0
+    """The size of the batch."""
+    written: bool = False
+    """Whether an episode was recorded."""
     seen: set[str] = field(default_factory=set)
     """In a dry run: the sources so far, which are not in the index."""
 
@@ -172,24 +187,23 @@ class _Run(Struct):
         user = (self.request.user or "").strip().casefold()
         reading = Reading(export, user, now, self._advance)
         changed = min(now, max(export.tree.entries[name].at for name in export.names))
-        batch: list[Exchange] = []
-        characters = 0
         for entry in exchanges(timed(reading.messages(), changed)):
             if isinstance(entry, Problem):
                 self.problems.append(entry)
             elif isinstance(entry, LeftOut):
                 count.left_out[entry.reason] += 1
             else:
-                count.episodes += 1
-                count.sessions.add(hash(entry.first.session))
-                batch.append(entry)
-                characters += len(entry.first.text) + sum(map(len, entry.replies))
-                if len(batch) >= BATCH or characters >= BATCH_CHARACTERS:
-                    self._record(count, batch)
-                    batch, characters = [], 0
-                    if self.paths:
-                        self.ahead.begin()
-        self._record(count, batch)
+                self._add(count, entry)
+
+    def _add(self, count: _FileCount, exchange: Exchange) -> None:
+        count.episodes += 1
+        count.sessions.add(hash(exchange.first.session))
+        self.batch.append((count, exchange))
+        self.characters += len(exchange.first.text) + sum(map(len, exchange.replies))
+        if len(self.batch) >= BATCH or self.characters >= BATCH_CHARACTERS:
+            self.record()
+            if self.written:
+                self.ahead.begin()
 
     def _advance(self, number: int) -> None:
         self.done += number
@@ -198,34 +212,37 @@ class _Run(Struct):
             total = max(self.bytes, self.done)
             self.runtime.progress(Progress("import", self.done >> 10, total >> 10, "kB"))
 
-    def _record(self, count: _FileCount, batch: Sequence[Exchange]) -> None:
-        """Record a batch of exchanges, as far as they are new."""
-        turns, known = self._new(count.export, batch)
-        count.known += known
-        count.recorded += len(batch) - known
-        if not turns or self.request.dry_run:
-            return
-        result = record_turns(self.runtime, self.agent, turns)
-        self.masked += sum(episode.masked for episode in result.episodes)
-        self.paths |= {f"{self.vault.name}/{episode.path}" for episode in result.episodes}
+    def record(self) -> None:
+        """Record the batch, as far as it is new."""
+        turns = self._new_turns()
+        self.batch, self.characters = [], 0
+        if turns and not self.request.dry_run:
+            result = record_turns(self.runtime, self.agent, turns)
+            self.masked += sum(episode.masked for episode in result.episodes)
+            self.written = True
 
-    def _new(self, export: Export, batch: Sequence[Exchange]) -> tuple[list[Turn], int]:
-        """The turns of the exchanges that are new, in chronological order, and how many are not."""
-        drafts: dict[str, TurnDraft] = {}
-        for exchange in batch:
-            entry = draft(export.format, exchange, self.runtime.now())
-            if entry.source not in self.seen:
-                drafts.setdefault(entry.source, entry)
+    def _new_turns(self) -> list[Turn]:
+        """The turns of the exchanges of the batch that are new, in chronological order."""
+        drafts: dict[str, tuple[_FileCount, TurnDraft]] = {}
+        now = self.runtime.now()
+        for count, exchange in self.batch:
+            entry = draft(count.export.format, exchange, now)
+            if entry.source in self.seen or entry.source in drafts:
+                count.known += 1
+            else:
+                drafts[entry.source] = count, entry
         if self.request.dry_run:
             self.seen.update(drafts)
         recorded = known_replies(self.runtime, self.agent, [*drafts])
-        new: list[TurnDraft] = []
-        for source, entry in drafts.items():
+        turns: list[Turn] = []
+        for source, (count, entry) in drafts.items():
             more = self._continued(entry, recorded[source]) if source in recorded else entry
-            if more is not None:
-                new.append(more)
-        turns = sorted((turn for entry in new for turn in pieces(entry)), key=lambda turn: turn.at)
-        return turns, len(batch) - len(new)
+            if more is None:
+                count.known += 1
+            else:
+                count.recorded += 1
+                turns += pieces(more)
+        return sorted(turns, key=lambda turn: turn.at)
 
     def _continued(self, entry: TurnDraft, have: int) -> TurnDraft | None:
         """The replies to a recorded message that are not recorded yet; None if there are none."""
@@ -239,10 +256,11 @@ class _Run(Struct):
 
     def index(self) -> int:
         """Embed the new episodes. Returns the number of texts that the model embedded."""
-        if not self.paths:
+        if not self.written:
             return 0
+        # What is special about a text, such as that it is data, is for `djinn index` to report.
         embedded, problems = index_documents(
-            self.runtime.state, self.runtime.models, self.vault, self.paths, self.runtime.progress
+            self.runtime.state, self.runtime.models, self.vault, (), self.runtime.progress
         )
         self.problems += problems
         return embedded
