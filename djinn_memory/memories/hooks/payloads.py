@@ -27,6 +27,9 @@ KEPT = {
 }
 """The fields that are kept of each event. Other events are ignored."""
 
+SPOKEN = ("UserPromptSubmit", "Stop")
+"""Events that are not recorded of a subagent, which talks to the agent and not to the user."""
+
 NEEDED = {"UserPromptSubmit": "prompt", "PostToolUse": "tool_name"}
 """The field without which an event says nothing."""
 
@@ -36,10 +39,11 @@ TEXTS = ("prompt", "last_assistant_message", "compact_summary")
 MOST_TEXT = 200_000
 """Characters of a text: as many as an episode may have."""
 
-MOST_VALUE = 4_000
-"""Characters of the input or the response of a tool as JSON. A session's extraction reads 500."""
+MOST_VALUE = 1_000
+"""Characters of the input or the response of a tool as JSON. A session's extraction reads 500, and
+each is a part of a line in a journal."""
 
-MOST_LEAF = 1_000
+MOST_LEAF = 500
 """Characters of a text inside such a value, when the whole is too long."""
 
 MOST_LEAVES = 40
@@ -76,7 +80,7 @@ def entry_of(payload: dict[str, Any], client: str, agent: str) -> tuple[dict[str
     event = payload.get("hook_event_name")
     if not isinstance(event, str):
         raise UnusableInputError("the input has no hook_event_name")
-    if event not in KEPT:
+    if event not in KEPT or (event in SPOKEN and payload.get("agent_id")):
         return {}, False
     needed = NEEDED.get(event)
     if needed and not (isinstance(payload.get(needed), str) and payload[needed].strip()):
@@ -117,12 +121,16 @@ def _kept(name: str, value: object) -> tuple[Any, bool]:
 
 
 def _cut(text: str, limit: int) -> str:
-    """The first characters of a text. The last word is left out: it may be part of a secret."""
+    """The first words of a text.
+
+    A part of a secret does not look like one, so no word is cut: a long one is left out.
+    """
     if len(text) <= limit:
         return text
     start = text[: limit - 4]
     end = max(map(start.rfind, " \t\n"))
-    return f"{start[:end] if end > 0 else start} ..."
+    # A long text without spaces is no secret: some scripts have none.
+    return f"{start if end < 0 and limit == MOST_TEXT else start[: max(end, 0)]} ...".lstrip()
 
 
 def _shortened(value: object) -> tuple[Any, bool]:

@@ -21,6 +21,7 @@ from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
+from djinn_memory.secrets import mask
 from djinn_memory.system.locks import lock
 from djinn_memory.system.plural import count
 
@@ -180,8 +181,11 @@ class _Intake:
         opened = session_log.open_sessions(state, agent, session)
         if entry["event"] == "SessionStart" and not opened:
             session_log.start(state, agent, session, _time(entry))
-        elif entry["event"] == "SessionEnd" and opened:
-            session_log.end(state, agent, opened[0])
+        elif entry["event"] == "SessionEnd":
+            for last in opened:
+                # The session may have been resumed since.
+                if datetime.fromisoformat(last.at) <= _time(entry):
+                    session_log.end(state, agent, last)
 
     def _reject(self, numbers: Sequence[int], reason: str) -> None:
         lines = [self._left[number] for number in numbers if self._left.get(number, b"").strip()]
@@ -276,16 +280,21 @@ def _turn(
 
 
 def describe(tool: str, value: object) -> str:
-    """A line that says what a tool was called for, such as `Bash: make test`."""
+    """A line that says what a tool was called for, such as `Bash: make test`.
+
+    Of arguments without a telling name only the names are given.
+    """
     subject: object = value
     if isinstance(value, dict):
-        subject = next((value[name] for name in SUBJECTS if value.get(name)), value or None)
+        named = next((value[name] for name in SUBJECTS if value.get(name)), None)
+        subject = named or ", ".join(value)
     if isinstance(subject, list) and all(isinstance(word, str) for word in subject):
         subject = shlex.join(subject)
-    if subject is None:
+    if subject in (None, ""):
         return tool
     text = subject if isinstance(subject, str) else json.dumps(subject, ensure_ascii=False)
-    text = " ".join(text.split())
+    # Masked before it is cut, because a part of a secret does not look like one.
+    text = mask(" ".join(text.split()))
     return f"{tool}: {text if len(text) <= MOST_SUBJECT else text[:MOST_SUBJECT] + ' ...'}"
 
 

@@ -17,4 +17,6 @@ class Backups(Namespace):
         Index and vectors are left out, because they can be rebuilt. Raises `Refused` when the file
         exists.
         """
+        # What hooks recorded is in no vault until it is taken in.
+        self.runtime.take_in(None)
         return create_backup(self.runtime.home, request, self.runtime.now())

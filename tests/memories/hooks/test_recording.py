@@ -16,6 +16,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.memories.hooks import recording
 from djinn_memory.memories.hooks.intake import take_in
+from djinn_memory.memories.hooks.payloads import entry_of
 from djinn_memory.memories.hooks.recording import describe
 from djinn_memory.memories.recall import session_log
 from tests.memories.hooks.events import event, prompt, record, spool_of, stop, tool
@@ -118,6 +119,30 @@ def test_sessions_start_and_end(home: Home) -> None:
     djinn.memories.list()
     assert session_log.open_sessions(djinn.runtime.state, "me") == []
     djinn.close()
+
+
+def test_an_end_that_is_taken_in_late_does_not_end_a_resumed_session(home: Home) -> None:
+    record(home, event("SessionEnd", reason="exit"))
+    with Djinn(home) as djinn:
+        state = djinn.runtime.state
+        session_log.start(state, "me", "one", djinn.runtime.now())
+        djinn.memories.list()
+        assert [session.id for session in session_log.open_sessions(state, "me")] == ["one"]
+
+
+def test_a_key_that_is_cut_is_masked(home: Home) -> None:
+    lines = "\n".join("MIIEpAIBAAKCAQEA" + "x7Gq" * 12 for _ in range(60))
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{lines}\n-----END RSA PRIVATE KEY-----\n"
+    large = tool("cat key") | {"tool_response": {"stdout": key}}
+    long = event("PostToolUse", tool_name="X", tool_input={"password": "hunter2" * 300})
+    for payload in (large, long):
+        entry, cut = entry_of(payload, "claude", "")
+        assert cut
+        assert spool_of(home).append(entry)
+    episodes(home)
+    [journal] = (home.root / "vaults" / "me" / "journal").iterdir()
+    assert "x7Gq" not in journal.read_text()
+    assert "hunter2hunter2" not in journal.read_text()
 
 
 @pytest.mark.parametrize("step", ["before", "recorded", "removed"])
@@ -235,7 +260,7 @@ def test_a_reader_that_must_not_write_takes_nothing_in(home: Home) -> None:
         ({"command": "make  test\n&& ls"}, "Bash: make test && ls"),
         ({"command": ["git", "commit", "-m", "two words"]}, "Bash: git commit -m 'two words'"),
         ({"file_path": "/a/b.py", "content": "x"}, "Bash: /a/b.py"),
-        ({"odd": 1}, 'Bash: {"odd": 1}'),
+        ({"odd": 1, "more": "x"}, "Bash: odd, more"),
         ("echo", "Bash: echo"),
         (None, "Bash"),
         ({}, "Bash"),

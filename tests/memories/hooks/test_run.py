@@ -124,6 +124,7 @@ def test_what_no_client_sends_is_counted(home: Home, data: bytes) -> None:
 
 def test_other_events_and_odd_fields_are_no_fault(home: Home) -> None:
     assert call(home.root, event("Notification", message="hm")) == ""
+    assert call(home.root, prompt("Look at it.") | {"agent_id": "sub"}, "codex") == ""
     odd = prompt("\ud800 lone", "s" * 500) | {"cwd": 7, "transcript_path": [None]}
     assert call(home.root, odd) == ""
     data = b'{"hook_event_name": "PostToolUse", "tool_name": "X", "tool_input": [NaN, Infinity]}'
