@@ -221,11 +221,22 @@ def promote(site: Site) -> Arguments:
     return ("maintain",)
 
 
+def extract(site: Site) -> Arguments:
+    djinn = Djinn(Home(site.home.root))
+    for _ in range(3):
+        text = site.sentence()
+        # Also as the extraction writes it.
+        site.spoken |= {text, text.capitalize()}
+        djinn.episodes.record_interaction(message=f"Lesson learned: {text}", session="said")
+    djinn.close()
+    return "session", "extract", "--session", "said"
+
+
 Kind = Callable[[Site], Arguments]
 
 KINDS: tuple[Kind, ...] = (
     ingest, index, rebuild, other_model, first_opening, migration, delete, remove, reprocess,
-    setting, describe, watch, remember, revise, checkpoint, hold, promote,
+    setting, describe, watch, remember, revise, checkpoint, hold, promote, extract,
 )  # fmt: skip
 """What is killed: each prepares something and gives the command."""
 

@@ -27,6 +27,7 @@ from tests.processes.site import (
     delete,
     describe,
     djinn_does,
+    extract,
     hold,
     index,
     ingest,
@@ -62,7 +63,7 @@ def delete_known(site: Site) -> Arguments:
 
 
 WRITERS = (index, rebuild, first_index, ingest, reprocess, delete_known, remove, setting, describe,
-           remember, revise, checkpoint, hold, promote)  # fmt: skip
+           remember, revise, checkpoint, hold, promote, extract)  # fmt: skip
 
 
 def made(root: Path, server: ModelServer, incoming: Path) -> Site:

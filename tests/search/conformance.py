@@ -8,7 +8,7 @@ import pytest
 from djinn_memory.embedding.hashing import HashingEmbedder
 from djinn_memory.models import Filters
 from djinn_memory.search.backend import Index
-from djinn_memory.store.index.records import Selection, WordMatch
+from djinn_memory.store.index.records import FieldGroup, Selection, WordMatch
 from tests.search.memory_index import Sample
 
 SAMPLES = [
@@ -145,6 +145,9 @@ class IndexConformance:
         assert [each.path for each in index.titles()] == sorted(
             each.path for each in index.titles()
         )
+        assert index.groups("status") == [
+            FieldGroup("superseded", 1, "2026-02-01"), FieldGroup("active", 1, "2026-03-01"),
+        ]  # fmt: skip
         assert index.vectors.waiting() == 0
         tide = number(index, "tide.md")
         assert index.sizes([tide])[tide] == (1, 0)

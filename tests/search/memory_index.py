@@ -16,6 +16,7 @@ from djinn_memory.notes.slugs import name_key
 from djinn_memory.store.index.records import (
     CatalogStats,
     ChunkRef,
+    FieldGroup,
     Forms,
     IndexedChunk,
     IndexedLink,
@@ -266,6 +267,16 @@ class MemoryIndex:
         if name == "tag":
             return sorted({tag for each in samples for tag in each.tags})
         return sorted({getattr(each, name) for each in samples if getattr(each, name)})
+
+    def groups(self, field: str, selection: Selection = ALL) -> list[FieldGroup]:
+        samples = [self._samples[key] for key in self.selected(selection)]
+        values = {value for each in samples if (value := getattr(each, field, None))}
+        groups = [
+            FieldGroup(value, len(dates), max(dates))
+            for value in values
+            if (dates := [each.date for each in samples if getattr(each, field) == value])
+        ]
+        return sorted(groups, key=lambda group: (group.last, group.value))
 
     def selected(self, selection: Selection) -> list[int]:
         return [key for key, each in self._samples.items() if self._fits(key, each, selection)]
