@@ -6,7 +6,6 @@ import hashlib
 from pathlib import Path
 
 from msgspec import UNSET, Struct
-from msgspec.structs import replace
 
 from djinn_memory.errors import Changed, DjinnError
 from djinn_memory.memories.catalog import catalog
@@ -28,6 +27,7 @@ from djinn_memory.memories.catalog.requests import (
 )
 from djinn_memory.memories.removal.purge import PurgeReport, purge
 from djinn_memory.memories.removal.restore import RestoreReport, restore
+from djinn_memory.memories.writing.why import MemoryOrigin, origin_of
 from djinn_memory.models import Memory, Problem, Vault, extended
 from djinn_memory.notes import journal
 from djinn_memory.notes.encoding import decode
@@ -68,6 +68,13 @@ class MemoryLinks(Struct, frozen=True):
     """Links to it."""
 
 
+class MemoryWithOrigin(MemoryDetail, frozen=True, kw_only=True):
+    """A whole memory, with its origin if it was requested."""
+
+    why: MemoryOrigin | None = None
+    """The origin; null unless it was requested."""
+
+
 class MemoryDeletion(Struct, frozen=True):
     """The result of a deletion, or of its dry run."""
 
@@ -101,22 +108,26 @@ class Memories(Namespace):
         return MemoryPage(tuple(map(as_memory, memories)), total, problems)
 
     @operation(ShowMemory)
-    def show(self, request: ShowMemory) -> MemoryDetail:
+    def show(self, request: ShowMemory) -> MemoryWithOrigin:
         """Show a memory with its current text, and count this as a use of it."""
         from djinn_memory.memories.recall.rating import log_use
 
+        why: MemoryOrigin | None = None
         vaults = self.runtime.fresh_scope(request.agent)
         with self.runtime.index(vaults) as index:
             memory = catalog.find(index, request.name)
             detail = catalog.detail(index, memory)
+            agent = self.runtime.home.agent(request.agent)
+            if request.why:
+                seen = {vault.name: vault for vault in vaults}
+                why = origin_of(self._state, index, memory, seen, agent)
         [vault] = self.runtime.home.named((memory.vault,))
         text = decode(disk.read(vault, memory.path))[0]
         if memory.block is not UNSET:
             record = journal.find(memory.path, text, memory.block)
             text = f"{record.text}\n" if record else ""
-        agent = self.runtime.home.agent(request.agent)
         self.runtime.problems.extend(log_use(self._state, memory, agent))
-        return replace(detail, text=text)
+        return extended(detail, MemoryWithOrigin, text=text, why=why)
 
     @operation(FindMemory)
     def find(self, request: FindMemory) -> MemoryMatch:

@@ -68,7 +68,7 @@ def set_(call: Call, answer: FactChange) -> None:
     """
     if call.request.expires:
         talk(f"expires {answer.fact.expires}")
-    _print_change(answer)
+    _print_change(answer, call.request.value)
 
 
 @command("facts.get", requests.GetFact, fields=NAME, run=_read)
@@ -157,11 +157,14 @@ def verify(call: Call, answer: FactChange) -> None:
     _print_change(answer)
 
 
-def _print_change(change: FactChange) -> None:
+def _print_change(change: FactChange, value: str = "") -> None:
     fact = change.fact
     before = f" (was {shortened(change.before, WIDEST)})" if change.before is not None else ""
     name, place = clean(f"{fact.category}/{fact.key}"), clean(f"{fact.vault}/{fact.path}")
-    say(f"{change.action} {name}: {shortened(fact.value, WIDEST)}{before} -> {place}")
+    if change.action == "recorded":
+        before = f" in the history (the current value is {shortened(fact.value, WIDEST)})"
+    value = value if change.action == "recorded" else fact.value
+    say(f"{change.action} {name}: {shortened(value, WIDEST)}{before} -> {place}")
 
 
 def _print_table(facts: Iterable[Fact], empty: str) -> None:

@@ -12,16 +12,16 @@ from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.cli.text.counts import sizes
 from djinn_memory.cli.text.hits import print_hits, print_memory
+from djinn_memory.cli.text.origins import print_origin
 from djinn_memory.memories.catalog import requests
 from djinn_memory.models import SearchResult
 from djinn_memory.search.options import SearchOptions
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.catalog.catalog import MemoryDetail
     from djinn_memory.memories.removal.purge import PurgeReport
     from djinn_memory.memories.removal.restore import RestoreReport
-    from djinn_memory.memories.verbs import MemoryDeletion, MemoryPage
+    from djinn_memory.memories.verbs import MemoryDeletion, MemoryPage, MemoryWithOrigin
     from djinn_memory.store.index.records import CatalogStats
 
 NAME = Field(complete=candidates.titles, words=True)
@@ -105,13 +105,17 @@ def _tell_page(skip: int, shown: int, total: int) -> None:
 
 
 @command("memories.show", requests.ShowMemory, fields={"name": NAME})
-def show(call: Call, answer: MemoryDetail) -> None:
+def show(call: Call, answer: MemoryWithOrigin) -> None:
     """Show a note, its links and its backlinks.
 
     Examples:
         djinn show "Project: Harbourlight"
+        djinn memory show anna/city --why
     """
-    print_memory(answer)
+    if answer.why:
+        print_origin(answer, answer.why)
+    else:
+        print_memory(answer)
 
 
 def _delete(call: Call) -> MemoryDeletion:

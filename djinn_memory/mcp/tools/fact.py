@@ -26,7 +26,8 @@ def _present(result: Any, arguments: Any) -> FactAnswer:
     match arguments.action:
         case "set":
             before = f"; it was {result.before!r}" if result.before is not None else ""
-            return FactAnswer([result.fact], f"{result.action}{before}", problems=problems)
+            done = "recorded in its history" if result.action == "recorded" else result.action
+            return FactAnswer([result.fact], f"{done}{before}", problems=problems)
         case "get":
             return FactAnswer([result])
         case "list":

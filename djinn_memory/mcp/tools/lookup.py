@@ -134,6 +134,7 @@ def _present_note(note: MemoryDetail, arguments: Any) -> ReadAnswer:
     "memories.show",
     present=_present_note,
     separator="\n\n",
+    without=frozenset({"why"}),
     hints={"name": NAME_HINT},
     arguments={
         "from_line": number(1, 10_000_000, default=1),

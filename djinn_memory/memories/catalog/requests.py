@@ -40,6 +40,11 @@ class NamedMemory(Struct, frozen=True):
 class ShowMemory(NamedMemory, frozen=True):
     """Show a whole note, its links and its backlinks. This counts as a use of the note."""
 
+    why: Annotated[
+        bool,
+        Meta(description="Show its origin: evidence, author, rule, session and history."),
+    ] = False
+
 
 class FindMemory(NamedMemory, frozen=True):
     """Find the memory that a name means."""

@@ -29,6 +29,7 @@ from djinn_memory.memories.sessions.requests import (
 )
 from djinn_memory.memories.sessions.standing import StandingMemories
 from djinn_memory.memories.sessions.summarize import render_summary, summarize_by_model
+from djinn_memory.memories.writing.provenance import Provenance
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, Problem, extended
@@ -44,6 +45,12 @@ TYPE, TITLE = "summary", "Summary"
 
 BUILT = "summary.built"
 """The kind of the event of a build. Its data has the digest of what the summary was built from."""
+
+RULE = "summary.build"
+"""The rule of summaries that djinn builds."""
+
+MOST_EVIDENCE = 20
+"""Maximum facts that a summary names as its evidence, the most certain first."""
 
 
 class Summaries(Namespace):
@@ -96,7 +103,8 @@ class Summaries(Namespace):
             except DjinnError as error:
                 why = f"{error}; the summary was built without it"
                 problems.append(Problem("llm", why))
-        change = self._write(agent, text, {"built": _digest(text), "built_by": author})
+        built = {"built": _digest(text), "built_by": author}
+        change = self._write(agent, text, {**built, **_origin(self.runtime, agent).fields()})
         if not problems:
             # Without the event the next maintenance builds the same summary again.
             event = Event(BUILT, agent, {"agent": agent, "from": _digest(rendered)})
@@ -105,7 +113,7 @@ class Summaries(Namespace):
         return replace(change, problems=[*change.problems, *problems])
 
     def _write(
-        self, agent: str, text: str, fields: Mapping[str, str], allow_secret: bool = False
+        self, agent: str, text: str, fields: Mapping[str, object], allow_secret: bool = False
     ) -> SummaryChange:
         vault = self._state.home.personal(agent)
         text = text.replace("\r\n", "\n").strip()
@@ -155,6 +163,15 @@ def is_stale(runtime: Runtime, agent: str) -> bool:
     return not events or events[-1].data.get("from") != _digest(text)
 
 
+def _origin(runtime: Runtime, agent: str) -> Provenance:
+    """The origin of a summary that djinn builds. Its evidence are the most certain facts."""
+    facts = indexed_facts(runtime.state, runtime.home.scope(agent), runtime.now())
+    current = (fact for fact in facts if not fact.expired)
+    surest = sorted(current, key=lambda fact: -fact.confidence)[:MOST_EVIDENCE]
+    evidence = tuple(f"[[{fact.path.removesuffix('.md')}]]" for fact in surest)
+    return Provenance(RULE, evidence, author=agent)
+
+
 def _rendered(runtime: Runtime, agent: str) -> str:
     """The summary of an agent without a model, with secrets masked; empty if nothing is known."""
     state, now = runtime.state, runtime.now()
@@ -173,10 +190,10 @@ def _current(runtime: Runtime, agent: str) -> NarrativeSummary | None:
     return extended(excerpt, NarrativeSummary, text=text, by=_author(text, dict(note.fields)))
 
 
-def _author(text: str, fields: Mapping[str, str]) -> SummaryAuthor:
+def _author(text: str, fields: Mapping[str, object]) -> SummaryAuthor:
     if fields.get("built") != _digest(text):
         return "hand"
-    return "model" if fold(fields.get("built_by", "")) == "model" else "djinn"
+    return "model" if fold(str(fields.get("built_by", ""))) == "model" else "djinn"
 
 
 def _digest(text: str) -> str:

@@ -16,6 +16,7 @@ from djinn_memory.memories.working.requests import WorkingValue
 from djinn_memory.memories.working.values import value_of
 from djinn_memory.memories.writing.drafts import draft_of
 from djinn_memory.memories.writing.duplicates import DuplicateFinder
+from djinn_memory.memories.writing.provenance import Provenance
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.memories.writing.vault_writer import writing
@@ -33,6 +34,9 @@ from djinn_memory.system.plural import count
 
 MARK = "promoted_from"
 """The field of a note that lists the ids of its entries."""
+
+RULE = "working.promote"
+"""The rule of the notes that are made from entries."""
 
 SOURCE = "short-term memory"
 
@@ -134,12 +138,13 @@ def _paths(runtime: Runtime, vault: Vault, selection: Selection) -> list[str]:
 
 
 def _note(value: WorkingValue, entry: WorkingEntry) -> NewMemory:
+    origin = Provenance(RULE, author=entry.agent, session=value.session)
     return NewMemory(
         type=_TYPES.get(value.type or "", "observation"),
         title=_title(value),
         text=_text(value.value),
         source=SOURCE,
-        fields={"source_context": _origin(value), MARK: [entry.id]},
+        fields={"source_context": _origin(value), MARK: [entry.id], **origin.fields()},
         existing="new",
         force=True,
         agent=entry.agent,

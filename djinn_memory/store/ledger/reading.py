@@ -114,6 +114,16 @@ def scored(ledger: Ledger, agents: Sequence[str]) -> list[tuple[str, str, Record
 _RECORD = "agent_id, access_count, useful_count, not_useful_count, last_used, last_valued"
 
 
+def events_of(ledger: Ledger, kinds: Sequence[str], subjects: Sequence[str]) -> list[Event]:
+    """The events of some kinds about some subjects, oldest first."""
+    events = ledger.rows(
+        "select kind, subject, data, at from event where kind in (select value from json_each(?)) "
+        "and subject in (select value from json_each(?)) order by id",
+        (json.dumps(list(kinds)), json.dumps(list(subjects))),
+    )
+    return [Event(kind, subject, parse_data(data), at) for kind, subject, data, at in events]
+
+
 def hashes(ledger: Ledger, memories: Iterable[str]) -> dict[str, set[str]]:
     """The hashes of all texts that these memories have had, by memory."""
     return _grouped(ledger, "memory_id, hash", memories)
