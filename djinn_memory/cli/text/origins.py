@@ -27,12 +27,13 @@ def print_origin(memory: MemoryWithOrigin, why: MemoryOrigin) -> None:
         if value:
             say(f"{name + ':':<9}{clean(value)}")
     say("evidence:" if why.evidence else "evidence: none is recorded")
-    for item in why.evidence:
-        if item.exists:
-            say(f"  {(item.date or '')[:16]}  {clean(item.title or '')}  {dim(clean(item.link))}")
-            say(f"    {shortened(item.text or '', WIDEST)}")
+    for source in why.evidence:
+        if source.exists:
+            day, title = (source.date or "")[:10], clean(source.title or "")
+            say(f"  {day}  {title}  {dim(clean(source.link))}")
+            say(f"    {shortened(source.text or '', WIDEST)}")
         else:
-            say(f"  {clean(item.link)}  not found")
+            say(f"  {clean(source.link)}  not found")
     say("history:")
     for event in why.history:
-        say(f"  {event.at[:16]}  {clean(event.what)}")
+        say(f"  {event.at[:10]}  {clean(event.what)}")
