@@ -37,6 +37,7 @@ from djinn_memory.upkeep.requests import (
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
+    from djinn_memory.memories.contradictions.verbs import Contradictions
     from djinn_memory.memories.episodes.verbs import Episodes
     from djinn_memory.memories.facts.verbs import Facts
     from djinn_memory.memories.library.verbs import Documents
@@ -120,6 +121,13 @@ class Djinn(Namespace):
         from djinn_memory.memories.facts.verbs import Facts
 
         return Facts(self.runtime)
+
+    @cached_property
+    def contradictions(self) -> Contradictions:
+        """Operations on contradictions: memories that say different things."""
+        from djinn_memory.memories.contradictions.verbs import Contradictions
+
+        return Contradictions(self.runtime)
 
     @cached_property
     def gaps(self) -> Gaps:

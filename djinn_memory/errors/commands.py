@@ -36,6 +36,7 @@ ARGUMENTS = {
     "backups.create": ("file",),
     "checkpoint": ("text",),
     "config.set": ("key", "value"),
+    "contradictions.settle": ("contradiction",),
     "documents.ingest": ("paths",),
     "documents.remove": ("name",),
     "documents.reprocess": ("name",),

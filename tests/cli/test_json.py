@@ -87,6 +87,8 @@ RUNS = {
     "remember": [["remember", "lesson", "Descale the kettle", "Vinegar does it."]],
     "recall": [["recall", "kettle"], ["recall", "kettle", "--profile", "planning"]],
     "rate": [["rate", "last", "--useful", "1", "--gap", "no word on tea"]],
+    "contradiction list": [["contradiction", "list"]],
+    "contradiction settle": [["contradiction", "settle", "{contradiction}", "--keep", "both"]],
     "gap report": [["gap", "report", "nothing on tea"]],
     "gap list": [["gap", "list"], ["gap", "list", "--closed"]],
     "gap suggest": [["gap", "suggest"]],
@@ -229,18 +231,32 @@ def test_every_command_prints_its_schema(home: Home, shared: Path, run: Run) -> 
     config = home.config_path.read_text()
     home.config_path.write_text(config + "\nllm:\n  model: m\n  url: http://localhost:9\n")
     Djinn(home).index()
-    gap = ""
+    gap = contradiction = ""
+    djinn = Djinn(home)
+    for shared_too in (False, True):
+        djinn.facts.set("pier", "length", f"{40 + shared_too} m", shared=shared_too)
     for command, runs in RUNS.items():
         titles = set(schemas(command))
         for words in runs:
             done = run(
-                *(w.format(more=more, papers=papers, exports=exports, gap=gap) for w in words),
+                *(
+                    word.format(
+                        more=more,
+                        papers=papers,
+                        exports=exports,
+                        gap=gap,
+                        contradiction=contradiction,
+                    )
+                    for word in words
+                ),
                 "--json",
                 home=home.root,
             )
             assert done.returncode in (0, 1), (words, done)
             found = one_object(done.stdout.encode())
             gap = found.get("gap_id") or gap
+            if found.get("contradictions"):
+                contradiction = found["contradictions"][0]["id"]
             assert found["schema"] in titles or words[1] in ("list", "search")
 
 

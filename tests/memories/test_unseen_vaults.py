@@ -50,6 +50,8 @@ QUESTIONS = [
 ]
 GAP = re.compile(r"gap_[0-9a-z]{10}")
 """Stands for the first gap of the answers so far."""
+CONTRADICTION = re.compile(r"con_[0-9a-z]{10}")
+"""The same for a contradiction."""
 
 ASKED: list[tuple[str, dict[str, Any]]] = [
     *(
@@ -77,6 +79,13 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("memories.restore", {"name": "Private plan"}),
     ("memories.delete", {"name": "Private plan"}),
     ("lint", {}),
+    ("facts.set", {"category": "pier", "key": "planks", "value": "40"}),
+    ("facts.set", {"category": "pier", "key": "planks", "value": "41", "shared": True}),
+    ("contradictions.list", {}),
+    ("contradictions.settle", {"contradiction": CONTRADICTION, "keep": "both"}),
+    ("search", {"query": QUESTIONS[0], "as_of": "2026-04-02"}),
+    ("recall", {"query": QUESTIONS[1], "as_of": "2026-04-02"}),
+    ("memories.show", {"name": "Kettle", "why": True}),
     ("facts.set", {"category": "boat", "key": "length", "value": "seven metres of harbour"}),
     ("facts.search", {"query": "harbour metres"}),
     ("facts.list", {"search": "harbour"}),
@@ -186,8 +195,9 @@ def ask_all(djinn: Djinn, place: Path) -> list[tuple[str, str]]:
         if "paths" in fields:
             fields["paths"] = [place / path for path in fields["paths"]]
         for key, value in fields.items():
-            if value is GAP:
-                fields[key] = next(match[0] for _, text in given if (match := GAP.search(text)))
+            if isinstance(value, re.Pattern):
+                matches = (value.search(text) for _, text in given)
+                fields[key] = next(match[0] for match in matches if match)
         given.append((f"{name} {asked}", answer(djinn, name, fields)))
     return given
 

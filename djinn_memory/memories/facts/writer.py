@@ -90,7 +90,7 @@ def set_fact(
             draft.guard(home.config.secrets, allow=request.allow_secret)
             action, path = "created", writer.create(draft)[1]
         # Read before the vault is released, while nobody else can set the fact.
-        fact = read_fact(vault, path, now)
+        fact = read_fact(vault, path, writer.now)
     return FactChange(action, fact, before, tuple(writer.problems))
 
 

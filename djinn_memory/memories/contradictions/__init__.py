@@ -1,0 +1,1 @@
+"""Contradictions: memories that say different things about the same subject."""

@@ -1,0 +1,206 @@
+"""Finds memories that contradict each other, among those that an agent sees.
+
+Facts with one category and key are compared by their values. Other memories are compared sentence
+by sentence: sentences with the same words, apart from numbers, dates and negations, meet under one
+key, so that the cost grows with the number of sentences and not with its square.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import combinations, islice
+
+from msgspec import Struct
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.memories.catalog.identity import ledger_name
+from djinn_memory.memories.contradictions.statements import (
+    ComparedSentence,
+    Difference,
+    difference,
+    statements,
+)
+from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
+from djinn_memory.memories.writing.provenance import evidence_of
+from djinn_memory.models import Filters, MemoryRef, Vault, extended
+from djinn_memory.notes.dates import moment
+from djinn_memory.notes.ids import derived_id
+from djinn_memory.notes.periods import period_of
+from djinn_memory.notes.slugs import fold
+from djinn_memory.runtime import Runtime
+from djinn_memory.search.backend import Index
+from djinn_memory.store.index.records import IndexedMemory, Selection
+
+MOST_MEMORIES = 20_000
+"""Memories that are compared, the newest first."""
+
+MOST_ALIKE = 6
+"""Memories with one sentence apart from its numbers. More are a form that was filled in."""
+
+PAGE = 500
+"""Memories whose texts are read at once."""
+
+OVER = frozenset({"superseded", "expired", "archived", "cancelled", "canceled", "dropped", "done"})
+"""Values of `status` for memories that no longer hold."""
+
+_SPOKEN = Filters(excluded=(("plane", "episodic"), ("plane", "documents"), ("type", "fact")))
+"""Episodes tell what was said, and documents what others say. Facts are compared by value."""
+
+_DAY = re.compile(r"\d{4}[-_.]?[01]\d[-_.]?[0-3]\d")
+"""In the path of a diary: the day that it tells of."""
+
+_FIELDS = (
+    "status", "valid_from", "valid_to", "source", "rule", "author", "session", "evidence",
+)  # fmt: skip
+
+
+class ContradictionSide(MemoryRef, frozen=True, kw_only=True):
+    """One of two memories that contradict each other."""
+
+    title: str
+    """The title of the memory."""
+    text: str
+    """What it says: the value of a fact, else the sentence."""
+    date: str
+    """The day or time of which it tells."""
+    source: str | None
+    """The source of the memory."""
+    rule: str | None
+    """The rule that derived it."""
+    author: str | None
+    """The person or the agent for whom it was derived."""
+    session: str | None
+    """The session of the evidence."""
+    evidence: tuple[str, ...]
+    """Links to the memories that it was derived from."""
+
+
+class Contradiction(Struct, frozen=True):
+    """Two memories that say different things and both hold now."""
+
+    id: str
+    """`con_` and 10 characters, made from the two memories."""
+    difference: Difference
+    """In what they differ: the `value` of a fact, else a `number`, a `date` or a `negation`."""
+    a: ContradictionSide
+    """The side that `settle --keep A` keeps."""
+    b: ContradictionSide
+    """The other side."""
+
+
+class Pair(Struct, frozen=True):
+    """A contradiction with what the index knows of its sides."""
+
+    contradiction: Contradiction
+    names: tuple[str, str]
+    """The names of the memories in the ledger."""
+    hashes: tuple[str, str]
+    """The hashes of their texts, which change with them."""
+
+
+def find_pairs(runtime: Runtime, vaults: Sequence[Vault]) -> tuple[list[Pair], bool]:
+    """The contradictions between memories of these vaults, in order of their places.
+
+    Also returns whether all memories were compared.
+    """
+    by_name = {vault.name: vault for vault in vaults}
+    pairs: dict[str, Pair] = {}
+    with runtime.index(vaults) as index:
+        for pair in (*_between_facts(runtime, index, by_name), *_between_notes(runtime, index)):
+            pairs.setdefault(pair.contradiction.id, pair)
+        complete = index.count(Selection(_SPOKEN)) <= MOST_MEMORIES
+    ordered = sorted(
+        pairs.values(), key=lambda pair: (pair.contradiction.a.address, pair.contradiction.id)
+    )
+    return ordered, complete
+
+
+def _between_facts(runtime: Runtime, index: Index, vaults: Mapping[str, Vault]) -> Iterator[Pair]:
+    """Facts with one category and key in several vaults, whose values differ."""
+    now = runtime.now()
+    groups: dict[tuple[str, str], list[int]] = {}
+    for entry in indexed_facts(runtime.state, list(vaults.values()), now):
+        if not entry.expired and fold(entry.status or "") not in OVER:
+            groups.setdefault(entry.name, []).append(entry.memory_id)
+    several = [group for group in groups.values() if len(group) > 1]
+    memories = index.lookup([key for group in several for key in group])
+    for group in several:
+        values: list[tuple[IndexedMemory, Fact]] = []
+        for key in group:
+            memory = memories[key]
+            with suppress(OSError, DjinnError):
+                fact = read_fact(vaults[memory.vault], memory.path, now).on(moment(now))
+                values += [(memory, fact)] if fact else []
+        for (left, first), (right, second) in combinations(values, 2):
+            if _flat(first.value) != _flat(second.value):
+                sides = (_fact_side(left, first), _fact_side(right, second))
+                yield _pair("value", (left, right), sides, index)
+
+
+def _between_notes(runtime: Runtime, index: Index) -> Iterator[Pair]:
+    """Memories with a sentence that differs from another's in a number, a date or a negation."""
+    said: dict[tuple[str, ...], list[tuple[IndexedMemory, ComparedSentence]]] = {}
+    for memory, text in _current(runtime, index):
+        for statement in {each.words: each for each in statements(text)}.values():
+            said.setdefault(statement.words, []).append((memory, statement))
+    for group in said.values():
+        if not 1 < len(group) <= MOST_ALIKE:
+            continue
+        for (left, first), (right, second) in combinations(group, 2):
+            kind = difference(first, second)
+            if kind and left.address != right.address:
+                sides = (_side(left, first.text), _side(right, second.text))
+                yield _pair(kind, (left, right), sides, index)
+
+
+def _current(runtime: Runtime, index: Index) -> Iterator[tuple[IndexedMemory, str]]:
+    """The memories that hold now, with their texts. Diaries tell of their day."""
+    selection = Selection(_SPOKEN, runtime.now(), whole_files=True)
+    listed = index.memories(selection, limit=MOST_MEMORIES, fields=_FIELDS)
+    now = moment(runtime.now())
+    while page := list(islice(listed, PAGE)):
+        memories = {memory.memory_id: memory for memory in page if _holds(memory, now)}
+        for key, chunks in index.chunks_of(list(memories)).items():
+            yield memories[key], "\n".join(chunk.text for chunk in chunks)
+
+
+def _holds(memory: IndexedMemory, now: str) -> bool:
+    period = period_of(memory.field("valid_from"), memory.field("valid_to"))
+    diary = memory.type is None and _DAY.search(memory.path)
+    return fold(memory.field("status") or "") not in OVER and period.covers(now) and not diary
+
+
+def _fact_side(memory: IndexedMemory, fact: Fact) -> ContradictionSide:
+    return extended(
+        fact, ContradictionSide, title=memory.title, text=fact.value,
+        date=fact.valid_from or memory.date,
+    )  # fmt: skip
+
+
+def _side(memory: IndexedMemory, text: str) -> ContradictionSide:
+    fields = {name: memory.field(name) for name in ("source", "rule", "author", "session")}
+    evidence = evidence_of(memory.fields)
+    return extended(memory, ContradictionSide, text=text, evidence=evidence, **fields)
+
+
+def _pair(
+    kind: Difference,
+    memories: tuple[IndexedMemory, IndexedMemory],
+    sides: tuple[ContradictionSide, ContradictionSide],
+    index: Index,
+) -> Pair:
+    vaults = {vault.name: vault for vault in index.vaults}
+    ends = sorted(zip(memories, sides, strict=True), key=lambda end: end[0].address)
+    (left, first), (right, second) = ends
+    names = [ledger_name(memory, vaults[memory.vault]).memory for memory in (left, right)]
+    both = "\n".join(sorted(names))
+    identity = f"con_{derived_id(both).removeprefix('mem_')[:10]}"
+    return Pair(
+        Contradiction(identity, kind, first, second), (names[0], names[1]), (left.hash, right.hash)
+    )
+
+
+def _flat(text: str) -> str:
+    return fold(" ".join(text.split()))

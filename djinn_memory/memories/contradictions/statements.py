@@ -1,0 +1,245 @@
+"""Statements that differ only in a number, a date or a negation. Pure rules over their words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from djinn_memory.notes.slugs import fold
+
+Difference = Literal["value", "number", "date", "negation"]
+
+FEWEST_WORDS = 3
+"""Minimum words of a statement. Shorter ones are labels."""
+
+FEWEST_NEGATED = 2
+"""Minimum words of a statement, besides words such as `the`, for its negation to be the opposite of
+another. `I do not think so` may be about anything."""
+
+MOST_WORDS = 40
+"""Maximum words of a statement. Longer ones are lists or several sentences."""
+
+_LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
+_UNREAD_LINE = re.compile(
+    r"^\s*(?:[|>#`~=]|[-*+]\s+\[.\]|\S+::|[-*_]{3}|!\[|\[\^[^\]]*\]:|%%|\$\$|</?\w)"
+)
+_FENCE = re.compile(r"^\s*(```|~~~)")
+_MARKUP = re.compile(r"!?\[\[(?:[^\]|]*\|)?([^\]|]*)\]\]|!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}")
+_END = re.compile(r"(?<=[a-zäöüß\d)\"'][.!?;])\s+(?=[^a-z])|(?<=[.!?;])\s+(?=[A-ZÄÖÜ])")
+
+_MONTHS = """january february march april may june july august september october november
+december"""
+_MONTH_OF = {month[:length]: month for month in _MONTHS.split() for length in (3, len(month))} | {
+    "sept": "september"
+}
+_WORDS_TOO = frozenset({"may", "mar", "march"})
+"""Names of months that are words, too. They are months beside numbers or after prepositions."""
+
+_BEFORE_MONTH = frozenset({"in", "of", "by", "until", "since", "from", "early", "late", "on"})
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_WEEKDAYS = _set("monday tuesday wednesday thursday friday saturday sunday")
+_COUNTED = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
+fifteen sixteen seventeen eighteen nineteen twenty"""
+_NUMBERS = {word: str(number) for number, word in enumerate(_COUNTED.split())} | {
+    "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "hundred": "100", "once": "1",
+    "twice": "2", "noon": "12:00", "midnight": "0:00",
+}  # fmt: skip
+_NEGATIONS = _set("""not no never none nobody nothing without cannot neither nor nicht kein keine
+keinen nie niemals""")
+_FILLERS = _set("""a an i the is are was were be been being am do does did will has have had at in
+on by of to for with it's that this our my your its his her their there just now currently still
+really very also so then ever any all o'clock longer anymore exactly only it der die das ein eine
+ist sind war im am um der den dem mit""")
+_HEDGES = _set("""may might could sometimes often usually perhaps maybe probably some versus vs or
+if unless when while example e.g""")
+"""A statement with one of these words does not exclude another number or the opposite."""
+
+_HEDGES_OF_NUMBERS = _set("""about around approximately roughly nearly almost circa least most up
+more less over under ca etwa minimum maximum than to""")
+"""The same, within two words before a number."""
+
+_NAMING = _set("""version chapter step figure table section part level page issue ticket room phase
+stage no number row line item exercise question option appendix volume week day sprint release build
+episode unit lesson case test example rule article bus flight train route highway lecture method
+group type class python java model gate platform floor house apartment pull pr bug task window round
+season grade form layer ring lane tier kapitel schritt seite""")
+"""Words before a number that is a name. Another number then is another thing."""
+
+_EVENTS = _set("""met meet meets meeting visited call called went ran paid bought sold sent saw
+spoke talked held deployed released wrote updated published logged walked ate had watched read
+posted finished started took gave received ordered shipped fixed added removed changed reviewed
+discussed attended""")
+"""Verbs of things that happen more than once, on several dates."""
+
+_NO_SUBJECT = _set("""it this that these those they he she there here its his her their such both
+all one if when unless while then and but or so also because which who what where how why""")
+"""First words of a statement whose subject stands in another."""
+
+_WORD = re.compile(
+    r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d{2}(?:\s?[ap]\.?m\b)?"
+    r"|\d+(?:st|nd|rd|th)\b|\d{1,3}(?:[, ]\d{3})+(?!\d)|\d+(?:[.,]\d+)*(?:\s?[ap]m\b)?"
+    r"(?![\w.-]*[^\W\d_])|[^\W_](?:[\w'’.-]*[\w])?"
+)
+_NUMBER = re.compile(r"\d[\d., ]*|\d{1,2}:\d{2}.*|\d+\s?[ap]m")
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d+(?:st|nd|rd|th)")
+
+
+class ComparedSentence(Struct, frozen=True):
+    """What a sentence says: its words, and apart from them its numbers, dates and negation."""
+
+    text: str
+    """The sentence as written, on one line."""
+    words: tuple[str, ...]
+    """The stems of its words, in alphabetical order. Statements about one thing have the same."""
+    numbers: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    negated: bool = False
+    hedged: bool = False
+    """Whether it leaves room for another number or for its opposite."""
+    names: bool = False
+    """Whether one of its numbers is a name, as in `chapter 3`."""
+    happens: bool = False
+    """Whether it tells of something that may have happened on other dates too."""
+
+
+def statements(text: str) -> Iterator[ComparedSentence]:
+    """The statements in a Markdown text. Code, tables, quotations and questions have none."""
+    fenced = False
+    for line in text.split("\n"):
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and not _UNREAD_LINE.match(line):
+            plain = _MARKUP.sub(lambda match: match[1] or match[2] or "", line)
+            for sentence in _END.split(_LIST_MARK.sub("", plain)):
+                if parsed := parse_statement(sentence):
+                    yield parsed
+
+
+def parse_statement(sentence: str) -> ComparedSentence | None:
+    """The statement of a sentence; None for one that is not comparable with others."""
+    text = " ".join(sentence.split())
+    if text.endswith(("?", ":")) or "…" in text or "..." in text or "://" in text:
+        return None
+    tokens = _tokens(text)
+    if len(tokens) > MOST_WORDS or not tokens or tokens[0] in _NO_SUBJECT:
+        return None
+    words: list[str] = []
+    numbers: list[str] = []
+    dates: list[str] = []
+    negations = 0
+    names = False
+    hedged = False
+    for at, token in enumerate(tokens):
+        before, after = tokens[at - 1] if at else "", "".join(tokens[at + 1 : at + 2])
+        if token in _NEGATIONS:
+            negations += 1
+        elif _DATE.fullmatch(token):
+            dates.append(_plain_date(token))
+        elif _is_month(token, before, after) or token in _WEEKDAYS:
+            dates.append(_MONTH_OF.get(token, token))
+        elif _NUMBER.fullmatch(token):
+            year = re.fullmatch(r"(?:1[5-9]|20)\d\d", token)
+            names |= before in _NAMING
+            hedged |= not _HEDGES_OF_NUMBERS.isdisjoint(tokens[max(0, at - 2) : at])
+            (dates if year or _MONTH_OF.get(before) else numbers).append(_plain_number(token))
+        elif token not in _FILLERS:
+            hedged |= token in _HEDGES
+            words.append(_stem(token))
+    content = [word for word in words if any(map(str.isalpha, word))]
+    if not content or len(tokens) < FEWEST_WORDS:
+        return None
+    dates = _joined(dates, numbers, tokens)
+    return ComparedSentence(
+        text, tuple(sorted(words)), tuple(numbers), tuple(dates),
+        negations % 2 == 1, hedged, names, not _EVENTS.isdisjoint(tokens),
+    )  # fmt: skip
+
+
+def difference(first: ComparedSentence, second: ComparedSentence) -> Difference | None:
+    """How two statements with the same words contradict each other; None if they do not.
+
+    They differ in one thing only: with another date or another number beside it, a statement tells
+    of something else.
+    """
+    if first.words != second.words or first.hedged or second.hedged:
+        return None
+    differences: list[Difference] = []
+    if Counter(first.numbers) != Counter(second.numbers):
+        differences.append("number")
+    if Counter(first.dates) != Counter(second.dates):
+        differences.append("date")
+    if first.negated != second.negated:
+        differences.append("negation")
+    if len(differences) != 1:
+        return None
+    [kind] = differences
+    same_shape = (len(first.numbers), len(first.dates)) == (len(second.numbers), len(second.dates))
+    if kind == "negation" and len(set(first.words)) < FEWEST_NEGATED:
+        return None
+    if kind != "negation" and (not same_shape or (first.negated and second.negated)):
+        return None
+    if kind == "number" and (first.names or second.names or not _alike(first, second)):
+        return None
+    if kind == "date" and (first.happens or second.happens):
+        return None
+    return kind
+
+
+def _alike(first: ComparedSentence, second: ComparedSentence) -> bool:
+    """Whether all numbers but one are the same."""
+    left, right = Counter(first.numbers), Counter(second.numbers)
+    return (left - right).total() == 1 == (right - left).total()
+
+
+def _tokens(text: str) -> list[str]:
+    folded = fold(text).replace("’", "'").replace("can't", "can not").replace("won't", "will not")
+    folded = re.sub(r"\bcannot\b", "can not", re.sub(r"n't\b", " not", folded))
+    tokens = [token.strip(".-'") for token in _WORD.findall(folded)]
+    return [_NUMBERS.get(token, token) for token in tokens if token]
+
+
+def _is_month(token: str, before: str, after: str) -> bool:
+    if token not in _WORDS_TOO:
+        return token in _MONTH_OF
+    return before in _BEFORE_MONTH or before.isdecimal() or after[:1].isdecimal()
+
+
+def _plain_number(token: str) -> str:
+    text = re.sub(r"[ ,](?=\d{3}(?!\d))", "", token).replace(",", ".")
+    return re.sub(r"(?<=\.\d)0+$|\.0+$", "", text) if text.count(".") == 1 else text
+
+
+def _plain_date(token: str) -> str:
+    return re.sub(r"(?<!\d)0|(?:st|nd|rd|th)$", "", token)
+
+
+def _joined(dates: list[str], numbers: list[str], tokens: list[str]) -> list[str]:
+    """The dates, with the days that stand beside a month: `3 May` and `May 3` are one date."""
+    for at, token in enumerate(tokens):
+        if token not in _MONTH_OF:
+            continue
+        for near in (at - 1, at + 1):
+            day = tokens[near] if 0 <= near < len(tokens) else ""
+            if day.isdecimal() and len(day) <= 2 and day in numbers:
+                numbers.remove(day)
+                dates.append(day)
+                break
+    return dates
+
+
+def _stem(word: str) -> str:
+    """A rough stem, so that `needs` and `need` are one word."""
+    word = word.removesuffix("'s")
+    for ending in ("ies", "es", "s", "ed", "ing"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            return word[: -len(ending)].rstrip("e")
+    return word.rstrip("e") if len(word) > 3 else word
