@@ -167,6 +167,7 @@ PLAIN = [
     ("djinn vault remove ", ["remove", "öfter"]),
     ("djinn ingest x --strategy sem", ["--strategy", "semantic"]),
     ("djinn memory search --mode w", ["--mode", "words"]),
+    ("djinn import x --format ch", ["--format", "chatgpt"]),
 ]
 """What djinn completes in the same way for each shell, so that one of them is enough."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from djinn_memory.errors import Busy, DjinnError, Refused, UsageError
+from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable, UsageError
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.recorder import Turn, known_replies, record_turns
 from djinn_memory.memories.imports.ahead import EmbeddingAhead
@@ -217,7 +217,13 @@ class _Run(Struct):
         turns = self._new_turns()
         self.batch, self.characters = [], 0
         if turns and not self.request.dry_run:
-            result = record_turns(self.runtime, self.agent, turns)
+            try:
+                result = record_turns(self.runtime, self.agent, turns)
+            except OSError as error:
+                raise Unavailable(
+                    f"vault {self.vault.name} cannot be written: {error.strerror or error}; "
+                    "correct this, then import again; what was recorded is kept"
+                ) from None
             self.masked += sum(episode.masked for episode in result.episodes)
             self.written = True
 

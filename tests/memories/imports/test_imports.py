@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -441,3 +442,35 @@ def test_the_examples_of_the_page_are_recorded(djinn: Djinn, tmp_path: Path) -> 
         file.write_text(text, encoding="utf-8")
         report = djinn.import_history([file])
         assert report.problems == () and report.recorded
+
+
+@pytest.mark.skipif(os.name != "posix", reason="has no limits")
+def test_a_disk_that_is_full(home: Home, tmp_path: Path) -> None:
+    file = lines(
+        tmp_path / "log.jsonl",
+        (
+            said("user", f"Message {number} of the log", 1_772_000_000 + number)
+            for number in range(99)
+        ),
+    )
+    program = (
+        "import resource, signal, sys; from pathlib import Path\n"
+        "from djinn_memory.djinn import Djinn\n"
+        "djinn = Djinn.open(sys.argv[1])\n"
+        "djinn.index()\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (9000, resource.RLIM_INFINITY))\n"
+        "try:\n"
+        "    djinn.import_history([Path(sys.argv[2])])\n"
+        "except Exception as error:\n"
+        "    print(type(error).__name__, error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(home.root), str(file)],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.startswith("Unavailable ") and done.stdout.count("\n") == 1
+    with Djinn(home) as djinn:
+        report = djinn.import_history([file])
+        assert report.recorded + report.known == 99
+        assert djinn.episodes.stats().total == 99
