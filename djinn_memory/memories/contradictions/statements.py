@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
 
 from djinn_memory.notes.slugs import fold
 
+Kind = Literal["negation", "month", "date", "number", "filler", "word"]
 Difference = Literal["value", "number", "date", "negation"]
 
 FEWEST_WORDS = 3
@@ -127,7 +129,7 @@ def statements(text: str) -> Iterator[ComparedSentence]:
 def parse_statement(sentence: str) -> ComparedSentence | None:
     """The statement of a sentence; None for one that is not comparable with others."""
     text = " ".join(sentence.split())
-    if text.endswith(("?", ":")) or "…" in text or "..." in text or "://" in text:
+    if text.endswith(("?", ":", ",")) or "…" in text or "..." in text or "://" in text:
         return None
     tokens = _tokens(text)
     if len(tokens) > MOST_WORDS or not tokens or tokens[0] in _NO_SUBJECT:
@@ -136,25 +138,24 @@ def parse_statement(sentence: str) -> ComparedSentence | None:
     numbers: list[str] = []
     dates: list[str] = []
     negations = 0
-    names = False
-    hedged = False
+    names = hedged = False
     for at, token in enumerate(tokens):
-        before, after = tokens[at - 1] if at else "", "".join(tokens[at + 1 : at + 2])
-        if token in _NEGATIONS:
+        kind, plain = _kind(token)
+        before = tokens[at - 1] if at else ""
+        if kind == "month" and not _is_month(token, before, "".join(tokens[at + 1 : at + 2])):
+            kind, plain = "word", _stem(token)
+        if kind == "negation":
             negations += 1
-        elif _DATE.fullmatch(token):
-            dates.append(_plain_date(token))
-        elif _is_month(token, before, after) or token in _WEEKDAYS:
-            dates.append(_MONTH_OF.get(token, token))
-        elif _NUMBER.fullmatch(token):
-            year = re.fullmatch(r"(?:1[5-9]|20)\d\d", token)
+        elif kind in ("date", "month"):
+            dates.append(plain)
+        elif kind == "number":
             names |= before in _NAMING
             hedged |= not _HEDGES_OF_NUMBERS.isdisjoint(tokens[max(0, at - 2) : at])
-            (dates if year or _MONTH_OF.get(before) else numbers).append(_plain_number(token))
-        elif token not in _FILLERS:
+            (dates if before in _MONTH_OF else numbers).append(plain)
+        elif kind == "word":
             hedged |= token in _HEDGES
-            words.append(_stem(token))
-    content = [word for word in words if any(map(str.isalpha, word))]
+            words.append(plain)
+    content = any(any(map(str.isalpha, word)) for word in words)
     if not content or len(tokens) < FEWEST_WORDS:
         return None
     dates = _joined(dates, numbers, tokens)
@@ -198,6 +199,22 @@ def _alike(first: ComparedSentence, second: ComparedSentence) -> bool:
     """Whether all numbers but one are the same."""
     left, right = Counter(first.numbers), Counter(second.numbers)
     return (left - right).total() == 1 == (right - left).total()
+
+
+@lru_cache(maxsize=50_000)
+def _kind(token: str) -> tuple[Kind, str]:
+    """What a word is by itself, and its form for comparisons."""
+    if token in _NEGATIONS:
+        return "negation", ""
+    if token in _MONTH_OF:
+        return "month", _MONTH_OF[token]
+    if token in _WEEKDAYS or re.fullmatch(r"(?:1[5-9]|20)\d\d", token):
+        return "date", token
+    if _DATE.fullmatch(token):
+        return "date", _plain_date(token)
+    if _NUMBER.fullmatch(token):
+        return "number", _plain_number(token)
+    return ("filler", "") if token in _FILLERS else ("word", _stem(token))
 
 
 def _tokens(text: str) -> list[str]:

@@ -132,6 +132,7 @@ The lamp does not need oil. | The lamp needs no oil.
 Nothing never works in the harbour. | Everything works in the harbour.
 Not 9 boats came to the regatta. | Not 10 boats came to the regatta.
 Costs: 300 | Costs: 400
+To my 2021 self, | To my 2022 self,
 300 euros | 400 euros
 2026-05-03 | 2026-05-04
 See https://example.com/1 for the harbour. | See https://example.com/2 for the harbour.
