@@ -67,6 +67,11 @@ class LocalEmbedder(Embedder):
         """Whether the model is packaged or already exported."""
         return self._packaged or (self._place / "model.json").is_file()
 
+    @property
+    def is_packaged_and_loaded(self) -> bool:
+        """Whether this is the packaged model, and the process has loaded it."""
+        return self._packaged and cached_session.holds(self._place / "model.onnx")
+
     @cached_property
     def _place(self) -> Path:
         if self._packaged:

@@ -80,6 +80,10 @@ class _CachePerPath:
                 self._results[path] = self._function(path, *options)
             return self._results[path]
 
+    def holds(self, path: Path) -> bool:
+        """Whether the result for a path is known already."""
+        return path in self._results
+
 
 cached_session = _CachePerPath(open_session)
 cached_tokenizer = _CachePerPath(open_tokenizer)

@@ -29,6 +29,17 @@ class ModelRegistry:
         return create_embedder(self._home.config.embedding, self._progress)
 
     @property
+    def loaded(self) -> Embedder | None:
+        """The packaged embedder if the process has loaded it for something else; else None."""
+        if "embedder" not in self.__dict__:
+            return None
+        from djinn_memory.embedding.local import LocalEmbedder
+
+        embedder = self.embedder
+        is_loaded = isinstance(embedder, LocalEmbedder) and embedder.is_packaged_and_loaded
+        return embedder if is_loaded else None
+
+    @property
     def name(self) -> str | None:
         """The embedding model's name for users; None when nothing is embedded."""
         settings = self._home.config.embedding

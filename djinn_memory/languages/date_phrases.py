@@ -44,10 +44,10 @@ _AFTER = re.compile(r"\s*(?:[?.!,;:)\]'\"]|\Z)")
 _GOES_ON = re.compile(
     r"\s+(?:and|or|about|with|by|on|for|did|do|does|was|were|is|are|we|i|you|he|she|they|it|that"
     r"|which|who|when|how|what|where|why|to|the|until|through|at|in|my|our|as|regarding|have|has"
-    r"|had|there|there's)\b",
+    r"|had|there|there's|break|holidays?|time|season|term)\b|\s+(?-i:[A-Z])",
     re.IGNORECASE,
 )
-"""Words after a year or a weekday that do not make it a part of a name or of a number."""
+"""Words after a period that do not make it a part of a name or of a number."""
 
 _WITHIN = frozenset({"in", "on", "at", "during", "over", "throughout", "within", "from"})
 _NO_DATE = frozenset({"every", "each", "black", "good", "ruby", "cyber"})
@@ -158,9 +158,10 @@ def _means_date(text: str, word: CalendarWord, before: str, the: bool) -> bool:
         return True
     if not before or before == "of":
         return False
-    if word.kind == "year":
+    if word.kind in ("year", "season", "holiday"):
+        # "In 2000 words", "after the winter berths" and "before the Easter regatta" mean none.
         follows = _AFTER.match(text, word.stop) or _GOES_ON.match(text, word.stop)
-        return bool(follows) and not the
+        return bool(follows) and not (the and word.kind == "year")
     if word.kind == "month" and the and not re.match(r"the|Q", written, re.IGNORECASE):
         return False
     if written == "may":

@@ -110,6 +110,8 @@ over the summer                                | 2025-06-01 2025-08-31
 in the fall                                    | 2025-09-01 2025-11-30
 in winter                                      | 2025-12-01 2026-02-28
 in the spring of 2025                          | 2025-03-01 2025-05-31
+over the Christmas break                       | 2025-12-24 2025-12-26
+since last summer Ann has a boat               | 2025-06-01 -
 around Christmas                               | 2025-12-17 2026-01-02
 at Easter                                      | 2026-04-03 2026-04-06
 around New Year's Eve                          | 2025-12-24 2026-01-07
@@ -199,6 +201,8 @@ how many days does it take
 today's libraries
 new features
 the night watch
+who looks after the winter berths?
+what happened before the spring regatta
 """.strip().splitlines()
 
 

@@ -102,8 +102,7 @@ def record(call: Call, answer: requests.RecordedEpisode) -> None:
         for entity in answer.entities:
             value = f" ({entity.value})" if entity.value else ""
             say(clean(f"  {entity.kind}: {entity.text}{value}"))
-        if answer.intents:
-            say(f"  intents: {', '.join(answer.intents)}")
+        _print_intents(answer)
 
 
 @command(
@@ -161,8 +160,7 @@ def show(call: Call, answer: requests.EpisodeDetail) -> None:
     _explain(answer.parts)
     for entity in answer.entities:
         say(clean(f"  {entity}"))
-    if answer.intents:
-        say(f"  intents: {', '.join(answer.intents)}")
+    _print_intents(answer)
 
 
 @command("episodes.stats", requests.CountEpisodes, fields=WINDOW)
@@ -193,3 +191,10 @@ def _explain(parts: Importance) -> None:
     }
     added = " + ".join(f"{name} {part}" for name, part in named.items() if part)
     say(f"importance {parts.total} = {added}")
+
+
+def _print_intents(episode: requests.RecordedEpisode | requests.EpisodeDetail) -> None:
+    if episode.intents:
+        say(clean(f"  intents: {', '.join(episode.intents)}"))
+    if episode.similar_intents:
+        say(clean(f"  intents by similar sentences: {', '.join(episode.similar_intents)}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from functools import lru_cache, partial
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import Busy, UsageError
 from djinn_memory.memories.episodes import journals
 from djinn_memory.memories.episodes.entities import Known, KnownNames, find_entities
-from djinn_memory.memories.episodes.importance import importance
+from djinn_memory.memories.episodes.importance import ACTIONS, importance
 from djinn_memory.memories.episodes.intents import find_intents
 from djinn_memory.memories.episodes.requests import (
     MAX_CONTEXT,
@@ -72,6 +72,10 @@ class Turn(Struct, frozen=True):
     """The number of that program's messages in the response, if a later import may find more."""
 
 
+SimilarIntents = Callable[[str], tuple[str, ...]]
+"""Returns the intents of a message by similar sentences."""
+
+
 class RecordedTurns(Struct, frozen=True):
     """The result of recording turns."""
 
@@ -91,11 +95,17 @@ class _Draft(Struct, frozen=True):
     episode: RecordedEpisode
 
 
-def record_turns(runtime: Runtime, agent: str, turns: Iterable[Turn]) -> RecordedTurns:
+def record_turns(
+    runtime: Runtime,
+    agent: str,
+    turns: Iterable[Turn],
+    similar: SimilarIntents = lambda message: (),
+) -> RecordedTurns:
     """Append turns to the journals of an agent's vault, with their secrets masked.
 
-    They are searchable by words at once. The next question embeds them. Raises `UsageError` for a
-    message that is empty or too long, before anything is written.
+    They are searchable by words at once. The next question embeds them. `similar` is asked for the
+    action of a message in which the patterns find none. Raises `UsageError` for a message that is
+    empty or too long, before anything is written.
     """
     home = runtime.home
     vault = home.personal(agent)
@@ -108,7 +118,7 @@ def record_turns(runtime: Runtime, agent: str, turns: Iterable[Turn]) -> Recorde
         recorded = _recorded(runtime, index, vault, turns)
         known = _known(index, len(turns))
         drafts = [
-            _draft(vault, identity, turn, known)
+            _draft(vault, identity, turn, known, similar)
             for turn in turns
             if (identity := _identity(vault, turn)) not in recorded
         ]
@@ -189,13 +199,16 @@ def _known(index: Index | None, turns: int) -> Known:
     return KnownNames(titles)
 
 
-def _draft(vault: Vault, identity: str, turn: Turn, known: Known) -> _Draft:
+def _draft(
+    vault: Vault, identity: str, turn: Turn, known: Known, similar: SimilarIntents
+) -> _Draft:
     message, response, number = _masked(turn.message, turn.response)
     context = _masked_context(turn.context)
     text = "\n\n".join(filter(None, (message, response)))
     entities = find_entities(text, known, turn.at)
     intents = find_intents(message)
-    weight = importance(len(message) + len(response), len(entities), intents)
+    near = () if ACTIONS.intersection(intents) else similar(message)
+    weight = importance(len(message) + len(response), len(entities), (*intents, *near))
     title, block = _title(message), identity.replace("_", "-")
     data = _data(
         id=identity,
@@ -210,6 +223,7 @@ def _draft(vault: Vault, identity: str, turn: Turn, known: Known) -> _Draft:
         entities=[f"{entity.kind}: {entity.text}" for entity in entities],
         about=[f"[[{entity.text}]]" for entity in entities if entity.kind == "known"],
         intents=[*intents],
+        similar_intents=[*near],
         context=context,
         response=message.count("\n") + 2 if response else None,
     )
@@ -227,6 +241,7 @@ def _draft(vault: Vault, identity: str, turn: Turn, known: Known) -> _Draft:
         importance=weight,
         entities=entities,
         intents=intents,
+        similar_intents=near,
         masked=number,
         searchable="later",
         problems=[],

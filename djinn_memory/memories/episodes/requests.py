@@ -128,6 +128,9 @@ class RecordedEpisode(MemoryRef, frozen=True, kw_only=True):
     """The entities in its text."""
     intents: tuple[str, ...]
     """The intents of its message: create, update, complete, delete, question."""
+    similar_intents: tuple[str, ...]
+    """An action intent by the nearest prototype sentence, where the patterns find none. Only a
+    process that has loaded the packaged model looks for it."""
     masked: int
     """The number of secrets that were masked."""
     searchable: Literal["words and meaning", "words", "later"]
@@ -169,6 +172,8 @@ class EpisodeDetail(Episode, frozen=True, kw_only=True):
     """The entities in it, each as `kind: text`."""
     intents: tuple[str, ...]
     """The intents of its message."""
+    similar_intents: tuple[str, ...]
+    """The action intent that it had by a similar sentence when it was recorded."""
     parts: Importance
     """The parts of its importance, computed again from its words."""
 

@@ -93,6 +93,7 @@ class Episodes(Namespace):
         message, response = text.message, text.response
         entities = tuple(value for key, value in memory.fields if key == "entities")
         intents = tuple(value for key, value in memory.fields if key == "intents")
+        near = tuple(value for key, value in memory.fields if key == "similar_intents")
         return extended(
             as_episode(memory),
             EpisodeDetail,
@@ -101,7 +102,8 @@ class Episodes(Namespace):
             context=text.context,
             entities=entities,
             intents=intents,
-            parts=importance(len(message) + len(response or ""), len(entities), intents),
+            similar_intents=near,
+            parts=importance(len(message) + len(response or ""), len(entities), (*intents, *near)),
         )
 
     @operation(CountEpisodes)
@@ -139,8 +141,17 @@ class Episodes(Namespace):
             request.channel,
             request.context,
         )
-        [episode] = record_turns(self.runtime, agent, [turn]).episodes
+        [episode] = record_turns(self.runtime, agent, [turn], self._similar_intents).episodes
         return episode
+
+    def _similar_intents(self, message: str) -> tuple[str, ...]:
+        """The intents by similar sentences. No model is loaded for this."""
+        embedder = self.runtime.models.loaded
+        if embedder is None:
+            return ()
+        from djinn_memory.memories.episodes.prototypes import nearest_intents
+
+        return nearest_intents(message, embedder)
 
     def _filters(
         self,
