@@ -56,10 +56,6 @@ class Stated(Protocol):
     def period(self) -> Period:
         """The period."""
 
-    @property
-    def recorded(self) -> str | None:
-        """The time when the value was recorded."""
-
 
 S = TypeVar("S", bound=Stated)
 
@@ -67,14 +63,14 @@ S = TypeVar("S", bound=Stated)
 def held(values: Iterable[S], at: str) -> S | None:
     """The value that held at a time: the last that had begun, unless it had ended by then.
 
-    So a value ends where the next one begins. If two begin at once, the one that was recorded last
-    replaces the other.
+    So a value ends where the next one begins. If two begin at once, the one that is listed first
+    replaces the other: the newest comes first.
     """
     begun = [value for value in values if value.period.begun(at)]
     if not begun:
         return None
-    # `max` returns the first of equals; the newest is listed first.
-    last = max(begun, key=lambda value: (value.period.start or "", value.recorded or ""))
+    # `max` returns the first of equals.
+    last = max(begun, key=lambda value: value.period.start or "")
     return None if last.period.ended(at) else last
 
 

@@ -74,7 +74,7 @@ def with_statement(
     A value that began before the current one takes its place in the history. A value that began
     later becomes the current one, and the history keeps the other. The current value is confirmed.
     """
-    statement = _aligned(statement, fact, at)
+    statement = _aligned(_after_known(statement, fact, at), fact, at)
     now, period = moment(at), statement.period
     began = period.start or now
     same = fact.value == statement.value
@@ -160,6 +160,19 @@ def _aligned(statement: Statement, fact: Fact, now: datetime) -> Statement:
             if start in (known[:10], local.date().isoformat()):
                 return replace(statement, period=replace(statement.period, start=known))
     return statement
+
+
+def _after_known(statement: Statement, fact: Fact, now: datetime) -> Statement:
+    """A statement without a beginning, if the current value begins later than now.
+
+    A value that was set for the future stays, and the statement holds until then. A value that
+    another process set a moment ago is replaced.
+    """
+    begins, recorded = fact.valid_from or "", fact.updated or fact.created or ""
+    if statement.period.start or begins <= moment(now):
+        return statement
+    start = begins if recorded >= begins else moment(now)
+    return replace(statement, period=replace(statement.period, start=start))
 
 
 def _check_period(start: str, end: str | None) -> None:

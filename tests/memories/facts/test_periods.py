@@ -83,10 +83,25 @@ def test_a_value_ends_and_is_set_again(djinn: Djinn, clock: Clock) -> None:
     assert (earlier.action, earlier.fact.holds) == ("recorded", "since 1 December 2025")
 
 
-def test_a_value_of_the_future_does_not_hold_yet(djinn: Djinn) -> None:
+def test_a_value_of_the_future_does_not_hold_yet(djinn: Djinn, clock: Clock) -> None:
     djinn.facts.set("anna", "city", "Warsaw")
     djinn.facts.set("anna", "city", "Oslo", valid_from="2026-06-01")
     assert held(djinn, "2026-05-31") == "Warsaw" and held(djinn, "2026-06-01") == "Oslo"
+    clock.time = later(1)
+    assert djinn.facts.set("anna", "city", "Rome").action == "recorded"
+    assert djinn.facts.get("anna", "city").value == "Rome"
+    assert [held(djinn, day) for day in ("2026-03-04", "2026-05-31", "2026-06-01")] == [
+        "Warsaw", "Rome", "Oslo",
+    ]  # fmt: skip
+
+
+def test_a_clock_that_is_behind_loses_no_value(djinn: Djinn, clock: Clock) -> None:
+    djinn.facts.set("anna", "city", "Warsaw")
+    clock.time = later(-0.0001)
+    assert djinn.facts.set("anna", "city", "Oslo").action == "changed"
+    [past] = djinn.facts.get("anna", "city").history
+    assert (past.value, past.valid_from, past.until) == ("Warsaw", *["2026-03-04T10:00:00Z"] * 2)
+    assert held(djinn, "2026-03-04") == "Oslo"
 
 
 @pytest.mark.parametrize(
