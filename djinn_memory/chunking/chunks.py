@@ -13,7 +13,7 @@ from djinn_memory.chunking.spans import Span, blocks, size, span_across, trim
 from djinn_memory.models import Chunk, Section
 from djinn_memory.notes.markdown.markup import code_blocks
 
-VERSION = 4
+VERSION = 5
 """Increased when the same note would be cut differently. An index of another version is rebuilt."""
 
 CHUNK_TOKENS = 450

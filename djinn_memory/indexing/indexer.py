@@ -340,11 +340,16 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
     # The day on which a document was ingested says nothing about its content.
     date = None if note.type == DOCUMENT else note.date
     for chunk in parts:
-        line = prefix(note.title, chunk.headings, date)
+        line = prefix(note.title, chunk.headings, date, note.type)
         spans = windows(chunk.start, chunk.end, tokens, room(line))
         texts = [
             window_text(
-                prefix(note.title, path_at(chunk.headings, chunk.parts, start - chunk.start), date),
+                prefix(
+                    note.title,
+                    path_at(chunk.headings, chunk.parts, start - chunk.start),
+                    date,
+                    note.type,
+                ),
                 note.searched[start:end],
             )
             for start, end in spans

@@ -30,6 +30,15 @@ def test_a_window_is_plain_and_says_its_title_once() -> None:
     assert window_text("One", "One two") == "One two"
 
 
+def test_the_day_of_an_episode_is_embedded_in_words_even_beside_its_title() -> None:
+    line = prefix("Who rang?", (), "2026-05-12T09:30:00Z", "interaction")
+    assert line == "Who rang? (Tuesday 12 May 2026)"
+    assert window_text(line, "Who rang?\nThe pilot.") == (
+        "(Tuesday 12 May 2026)\nWho rang?\nThe pilot."
+    )
+    assert window_text(line, "The pilot.") == f"{line}\nThe pilot."
+
+
 def test_no_window_is_longer_than_the_model_reads(data_dir: Path) -> None:
     for file in sorted((data_dir / "vaults" / "foam-docs").rglob("*.md")):
         note = parse(file.name, file.read_bytes())

@@ -219,7 +219,7 @@ def _windows(draft: Draft, day: str | None) -> Iterator[str]:
     note = parse("draft.md", text.encode("utf-8", "replace"))
     left = LOOKED_AT
     for chunk, windows in cut(note):
-        line = prefix(note.title, chunk.headings, note.date)
+        line = prefix(note.title, chunk.headings, note.date, note.type)
         for window in windows[:left]:
             start, end = chunk.start + window.start, chunk.start + window.end
             yield window_text(line, note.searched[start:end])

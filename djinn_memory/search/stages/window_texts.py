@@ -15,6 +15,8 @@ def window_texts(search: Search, candidates: Sequence[Candidate]) -> list[str]:
     texts = []
     for candidate in candidates:
         chunk, memory = chunks[candidate.chunk_id], memories[candidate.memory_id]
-        line = prefix(memory.title, chunk.headings, memory.date if memory.dated else None)
+        line = prefix(
+            memory.title, chunk.headings, memory.date if memory.dated else None, memory.type
+        )
         texts.append(window_text(line, chunk.text[slice(*(candidate.window or (None, None)))]))
     return texts

@@ -213,16 +213,16 @@ def texts(connection: apsw.Connection, window_ids: Sequence[int]) -> dict[int, s
     from djinn_memory.chunking.window_text import path_at, prefix, window_text
 
     texts = {}
-    for window_id, start, stop, text, headings, parts, title, date in connection.execute(
+    for window_id, start, stop, text, headings, parts, title, date, kind in connection.execute(
         # A date says nothing of what a memory is about if it is its file's, or a document's.
         "select window.id, start, stop, text, headings, parts, title, "
-        "iif(dated and type is not 'document', date, null) "
+        "iif(dated and type is not 'document', date, null), type "
         "from window join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
         "where window.id in (select value from json_each(?))",
         (json.dumps(window_ids),),
     ):
         path = path_at(json.loads(headings), json.loads(parts or "[]"), start)
-        texts[window_id] = window_text(prefix(title, path, date), text[start:stop])
+        texts[window_id] = window_text(prefix(title, path, date, kind), text[start:stop])
     return texts
 
 
