@@ -51,9 +51,12 @@ def last_turns(
 def previous_turns(
     runtime: Runtime, agent: str, limit: int, session: str | None
 ) -> list[EpisodeText]:
-    """The last turns of the last session before `session`, oldest first."""
+    """The last turns of the last conversation before `session`, oldest first.
+
+    Sessions that only have observations, such as calendars, are no conversations.
+    """
     excluded = (("session", session),) if session else ()
-    before = replace(EPISODES, excluded=excluded)
+    before = replace(EPISODES, types=("interaction",), excluded=excluded)
     with runtime.index(own_vaults(runtime, agent)) as index:
         last = next(iter(index.memories(Selection(before), limit=1, fields=FIELDS)), None)
     name = last.field("session") if last else None

@@ -112,6 +112,15 @@ def test_wake_shows_the_end_of_the_previous_session(djinn: Djinn, home: Home) ->
     assert Djinn(Home(home.root), clock=lambda: NOW).wake(session="now").conversation == ()
 
 
+def test_a_session_of_observations_is_no_conversation(home: Home) -> None:
+    with Djinn(home, clock=lambda: NOW) as djinn:
+        djinn.episodes.record_interaction(message="Where is the lamp?", session="talk")
+        djinn.episodes.record_observation(text="The lamp was seen.", session="talk")
+        djinn.episodes.record_observation(text="Stand-up with Ilse", session="calendar")
+        context = djinn.wake(session="next")
+        assert context.previous_session == "talk" and len(context.conversation) == 2
+
+
 def test_many_turns_of_a_session_are_read_once_each(djinn: Djinn) -> None:
     turns = [turn(n, at=NOW + timedelta(seconds=n - 9000)) for n in range(1500)]
     record_turns(djinn.runtime, "me", turns)
