@@ -13,12 +13,15 @@ from typing import Literal
 
 from msgspec import Struct
 
+from djinn_memory.languages.calendar_names import (
+    MONTHS,
+    SHORT_MONTHS,
+    WEEKDAYS,
+    has_calendar_words,
+)
 from djinn_memory.languages.day_window import whole_month
 from djinn_memory.languages.holidays import HOLIDAYS
 
-MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if number}
-_SHORT = {name[:3]: number for name, number in MONTHS.items()} | {"sept": 9}
-_WEEKDAYS = {name.lower(): number for number, name in enumerate(calendar.day_name)}
 _NUMBERS = {
     name: number
     for number, name in enumerate(
@@ -29,10 +32,10 @@ _NUMBERS = {
 } | {"a": 1, "an": 1, "the": 1}  # fmt: skip
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
-_MONTH = rf"(?P<month>{'|'.join(MONTHS)}|(?:{'|'.join(reversed(_SHORT))})\b\.?)"
+_MONTH = rf"(?P<month>{'|'.join(MONTHS)}|(?:{'|'.join(reversed(SHORT_MONTHS))})\b\.?)"
 _FULL_MONTH = rf"(?P<month>{'|'.join(MONTHS)})\b"
 _YEAR = r"(?P<year>(?:199|20\d)\d)(?!\d|[.:-]\d)"
-_WEEKDAY = rf"(?P<weekday>{'|'.join(_WEEKDAYS)})"
+_WEEKDAY = rf"(?P<weekday>{'|'.join(WEEKDAYS)})"
 NUMBER = rf"(?:\d{{1,3}}|an?|{'|'.join(_NUMBERS)})"
 _WHICH = r"(?P<which>last|this(?:\s+past)?|next|past|previous|coming|current)"
 _PART = r"(?:\s+(?:morning|noon|afternoon|evening|night))?"
@@ -287,7 +290,7 @@ def _last_units(match: re.Match[str], today: date, coming: bool) -> CalendarWord
 
 
 def _weekday(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    wanted, which = _WEEKDAYS[match["weekday"].lower()], (match["which"] or "").lower()
+    wanted, which = WEEKDAYS[match["weekday"].lower()], (match["which"] or "").lower()
     if week := match["week"]:
         step = {"last": -1, "this": 0, "next": 1}[week.lower()]
         day = today + timedelta(weeks=step, days=wanted - today.weekday())
@@ -333,7 +336,7 @@ _PATTERNS: list[tuple[str, _Meaning]] = [
     (rf"\b(?P<part>early|mid|late|(?:the\s+)?(?:beginning|start|middle|end)\s+of)[\s-]"
      rf"{_FULL_MONTH}{_OF_YEAR}", _part_of_month),
     (rf"\b(?:{_WHICH}\s+)?{_FULL_MONTH}{_OF_YEAR}", _whole_month),
-    (rf"\b(?P<month>{'|'.join(reversed(_SHORT))})\b\.?(?P<which>){_OF_YEAR.removesuffix('?')}",
+    (rf"\b(?P<month>{'|'.join(reversed(SHORT_MONTHS))})\b\.?(?P<which>){_OF_YEAR.removesuffix('?')}",
      _whole_month),
     (rf"\b(?:Q(?P<q>[1-4])|(?:the\s+)?(?P<nth>first|second|third|fourth)\s+quarter)\b{_OF_YEAR}",
      _quarter),
@@ -357,19 +360,6 @@ _PATTERNS: list[tuple[str, _Meaning]] = [
 ]  # fmt: skip
 
 _COMPILED = [(re.compile(pattern, re.IGNORECASE), meaning) for pattern, meaning in _PATTERNS]
-
-_KEYWORDS = frozenset({
-    "ago", "autumn", "christmas", "day", "days", "easter", "fall", "halloween", "month", "months",
-    "new", "night", "morning", "afternoon", "evening", "q1", "q2", "q3", "q4", "quarter", "spring",
-    "summer", "thanksgiving", "today", "tomorrow", "tonight", "valentine", "week", "weekend",
-    "weeks", "winter", "xmas", "year", "years", "yesterday", *MONTHS, *_SHORT, *_WEEKDAYS,
-})  # fmt: skip
-_KEYWORD = re.compile(r"[a-z]+\d?|\d+(?:st|nd|rd|th)|\d{4}|\d+[./]\d")
-
-
-def has_calendar_words(text: str) -> bool:
-    """Whether a text could name a day or a period. It costs microseconds."""
-    return any(word in _KEYWORDS or word[0].isdecimal() for word in _KEYWORD.findall(text.lower()))
 
 
 def calendar_words(text: str, today: date, *, coming: bool = False) -> list[CalendarWord]:
@@ -403,7 +393,7 @@ def _words(text: str, today: date, coming: bool) -> Iterator[CalendarWord]:
 def month_number(name: str) -> int:
     """The number of a month from its name or the short form of it."""
     name = name.lower().rstrip(".")
-    return MONTHS.get(name) or _SHORT[name]
+    return MONTHS.get(name) or SHORT_MONTHS[name]
 
 
 def number(text: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Iterable
 from datetime import datetime
@@ -124,8 +123,10 @@ def end_of_day(field: str, text: str | None, now: datetime) -> str | None:
     if len(date) == 4:
         date += "-12"
     if len(date) == 7:
+        from calendar import monthrange
+
         year, month = map(int, date.split("-"))
-        date += f"-{calendar.monthrange(year, month)[1]:02}"
+        date += f"-{monthrange(year, month)[1]:02}"
     last = f"{date}T23:59:59Z"
     return max(last, moment(now)) if date == now.astimezone().date().isoformat() else last
 
@@ -142,6 +143,8 @@ def spoken_period(period: Period, at: str) -> str | None:
 
 
 def _spoken(date: str) -> str:
+    from calendar import month_name
+
     year, month, day = (*date[:10].split("-"), "", "")[:3]
-    name = calendar.month_name[int(month)] if month else ""
+    name = month_name[int(month)] if month else ""
     return " ".join(filter(None, (day.lstrip("0"), name, year)))

@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.models import Expand, Filters, LegScore, Mode, Problem, SearchStep, Vault
-from djinn_memory.notes.fact_note import PastValue
 from djinn_memory.search import fusion
 from djinn_memory.search.backend import Index
 from djinn_memory.search.filler import is_filler
@@ -26,6 +25,7 @@ from djinn_memory.store.index.records import (
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
+    from djinn_memory.notes.fact_note import PastValue
     from djinn_memory.runtime import Runtime
     from djinn_memory.search.reranker import Reranker
 

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from djinn_memory.errors import UsageError
 from djinn_memory.home.settings import CHAT_MODEL
 from djinn_memory.indexing.refresh import sweep
+from djinn_memory.languages.calendar_names import has_words_of_time
 from djinn_memory.models import Filters, Hit, Mode, SearchResult
 from djinn_memory.notes.dates import moment
 from djinn_memory.search import fusion, hits, query
 from djinn_memory.search.candidates import Candidate, HitLimits, Search
-from djinn_memory.search.dates.period import gather_dated, put_dated_first
 from djinn_memory.search.legs import LEGS
 from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words_query import CUT, overlong, phrase
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from djinn_memory.runtime import Runtime
+    from djinn_memory.search.dates.period import QuestionPeriod
     from djinn_memory.search.options import SearchOptions
     from djinn_memory.search.reranker import Reranker
 
@@ -74,15 +75,17 @@ def search(
         _settle(search)
         search.problems += unknown_values(search.index, search.selection.filters)
         search.candidates = search.gather(search.selection.filters)
-        period = gather_dated(search)
+        period = _asked_period(search)
         _interact(search)
-        put_dated_first(search, period)
+        if period:
+            period.put_first(search)
         _rerank(search)
         prefer_current(search)
         put_named_first(search)
         if rescorer:
             search.candidates = rescorer.rescore(search)
-        put_dated_first(search, period)
+        if period:
+            period.put_first(search)
         chosen = _cut(search, search.limits.hits)
         shown = _present(search, chosen)
         asks = search.query.asks
@@ -104,6 +107,17 @@ def search(
             steps=tuple(search.steps),
             periods=period.shown() if period else (),
         )
+
+
+def _asked_period(search: Search) -> QuestionPeriod | None:
+    """The period that the question asks about; see `gather_dated`."""
+    dates = search.runtime.home.config.search.dates
+    if not (dates and search.query.asks and has_words_of_time(search.query.text)):
+        return None
+    # Imported here: it compiles patterns for tens of milliseconds, and few questions need them.
+    from djinn_memory.search.dates.period import gather_dated
+
+    return gather_dated(search)
 
 
 def _parse(runtime: Runtime, options: SearchOptions, excerpt: int | None) -> Search:

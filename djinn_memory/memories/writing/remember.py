@@ -22,6 +22,7 @@ from djinn_memory.memories.writing.existing import choose_note
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import PLANES, Memory, MemoryRef, Problem, Vault, extended, plane_of
+from djinn_memory.notes.dates import moment
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.suggest import near_titles
 from djinn_memory.store.busy import WRITE_SECONDS, within
@@ -171,7 +172,7 @@ def _superseded(runtime: Runtime, name: str, scope: Sequence[Vault], vault: Vaul
 
 def _mark_superseded(runtime: Runtime, old: Memory, link: str) -> list[Problem]:
     """Mark a note as superseded by the note of a link. Returns the reason if this fails."""
-    fields = {"status": "superseded", "superseded_by": link}
+    fields = {"status": "superseded", "superseded_by": link, "valid_to": moment(runtime.now())}
     [vault] = runtime.home.named((old.vault,))
     try:
         with writing(runtime, vault) as writer:

@@ -64,6 +64,26 @@ class QuestionPeriod(Struct):
         days = self.days[key]
         return days is not None and any(days.meets(window) for window in self.windows)
 
+    def put_first(self, search: Search) -> None:
+        """Put memories from the period, and those whose text names a day of it, before the others.
+
+        They are spread over their days. A memory that was asked for by its name stays before all.
+        """
+        memories = search.lookup(candidate.memory_id for candidate in search.candidates)
+        named: list[Candidate] = []
+        inside: list[Candidate] = []
+        others: list[Candidate] = []
+        for candidate in search.candidates:
+            if NAME in candidate.verdicts:
+                named.append(candidate)
+            elif self.has(memories[candidate.memory_id]):
+                inside.append(_marked(candidate, FROM_PERIOD))
+            elif candidate.chunk_id in self.about:
+                inside.append(_marked(candidate, ABOUT_PERIOD))
+            else:
+                others.append(candidate)
+        search.candidates = [*named, *_spread(self, inside), *others]
+
     def shown(self) -> tuple[AskedPeriod, ...]:
         """The period for the answer."""
         return tuple(
@@ -77,13 +97,11 @@ class QuestionPeriod(Struct):
 
 
 def gather_dated(search: Search) -> QuestionPeriod | None:
-    """The period that the question asks about, with more candidates from it; None for no period.
+    """The period that a question asks about, with more candidates from it; None for no period.
 
     Candidates from the period may be below the depth of the legs. A period without a year is moved
     to the most recent year that has memories.
     """
-    if not (search.query.asks and search.runtime.home.config.search.dates):
-        return None
     today = search.runtime.now().astimezone().date()
     question = search.query.text
     dates = dates_in_question(question, today)
@@ -104,29 +122,6 @@ def gather_dated(search: Search) -> QuestionPeriod | None:
     period.about.update(_about(search, period, others[:READ]))
     search.candidates = [*inside, *others]
     return period
-
-
-def put_dated_first(search: Search, period: QuestionPeriod | None) -> None:
-    """Put memories from the period, and those whose text names a day of it, before the others.
-
-    They are spread over their days. A memory that was asked for by its name stays before all.
-    """
-    if not period:
-        return
-    memories = search.lookup(candidate.memory_id for candidate in search.candidates)
-    named: list[Candidate] = []
-    inside: list[Candidate] = []
-    others: list[Candidate] = []
-    for candidate in search.candidates:
-        if NAME in candidate.verdicts:
-            named.append(candidate)
-        elif period.has(memories[candidate.memory_id]):
-            inside.append(_marked(candidate, FROM_PERIOD))
-        elif candidate.chunk_id in period.about:
-            inside.append(_marked(candidate, ABOUT_PERIOD))
-        else:
-            others.append(candidate)
-    search.candidates = [*named, *_spread(period, inside), *others]
 
 
 def _from_period(search: Search, period: QuestionPeriod) -> list[Candidate]:

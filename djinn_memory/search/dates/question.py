@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from djinn_memory.languages.calendar_words import has_calendar_words
+from djinn_memory.languages.calendar_names import has_calendar_words
 from djinn_memory.languages.date_phrases import DatePhrase, date_phrases
 from djinn_memory.languages.day_window import DayWindow
 

@@ -9,8 +9,6 @@ from msgspec import UNSET
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import moment
-from djinn_memory.notes.fact_note import line_of, timeline
-from djinn_memory.notes.note import parse
 from djinn_memory.notes.periods import Period, period_of
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.search.candidates import Search, ValueThen
@@ -58,6 +56,10 @@ def holds(search: Search, memory: IndexedMemory, vault: Vault) -> bool:
         return True
     if not at and period(memory).begun(now := moment(search.runtime.now())):
         return True
+    # Imported here: few searches read a fact.
+    from djinn_memory.notes.fact_note import line_of, timeline
+    from djinn_memory.notes.note import parse
+
     value = None
     with suppress(OSError, DjinnError):
         note = parse(memory.path, disk.read(vault, memory.path), vault.dialect)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,16 @@ def test_what_is_superseded_is_told_so(djinn: Djinn, home: Home) -> None:
     for existing in ("append", "revise"):
         with pytest.raises(UsageError, match="itself"):
             djinn.remember("decision", "Flask", "z", supersedes=new.id, existing=existing)
+
+
+def test_what_is_superseded_still_held_before(home: Home) -> None:
+    now = datetime(2026, 5, 1, tzinfo=UTC)
+    with Djinn(home, clock=lambda: now) as djinn:
+        old = djinn.remember("decision", "Django", "We take Django for the shop.")
+        now = datetime(2026, 5, 20, tzinfo=UTC)
+        djinn.remember("decision", "Flask", "We take Flask for the shop.", supersedes=old.id)
+        for day, title in (("2026-05-10", "Django"), ("2026-05-21", "Flask")):
+            assert [hit.title for hit in djinn.search("shop", as_of=day).hits] == [title]
 
 
 def test_a_shared_note_is_never_told_of_a_private_one(djinn: Djinn, home: Home, own: Path) -> None:
