@@ -87,10 +87,15 @@ def search(
         if period:
             period.put_first(search)
         chosen = _cut(search, search.limits.hits)
+        if period:
+            chosen = period.in_sequence(search, chosen)
         shown = _present(search, chosen)
         asks = search.query.asks
         judge = rescorer.confident if rescorer else confident
-        sure = not asks or judge(search, chosen)
+        if period and period.everything:
+            sure = period.answered(chosen)
+        else:
+            sure = not asks or judge(search, chosen)
         # When results are rescored, any hit counts as a match, however weak.
         suggests = asks and not (shown and (sure or rescorer))
         question = " ".join(search.query.for_words)

@@ -41,7 +41,8 @@ def dates_of_event(search: Search, event: NamedEvent, today: date) -> QuestionDa
             if last - first > LONGEST:
                 return None
             window = around_event(event, first, last)
-            return QuestionDates((event.words,), (window,), False, "")
+            # The event is a subject: what was said about it comes first.
+            return QuestionDates((event.words,), (window,), False, False)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 from msgspec import Struct, field
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from djinn_memory.languages.date_phrases import date_phrases
 from djinn_memory.languages.day_window import DayWindow
 from djinn_memory.models import AskedPeriod, Filters, LegScore
-from djinn_memory.search.candidates import Candidate, Search
+from djinn_memory.search.candidates import NEWEST, Candidate, Search
 from djinn_memory.search.dates.events import dates_of_event
 from djinn_memory.search.dates.memory_days import days_of
 from djinn_memory.search.dates.question import dates_in_question, event_in_question
@@ -51,6 +51,8 @@ class QuestionPeriod(Struct):
     yearly: bool
     """Whether the question names no year."""
     today: date
+    everything: bool = False
+    """Whether the question asks for all memories of the period, and names no subject."""
     days: dict[int, DayWindow | None] = field(default_factory=dict)
     """The days that a memory is from, for each memory that was looked up."""
     about: set[int] = field(default_factory=set)
@@ -68,6 +70,7 @@ class QuestionPeriod(Struct):
         """Put memories from the period, and those whose text names a day of it, before the others.
 
         They are spread over their days. A memory that was asked for by its name stays before all.
+        If the question names no subject, the others say nothing about it and are left out.
         """
         memories = search.lookup(candidate.memory_id for candidate in search.candidates)
         named: list[Candidate] = []
@@ -82,7 +85,20 @@ class QuestionPeriod(Struct):
                 inside.append(_marked(candidate, ABOUT_PERIOD))
             else:
                 others.append(candidate)
-        search.candidates = [*named, *_spread(self, inside), *others]
+        if self.everything and inside:
+            others = []
+        search.candidates = [*named, *_spread(self, inside, memories), *others]
+
+    def answered(self, chosen: Sequence[Candidate]) -> bool:
+        """Whether the question asks for all memories of the period, and one of them is shown."""
+        return self.everything and any(DATES in candidate.verdicts for candidate in chosen)
+
+    def in_sequence(self, search: Search, chosen: list[Candidate]) -> list[Candidate]:
+        """The chosen candidates; in order of time if all memories of the period are wanted."""
+        if not self.answered(chosen):
+            return chosen
+        memories = search.lookup(candidate.memory_id for candidate in chosen)
+        return sorted(chosen, key=lambda candidate: memories[candidate.memory_id].date)
 
     def shown(self) -> tuple[AskedPeriod, ...]:
         """The period for the answer."""
@@ -109,7 +125,9 @@ def gather_dated(search: Search) -> QuestionPeriod | None:
         dates = dates_of_event(search, event, today)
     if dates is None:
         return None
-    period = QuestionPeriod(" ".join(dates.words), dates.windows, dates.yearly, today)
+    period = QuestionPeriod(
+        " ".join(dates.words), dates.windows, dates.yearly, today, dates.everything
+    )
     inside: list[Candidate] = []
     for years in range(EARLIER if dates.yearly else 1):
         period.windows = dates.earlier(years)
@@ -133,6 +151,11 @@ def _from_period(search: Search, period: QuestionPeriod) -> list[Candidate]:
         if search.index.count(selection):
             for candidate in search.gather(filters):
                 candidates.setdefault(candidate.chunk_id, candidate)
+        if period.everything:
+            for memory in search.index.memories(selection, limit=NEWEST, fields=()):
+                if memory.first_chunk is not None:
+                    listed = Candidate(memory.first_chunk, memory.memory_id)
+                    candidates.setdefault(memory.first_chunk, listed)
     memories = search.lookup(candidate.memory_id for candidate in candidates.values())
     inside = [each for each in candidates.values() if period.has(memories[each.memory_id])]
     return sorted(inside, key=lambda candidate: -candidate.score)
@@ -193,16 +216,30 @@ def _marked(candidate: Candidate, verdict: float) -> Candidate:
     return replace(candidate, verdicts={**candidate.verdicts, DATES: LegScore(verdict, None, 0.0)})
 
 
-def _spread(period: QuestionPeriod, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates in an order in which a day counts less each time that it was taken."""
-    taken: Counter[DayWindow | None] = Counter()
+def _spread(
+    period: QuestionPeriod, candidates: Sequence[Candidate], memories: Mapping[int, IndexedMemory]
+) -> list[Candidate]:
+    """Candidates in an order in which a day counts less each time that it was taken.
+
+    If all memories of the period are wanted, what recurs, such as a weekly meeting, is taken once
+    before it is taken again.
+    """
+    days: Counter[DayWindow | None] = Counter()
+    titles: Counter[str] = Counter()
+
+    def order(candidate: Candidate) -> tuple[float, ...]:
+        times = days[period.days[candidate.memory_id]]
+        if period.everything:
+            title = memories[candidate.memory_id].title
+            return titles[title], times, -candidate.score
+        return (-candidate.score * SAME_DAY**times,)
+
     left = list(candidates)
     chosen: list[Candidate] = []
     while left and len(chosen) < SPREAD:
-        best = max(
-            left, key=lambda each: each.score * SAME_DAY ** taken[period.days[each.memory_id]]
-        )
+        best = min(left, key=order)
         left.remove(best)
-        taken[period.days[best.memory_id]] += 1
+        days[period.days[best.memory_id]] += 1
+        titles[memories[best.memory_id].title] += 1
         chosen.append(best)
     return [*chosen, *left]

@@ -11,6 +11,7 @@ from msgspec import Struct
 from djinn_memory.languages.calendar_names import has_calendar_words
 from djinn_memory.languages.date_phrases import DatePhrase, date_phrases
 from djinn_memory.languages.day_window import DayWindow
+from djinn_memory.languages.stop_words import stop_words
 
 LONGEST = 250
 """Maximum characters of a question with dates. A longer one is a text that tells its subject."""
@@ -39,6 +40,17 @@ _NO_EVENT = frozenset({
     "line", "loop", "function", "call", "request", "response", "colon", "comma",
 })  # fmt: skip
 
+_GENERAL = frozenset({
+    "ago", "all", "anything", "appointment", "appointments", "been", "chat", "chatted",
+    "conversation", "conversations", "decide", "decided", "decision", "decisions", "did",
+    "discuss", "discussed", "do", "doing", "done", "event", "events", "everything", "go",
+    "going", "happen", "happened", "happening", "happens", "learn", "learned", "learnt", "list",
+    "meet", "meeting", "meetings", "memories", "memory", "met", "nothing", "plan", "planned",
+    "said", "say", "show", "something", "speak", "spoke", "talk", "talked", "talks", "tell",
+    "thing", "things", "us", "went", "work", "worked", "working",
+})  # fmt: skip
+"""Words that name no subject: `what did we discuss` asks for all memories of a time."""
+
 Side = Literal["before", "after", "during"]
 
 
@@ -62,8 +74,8 @@ class QuestionDates(Struct, frozen=True):
     """The periods. A memory of any of them is wanted."""
     yearly: bool
     """Whether no year was named, so that the same days of an earlier year could be meant."""
-    rest: str
-    """The question without these words."""
+    everything: bool
+    """Whether the question names no subject, so that it asks for all memories of the time."""
 
     def earlier(self, years: int) -> tuple[DayWindow, ...]:
         """The same periods, this number of years earlier."""
@@ -86,7 +98,7 @@ def dates_in_question(question: str, today: date) -> QuestionDates | None:
         tuple(question[phrase.start : phrase.stop] for phrase in phrases),
         windows,
         all(phrase.yearly for phrase in phrases),
-        _without(question, phrases),
+        _names_no_subject(_without(question, [(each.start, each.stop) for each in phrases])),
     )
 
 
@@ -146,9 +158,15 @@ def _common(first: DayWindow, second: DayWindow) -> DayWindow | None:
     return DayWindow(begin, end)
 
 
-def _without(question: str, phrases: list[DatePhrase]) -> str:
+def _without(question: str, spans: list[tuple[int, int]]) -> str:
     parts, at = [], 0
-    for phrase in phrases:
-        parts.append(question[at : phrase.start])
-        at = phrase.stop
-    return re.sub(r"\s+([?.!,;])", r"\1", " ".join(" ".join([*parts, question[at:]]).split()))
+    for start, stop in spans:
+        parts.append(question[at:start])
+        at = stop
+    return " ".join([*parts, question[at:]])
+
+
+def _names_no_subject(text: str) -> bool:
+    """Whether a question without its words for a time has only words such as `what did I do`."""
+    words = re.findall(r"[^\W_]+", re.sub(r"['\u2019]\w+", "", text.lower()))
+    return all(word in _GENERAL or word in stop_words() for word in words)

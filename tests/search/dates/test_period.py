@@ -171,3 +171,31 @@ def test_an_uncertain_event_changes_nothing(eventful: Djinn, question: str) -> N
 def test_memories_before_an_event_come_first(eventful: Djinn) -> None:
     order = paths(eventful.search("was the pilot worried about the feed before the launch?"))
     assert order.index("before.md") < order.index("after.md")
+
+
+def test_a_question_without_a_subject_lists_the_memories_of_the_time(djinn: Djinn) -> None:
+    result = djinn.search("What did I do in May?")
+    assert paths(result) == ["standup-b.md", "standup-a.md", "other.md"]
+    assert result.confident
+    assert djinn.recall("what happened last Tuesday?").confident
+
+
+def test_a_question_without_a_subject_has_no_match_in_an_empty_period(djinn: Djinn) -> None:
+    assert not djinn.search("what was decided in 1999?").confident
+
+
+def test_a_question_with_a_subject_needs_a_memory_about_it(djinn: Djinn) -> None:
+    assert not djinn.search("which whales did the painter see in May?").confident
+
+
+def test_what_recurs_does_not_hide_the_rest_of_the_period(tmp_path: Path) -> None:
+    home, _ = init(tmp_path / "home")
+    home.edit((("embedding", "provider"), "hashing"))
+    notes = home.root / "vaults" / "shared"
+    for day in range(1, 13):
+        date = f"2026-04-{day:02}"
+        (notes / f"{date}.md").write_text(f"---\ncreated: {date}\ntitle: Standup\n---\nDaily.\n")
+    (notes / "zoo.md").write_text("---\ncreated: 2026-04-05\n---\nWe fed the seals.\n")
+    djinn = Djinn(home, clock=lambda: NOW)
+    djinn.index()
+    assert "zoo.md" in paths(djinn.search("what did we do in April?", limit=5))
