@@ -217,6 +217,12 @@ def test_messages_without_a_time(djinn: Djinn, tmp_path: Path) -> None:
     assert counts(djinn.import_history([longer])) == (1, 3)
 
 
+@pytest.mark.parametrize("time", [1e400, -1e400, float("nan"), "9" * 59, 10**300])
+def test_times_that_are_no_times(djinn: Djinn, tmp_path: Path, time: object) -> None:
+    log = [said("user", "Hi", time), said("assistant", "ok", time)]
+    assert counts(djinn.import_history([lines(tmp_path / "log.jsonl", log)])) == (1, 0)
+
+
 def test_a_long_message_is_kept_in_parts(djinn: Djinn, tmp_path: Path) -> None:
     text = "boat " * (MAX_TEXT // 5 + 10)
     log = [said("user", text, 1_772_359_300, id="m"), said("assistant", text, 1_772_359_301)]

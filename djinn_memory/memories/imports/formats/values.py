@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -52,7 +53,9 @@ def _written(text: str) -> datetime | None:
     return parsedate_to_datetime(text)
 
 
-def _counted(number: float) -> datetime:
+def _counted(number: float) -> datetime | None:
+    if not math.isfinite(number):
+        return None
     while number > 1e11:
         number /= 1_000
     return _EPOCH + timedelta(seconds=number)
