@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import time
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from msgspec import Struct, field
 from djinn_memory.errors import Busy, DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.episodes.requests import EpisodeType
-from djinn_memory.memories.hooks.payloads import KEPT
+from djinn_memory.memories.hooks.payloads import KEPT, NEEDED, TEXTS
 from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Problem
@@ -31,6 +32,9 @@ twice as large, because each rewrites what is left of the spool."""
 
 PATIENCE_SECONDS = 86_400.0
 """Seconds after which a prompt without an answer is recorded alone."""
+
+NAMES = ("id", "client", "agent", "session", "event")
+"""The fields of every entry that are texts."""
 
 SUBJECTS = (
     "command", "cmd", "file_path", "notebook_path", "path", "pattern", "query", "url",
@@ -113,7 +117,7 @@ class _Intake:
     def run(self) -> None:
         plan = _plan(self._left, time.time())
         if plan.broken:
-            self._reject(plan.broken, "an entry of the spool is torn")
+            self._reject(plan.broken, "an entry of the spool is torn or damaged")
         self._give_up(plan)
         steps, size = plan.steps, BATCH
         while steps:
@@ -232,16 +236,21 @@ def _plan(lines: dict[int, bytes], now: float) -> _Plan:
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:
-    """The entry in a line; None if it is torn."""
+    """The entry in a line; None if it is torn, or not as a hook writes it."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not line.endswith(b"\n") or not isinstance(entry, dict) or entry.get("event") not in KEPT:
+    if not line.endswith(b"\n") or not isinstance(entry, dict):
         return None
-    names = ("id", "client", "agent", "session")
-    whole = all(isinstance(entry.get(name), str) for name in names)
-    return entry if whole and isinstance(entry.get("at"), int | float) else None
+    if not all(isinstance(entry.get(name), str) for name in NAMES) or entry["event"] not in KEPT:
+        return None
+    if NEEDED.get(entry["event"], "event") not in entry:
+        return None
+    if not all(isinstance(entry.get(name, ""), str) for name in (*TEXTS, "tool_name")):
+        return None
+    at = entry.get("at")
+    return entry if isinstance(at, int | float) and abs(at) < math.inf else None
 
 
 def _turn(

@@ -69,7 +69,7 @@ class Meter:
         self.due = 0.0
         """The time from which the oldest of these prompts counts as unanswered."""
         for name, value in values.items():
-            if type(value) is type(getattr(self, name, None)):
+            if type(value) is type(vars(self).get(name)):
                 setattr(self, name, value)
 
     def lose(self, reason: str) -> None:
@@ -300,7 +300,7 @@ def _locked(file: int) -> bool:
 def _meter(data: bytes) -> Meter:
     try:
         values = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Meter()
     return Meter(**values) if isinstance(values, dict) else Meter()
 

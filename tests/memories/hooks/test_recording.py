@@ -235,6 +235,32 @@ def test_torn_lines_and_unknown_agents_are_kept_aside(home: Home) -> None:
     assert json.loads(lines[2])["tool_input"] == {"command": "third"}
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"at": float("nan")},
+        {"at": float("inf")},
+        {"event": []},
+        {"event": "PostCompact", "compact_summary": {}},
+        {"event": "Stop", "last_assistant_message": [1]},
+        {"event": "PostToolUse"},
+        {"event": "PostToolUse", "tool_name": 5},
+        {"prompt": None},
+        {"prompt": 7},
+    ],
+)
+def test_a_damaged_entry_does_not_stop_a_command(home: Home, damage: dict[str, Any]) -> None:
+    entry, _ = entry_of(prompt("Why?"), "claude", "")
+    spool = spool_of(home)
+    spool.append({**entry, **damage})
+    record(home, tool("make"))
+    with Djinn(home) as djinn:
+        assert djinn.episodes.list().total == 1
+        [problem] = djinn.problems
+    assert "damaged" in problem.why
+    assert len(Path(spool.rejected_path).read_bytes().splitlines()) == 1
+
+
 def test_a_vault_that_cannot_be_written_keeps_the_spool(home: Home) -> None:
     home.edit((("vaults", "me", "read_only"), True))
     record(home, tool("make"))

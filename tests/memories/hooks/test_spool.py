@@ -70,7 +70,10 @@ def test_a_torn_line_does_not_spoil_the_next(tmp_path: Path) -> None:
     assert made.meter().size == made.size()
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"entries": "many"}', b"\0" * 1024])
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{", b"[]", b'{"entries": "many"}', b'{"lost": 5}', b"[" * 2048, b"\0" * 1024],
+)
 def test_a_damaged_meter_is_counted_anew(tmp_path: Path, damage: bytes) -> None:
     made = Spool(str(tmp_path))
     for number in range(4):
