@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from djinn_memory.models import Problem
+from djinn_memory.models import MemoryRef, Problem
 
 
 class Answer(Struct, kw_only=True):
@@ -60,6 +60,7 @@ def problem_lines(problems: Iterable[Problem]) -> list[str]:
     return [f"Note: {problem.what}: {problem.why}" for problem in problems]
 
 
-def uri(vault: str, path: str) -> str:
-    """The address of a note as a resource."""
-    return f"djinn://{quote(vault)}/{quote(path)}"
+def uri(memory: MemoryRef) -> str:
+    """The address of a memory as a resource."""
+    vault, _, rest = memory.address.partition(":")
+    return f"djinn://{quote(vault)}/{quote(rest)}"

@@ -37,8 +37,8 @@ def page(context: ClientContext, cursor: str | None) -> tuple[list[types.Resourc
     memories = context.djinn.memories.list(agent=context.agent, limit=PAGE + 1, skip=skip).memories
     listed = [
         types.Resource(
-            uri=uri(memory.vault, memory.path),
-            name=f"{memory.vault}/{memory.path}",
+            uri=uri(memory),
+            name=memory.address.replace(":", "/", 1),
             title=memory.title.encode("utf-8", "replace").decode(),
             description=memory.type,
             mime_type=MARKDOWN,
@@ -68,6 +68,6 @@ def read(context: ClientContext, address: str) -> str:
     except (NotFound, UsageError):
         raise missing from None
     # A title can be written like a place too.
-    if (detail.vault, detail.path) != (vault, path):
+    if detail.address != f"{vault}:{path}":
         raise missing
     return detail.text

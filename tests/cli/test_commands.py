@@ -271,7 +271,7 @@ def test_json_is_one_object_and_nothing_else(kept: Home, run: Run) -> None:
         "total_pages", "document_id", "filename", "chunk_index", "heading",
         "snippet", "marks", "excerpt", "tags", "created", "updated", "date", "score", "legs",
         "context",
-        "feedback", "before",
+        "feedback", "before", "as_of", "holds", "valid_from", "valid_to",
     ])  # fmt: skip
 
 

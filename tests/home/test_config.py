@@ -39,6 +39,7 @@ def test_the_example_names_every_key_with_its_default(file: Path) -> None:
     for section in ("embedding", "search", "llm", "working"):
         for key, value in plain[section].items():
             shown = "null" if value is None else value
+            shown = str(value).lower() if isinstance(value, bool) else shown
             assert f"# {key}: {shown}" in text
 
 

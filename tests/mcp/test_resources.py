@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from mcp import Client, MCPError
 
+from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.mcp import resources
 from tests.mcp.clients import asked
@@ -73,6 +74,22 @@ def test_a_wrong_cursor(pair: Home) -> None:
             with pytest.raises(MCPError, match="unknown cursor"):
                 await client.list_resources(cursor=cursor)
         assert not (await client.list_resources(cursor="100000")).resources
+
+    asked(pair, work)
+
+
+def test_sections_of_a_journal_are_resources(pair: Home) -> None:
+    with Djinn(pair) as djinn:
+        for text in ("The lamp is lit.", "The lamp is out."):
+            djinn.episodes.record_observation(text=text, agent="finn")
+
+    async def work(client: Client) -> None:
+        listed = (await client.list_resources()).resources
+        sections = [each for each in listed if "journal" in each.uri]
+        assert len({each.uri for each in sections}) == len(sections) == 2
+        for section in sections:
+            [content] = (await client.read_resource(section.uri)).contents
+            assert str(section.title) in str(getattr(content, "text", ""))
 
     asked(pair, work)
 

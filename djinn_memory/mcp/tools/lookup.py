@@ -120,7 +120,7 @@ def _present_note(note: MemoryDetail, arguments: Any) -> ReadAnswer:
     return project(
         note,
         ReadAnswer,
-        uri=uri(note.vault, note.path),
+        uri=uri(note),
         text="".join(lines[first - 1 : last])[: arguments.max_characters],
         first_line=first,
         last_line=last,
