@@ -233,9 +233,9 @@ def indexes(djinn: Djinn) -> None:
 
 
 DEEDS: tuple[Deed, ...] = (
-    remembers, sets_facts, has_a_session, keeps_in_mind, records, imports, hooks_record, judges,
-    ingests, takes_ids, drops_copies, clears_her_mind, purges_what_finn_said, makes_disorder,
-    writes_much, leaves_words_alone, embeds, indexes,
+    remembers, sets_facts, has_a_session, keeps_in_mind, records, states, imports, hooks_record,
+    judges, ingests, takes_ids, drops_copies, clears_her_mind, purges_what_finn_said,
+    makes_disorder, writes_much, leaves_words_alone, embeds, indexes,
 )  # fmt: skip
 
 SAME_ID = "mem_7k2m9q4dxw30hv5t"
