@@ -152,7 +152,8 @@ class Filters(Struct, frozen=True):
     planes: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     since: str | None = None
-    """Inclusive ISO date or time, compared with the memory's own date."""
+    """Inclusive ISO date or time, compared with the memory's own date. A day begins and ends in the
+    time zone of this machine."""
     until: str | None = None
     as_of: str | None = None
     """Only memories that held at this time in UTC; see `notes.periods`."""

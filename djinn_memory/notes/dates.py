@@ -102,6 +102,30 @@ def over(text: str | None, now: datetime) -> bool:
     return until is not None and (until <= at if "T" in until else until < at[:10])
 
 
+def local_day(at: str) -> str:
+    """The day of a time in UTC, in the time zone of this machine. A day stays as it is."""
+    if "T" not in at:
+        return at
+    try:
+        return datetime.fromisoformat(at).astimezone().date().isoformat()
+    except (ValueError, OverflowError):
+        return at[:10]
+
+
+def day_begins(day: str) -> str:
+    """The first second of a day in the time zone of this machine, as a time in UTC."""
+    with suppress(ValueError, OverflowError):
+        return moment(datetime.fromisoformat(day).astimezone())
+    return f"{day}T00:00:00Z"
+
+
+def day_ends(day: str) -> str:
+    """The last second of a day in the time zone of this machine, as a time in UTC."""
+    with suppress(ValueError, OverflowError):
+        return moment(datetime.fromisoformat(f"{day}T23:59:59").astimezone())
+    return f"{day}T23:59:59Z"
+
+
 def moment(now: datetime) -> str:
     """A time in the format of front matter: UTC, to the second."""
     return f"{now.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"

@@ -10,13 +10,16 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from djinn_memory.errors import UsageError
-from djinn_memory.notes.dates import coming_date, iso_date, moment, spoken_date
+from djinn_memory.notes.dates import coming_date, day_ends, iso_date, local_day, spoken_date
 
 _PARTIAL = re.compile(r"(\d{4})(?:-(\d{2}))?")
 
 
 class Period(Struct, frozen=True):
-    """The time in which a statement holds, as ISO text: a year, a month, a day or a time in UTC."""
+    """The time in which a statement holds, as ISO text: a year, a month, a day or a time in UTC.
+
+    A day begins and ends in the time zone of this machine.
+    """
 
     start: str | None = None
     """When it begins to hold; None when that is unknown."""
@@ -25,17 +28,22 @@ class Period(Struct, frozen=True):
 
     def begun(self, at: str) -> bool:
         """Whether it has begun at a time of `end_of_day` or `moment`."""
-        return self.start is None or self.start <= at
+        return self.start is None or self.start <= _comparable(at, self.start)
 
     def ended(self, at: str) -> bool:
         """Whether it has ended at that time."""
         if self.end is None:
             return False
-        return _end_key(self.end) <= at
+        return _end_key(self.end) <= _comparable(at, self.end)
 
     def covers(self, at: str) -> bool:
         """Whether it holds at that time."""
         return self.begun(at) and not self.ended(at)
+
+
+def _comparable(at: str, date: str) -> str:
+    """What of a time is compared with a date: for a day, the day of that time."""
+    return at if "T" in date else local_day(at)
 
 
 def first_end(*ends: str | None) -> str | None:
@@ -111,15 +119,8 @@ def first_day(date: str) -> str:
     return date + "-01-01"[len(date) - 4 :] if len(date) < 10 else date
 
 
-def end_of_day(field: str, text: str | None, now: datetime) -> str | None:
-    """The time in UTC that a request's `as_of` means; None without text.
-
-    A day, a month or a year means its end. The current day means no less than `now`, because the
-    day of the user may end before the day in UTC has begun. Errors as `given_date`.
-    """
-    date = given_date(field, text, now)
-    if date is None or "T" in date:
-        return date
+def last_day(date: str) -> str:
+    """The last day of a year or a month; a day or a time stays as it is."""
     if len(date) == 4:
         date += "-12"
     if len(date) == 7:
@@ -127,8 +128,17 @@ def end_of_day(field: str, text: str | None, now: datetime) -> str | None:
 
         year, month = map(int, date.split("-"))
         date += f"-{monthrange(year, month)[1]:02}"
-    last = f"{date}T23:59:59Z"
-    return max(last, moment(now)) if date == now.astimezone().date().isoformat() else last
+    return date
+
+
+def end_of_day(field: str, text: str | None, now: datetime) -> str | None:
+    """The time in UTC that a request's `as_of` means; None without text.
+
+    A day, a month or a year means its last second in the time zone of this machine. Errors as
+    `given_date`.
+    """
+    date = given_date(field, text, now)
+    return date if date is None or "T" in date else day_ends(last_day(date))
 
 
 def spoken_period(period: Period, at: str) -> str | None:
@@ -145,6 +155,6 @@ def spoken_period(period: Period, at: str) -> str | None:
 def _spoken(date: str) -> str:
     from calendar import month_name
 
-    year, month, day = (*date[:10].split("-"), "", "")[:3]
+    year, month, day = (*local_day(date).split("-"), "", "")[:3]
     name = month_name[int(month)] if month else ""
     return " ".join(filter(None, (day.lstrip("0"), name, year)))

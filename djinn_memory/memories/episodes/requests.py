@@ -190,7 +190,7 @@ class EpisodeStats(Struct, frozen=True):
     sessions: int
     """The number of their sessions."""
     days: dict[str, int]
-    """The number of episodes on each day in UTC, newest first. Days without episodes are left
-    out."""
+    """The number of episodes on each day in the time zone of this machine, newest first. Days
+    without episodes are left out."""
     importance: float | None
     """The mean importance; null when there are no episodes."""

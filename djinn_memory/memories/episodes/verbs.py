@@ -34,7 +34,7 @@ from djinn_memory.memories.episodes.requests import (
 )
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Filters, extended
-from djinn_memory.notes.dates import spoken_date
+from djinn_memory.notes.dates import local_day, spoken_date
 from djinn_memory.runtime import Namespace, operation
 from djinn_memory.search.narrowing import day
 from djinn_memory.store.busy import WRITE_SECONDS, within
@@ -119,7 +119,7 @@ class Episodes(Namespace):
             dict(Counter(each.type or "" for each in episodes).most_common()),
             dict(Counter(each.channel for each in episodes if each.channel).most_common()),
             len({each.session for each in episodes if each.session}),
-            dict(Counter(each.date[:10] for each in episodes)),
+            dict(Counter(local_day(each.date) for each in episodes)),
             round(fmean(weights), 3) if weights else None,
         )
 

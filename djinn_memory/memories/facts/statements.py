@@ -165,13 +165,14 @@ def _aligned(statement: Statement, fact: Fact, now: datetime) -> Statement:
 def _after_known(statement: Statement, fact: Fact, now: datetime) -> Statement:
     """A statement without a beginning, if the current value begins later than now.
 
-    A value that was set for the future stays, and the statement holds until then. A value that
-    another process set a moment ago is replaced.
+    A value that was set for the future stays, and the statement holds until then. A value of today
+    is replaced, and so is one that another process set a moment ago.
     """
     begins, recorded = fact.valid_from or "", fact.updated or fact.created or ""
     if statement.period.start or begins <= moment(now):
         return statement
-    start = begins if recorded >= begins else moment(now)
+    begun = recorded >= begins or fact.current.period.begun(moment(now))
+    start = begins if begun else moment(now)
     return replace(statement, period=replace(statement.period, start=start))
 
 

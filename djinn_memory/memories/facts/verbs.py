@@ -215,7 +215,7 @@ class Facts(Namespace):
         if at:
             return fact.on(at)
         # A value that has not begun yet does not hide the one before.
-        return fact if (fact.valid_from or "") <= now else fact.on(now) or fact
+        return fact if fact.current.period.begun(now) else fact.on(now) or fact
 
     def _containing(
         self, facts: Sequence[IndexedFact], text: str, at: str | None = None

@@ -162,15 +162,11 @@ def _from_period(search: Search, period: QuestionPeriod) -> list[Candidate]:
 
 
 def _narrowed(filters: Filters, window: DayWindow) -> Filters:
-    """The filters, and the days of a window.
-
-    They leave a day more on both sides, because the index has times in UTC.
-    """
-    day = timedelta(days=1)
+    """The filters, and the days of a window."""
     begins = [filters.since] if filters.since else []
-    begins += [(window.first - day).isoformat()] if window.first else []
+    begins += [window.first.isoformat()] if window.first else []
     ends = [filters.until] if filters.until else []
-    ends += [(window.last + day).isoformat()] if window.last else []
+    ends += [window.last.isoformat()] if window.last else []
     return replace(filters, since=max(begins, default=None), until=min(ends, default=None))
 
 

@@ -48,7 +48,8 @@ _IN_JOURNAL = (
 
 _HELD = (
     "(memory.id in (select value from json_each(?)) or "
-    "coalesce(memory.created, iif(memory.type is 'fact', '', memory.date)) <= ? or "
+    "coalesce(memory.created, iif(memory.type is 'fact', '', memory.date)) "
+    "<= iif(instr(coalesce(memory.created, memory.date), 'T'), ?, ?) or "
     "memory.type is 'fact' and exists "
     "(select 1 from field where memory_id = memory.id and key = 'valid_from'))"
 )
@@ -193,6 +194,7 @@ class Selections:
         A fact is left out only if its note was made later and tells of no earlier value. Whether it
         had a value stands in its history, which the index does not know.
         """
+        from djinn_memory.notes.dates import local_day
         from djinn_memory.notes.periods import period_of
 
         fields: dict[int, dict[str, str]] = {}
@@ -212,7 +214,7 @@ class Selections:
         out = [memory for memory, period in periods.items() if not period.covers(at)]
         begun = [memory for memory, period in periods.items() if period.start]
         where.add("memory.id not in (select value from json_each(?))", json.dumps(out))
-        where.add(_HELD, json.dumps(begun), at)
+        where.add(_HELD, json.dumps(begun), at, local_day(at))
 
     def _expired_by(self, now: datetime | None) -> tuple[str, ...]:
         """The values of `expires` that have passed. A day ends at midnight UTC."""
@@ -263,13 +265,29 @@ def _filter(where: Condition, filters: Filters) -> None:
             where.add(f"memory.{key} is not ?", fold(value))
         else:
             where.add(f"not {_HAS_FIELD}", fold(key), fold(value))
-    if filters.since:
-        where.add("memory.date >= ?", filters.since)
-    if filters.until:
-        # A day includes its hours: `2026-03-04T09:00` sorts behind `2026-03-04`.
-        where.add("memory.date < ?", f"{filters.until}~")
+    if filters.since or filters.until:
+        _between(where, filters.since, filters.until)
     for key, value in filters.where:
         where.add(_HAS_FIELD, fold(key), fold(value))
+
+
+def _between(where: Condition, since: str | None, until: str | None) -> None:
+    """Require that a memory is from these days, or times.
+
+    A memory has a day, which is compared as it is, or a time in UTC, which is compared with the
+    ends of the days in the time zone of this machine.
+    """
+    from djinn_memory.notes.dates import day_begins, day_ends
+    from djinn_memory.notes.periods import first_day, last_day
+
+    if since:
+        day = first_day(since)
+        begin = day if "T" in day else day_begins(day)
+        where.add("memory.date >= iif(instr(memory.date, 'T'), ?, ?)", begin, day)
+    if until:
+        day = last_day(until)
+        end = day if "T" in day else day_ends(day)
+        where.add("memory.date <= iif(instr(memory.date, 'T'), ?, ?)", end, day)
 
 
 def _tag(tag: str) -> tuple[str, int, str, str]:
