@@ -147,9 +147,8 @@ _SHAPES: tuple[tuple[frozenset[str], re.Pattern[str]], ...] = (
 
 def fact_of(text: str, masked: str) -> Claim | None:
     """The fact about the user that a clause states; None if it states none."""
-    for tail in (_TAIL.search(masked),) * 2:
-        if tail:
-            text, masked = text[: tail.start()], masked[: tail.start()]
+    while tail := _TAIL.search(masked):
+        text, masked = text[: tail.start()], masked[: tail.start()]
     if match := _CALL.fullmatch(masked):
         return _fact("call-me", "preferred name", text[match.start("value") : match.end("value")])
     for key, pattern in _I:

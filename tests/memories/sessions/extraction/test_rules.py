@@ -88,6 +88,11 @@ def test_what_is_stated(text: str, title: str, words: str, due: str | None) -> N
     assert (claim.title, claim.text, claim.due) == (title, words, due)
 
 
+def test_words_behind_a_value_are_no_part_of_it() -> None:
+    [claim] = claims_in("My time zone is Europe/Oslo now, by the way.", WEDNESDAY)
+    assert claim.text == "Europe/Oslo"
+
+
 def test_clauses_state_one_thing_each() -> None:
     text = "My name is Anna and I live in Gdansk, but I prefer the mountains to the sea."
     assert [claim.text for claim in claims_in(text, WEDNESDAY)] == [
