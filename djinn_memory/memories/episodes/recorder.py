@@ -281,7 +281,7 @@ def _masked_context(context: dict[str, Any] | None) -> dict[str, Any] | None:
     if context is None:
         return None
     try:
-        safe = _masked_value(context, ())
+        safe = masked_value(context, ())
         size = len(json.dumps(safe, ensure_ascii=False, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
         raise UsageError("the context is not a JSON object, or is nested too deep") from None
@@ -292,14 +292,17 @@ def _masked_context(context: dict[str, Any] | None) -> dict[str, Any] | None:
     return dict(safe)
 
 
-def _masked_value(value: Any, names: tuple[str, ...]) -> Any:
-    """A value below keys with these names, which say what it is: `password`, then `hunter2`."""
+def masked_value(value: Any, names: tuple[str, ...]) -> Any:
+    """A JSON value with the secrets of its keys and texts masked.
+
+    `names` are the keys above it, which say what it is: `password`, then `hunter2`.
+    """
     if isinstance(value, dict):
         return {
-            mask(str(key)): _masked_value(inner, (*names, str(key))) for key, inner in value.items()
+            mask(str(key)): masked_value(inner, (*names, str(key))) for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_masked_value(inner, names) for inner in value]
+        return [masked_value(inner, names) for inner in value]
     if not isinstance(value, str):
         return value
     for label in ("", *(f"{name}: " for name in names[-2:])):

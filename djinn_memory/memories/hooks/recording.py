@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from djinn_memory.errors import Busy, DjinnError, NotFound, Remedy, UsageError
-from djinn_memory.memories.episodes.recorder import Turn, record_turns
+from djinn_memory.memories.episodes.recorder import Turn, masked_value, record_turns
 from djinn_memory.memories.episodes.requests import EpisodeType
 from djinn_memory.memories.hooks.payloads import KEPT, NEEDED, TEXTS
 from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
@@ -192,9 +192,10 @@ class _Intake:
                     session_log.end(state, agent, last)
 
     def _reject(self, numbers: Sequence[int], reason: str) -> None:
-        lines = [self._left[number] for number in numbers if self._left.get(number, b"").strip()]
+        lines = [line for number in numbers if (line := self._left.get(number, b"").strip())]
         if lines:
-            self._spool.reject(lines, reason)
+            kept = [masked for line in lines if (masked := _masked_line(line))]
+            self._spool.reject(kept, len(lines), reason)
         self._drop(numbers, None)
 
     def _drop(self, numbers: Sequence[int], due: float | None) -> None:
@@ -251,6 +252,17 @@ def _entry(line: bytes) -> dict[str, Any] | None:
         return None
     at = entry.get("at")
     return entry if isinstance(at, int | float) and abs(at) < math.inf else None
+
+
+def _masked_line(line: bytes) -> bytes:
+    """An entry of the spool with its secrets masked.
+
+    Empty for a torn line: a part of a secret does not look like one.
+    """
+    try:
+        return json.dumps(masked_value(json.loads(line), ())).encode("ascii")
+    except (ValueError, RecursionError):
+        return b""
 
 
 def _turn(

@@ -93,7 +93,8 @@ class HookState(Struct, frozen=True):
     cut: int
     """The number of events that were recorded with parts cut off."""
     rejected: int
-    """The number of lines in `rejected.jsonl`: events that could not be taken in."""
+    """The number of lines in `rejected.jsonl`: events that could not be taken in. Their secrets are
+    masked."""
     last: str | None
     """The time of the last event, as ISO 8601 in UTC."""
     last_event: str | None

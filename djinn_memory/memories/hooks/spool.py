@@ -220,18 +220,18 @@ class Spool:
             os.close(file)
         os.replace(scratch, self.path)
 
-    def reject(self, lines: list[bytes], reason: str) -> None:
-        """Keep lines aside that cannot be taken in, and count them."""
+    def reject(self, kept: list[bytes], number: int, reason: str) -> None:
+        """Count a number of lines that cannot be taken in, and keep these of them aside."""
         with _Held(self) as held:
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK
             file = os.open(self.rejected_path, flags, 0o600)
             try:
                 size = os.fstat(file).st_size
-                if size < MOST_REJECTED:
-                    _append(file, size, b"".join(line.rstrip(b"\n") + b"\n" for line in lines))
+                if kept and size < MOST_REJECTED:
+                    _append(file, size, b"".join(line + b"\n" for line in kept))
             finally:
                 os.close(file)
-            held.meter.skipped += len(lines)
+            held.meter.skipped += number
             held.meter.lose(reason)
             held.save()
 

@@ -21,6 +21,8 @@ from djinn_memory.memories.hooks.recording import describe
 from djinn_memory.memories.recall import session_log
 from tests.memories.hooks.events import event, prompt, record, spool_of, stop, tool
 
+SECRET = "sk-proj-Zu7Yq0aLm3PbX9"
+
 
 def episodes(home: Home) -> list[tuple[str | None, str, str | None]]:
     """Kind, message and response of all episodes, oldest first."""
@@ -219,7 +221,7 @@ def test_torn_lines_and_unknown_agents_are_kept_aside(home: Home) -> None:
     with Path(spool.path).open("ab") as file:
         file.write(b'{"id": "x", "even')
     record(home, tool("second"))
-    record(home, tool("third"), agent="nobody")
+    record(home, tool(f"export API_KEY={SECRET}"), agent="nobody")
     with Path(spool.path).open("ab") as file:
         file.write(b"\xff\xfe")
     with Djinn(home) as djinn:
@@ -231,8 +233,9 @@ def test_torn_lines_and_unknown_agents_are_kept_aside(home: Home) -> None:
         djinn.episodes.list()
         assert djinn.problems == [], "said once"
     lines = Path(spool.rejected_path).read_bytes().splitlines()
-    assert [line[:4] for line in lines[:2]] == [b'{"id', b"\xff\xfe"]
-    assert json.loads(lines[2])["tool_input"] == {"command": "third"}
+    # A torn line may end in a part of a secret, which nothing recognises.
+    [entry] = map(json.loads, lines)
+    assert entry["tool_name"] == "Bash" and SECRET not in str(entry)
 
 
 @pytest.mark.parametrize(
