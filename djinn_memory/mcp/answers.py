@@ -9,6 +9,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from djinn_memory.models import MemoryRef, Problem
+from djinn_memory.notes.dates import local_day
 
 
 class Answer(Struct, kw_only=True):
@@ -50,7 +51,7 @@ def name(memory: MemoryPlace) -> str:
 
 def headline(memory: MemoryPlace) -> str:
     """A memory on one line."""
-    about = [memory.type or "note", memory.date[:10], *(f"#{tag}" for tag in memory.tags[:8])]
+    about = [memory.type or "note", local_day(memory.date), *(f"#{tag}" for tag in memory.tags[:8])]
     about += [memory.holds] if memory.holds else []
     return f"{memory.title} ({', '.join(about)}) [{name(memory)}]"
 

@@ -10,6 +10,7 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
+from tests.conftest import Run
 
 ZONES = ("UTC", "Asia/Tokyo", "America/Los_Angeles", "Europe/Berlin", "Pacific/Kiritimati")
 
@@ -99,3 +100,11 @@ def test_since_and_until_mean_local_days(djinn: Djinn, clock: WallClock) -> None
     assert djinn.episodes.stats().days == dict.fromkeys(
         ("2026-03-09", "2026-03-08", "2026-03-07"), 2
     )
+
+
+def test_answers_show_local_days(djinn: Djinn, clock: WallClock, run: Run) -> None:
+    clock.at("2026-03-08T23:45")
+    for hour in (EARLY, LATE):
+        djinn.episodes.record_observation(text=f"tide at {hour}", at=f"2026-03-08T{hour}")
+    printed = run("memory", "list", home=djinn.home.root).stdout
+    assert [line.split()[0] for line in printed.splitlines()] == ["2026-03-08"] * 2

@@ -8,6 +8,7 @@ from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, dim, say, shortened, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.memories.contradictions import requests
+from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def settle(call: Call, answer: SettledContradiction) -> None:
 
 
 def _print_side(name: str, side: ContradictionSide) -> None:
-    about = [side.date[:10], f"{side.vault}/{side.path}"]
+    about = [local_day(side.date), f"{side.vault}/{side.path}"]
     about += [text for text in (side.source, side.rule, side.author) if text]
     about += side.evidence
     say(f"  {name}  {clean(side.title)}: {shortened(side.text, WIDEST)}")

@@ -10,6 +10,7 @@ from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, say_verbatim, shortened, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.memories.facts import requests
+from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def _print_table(facts: Iterable[Fact], empty: str) -> None:
                 shortened(fact.value, WIDEST),
                 fact.source or "-",
                 _confidence(fact),
-                (fact.updated or "")[:10],
+                local_day(fact.updated or ""),
             ]
             for fact in facts
         ],

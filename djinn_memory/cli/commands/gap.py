@@ -7,6 +7,7 @@ from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.memories.recall import gaps
+from djinn_memory.notes.dates import local_day
 
 
 @command("gaps.list", gaps.ListGaps)
@@ -25,7 +26,11 @@ def list_(call: Call, answer: gaps.GapGroups) -> None:
             closed = f"  closed{f' by {gap.closed_by}' if gap.closed_by else ''}"
             status = closed if gap.status == "closed" else ""
             indent = "  " if number else ""
-            say(clean(f"{indent}{gap.id}  {gap.created[:10]}  {gap.description}{query}{status}"))
+            say(
+                clean(
+                    f"{indent}{gap.id}  {local_day(gap.created)}  {gap.description}{query}{status}"
+                )
+            )
 
 
 @command("gaps.report", gaps.ReportGap)

@@ -15,6 +15,7 @@ from djinn_memory.cli.text.hits import print_hits, print_memory
 from djinn_memory.cli.text.origins import print_origin
 from djinn_memory.memories.catalog import requests
 from djinn_memory.models import SearchResult
+from djinn_memory.notes.dates import local_day
 from djinn_memory.search.options import SearchOptions
 from djinn_memory.system.plural import count
 
@@ -82,7 +83,12 @@ def list_(call: Call, answer: MemoryPage) -> None:
     """
     output.columns(
         [
-            [memory.date[:10], memory.type or "-", memory.title, f"{memory.vault}/{memory.path}"]
+            [
+                local_day(memory.date),
+                memory.type or "-",
+                memory.title,
+                f"{memory.vault}/{memory.path}",
+            ]
             for memory in answer.memories
         ],
         head="date type title path",

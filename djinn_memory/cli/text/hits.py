@@ -9,6 +9,7 @@ import typer
 
 from djinn_memory.cli import output
 from djinn_memory.cli.output import clean, dim, say, talk
+from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _table(result: SearchResult, explain: bool) -> None:
             f"{typer.style(f'{hit.score:.2f}', fg='green')}"
         )
         cited = [f"{clean(name)}  " for name in _cited(hit)]
-        extra = [*([hit.type] if hit.type else []), hit.date[:10]]
+        extra = [*([hit.type] if hit.type else []), local_day(hit.date)]
         extra += [hit.holds] if hit.holds else []
         extra += [f"#{tag}" for tag in hit.tags[:6]]
         place = output.link(clean(_place(hit)), hit.file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from djinn_memory.cli.output import clean, dim, say, shortened
+from djinn_memory.notes.dates import local_day
 
 if TYPE_CHECKING:
     from djinn_memory.memories.verbs import MemoryWithOrigin
@@ -29,11 +30,11 @@ def print_origin(memory: MemoryWithOrigin, why: MemoryOrigin) -> None:
     say("evidence:" if why.evidence else "evidence: none is recorded")
     for source in why.evidence:
         if source.exists:
-            day, title = (source.date or "")[:10], clean(source.title or "")
+            day, title = local_day(source.date or ""), clean(source.title or "")
             say(f"  {day}  {title}  {dim(clean(source.link))}")
             say(f"    {shortened(source.text or '', WIDEST)}")
         else:
             say(f"  {clean(source.link)}  not found")
     say("history:")
     for event in why.history:
-        say(f"  {event.at[:10]}  {clean(event.what)}")
+        say(f"  {local_day(event.at)}  {clean(event.what)}")

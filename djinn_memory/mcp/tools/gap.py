@@ -8,6 +8,7 @@ from typing import Any
 from djinn_memory.mcp.answers import Answer, project
 from djinn_memory.mcp.tool import tool
 from djinn_memory.memories.recall.gaps import GapGroup, GapSuggestion
+from djinn_memory.notes.dates import local_day
 from djinn_memory.store.ledger.reading import Gap
 
 
@@ -50,7 +51,7 @@ def gap(answer: GapAnswer) -> list[str]:
     lines = [f"Reported as {answer.reported}."] if answer.reported else []
     lines += [f"Closed: {answer.closed.description}"] if answer.closed else []
     lines += [
-        f"- {gap.description} [{gap.id}], since {gap.created[:10]}"
+        f"- {gap.description} [{gap.id}], since {local_day(gap.created)}"
         for group in answer.groups
         for gap in group.gaps
     ]
