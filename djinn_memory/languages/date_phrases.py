@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from djinn_memory.languages.calendar_words import (
     calendar_words,
     number,
 )
-from djinn_memory.languages.day_window import DayWindow, years_earlier
+from djinn_memory.languages.day_window import DayWindow, days_later, years_earlier
 
 
 class DatePhrase(Struct, frozen=True):
@@ -37,6 +37,9 @@ _LEAD = re.compile(
     r"|throughout|within|of|every|each|black|good|ruby|cyber))\s+(?P<the>the\s+)?\Z",
     re.IGNORECASE,
 )
+LONGEST_LEAD = 100
+"""Characters before a period that are searched for it. All of a long text would take too long."""
+
 _LINK = re.compile(r"\s*(?:(?P<and>and)|to|until|till|through|thru|-|\u2013)\s*", re.IGNORECASE)
 _ONWARDS = re.compile(r"\s+(?:on|onwards?|forward)\b(?=\s*[?.!,;]|\s*\Z|\s+\w)", re.IGNORECASE)
 
@@ -84,13 +87,18 @@ def date_phrases(
     return phrases
 
 
+def _lead(text: str, word: CalendarWord) -> re.Match[str] | None:
+    """What is said before a period."""
+    return _LEAD.search(text, max(0, word.start - LONGEST_LEAD), word.start)
+
+
 def _range(text: str, words: Sequence[CalendarWord]) -> DatePhrase | None:
     """`between A and B`, `from A to B`, `A to B`."""
     if len(words) < 2:
         return None
     first, last = words
     link = _LINK.fullmatch(text, first.stop, last.start)
-    lead = _LEAD.search(text[: first.start])
+    lead = _lead(text, first)
     word = (lead["word"] or "").lower() if lead else ""
     if not link or (link["and"] and word != "between"):
         return None
@@ -114,7 +122,7 @@ def _range(text: str, words: Sequence[CalendarWord]) -> DatePhrase | None:
 
 def _phrase(text: str, word: CalendarWord, subjects: bool) -> DatePhrase | None:
     """One period, with what is said before it."""
-    lead = _LEAD.search(text[: word.start])
+    lead = _lead(text, word)
     if lead and lead["unit"]:
         window = _beside(lead, word)
         return DatePhrase(lead.start(), word.stop, window, word.yearly) if window else None
@@ -126,20 +134,19 @@ def _phrase(text: str, word: CalendarWord, subjects: bool) -> DatePhrase | None:
     start = lead.start() if lead and before and before != "of" else word.start
     stop, first, last = word.stop, word.first, word.last
     window = DayWindow(first, last)
-    day = timedelta(days=1)
     if before.endswith("since"):
         window = DayWindow(first, None)
     elif before == "from" and (onwards := _ONWARDS.match(text, stop)):
         window, stop = DayWindow(first, None), onwards.end()
     elif before in ("after", "following"):
-        window = DayWindow(last + day, None)
+        window = DayWindow(days_later(last, 1), None)
     elif before in ("before", "prior to"):
-        window = DayWindow(None, first - day)
+        window = DayWindow(None, days_later(first, -1))
     elif before in ("until", "till", "up to"):
         window = DayWindow(None, last)
     elif before in ("around", "near", "circa", "about"):
-        near = timedelta(days=_NEAR.get(word.kind, _NEAR_LONG))
-        window = DayWindow(first - near, last + near)
+        near = _NEAR.get(word.kind, _NEAR_LONG)
+        window = DayWindow(days_later(first, -near), days_later(last, near))
     return DatePhrase(start, stop, window, word.yearly)
 
 
@@ -176,21 +183,20 @@ def _beside(lead: re.Match[str], word: CalendarWord) -> DayWindow | None:
     count, unit, side = lead["count"].lower(), lead["unit"].lower(), lead["side"].lower()
     before = side.startswith(("before", "prior"))
     border = word.first if before else word.last
-    day = timedelta(days=1)
     if unit == "weekend":
+        away = (5 - border.weekday()) % 7 or 7
         if before:
-            saturday = border - day * ((border.weekday() - 5) % 7 or 7)
-        else:
-            saturday = border + day * ((5 - border.weekday()) % 7 or 7)
-        return DayWindow(saturday, saturday + day)
+            away = -((border.weekday() - 5) % 7 or 7)
+        saturday = days_later(border, away)
+        return DayWindow(saturday, days_later(saturday, 1))
     length = {"day": 1, "week": 7, "month": 30, "year": 365}[unit]
     if count in ("the", "last"):
         # "The week before" is all of it, "two weeks before" a time two weeks away.
         return (
-            DayWindow(border - length * day, border - day)
+            DayWindow(days_later(border, -length), days_later(border, -1))
             if before
-            else DayWindow(border + day, border + length * day)
+            else DayWindow(days_later(border, 1), days_later(border, length))
         )
-    middle = border + (-1 if before else 1) * number(count) * length * day
-    slack = day * {"day": 0, "week": 3, "month": 15, "year": 120}[unit]
-    return DayWindow(middle - slack, middle + slack)
+    middle = days_later(border, (-1 if before else 1) * number(count) * length)
+    slack = {"day": 0, "week": 3, "month": 15, "year": 120}[unit]
+    return DayWindow(days_later(middle, -slack), days_later(middle, slack))

@@ -31,8 +31,13 @@ class DayWindow(Struct, frozen=True):
 
 def years_earlier(day: date, years: int) -> date:
     """The same day of an earlier year; 28 February for 29 February of another year."""
-    year = max(1, day.year - years)
+    year = min(max(day.year - years, date.min.year), date.max.year)
     return day.replace(year=year, day=min(day.day, calendar.monthrange(year, day.month)[1]))
+
+
+def days_later(day: date, days: int) -> date:
+    """The day that is a number of days later; the first or the last of all days beyond these."""
+    return date.fromordinal(min(max(day.toordinal() + days, 1), date.max.toordinal()))
 
 
 def whole_month(year: int, month: int) -> tuple[date, date]:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from djinn_memory.languages.date_phrases import date_phrases
+from tests.growth import assert_linear
 
 TODAY = date(2026, 5, 14)
 """A Thursday."""
@@ -231,7 +232,9 @@ PIECES = st.lists(
         ["last", "next", "this", "the", "in", "on", "since", "before", "between", "and", "to", "of",
          "May", "may", "march", "Feb", "31", "29", "30", "2026", "2023", "week", "weeks", "ago",
          "two", "a few", "Tuesday", "yesterday", "2026-02-31", "2026-05-12", "31.02.2026", "Q4",
-         "winter", "Christmas", "New Year's", "Eve", "99999", "0", "\u0662", ",", "?", "-", "\n"]
+         "winter", "Christmas", "New Year's", "Eve", "99999", "0",
+         "9999-12-31", "0001-01-01", "after", "around", "from", "weekend", "years",
+         "\u0662", ",", "?", "-", "\n"]
     ),
     max_size=9,
 ).map(" ".join)  # fmt: skip
@@ -246,3 +249,10 @@ def test_any_text_on_any_day_gives_ordered_windows(text: str, today: date) -> No
         at = phrase.stop
         if phrase.window.first and phrase.window.last:
             assert phrase.window.first <= phrase.window.last
+
+
+@pytest.mark.parametrize(
+    "piece", ["in may ", "last last tuesday ", "between may and ", "yesterday "]
+)
+def test_a_long_text_of_dates_is_read_in_linear_time(piece: str) -> None:
+    assert_linear(lambda size: date_phrases(piece * size, TODAY, subjects=True), 1_000)
