@@ -16,7 +16,7 @@ from djinn_memory.memories.imports.formats.chat_log import MESSAGES, is_chat
 from djinn_memory.memories.imports.formats.chatgpt import is_chatgpt
 from djinn_memory.memories.imports.formats.claude import is_claude
 from djinn_memory.memories.imports.formats.slack import is_slack
-from djinn_memory.memories.imports.records import LINES, BadRecord, parsed, read_records
+from djinn_memory.memories.imports.records import LINES, BadRecord, Gate, parsed, read_records
 from djinn_memory.memories.imports.requests import FormatChoice, ImportFormat
 from djinn_memory.memories.imports.trees import HEAD, Tree
 from djinn_memory.models import Problem
@@ -152,10 +152,10 @@ def _document(head: bytes, stream: Any) -> tuple[ImportFormat | None, str]:
 
     keys = []
     try:
-        for place, event, value in ijson.parse(io.BytesIO(head)):
+        for place, event, value in ijson.parse(Gate(io.BytesIO(head))):
             if place == "" and event == "map_key":
                 keys.append(value)
-    except ijson.JSONError:
+    except (ijson.JSONError, ValueError):
         pass
     if "conversations" in keys and (kind := _first(head, stream, "conversations.item")):
         return kind, "conversations.item"

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from typing import Any, BinaryIO
 
 from msgspec import Struct
 
 MOST_BYTES = 64_000_000
 """Maximum size of a record. A longer one is not held in memory."""
+
+MOST_DEPTH = 500
+"""Maximum depth of nested arrays and objects."""
+
+MOST_DIGITS = 2_000
+"""Maximum digits of a number. Python refuses 4,300, and a number may lie in two blocks."""
+
+_INNER = rb'[^"\\]*+(?:\\.[^"\\]*+)*+'
+_STRING = re.compile(rb'"%b"|(")%b(\\?)\Z' % (_INNER, _INNER), re.DOTALL)
+"""A string. The groups are of the last one, if it does not end here: its quote, and a backslash
+that escapes what comes next."""
+
+_BRACKET = re.compile(rb"[\[\]{}]")
+_LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (MOST_DIGITS + 1))
 
 LINES = "lines"
 """The layout of a file with a record on each line."""
@@ -68,7 +84,7 @@ def _elements(
 ) -> Iterator[tuple[str, Any]]:
     import ijson
 
-    gate, number = _Gate(stream, advance), 0
+    gate, number = Gate(stream, advance), 0
     try:
         for element in ijson.items(gate, prefix, use_float=True):
             number += 1
@@ -80,12 +96,23 @@ def _elements(
         yield behind, BadRecord(f"the file is not JSON from here on, or is cut off ({why})")
 
 
-class _Gate:
-    """A stream that refuses a record that would fill the memory."""
+class Gate:
+    """A stream of JSON that refuses what the parser cannot bear, with `ValueError`.
 
-    def __init__(self, stream: BinaryIO, advance: Callable[[int], None]) -> None:
+    That is a record that would fill the memory, deep nesting, of which the parser keeps the square,
+    and a number with thousands of digits, at which it crashes.
+    """
+
+    def __init__(
+        self, stream: BinaryIO | BytesIO, advance: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """`advance` gets the number of bytes that were read."""
         self._stream, self._advance = stream, advance
         self.since = 0
+        """The bytes that were read of the current record. The parser's caller resets it."""
+        self._depth = 0
+        self._opened = b""
+        """The start of the string that the bytes so far end in; empty outside of strings."""
 
     def read(self, size: int = -1) -> bytes:
         if self.since > MOST_BYTES:
@@ -93,4 +120,19 @@ class _Gate:
         data = self._stream.read(size)
         self.since += len(data)
         self._advance(len(data))
+        self._check(self._opened + data)
         return data
+
+    def _check(self, data: bytes) -> None:
+        structure, *opened = _STRING.sub(rb"\1\2", data).partition(b'"')
+        self._opened = b"".join(opened)
+        if _LONG_NUMBER.search(structure):
+            raise ValueError(f"a number has more than {MOST_DIGITS:,} digits")
+        opens = structure.count(b"[") + structure.count(b"{")
+        if self._depth + opens > MOST_DEPTH:
+            depth = self._depth
+            for bracket in _BRACKET.findall(structure):
+                depth += 1 if bracket in b"[{" else -1
+                if depth > MOST_DEPTH:
+                    raise ValueError("it is nested too deep")
+        self._depth += opens - structure.count(b"]") - structure.count(b"}")

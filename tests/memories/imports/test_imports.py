@@ -12,6 +12,7 @@ import sys
 import time
 import zipfile
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,10 @@ from djinn_memory.errors import DjinnError, NotFound, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.memories.episodes.requests import MAX_TEXT
 from djinn_memory.memories.imports import importer
+from djinn_memory.memories.imports.records import Gate
 from djinn_memory.memories.imports.requests import ImportReport
 from djinn_memory.system.locks import lock
+from tests.growth import assert_linear
 from tests.memories.imports.exports import (
     BOAT,
     DAY,
@@ -221,6 +224,70 @@ def test_messages_without_a_time(djinn: Djinn, tmp_path: Path) -> None:
 def test_times_that_are_no_times(djinn: Djinn, tmp_path: Path, time: object) -> None:
     log = [said("user", "Hi", time), said("assistant", "ok", time)]
     assert counts(djinn.import_history([lines(tmp_path / "log.jsonl", log)])) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"role": "user", "content":' + "[" * 50_000 + "]" * 50_000 + "}",
+        '{"mapping": ' + '{"a": 1, "b": ' * 50_000,
+        "[" * 50_000,
+        '{"role": "user", "content": "Hi", "timestamp": ' + "1" * 10_000 + "}",
+        '[{"role": "user", "content": "Hi", "timestamp": ' + "1" * 10_000 + "}]",
+    ],
+)
+def test_json_that_the_parser_cannot_bear(djinn: Djinn, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "log.json"
+    file.write_text(f'{text}\n{{"role": "user", "content": "Behind it"}}\n')
+    try:
+        report = djinn.import_history([file])
+    except UsageError as error:
+        assert "has no known format" in str(error)
+    else:
+        assert counts(report) == (1, 0)
+        assert len(report.problems) == 1
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 64, 100_000])
+def test_a_gate_counts_no_brackets_in_strings(size: int) -> None:
+    inner = json.dumps('[{"\\' * 300 + '\\"' + "9" * 3_000)
+    value = f'{{"a": [{inner}, {{"b": {inner}}}]}}'.encode()
+    gate = Gate(BytesIO(value * 20))
+    while gate.read(size):
+        pass
+    gate = Gate(BytesIO(value * 20 + b"[" * 501))
+    with pytest.raises(ValueError, match="nested too deep"):
+        while gate.read(size):
+            pass
+
+
+def test_a_gate_reads_quotes_in_linear_time() -> None:
+    def read(size: int) -> None:
+        gate = Gate(BytesIO(b'"' + b'\\"' * size))
+        while gate.read(65_536):
+            pass
+
+    assert_linear(read, 400_000)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "FREQ=DAILY;INTERVAL=0",
+        "FREQ=HOURLY;BYMINUTE=0,1,2,3,4,5",
+        "FREQ=DAILY;BYHOUR=0,1,2,3,4,5,6,7;BYMINUTE=0,10,20,30,40,50;BYSECOND=0,30",
+        "FREQ=HOURLY;BYMONTH=2;BYMONTHDAY=31",
+    ],
+)
+def test_rules_that_would_take_for_ever(djinn: Djinn, tmp_path: Path, rule: str) -> None:
+    lines = ["BEGIN:VCALENDAR", "BEGIN:VEVENT", "UID:a", "SUMMARY:Never", f"RRULE:{rule}",
+             "DTSTART:20250101T100000Z", "END:VEVENT", "BEGIN:VEVENT", "UID:b", "SUMMARY:Once",
+             "DTSTART:20250101T100000Z", "END:VEVENT", "END:VCALENDAR", ""]  # fmt: skip
+    file = tmp_path / "a.ics"
+    file.write_text("\r\n".join(lines))
+    report = djinn.import_history([file])
+    assert report.recorded <= 2
+    assert len(report.problems) + report.recorded == 2
 
 
 def test_a_long_message_is_kept_in_parts(djinn: Djinn, tmp_path: Path) -> None:

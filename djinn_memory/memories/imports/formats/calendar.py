@@ -21,7 +21,14 @@ MOST_OCCURRENCES = 10_000
 
 COMING = "events that are still to come"
 
-_TOO_OFTEN = frozenset({"SECONDLY", "MINUTELY"})
+MOST_A_DAY = 48
+"""Maximum number of occurrences of an event on a day."""
+
+AHEAD = timedelta(days=5 * 366)
+"""The time after now in which a next occurrence is looked for. A rule that never applies would be
+followed for 8,000 years."""
+
+_A_DAY = {"SECONDLY": 86_400, "MINUTELY": 1_440, "HOURLY": 24}
 
 
 def read_calendar(text: str, now: datetime) -> Iterator[Read]:
@@ -69,8 +76,8 @@ def _series(
     for event in events:
         rules = event.get("RRULE")
         for rule in rules if isinstance(rules, list) else [rules]:
-            if rule is not None and _TOO_OFTEN & {str(often) for often in rule.get("FREQ", ())}:
-                raise ValueError("it occurs every minute or more often")
+            if rule is not None:
+                _limit(rule, _start(event), now)
     first = min(_moment(start) for event in events if (start := _start(event)) is not None)
     coming = False
     for number, occurrence in enumerate(_expanded(calendar, events, max(first, EARLIEST))):
@@ -85,6 +92,23 @@ def _series(
         yield _occurrence(occurrence, name, uid, now)
     if coming:
         yield LeftOut(COMING)
+
+
+def _limit(rule: Any, start: date | None, now: datetime) -> None:
+    """End a rule soon after `now`. Raises `ValueError` for one that takes too long to follow."""
+    if any(int(number) < 1 for number in rule.get("INTERVAL", ())):
+        raise ValueError("its INTERVAL is less than 1")
+    often = max((_A_DAY.get(str(each), 1) for each in rule.get("FREQ", ())), default=1)
+    for key in ("BYMINUTE", "BYSECOND"):
+        often *= max(len(rule.get(key, ())), 1)
+    if often * (len(rule.get("BYHOUR", ())) or 1) > MOST_A_DAY:
+        raise ValueError(f"it occurs more than {MOST_A_DAY} times a day")
+    last = now + AHEAD
+    if "COUNT" not in rule and all(_moment(until) > last for until in rule.get("UNTIL", ())):
+        timed = isinstance(start, datetime)
+        rule["UNTIL"] = [last.replace(microsecond=0) if timed else last.date()]
+        if timed and start.tzinfo is None:
+            rule["UNTIL"] = [last.replace(microsecond=0, tzinfo=None)]
 
 
 def _expanded(calendar: Component, events: list[Any], first: datetime) -> Iterator[Any]:
