@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from djinn_memory.errors import DjinnError, NotFound, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.memories.episodes.requests import MAX_TEXT
 from djinn_memory.memories.imports import importer
+from djinn_memory.memories.imports.formats.calendar import read_calendar
+from djinn_memory.memories.imports.messages import Message
 from djinn_memory.memories.imports.records import Gate
 from djinn_memory.memories.imports.requests import ImportReport
 from djinn_memory.system.locks import lock
@@ -288,6 +290,20 @@ def test_rules_that_would_take_for_ever(djinn: Djinn, tmp_path: Path, rule: str)
     report = djinn.import_history([file])
     assert report.recorded <= 2
     assert len(report.problems) + report.recorded == 2
+
+
+def test_a_daily_event_is_read_in_linear_time() -> None:
+    text = (
+        "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:a\r\nSUMMARY:Stand-up\r\nRRULE:FREQ=DAILY\r\n"
+        "DTSTART:20000101T100000Z\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+    )
+
+    def read(days: int) -> None:
+        now = datetime(2000, 1, 1, 12, tzinfo=UTC) + timedelta(days=days)
+        messages = [each for each in read_calendar(text, now) if isinstance(each, Message)]
+        assert len({message.at for message in messages}) == len(messages) == days + 1
+
+    assert_linear(read, 4_000)
 
 
 def test_a_long_message_is_kept_in_parts(djinn: Djinn, tmp_path: Path) -> None:

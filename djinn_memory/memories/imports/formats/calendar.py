@@ -28,6 +28,9 @@ AHEAD = timedelta(days=5 * 366)
 """The time after now in which a next occurrence is looked for. A rule that never applies would be
 followed for 8,000 years."""
 
+STEP = timedelta(days=366)
+"""The period whose occurrences are looked for at once."""
+
 _A_DAY = {"SECONDLY": 86_400, "MINUTELY": 1_440, "HOURLY": 24}
 
 
@@ -80,7 +83,7 @@ def _series(
                 _limit(rule, _start(event), now)
     first = min(_moment(start) for event in events if (start := _start(event)) is not None)
     coming = False
-    for number, occurrence in enumerate(_expanded(calendar, events, max(first, EARLIEST))):
+    for number, occurrence in enumerate(_expanded(calendar, events, max(first, EARLIEST), now)):
         start = _start(occurrence)
         if start is None or _moment(start) > now:
             coming = True
@@ -105,14 +108,16 @@ def _limit(rule: Any, start: date | None, now: datetime) -> None:
         raise ValueError(f"it occurs more than {MOST_A_DAY} times a day")
     last = now + AHEAD
     if "COUNT" not in rule and all(_moment(until) > last for until in rule.get("UNTIL", ())):
-        timed = isinstance(start, datetime)
-        rule["UNTIL"] = [last.replace(microsecond=0) if timed else last.date()]
-        if timed and start.tzinfo is None:
-            rule["UNTIL"] = [last.replace(microsecond=0, tzinfo=None)]
+        until: date = last.date()
+        if isinstance(start, datetime):
+            until = last.replace(microsecond=0, tzinfo=start.tzinfo and UTC)
+        rule["UNTIL"] = [until]
 
 
-def _expanded(calendar: Component, events: list[Any], first: datetime) -> Iterator[Any]:
-    """The occurrences of events, in order. The series may have no end."""
+def _expanded(
+    calendar: Component, events: list[Any], first: datetime, now: datetime
+) -> Iterator[Any]:
+    """The occurrences of events that begin between `first` and `AHEAD` of now, in order."""
     import recurring_ical_events
     from icalendar import Calendar
 
@@ -123,7 +128,19 @@ def _expanded(calendar: Component, events: list[Any], first: datetime) -> Iterat
     for event in events:
         alone.add_component(event)
     query = recurring_ical_events.of(alone, keep_recurrence_attributes=False)
-    yield from query.after(first - timedelta(days=1))
+    # `after` would look at all earlier occurrences again for each day.
+    begin, end = first - timedelta(days=1), now + AHEAD
+    while begin < end:
+        until = begin + STEP
+        occurrences = ((_start(each), each) for each in query.between(begin, until))
+        # A long occurrence is in several steps.
+        timed = [
+            (at, number, each)
+            for number, (start, each) in enumerate(occurrences)
+            if start is not None and begin <= (at := _moment(start)) < until
+        ]
+        yield from (each for _, _, each in sorted(timed, key=lambda entry: entry[:2]))
+        begin = until
 
 
 def _moment(value: date) -> datetime:
