@@ -41,7 +41,7 @@ from djinn_memory.memories.facts.writer import (
 )
 from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.dates import moment
+from djinn_memory.notes.dates import local_day, moment
 from djinn_memory.notes.periods import end_of_day
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
@@ -271,7 +271,7 @@ class Facts(Namespace):
             return fact
         name = f"{category}/{key}" if category else key
         listing = Remedy("facts.list", purpose="list the facts")
-        when = f" that held at {at}" if at else ""
+        when = f" that held on {local_day(at)}" if at else ""
         raise failure or NotFound(f"no fact {name!r}{when}", listing)
 
 
