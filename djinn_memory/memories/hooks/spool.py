@@ -22,6 +22,7 @@ else:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 FOLDER = "hooks"
@@ -196,7 +197,7 @@ class Spool:
                 os.lseek(file, taken, os.SEEK_SET)
                 rest = _rest(file)
                 if kept or rest:
-                    self._exchange(kept + rest)
+                    self._exchange(kept + rest, self.path)
                 else:
                     # This needs no room on a full disk.
                     os.ftruncate(file, 0)
@@ -210,7 +211,7 @@ class Spool:
             meter.due = due or 0.0
             held.save()
 
-    def _exchange(self, data: bytes) -> None:
+    def _exchange(self, data: bytes, path: str) -> None:
         scratch = os.path.join(self.folder, "spool.new")
         file = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o600)
         try:
@@ -218,7 +219,7 @@ class Spool:
             os.fsync(file)
         finally:
             os.close(file)
-        os.replace(scratch, self.path)
+        os.replace(scratch, path)
 
     def reject(self, kept: list[bytes], number: int, reason: str) -> None:
         """Count a number of lines that cannot be taken in, and keep these of them aside."""
@@ -234,6 +235,24 @@ class Spool:
             held.meter.skipped += number
             held.meter.lose(reason)
             held.save()
+
+    def edit_rejected(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Change the entries that were kept aside. A torn one is removed.
+
+        Raises `OSError` when they cannot be written, and `SpoolBusyError`.
+        """
+        if not os.path.exists(self.rejected_path):
+            return
+        with _Held(self):
+            with open(self.rejected_path, "rb") as file:
+                lines = file.read().splitlines()
+            changed = []
+            for line in lines:
+                try:
+                    changed.append(json.dumps(change(json.loads(line))).encode("ascii") + b"\n")
+                except ValueError:
+                    continue
+            self._exchange(b"".join(changed), self.rejected_path)
 
 
 class _Held:

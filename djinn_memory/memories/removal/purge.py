@@ -18,6 +18,7 @@ from djinn_memory.indexing.indexer import cut, resolve_links, update
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.facts.statements import FACT
+from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
 from djinn_memory.memories.removal.doomed import DoomedMemory, find_doomed, notes_of
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import journal
@@ -82,6 +83,7 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
     agent = state.home.agent(request.agent)
     events = ledger.redact(texts, agent, _may_quote(state.home, doomed.vault)) if ledger else 0
     values = _forget_values(state, texts, agent, doomed.vault)
+    _redact_rejected(state, texts)
     if doomed.block and doomed.id:
         # Another import of the conversation must not bring it back.
         purged = Event(EPISODE_PURGED, doomed.id, {"agent": agent, "vault": doomed.vault.id})
@@ -164,6 +166,15 @@ def _forget_values(state: State, texts: Sequence[str], own: str, vault: Vault) -
     if counts:
         state.working.erase()
     return counts[own]
+
+
+def _redact_rejected(state: State, texts: Sequence[str]) -> None:
+    """Remove these texts from events of hooks that could not be taken in."""
+    wanted = phrases(texts)
+    try:
+        Spool(str(state.home.state)).edit_rejected(lambda entry: redacted(entry, wanted))
+    except (OSError, SpoolBusyError) as error:
+        raise Unavailable(f"events of hooks cannot be changed: {error}; purge it again") from None
 
 
 def _erase(state: State) -> Iterator[Problem]:

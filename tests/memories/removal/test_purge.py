@@ -11,6 +11,7 @@ from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.store.ledger import Event
 from tests.conftest import Run
+from tests.memories.hooks.events import prompt, record, spool_of
 
 WORDS = ("quorblefizz", "zanthrumple", "Wibblewick")
 TEXT = f"The {WORDS[0]} of the harbour is {WORDS[1]}, which nobody else may know."
@@ -188,3 +189,15 @@ def test_a_note_whose_id_another_has_is_purged_by_its_path(home: Home, run: Run)
     done = run("memory", "purge", "one.md", "--yes", home=home.root)
     assert (done.returncode, done.stderr) == (0, "")
     assert [path.name for path in vault.glob("*.md")] == ["two.md"]
+
+
+def test_what_hooks_could_not_record_loses_the_text(home: Home, djinn: Djinn) -> None:
+    record(home, prompt("The vault code is violet harbour."), agent="nobody")
+    record(home, prompt("Anything else?"), agent="nobody")
+    record(home, prompt("And then?"), agent="nobody")
+    djinn.remember("lesson", "Vault", "The vault code is violet harbour.", force=True)
+    kept = Path(spool_of(home).rejected_path)
+    assert "violet" in kept.read_text()
+    djinn.memories.purge("Vault")
+    assert "violet" not in kept.read_text() and "Anything else?" in kept.read_text()
+    assert kept.read_text().count("\n") == 2
