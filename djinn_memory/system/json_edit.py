@@ -46,6 +46,8 @@ def parse(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise UnspliceableJsonError(f"line {error.lineno}: {error.msg}") from None
+    except ValueError:
+        raise UnspliceableJsonError("a number in it has too many digits") from None
     except RecursionError:
         raise UnspliceableJsonError("it is nested too deep") from None
 

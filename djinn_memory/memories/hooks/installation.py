@@ -30,7 +30,7 @@ from djinn_memory.memories.hooks.requests import (
     InstallHooks,
     RemoveHooks,
 )
-from djinn_memory.system.files import create, make_folder, revise
+from djinn_memory.system.files import create, expand, make_folder, revise
 from djinn_memory.system.json_edit import UnspliceableJsonError, append, parse, remove
 
 TIMEOUT = 10
@@ -82,7 +82,7 @@ def settings_path(client: str, *, project: bool) -> Path:
     if project:
         return Path.cwd() / known.folder / known.file
     named = os.environ.get(known.variable, "").strip()
-    folder = Path(named).expanduser() if named else Path.home() / known.folder
+    folder = expand(named) if named else Path.home() / known.folder
     return folder / known.file
 
 

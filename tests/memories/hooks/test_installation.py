@@ -21,6 +21,7 @@ from djinn_memory.memories.hooks.installation import (
     hook_command,
     install,
     installed_hooks,
+    settings_path,
     uninstall,
 )
 from djinn_memory.memories.hooks.payloads import CLIENTS
@@ -149,8 +150,12 @@ def test_another_home_takes_the_place_of_the_first(home: Home, user: Path, tmp_p
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"hooks": []}', '{"hooks": {"Stop": {}}}', "// hm\n{}", "\xff"]
-)
+    "text",
+    [
+        "", "{", "[]", '{"hooks": []}', '{"hooks": {"Stop": {}}}', "// hm\n{}", "\xff",
+        '{"a": ' + "9" * 10_000 + "}", "[" * 100_000,
+    ],
+)  # fmt: skip
 def test_broken_settings_are_left_alone(home: Home, user: Path, text: str) -> None:
     path = user / ".claude" / "settings.json"
     path.parent.mkdir()
@@ -198,6 +203,11 @@ def test_variables_of_the_clients_name_their_folders(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="runs a shell")
+def test_a_variable_may_name_an_unknown_user(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", "~nobody-here/claude")
+    assert settings_path("claude", project=False).name == "settings.json"
+
+
 def test_the_command_works_from_anywhere(home: Home, tmp_path: Path) -> None:
     root = tmp_path / 'it\'s "my" $HOME & `home`'
     home.root.rename(root)
