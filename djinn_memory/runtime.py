@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cache, cached_property, update_wrapper
+from pathlib import PurePath
 from types import MethodType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -268,7 +269,15 @@ def operation(
 
 
 def check_bounds(request: object) -> None:
-    """Raise `UsageError` for a value outside the bounds or choices declared for its field."""
+    """Raise `UsageError` for a value outside the bounds or choices declared for its field.
+
+    One text where a field takes several is refused too: Python would read it letter by letter.
+    """
+    for name in _lists(cast(Any, type(request))):
+        value = getattr(request, name)
+        if isinstance(value, str | bytes | PurePath):
+            shown = repr(str(value) if isinstance(value, PurePath) else value)[:60]
+            raise UsageError(f"{shown}: give a list, even for a single value", argument=name)
     for name, allowed, metas in _limited(cast(Any, type(request))):
         value = getattr(request, name)
         if allowed and isinstance(value, str) and value not in allowed:
@@ -301,6 +310,19 @@ def _limited(kind: type) -> list[tuple[str, list[Any], list[Meta]]]:
         for name, literals, metas in limits
         if literals or metas
     ]
+
+
+@cache
+def _lists(kind: type) -> list[str]:
+    """The fields that take several values."""
+    return [name for name, hint in get_type_hints(kind).items() if _is_list(hint)]
+
+
+def _is_list(hint: Any) -> bool:
+    if get_origin(hint) in (Union, UnionType):
+        return str not in get_args(hint) and any(map(_is_list, get_args(hint)))
+    origin = get_origin(hint)
+    return isinstance(origin, type) and issubclass(origin, Sequence)
 
 
 def _parts(hint: Any, kind: Any) -> list[Any]:

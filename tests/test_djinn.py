@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import NotFound, Unavailable
+from djinn_memory.errors import NotFound, Unavailable, UsageError
 from djinn_memory.home.home import Home
 from tests.indexing.vaults import fill
 
@@ -100,3 +100,13 @@ def test_the_same_home_from_two_objects(home: Home, shared: Path) -> None:
     assert one.search('"walrus"').hits
     one.memories.delete("new")
     assert not two.search('"walrus"').hits
+
+
+def test_one_text_for_a_list_is_refused(djinn: Djinn, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("Ahoy")
+    for wrong in (str(tmp_path), tmp_path):
+        with pytest.raises(UsageError, match="give a list, even for a single value"):
+            djinn.import_history(wrong)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="'harbour': give a list"):
+        djinn.remember("decision", "Lamp", "Two lamps.", tags="harbour")
+    assert djinn.memories.list().total == 0
