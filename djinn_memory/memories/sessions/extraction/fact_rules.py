@@ -31,8 +31,10 @@ _TIMES = re.compile(
     re.IGNORECASE,
 )
 _TAIL = re.compile(
-    r",?\s+(?:now|currently|these days|by the way|btw|actually|anyway|though|as well|too|again"
-    r"|instead|please|from now on|for short|nowadays)$",
+    r",?\s+(?:right now|now|currently|these days|by the way|btw|actually|anyway|though|as well|too"
+    r"|again|instead|please|from now on|for short|nowadays"
+    rf"|since (?:(?:last|early|late|mid|the) )?(?:\d{{4}}|(?:{_MONTHS})\w*|spring|summer|autumn"
+    r"|fall|winter|week|month|year)(?: \d{4})?)$",
     re.IGNORECASE,
 )
 

@@ -153,3 +153,17 @@ def test_any_text_can_be_read(text: str) -> None:
             assert not set(claim.text) & set("\0\r[]|<>{}") or "[[" not in claim.text
     for sentence in sentences(text):
         assert len(sentence.text) == len(sentence.masked)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I live in Oslo now, since July.",
+        "I live in Oslo right now.",
+        "I live in Oslo since last summer.",
+        "I live in Oslo, since 2024.",
+    ],
+)
+def test_a_place_with_a_time_behind_it(text: str) -> None:
+    [claim] = claims_in(text, WEDNESDAY)
+    assert (claim.title, claim.text) == ("user/lives in", "Oslo")
