@@ -392,6 +392,13 @@ def test_names_instead_of_roles(djinn: Djinn, tmp_path: Path) -> None:
     assert texts(djinn, "log") == [("Ahoy", "ben: Aye")]
 
 
+def test_roles_count_beside_the_name_of_the_user(djinn: Djinn, tmp_path: Path) -> None:
+    log = [said("user", "Which pier?", "2026-03-01T10:00:00Z"),
+           said("assistant", "Pier 4.", "2026-03-01T10:00:01Z")]  # fmt: skip
+    djinn.import_history([lines(tmp_path / "log.jsonl", log)], user="Anna")
+    assert texts(djinn, "log") == [("Which pier?", "Pier 4.")]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "latin-1"])
 def test_encodings(djinn: Djinn, tmp_path: Path, encoding: str) -> None:
     text = json.dumps(

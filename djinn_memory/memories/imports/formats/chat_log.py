@@ -34,6 +34,8 @@ CHANNEL = "chat"
 MESSAGES = ("messages", "conversation", "conversations", "turns", "dialog", "dialogue")
 PROMPTS = ("prompt", "question", "query", "instruction", "input", "request", "user")
 RESPONSES = ("response", "completion", "answer", "output", "reply", "assistant")
+ROLES_OF_USERS = ("user", "human")
+"""Roles that nobody has as a name."""
 SPEAKERS = ("role", "sender", "author", "from", "speaker", "user", "username", "name")
 TEXTS = ("content", "text", "message", "body", "value")
 TIMES = (
@@ -145,7 +147,7 @@ class ChatLog(Struct):
             return "tool", f"result: {text}" if text else ""
         if name in REPLY_ROLES:
             return "reply", text
-        if name in USER_ROLES and not self.user:
+        if name in USER_ROLES and (name in ROLES_OF_USERS or not self.user):
             return "user", text
         spoken = f"{speaker}: {text}" if speaker and text else text
         return ("reply" if self.user else "note"), spoken
