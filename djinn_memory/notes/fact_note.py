@@ -151,6 +151,20 @@ def timeline(note: Note) -> Timeline:
     return Timeline(current, tuple(history))
 
 
+def readable(text: str) -> str:
+    """A part of a fact's note, with the lines of its history in a form for people."""
+    return "\n".join(map(_readable_line, text.split("\n")))
+
+
+def _readable_line(line: str) -> str:
+    match = _PAST.match(line)
+    if not match:
+        return line
+    past = _past(match)
+    since = f"from {past.valid_from[:10]} " if past.valid_from else ""
+    return f"- {past.value} ({since}until {(past.until or match[1])[:10]})"
+
+
 def line_of(note: Note, value: PastValue) -> int:
     """The line of a value in the file of its note, from 1."""
     period = period_of(dict(reversed(note.fields)).get("valid_from"), None)

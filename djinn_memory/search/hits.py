@@ -41,12 +41,18 @@ def hit(
 ) -> Hit:
     """The hit for a candidate, with an excerpt of at most `characters` characters."""
     text = chunk.text
-    window = (0, 0) if candidate.stand_in else candidate.window or (0, 0)
+    if memory.type == "fact":
+        # Imported here: few searches find a fact.
+        from djinn_memory.notes.fact_note import readable
+
+        text = readable(text)
+    as_indexed = text == chunk.text
+    window = (0, 0) if candidate.stand_in or not as_indexed else candidate.window or (0, 0)
     # A window of links in a chunk that says more shows nothing.
     if window[1] <= window[0] or is_filler(text[slice(*window)]):
         window = (0, len(text))
     page, heads = chunk.page, chunk.headings
-    if chunk.parts:
+    if chunk.parts and as_indexed:
         parts = (Part(0, page, heads), *chunk.parts)
         (_, page, heads), window = _answer(text, window, parts, matches)
     shown_part, marks = snippet(text, window, matches)

@@ -108,7 +108,11 @@ def record(call: Call, answer: requests.RecordedEpisode) -> None:
 @command(
     "episodes.list",
     requests.ListEpisodes,
-    fields={**WINDOW, "skip": Field(name="--offset")},
+    fields={
+        **WINDOW,
+        "session": Field("NAME", candidates.sessions, help="Only episodes of this session."),
+        "skip": Field(name="--offset"),
+    },
 )
 def list_(call: Call, answer: requests.EpisodePage) -> None:
     """List episodes, newest first.

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 WIDEST = 60
 """Maximum characters of a value in a list."""
 
+EARLIER = 5
+"""Maximum number of earlier values that are printed."""
+
 NAME = {
     "category": Field(
         "[CATEGORY]",
@@ -86,10 +89,19 @@ def get(call: Call, answer: Fact) -> None:
     parts += [answer.holds] if answer.holds else []
     parts += [f"verified {answer.last_verified}"] if answer.last_verified else []
     parts += [f"expires {answer.expires}"] if answer.expires else []
-    if answer.history and not answer.as_of:
-        parts.append(f"{count(len(answer.history), 'earlier value')}")
     parts += [f"evidence: {' '.join(answer.evidence)}"] if answer.evidence else []
     talk(output.dim(clean(", ".join(parts))))
+    if answer.as_of:
+        return
+    for past in answer.history[:EARLIER]:
+        days = " ".join(
+            f"{name} {date[:10]}"
+            for name, date in (("from", past.valid_from), ("until", past.until))
+            if date
+        )
+        talk(output.dim(f"earlier: {shortened(past.value, WIDEST)}  {days}"))
+    if left := len(answer.history[EARLIER:]):
+        talk(output.dim(f"{count(left, 'more earlier value')} in {clean(answer.path)}"))
 
 
 @command(

@@ -95,14 +95,14 @@ def status(call: Call, answer: HookState) -> None:
     last = f", last {answer.last_event} at {answer.last}" if answer.last else ""
     say(clean(f"waiting  {count(answer.entries, 'event')}, {answer.bytes:,} bytes{last}"))
     losses = {
-        "refused because the spool was full": answer.refused,
-        "skipped because they could not be recorded": answer.skipped,
-        "recorded with parts cut off": answer.cut,
-        "kept in rejected.jsonl because they could not be taken in": answer.rejected,
+        "refused": (answer.refused, "the spool was full"),
+        "skipped": (answer.skipped, "not readable"),
+        "cut": (answer.cut, "recorded without the end of long texts"),
+        "rejected": (answer.rejected, "kept in rejected.jsonl"),
     }
-    for why, number in losses.items():
+    for name, (number, why) in losses.items():
         if number:
-            say(f"{count(number, 'event')} {why}")
+            say(f"{name}  {count(number, 'event')}: {why}")
     if answer.full:
         say("The spool is full. Run `djinn index` to take it in.")
     if answer.reason:

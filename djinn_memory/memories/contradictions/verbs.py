@@ -153,6 +153,6 @@ def _check_access(side: ContradictionSide, vault: Vault, keeper: Vault) -> None:
     if access.is_open(vault) and not access.is_open(keeper):
         raise Refused(
             f"{place} is visible to all agents, so a note in the private vault {keeper.name} "
-            "cannot close it",
+            "cannot close it; edit it there",
             both,
         )

@@ -143,3 +143,12 @@ def test_a_derived_value_keeps_its_origin(home: Home, djinn: Djinn, clock: Clock
     )  # fmt: skip
     earlier = djinn.facts.get("anna", "city", as_of="2026-03-04")
     assert (earlier.value, earlier.evidence) == ("Warsaw", past.evidence)
+
+
+def test_a_hit_shows_earlier_values_for_people(djinn: Djinn, clock: Clock) -> None:
+    djinn.facts.set("anna", "city", "Gdynia", valid_from="2019", evidence=["Harbour lamp"])
+    clock.time = later(1)
+    djinn.facts.set("anna", "city", "Warsaw", valid_from="2023-06-01")
+    [hit] = djinn.search("Gdynia", types=["fact"], limit=1).hits
+    assert "Gdynia (from 2019-01-01 until 2023-06-01)" in hit.snippet
+    assert "user_explicit" not in hit.snippet
