@@ -79,6 +79,17 @@ class JournalRecord(Struct, frozen=True):
         return blank(self.text, self.marks)[self.body :].strip()
 
     @property
+    def words(self) -> str:
+        """The content as it was said: without quote marks, and a blank line before a response."""
+        lines = self.content.split("\n")
+        quoted = [number for number, line in enumerate(lines) if line.startswith(">")]
+        for count, number in enumerate(quoted, start=1):
+            # The response begins after the quoted line with this count.
+            border = str(count) == self.data.get("response")
+            lines[number] = "" if border else lines[number][1:].removeprefix(" ")
+        return "\n".join(lines)
+
+    @property
     def comment(self) -> dict[str, Any]:
         """What its comment says, with the types of JSON."""
         match = _DATA.search(self.text, self.body)

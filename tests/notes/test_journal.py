@@ -192,6 +192,23 @@ def test_a_record_says_its_own_fields() -> None:
     assert "nothing" not in dict(note.fields)
 
 
+@given(message=spoken, response=spoken)
+def test_the_words_of_a_record_are_without_its_marks(message: str, response: str) -> None:
+    message, response = written(message), written(response)
+    text, data = f"{message}\n---\n{response}", {"response": message.count("\n") + 2}
+    record = journal.compose("09:30", "Greeted", "a", text, data)
+    [read] = journal.read(PATH, HEADER + record).records
+    assert read.words.strip() == f"{message}\n\n{response}".strip()
+
+
+def test_what_a_person_adds_to_a_record_is_among_its_words() -> None:
+    record = journal.compose("09:30", "Greeted", "a", "Hello", {}).replace(
+        "\n^a", "\n  Added.\n\n^a"
+    )
+    [read] = journal.read(PATH, HEADER + record).records
+    assert read.words == "Hello\n\n  Added."
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [

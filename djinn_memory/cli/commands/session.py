@@ -172,5 +172,8 @@ def extract(call: Call, answer: ExtractionReport) -> None:
     for statement in answer.skipped:
         say(clean(f"skipped  {statement.type}  {statement.title}: {statement.reason}"))
     if not answer.written and not answer.skipped:
-        sessions = f"{count(answer.sessions, 'session')} read; " if answer.sessions else ""
-        talk(f"{sessions}nothing to extract")
+        if call.request.session and not answer.sessions:
+            talk(clean(f"No turns in session {call.request.session}."))
+        else:
+            sessions = f"{count(answer.sessions, 'session')} read; " if answer.sessions else ""
+            talk(f"{sessions}nothing to extract")

@@ -201,9 +201,9 @@ def _is_present(index: Index, memory: Memory) -> bool:
 
 
 def body_of(vault: Vault, memory: MemoryRef) -> str:
-    """The current text of a memory on disk, without its front matter."""
+    """The current text of a memory on disk, without front matter or the marks of a journal."""
     data = disk.read(vault, memory.path)
     if memory.block is UNSET:
         return body.text_of(data)
     record = journal.find(memory.path, decode(data)[0], memory.block)
-    return record.content if record else ""
+    return record.words if record else ""

@@ -119,7 +119,8 @@ class _Intake:
         if plan.broken:
             self._reject(plan.broken, "an entry of the spool is torn or damaged")
         self._give_up(plan)
-        steps, size = plan.steps, BATCH
+        # A prompt is complete only with its answer, and comes before the tools that it used.
+        steps, size = sorted(plan.steps, key=lambda step: float(step.entry["at"])), BATCH
         while steps:
             batch, steps = steps[:size], steps[size:]
             size = min(2 * size, MOST_BATCH)
