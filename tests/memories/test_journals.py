@@ -80,7 +80,7 @@ def test_a_section_is_shown_without_the_rest_of_its_file(djinn: Djinn, file: Pat
 def test_a_recall_gives_what_a_section_says(djinn: Djinn, file: Path) -> None:
     djinn.index()
     recalled = djinn.recall("gull cried").memories[0]
-    assert (recalled.block, recalled.title, recalled.text) == ("two", "Second", "> A gull cried")
+    assert (recalled.block, recalled.title, recalled.text) == ("two", "Second", "A gull cried")
 
 
 def test_links_of_a_section(djinn: Djinn, file: Path) -> None:
