@@ -10,8 +10,10 @@ from calendar import monthrange
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+from djinn_memory.languages.calendar_names import MONTHS, WEEKDAYS
+
+_MONTHS = tuple(name[:3] for name in MONTHS)
+_WEEKDAYS = tuple(name[:3] for name in WEEKDAYS)
 _NUMBERS = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NEAR = {
     "the day before yesterday": -2, "yesterday": -1, "today": 0, "tonight": 0, "tomorrow": 1,

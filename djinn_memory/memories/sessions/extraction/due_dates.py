@@ -7,11 +7,10 @@ from calendar import monthrange
 from contextlib import suppress
 from datetime import date, timedelta
 
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september",
-    "october", "november", "december",
-)  # fmt: skip
+from djinn_memory.languages.calendar_names import MONTHS, WEEKDAYS
+
+_WEEKDAYS = tuple(WEEKDAYS)
+_MONTHS = tuple(MONTHS)
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 
 _MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" if name[3:] else name for name in _MONTHS)
