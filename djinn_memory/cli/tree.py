@@ -105,6 +105,7 @@ COMMANDS = {
     "session start": "Start a session and print its name.",
     "session end": "End a session without a handoff.",
     "session extract": "Write what was stated in idle sessions as memories.",
+    "session list": "List sessions, newest first.",
     "session history": "Print the last turns of a session, oldest first.",
     "hook install": "Let Claude Code or Codex record its sessions in this home.",
     "hook remove": "Remove djinn's hooks from the settings of Claude Code or Codex.",

@@ -127,6 +127,7 @@ OPERATIONS = {
         Operation("sleep", writes=True, result=_REMEMBERED),
         Operation("sessions.start", logs=True),
         Operation("sessions.end", logs=True),
+        Operation("sessions.list"),
         Operation("sessions.history"),
         Operation("sessions.extract", writes=True),
         Operation("index", rights="person"),

@@ -74,10 +74,20 @@ def near_titles(index: Index, name: str) -> list[str]:
     for ref in index.titles():
         titles.setdefault(fold(ref.title), ref.title)
         titles.setdefault(fold(basename(ref.path).removesuffix(".md")), ref.title)
-    wanted = fold(name)
-    near = [titles[key] for key in alike(wanted, titles)]
-    if len(wanted) >= MIN_LENGTH:
-        near += [title for key, title in titles.items() if wanted in key]
+    return _near(fold(name), titles, MIN_LENGTH)
+
+
+def near_names(name: str, names: Iterable[str]) -> list[str]:
+    """The names that are spelled similarly to a name, or that contain it, at most `MOST_NEAR`."""
+    return _near(fold(name.strip()), {fold(each): each for each in names}, 1)
+
+
+def _near(wanted: str, names: dict[str, str], least: int) -> list[str]:
+    """The names that are alike, then those that contain the wanted one of `least` characters."""
+    near = [names[key] for key in alike(wanted, names)]
+    if len(wanted) >= least:
+        near += [name for key, name in names.items() if key.startswith(wanted)]
+        near += [name for key, name in names.items() if wanted in key]
     return [*dict.fromkeys(near)][:MOST_NEAR]
 
 

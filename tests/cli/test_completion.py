@@ -52,6 +52,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Home:
     djinn.index()
     djinn.facts.set("harbour", "depth", "4 m", shared=True)
     djinn.working.set("last line", "1204", ttl=86_400)
+    djinn.episodes.record_observation(text="The bell rang.", session="hut plans", agent="finn")
     djinn.working.set("branch", "main", task="deploy")
     djinn.close()
     return home
@@ -167,6 +168,8 @@ PLAIN = [
     ("djinn vault remove ", ["remove", "öfter"]),
     ("djinn ingest x --strategy sem", ["--strategy", "semantic"]),
     ("djinn memory search --mode w", ["--mode", "words"]),
+    ("djinn session history hut", ["history", "hut plans"]),
+    ("djinn session extract --session hut", ["--session", "hut plans"]),
     ("djinn import x --format ch", ["--format", "chatgpt"]),
 ]
 """What djinn completes in the same way for each shell, so that one of them is enough."""

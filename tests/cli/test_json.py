@@ -113,6 +113,7 @@ RUNS = {
     "episode show": [["episode", "show", "Anna keeps bees."]],
     "episode stats": [["episode", "stats"]],
     "session start": [["session", "start"], ["session", "start", "--session", "review"]],
+    "session list": [["session", "list"], ["session", "list", "--since", "7d", "-n", "1"]],
     "session history": [["session", "history"], ["session", "history", "nowhere"]],
     "session extract": [
         ["session", "extract"], ["session", "extract", "--session", "review", "--dry-run"],

@@ -146,7 +146,8 @@ class IndexConformance:
             each.path for each in index.titles()
         )
         assert index.groups("status") == [
-            FieldGroup("superseded", 1, "2026-02-01"), FieldGroup("active", 1, "2026-03-01"),
+            FieldGroup("superseded", 1, "2026-02-01", "2026-02-01"),
+            FieldGroup("active", 1, "2026-03-01", "2026-03-01"),
         ]  # fmt: skip
         assert index.vectors.waiting() == 0
         tide = number(index, "tide.md")

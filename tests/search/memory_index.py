@@ -272,7 +272,7 @@ class MemoryIndex:
         samples = [self._samples[key] for key in self.selected(selection)]
         values = {value for each in samples if (value := getattr(each, field, None))}
         groups = [
-            FieldGroup(value, len(dates), max(dates))
+            FieldGroup(value, len(dates), min(dates), max(dates))
             for value in values
             if (dates := [each.date for each in samples if getattr(each, field) == value])
         ]

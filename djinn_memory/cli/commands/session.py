@@ -1,31 +1,33 @@
-"""djinn wake, checkpoint, sleep, and djinn session start, end, history, extract."""
+"""djinn wake, checkpoint, sleep, and djinn session start, end, list, history, extract."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, clean_lines, say, talk
+from djinn_memory.cli.output import clean, clean_lines, columns, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.sessions.requests import (
-    Checkpoint,
+from djinn_memory.memories.sessions.requests import Checkpoint, Handoff, WakeOptions
+from djinn_memory.memories.sessions.session_requests import (
     EndSession,
     ExtractSessions,
-    Handoff,
+    ListSessions,
     ShowHistory,
     StartSession,
-    WakeOptions,
 )
+from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.sessions.requests import (
+    from djinn_memory.memories.sessions.requests import WakeContext
+    from djinn_memory.memories.sessions.session_requests import (
         EndedSession,
         ExtractionReport,
         SessionHistory,
+        SessionPage,
         StartedSession,
-        WakeContext,
     )
     from djinn_memory.memories.writing.remember import RememberResult
 
@@ -120,12 +122,49 @@ def end(call: Call, answer: EndedSession) -> None:
     say(clean(f"ended {answer.session}"))
 
 
+@command(
+    "sessions.list",
+    ListSessions,
+    fields={"channel": Field("NAME"), "skip": Field(name="--offset")},
+)
+def list_(call: Call, answer: SessionPage) -> None:
+    """List sessions, newest first.
+
+    Each line has the days of the last and of the first turn, the number of turns, whether the
+    session is open, the program, the agent and the name of the session. Imports and hooks name
+    their sessions by themselves.
+
+    Examples:
+        djinn session list
+        djinn session list --since 7d --channel chatgpt
+        djinn session list --agent finn --json
+    """
+    rows = [
+        (
+            local_day(session.last),
+            local_day(session.first),
+            f"{session.turns:,}",
+            "open" if session.open else "-",
+            session.client or session.channel or "-",
+            session.agent,
+            session.session,
+        )
+        for session in answer.sessions
+    ]
+    columns(rows, head="last first turns open program agent session", empty="No sessions.")
+    first, end = call.request.skip + 1, call.request.skip + len(answer.sessions)
+    if answer.sessions and len(answer.sessions) < answer.total:
+        following = f"; --offset {end} shows the next" if end < answer.total else ""
+        talk(f"{first:,} to {end:,} of {count(answer.total, 'session')}{following}")
+
+
 @command("sessions.history", ShowHistory, fields={"session": Field("SESSION", candidates.sessions)})
 def history(call: Call, answer: SessionHistory) -> None:
     """Print the last turns of a session, oldest first.
 
     A turn is a message with its response, an observation or an outcome. Without SESSION these are
-    the turns of the current session, or of all sessions if it has none.
+    the turns of the current session, or of all sessions if it has none. The events of calendars are
+    shown only if SESSION is a calendar. `djinn session list` lists the sessions.
 
     Examples:
         djinn session history
@@ -135,8 +174,7 @@ def history(call: Call, answer: SessionHistory) -> None:
     from djinn_memory.memories.sessions.history import spoken_lines
 
     if not answer.turns:
-        of_session = f" in session {answer.session}" if answer.session else ""
-        talk(clean(f"No turns{of_session}."))
+        _print_no_turns(answer.session, answer.near)
     for turn in answer.turns:
         session = f"  {turn.session}" if answer.session is None and turn.session else ""
         say(clean(f"{turn.created or turn.date}  {turn.type}{session}  {turn.id or turn.address}"))
@@ -168,12 +206,22 @@ def extract(call: Call, answer: ExtractionReport) -> None:
         value = f": {memory.text}" if memory.type == "fact" else ""
         verb = "would write" if answer.dry_run else memory.id or memory.path
         say(clean(f"{verb}  {memory.type}{status}  {memory.title}{value}"))
+        if memory.type != "fact" and memory.text != memory.title:
+            say(clean(f"  {memory.text}"))
         say(clean(f"  from {', '.join(memory.evidence)}"))
     for statement in answer.skipped:
         say(clean(f"skipped  {statement.type}  {statement.title}: {statement.reason}"))
     if not answer.written and not answer.skipped:
         if call.request.session and not answer.sessions:
-            talk(clean(f"No turns in session {call.request.session}."))
+            _print_no_turns(call.request.session, answer.near)
         else:
             sessions = f"{count(answer.sessions, 'session')} read; " if answer.sessions else ""
             talk(f"{sessions}nothing to extract")
+
+
+def _print_no_turns(session: str | None, near: Sequence[str]) -> None:
+    if session is None:
+        talk("No turns.")
+        return
+    meant = f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+    talk(clean(f"No turns in session {session}; {meant or 'djinn session list lists the names'}"))

@@ -18,6 +18,9 @@ MAX_TEXT = 200_000
 MAX_CONTEXT = 100_000
 """Maximum characters of a context as JSON, which is one line of the journal."""
 
+CALENDAR = "calendar"
+"""The channel of the events of calendars, which are no turns of a conversation."""
+
 Channel = Literal["cli", "api", "slack", "voice"]
 EpisodeKind = Literal["interaction", "observation"]
 EpisodeType = Literal["interaction", "observation", "outcome"]

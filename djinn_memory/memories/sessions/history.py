@@ -16,10 +16,12 @@ from djinn_memory.memories.episodes.reading import (
     as_episode,
     read_episodes,
 )
+from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.recall import session_log
-from djinn_memory.memories.sessions.requests import SessionHistory, SessionTurn, ShowHistory
+from djinn_memory.memories.sessions.session_requests import SessionHistory, SessionTurn, ShowHistory
 from djinn_memory.models import Filters, Vault, extended
 from djinn_memory.runtime import Runtime
+from djinn_memory.search.suggest import near_names
 from djinn_memory.store.index.records import IndexedMemory, Selection
 
 
@@ -35,7 +37,8 @@ def history(runtime: Runtime, request: ShowHistory) -> SessionHistory:
             if current != session_log.OUTSIDE and _count(runtime, agent, current):
                 session = current
     turns = tuple(map(_turn, last_turns(runtime, agent, limit, session)))
-    return SessionHistory(session, turns, _count(runtime, agent, session))
+    near = () if turns or session is None else near_sessions(runtime, agent, session)
+    return SessionHistory(session, turns, _count(runtime, agent, session), near)
 
 
 def last_turns(
@@ -63,9 +66,18 @@ def previous_turns(
     return last_turns(runtime, agent, limit, name) if name else []
 
 
+def near_sessions(runtime: Runtime, agent: str, name: str) -> tuple[str, ...]:
+    """The sessions with turns whose names are similar to a name that has none."""
+    with runtime.index(own_vaults(runtime, agent)) as index:
+        groups = index.groups("session", Selection(EPISODES))
+    return tuple(near_names(name, (group.value for group in reversed(groups))))
+
+
 def turns_of(session: str | None) -> Filters:
-    """The filters that select the turns of a session, or of all sessions."""
-    return replace(EPISODES, where=(("session", session),) if session else ())
+    """The filters that select the turns of a session, or of all sessions but those of calendars."""
+    if session:
+        return replace(EPISODES, where=(("session", session),))
+    return replace(EPISODES, excluded=(("channel", CALENDAR),))
 
 
 def own_vaults(runtime: Runtime, agent: str) -> Sequence[Vault]:

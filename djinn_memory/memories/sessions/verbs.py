@@ -5,12 +5,14 @@ from __future__ import annotations
 from djinn_memory.errors import NotFound, Remedy
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.sessions.history import history
-from djinn_memory.memories.sessions.requests import (
+from djinn_memory.memories.sessions.session_requests import (
     EndedSession,
     EndSession,
     ExtractionReport,
     ExtractSessions,
+    ListSessions,
     SessionHistory,
+    SessionPage,
     ShowHistory,
     StartedSession,
     StartSession,
@@ -46,12 +48,20 @@ class Sessions(Namespace):
         session_log.end(state, agent, own[0])
         return EndedSession(own[0].id, agent)
 
+    @operation(ListSessions)
+    def list(self, request: ListSessions) -> SessionPage:
+        """List the sessions of an agent that have turns or are open, newest first."""
+        from djinn_memory.memories.sessions.listing import list_sessions
+
+        self.runtime.fresh_scope(request.agent)
+        return list_sessions(self.runtime, request)
+
     @operation(ShowHistory)
     def history(self, request: ShowHistory) -> SessionHistory:
         """Show the last turns of a session of an agent, oldest first, with their whole texts.
 
         Without a session these are the turns of the current session, or of all sessions if it has
-        none.
+        none. The events of calendars are left out unless their session is named.
         """
         self.runtime.fresh_scope(request.agent)
         return history(self.runtime, request)

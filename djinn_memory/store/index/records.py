@@ -161,6 +161,8 @@ class FieldGroup(Struct, frozen=True):
 
     value: str
     count: int
+    first: str
+    """The date of the oldest of them."""
     last: str
     """The date of the newest of them."""
 

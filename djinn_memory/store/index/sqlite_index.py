@@ -314,9 +314,9 @@ class SqliteIndex:
         where = self._selections.where(selection)
         listed = rows(
             self._connection,
-            f"select min(value), count(*), max(memory.date) {_FROM} "
+            f"select min(value), count(*), min(memory.date), max(memory.date) {_FROM} "
             "join field on field.memory_id = memory.id and field.key = ? "
-            f"where {where.sql} group by field.folded order by 3, 1",
+            f"where {where.sql} group by field.folded order by 4, 1",
             (field, *where.values),
         )
         return [FieldGroup(*row) for row in listed]

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.sessions.extraction.run import extract
-from djinn_memory.memories.sessions.requests import ExtractedMemory, ExtractSessions
+from djinn_memory.memories.sessions.session_requests import ExtractedMemory, ExtractSessions
 from djinn_memory.models import Problem
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
 from djinn_memory.upkeep.requests import JobAction

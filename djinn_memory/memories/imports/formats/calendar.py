@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
+from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.imports.formats.values import EARLIEST, digest, name_of
 from djinn_memory.memories.imports.messages import LeftOut, Message, Read
 from djinn_memory.models import Problem
@@ -14,7 +15,7 @@ from djinn_memory.models import Problem
 if TYPE_CHECKING:
     from icalendar import Component
 
-CHANNEL = "calendar"
+CHANNEL = CALENDAR
 
 MOST_OCCURRENCES = 10_000
 """Maximum number of occurrences of an event: one each day for 27 years."""

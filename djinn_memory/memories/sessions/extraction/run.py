@@ -18,7 +18,8 @@ from djinn_memory.memories.sessions.extraction.turns import (
     unread_sessions,
 )
 from djinn_memory.memories.sessions.extraction.writer import ClaimWriter
-from djinn_memory.memories.sessions.requests import (
+from djinn_memory.memories.sessions.history import near_sessions
+from djinn_memory.memories.sessions.session_requests import (
     ExtractedMemory,
     ExtractionReport,
     ExtractSessions,
@@ -76,6 +77,7 @@ def _run(
         tuple(result for result in results if isinstance(result, SkippedStatement)),
         sessions,
         dry_run,
+        near_sessions(runtime, agent, session) if session and not sessions else (),
         tuple(problems),
     )
 

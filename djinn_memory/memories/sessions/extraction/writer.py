@@ -14,7 +14,7 @@ from djinn_memory.memories.facts.writer import set_fact
 from djinn_memory.memories.sessions.extraction.claim import Claim, claim_digest
 from djinn_memory.memories.sessions.extraction.log import ExtractionLog
 from djinn_memory.memories.sessions.extraction.rules import REMEMBERED
-from djinn_memory.memories.sessions.requests import ExtractedMemory, SkippedStatement
+from djinn_memory.memories.sessions.session_requests import ExtractedMemory, SkippedStatement
 from djinn_memory.memories.writing.drafts import draft_of
 from djinn_memory.memories.writing.duplicates import (
     SAME_WORDS,
