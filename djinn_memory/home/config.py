@@ -142,6 +142,11 @@ def validate(data: Mapping[str, Any], where: str) -> Config:
 
 def _contradictions(config: Config) -> Iterator[ConfigError]:
     """Problems with settings that are each valid by themselves."""
+    paths = {"state_dir": config.state_dir, "inbox": config.inbox or ""}
+    paths |= {f"vaults.{name}.path": vault.path for name, vault in config.vaults.items()}
+    for key, path in paths.items():
+        if "\0" in path:
+            yield ConfigError(f"{key}: a path cannot contain the character NUL; remove it")
     owners: dict[str, str] = {}
     for name, vault in config.vaults.items():
         if not access.is_known_reader(vault.agent, config.agents):
