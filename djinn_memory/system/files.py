@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -47,6 +48,15 @@ def open_private(path: Path) -> BinaryIO:
     """Open a file to append to it. A new file is accessible only to the user."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
     return os.fdopen(os.open(path, flags, 0o600), "ab")
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of a regular file. Raises `OSError` for any other: a pipe would block."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "is not a regular file", str(path))
+        return file.read()
 
 
 def write_atomic(path: Path, data: bytes, *, private: bool = False) -> None:

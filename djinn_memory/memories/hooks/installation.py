@@ -1,8 +1,9 @@
 """Installs hooks in the settings of a client, finds them there, and removes them.
 
 Claude Code reads hooks from `settings.json` in `~/.claude` (or `CLAUDE_CONFIG_DIR`), and in the
-folder `.claude` of a project: https://code.claude.com/docs/en/hooks. Codex reads `hooks.json`,
-which has the same form, in `~/.codex` (or `CODEX_HOME`), and in the folder `.codex` of a project:
+folder `.claude` of a project from `settings.local.json`, which is not shared, and `settings.json`,
+which is: https://code.claude.com/docs/en/hooks. Codex reads `hooks.json`, which has the same form,
+in `~/.codex` (or `CODEX_HOME`), and in the folder `.codex` of a project:
 https://developers.openai.com/codex/hooks.
 """
 
@@ -30,7 +31,7 @@ from djinn_memory.memories.hooks.requests import (
     InstallHooks,
     RemoveHooks,
 )
-from djinn_memory.system.files import create, expand, make_folder, revise
+from djinn_memory.system.files import create, expand, make_folder, read_regular, revise
 from djinn_memory.system.json_edit import UnspliceableJsonError, append, parse, remove
 
 TIMEOUT = 10
@@ -52,6 +53,8 @@ class HookClient(Struct, frozen=True):
     variable: str
     """The environment variable that names another folder than the user's."""
     file: str
+    project_file: str
+    """The same in a project: the hooks name paths of this machine, so no file that is shared."""
     events: tuple[str, ...]
     note: str
 
@@ -61,6 +64,7 @@ HOOK_CLIENTS = {
         ".claude",
         "CLAUDE_CONFIG_DIR",
         "settings.json",
+        "settings.local.json",
         ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PostCompact", "SessionEnd"),
         "Sessions that start from now on are recorded.",
     ),
@@ -68,6 +72,7 @@ HOOK_CLIENTS = {
     "codex": HookClient(
         ".codex",
         "CODEX_HOME",
+        "hooks.json",
         "hooks.json",
         ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"),
         "Codex runs new hooks only after you trust them: start it and open /hooks. Older versions "
@@ -80,7 +85,7 @@ def settings_path(client: str, *, project: bool) -> Path:
     """The file of a client's settings for hooks: the user's, or that of the current folder."""
     known = HOOK_CLIENTS[client]
     if project:
-        return Path.cwd() / known.folder / known.file
+        return Path.cwd() / known.folder / known.project_file
     named = os.environ.get(known.variable, "").strip()
     folder = expand(named) if named else Path.home() / known.folder
     return folder / known.file
@@ -160,7 +165,7 @@ def installed_hooks(home: Home | None) -> tuple[list[InstalledHook], list[str]]:
         for path in paths:
             try:
                 hooks += _hooks_in(client, path, home)
-            except (Refused, OSError) as error:
+            except Refused as error:
                 unreadable.append(str(error))
     return hooks, unreadable
 
@@ -212,11 +217,21 @@ def _with_hooks(text: str, client: str, command: str, path: Path) -> str:
     for event in events:
         timeout = END_TIMEOUT if event == "SessionEnd" else TIMEOUT
         hook = {"type": "command", "command": command, "timeout": timeout}
+        group: dict[str, Any] = {"hooks": [hook]}
+        if _is_empty_list(text, event):
+            # A removal must leave the list, so its group has a matcher, which matches everything.
+            group = {"matcher": "", **group}
         try:
-            text = append(text, ("hooks", event), {"hooks": [hook]})
+            text = append(text, ("hooks", event), group)
         except UnspliceableJsonError as error:
             raise _broken(path, error) from None
     return text
+
+
+def _is_empty_list(text: str, event: str) -> bool:
+    """Whether the settings have an empty list for an event."""
+    events = parse(text).get("hooks")
+    return isinstance(events, dict) and events.get(event) == []
 
 
 def _without_hooks(text: str, path: Path) -> str:
@@ -228,7 +243,7 @@ def _without_hooks(text: str, path: Path) -> str:
         step: tuple[str | int, ...] = ("hooks", *place[:2], "hooks", place[2])
         if len(groups[number]["hooks"]) == 1:
             step = ("hooks", event, number)
-            if len(groups) == 1:
+            if len(groups) == 1 and "matcher" not in groups[number]:
                 step = ("hooks", event) if len(settings["hooks"]) > 1 else ("hooks",)
         text = remove(text, step)
     return text
@@ -247,11 +262,13 @@ def _ours(settings: Any) -> Iterator[tuple[str, tuple[str, int, int], str]]:
 
 
 def _text(path: Path) -> str | None:
-    """The text of settings; None without a file. Raises `Refused` if it is not UTF-8."""
+    """The text of settings; None without a file. Raises `Refused` if it cannot be read."""
     try:
-        return path.read_bytes().decode("utf-8")
+        return read_regular(path).decode("utf-8")
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise Refused(f"{path} cannot be read: {error.strerror}; correct it first") from None
     except UnicodeDecodeError as error:
         raise _broken(path, error) from None
 

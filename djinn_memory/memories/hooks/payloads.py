@@ -33,6 +33,9 @@ SPOKEN = ("UserPromptSubmit", "Stop")
 NEEDED = {"UserPromptSubmit": "prompt", "PostToolUse": "tool_name"}
 """The field without which an event says nothing."""
 
+NAMES = ("id", "client", "agent", "session", "event")
+"""The fields of every entry that identify its turn. They are texts."""
+
 TEXTS = ("prompt", "last_assistant_message", "compact_summary")
 """Fields that are recorded whole, up to `MOST_TEXT` characters."""
 

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from djinn_memory.errors import Busy, DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.memories.episodes.recorder import Turn, masked_value, record_turns
 from djinn_memory.memories.episodes.requests import EpisodeType
-from djinn_memory.memories.hooks.payloads import KEPT, NEEDED, TEXTS
+from djinn_memory.memories.hooks.payloads import KEPT, NAMES, NEEDED, TEXTS
 from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Problem
@@ -32,9 +32,6 @@ twice as large, because each rewrites what is left of the spool."""
 
 PATIENCE_SECONDS = 86_400.0
 """Seconds after which a prompt without an answer is recorded alone."""
-
-NAMES = ("id", "client", "agent", "session", "event")
-"""The fields of every entry that are texts."""
 
 SUBJECTS = (
     "command", "cmd", "file_path", "notebook_path", "path", "pattern", "query", "url",
@@ -75,7 +72,7 @@ def record_spool(runtime: Runtime, spool: Spool, seconds: float) -> Problem | No
     Does nothing while another process does it.
     """
     try:
-        with lock(Path(spool.folder) / "intake.lock", timeout=0, pulse=None):
+        with lock(Path(spool.intake_lock), timeout=0, pulse=None):
             _Intake(runtime, spool, seconds).run()
     except (Busy, SpoolBusyError):
         # The next command takes it in.
@@ -119,6 +116,7 @@ class _Intake:
         if plan.broken:
             self._reject(plan.broken, "an entry of the spool is torn or damaged")
         self._give_up(plan)
+        self._mask(plan)
         # A prompt is complete only with its answer, and comes before the tools that it used.
         steps, size = sorted(plan.steps, key=lambda step: float(step.entry["at"])), BATCH
         while steps:
@@ -153,6 +151,16 @@ class _Intake:
             del plan.waiting[key]
             plan.steps.append(_turn(entry, number))
         if late:
+            self._drop([], None)
+
+    def _mask(self, plan: _Plan) -> None:
+        """Mask the secrets of prompts that go on waiting, perhaps for a day."""
+        changed = False
+        for number, entry in plan.waiting.values():
+            line = json.dumps(_masked(entry), separators=(",", ":")).encode("ascii") + b"\n"
+            changed = changed or line != self._left[number]
+            self._left[number] = line
+        if changed:
             self._drop([], None)
 
     def _record(self, steps: Sequence[_Step]) -> None:
@@ -261,9 +269,17 @@ def _masked_line(line: bytes) -> bytes:
     Empty for a torn line: a part of a secret does not look like one.
     """
     try:
-        return json.dumps(masked_value(json.loads(line), ())).encode("ascii")
+        return json.dumps(_masked(json.loads(line))).encode("ascii")
     except (ValueError, RecursionError):
         return b""
+
+
+def _masked(entry: Any) -> Any:
+    """An entry with its secrets masked. What identifies its turn stays."""
+    if not isinstance(entry, dict):
+        return masked_value(entry, ())
+    kept = {name: value for name, value in entry.items() if name in NAMES}
+    return {**masked_value(entry, ()), **kept}
 
 
 def _turn(

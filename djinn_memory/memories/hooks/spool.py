@@ -10,8 +10,10 @@ files; to wait for the disk costs more than all else that a hook does. The journ
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 import sys
 import time
 
@@ -44,7 +46,8 @@ LOCK_SECONDS = 0.5
 _FAR = 1 << 30
 """The byte that is locked on Windows, where a locked byte cannot be read."""
 
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""Flags that follow no link and do not wait for the other end of a pipe."""
 
 
 class SpoolBusyError(Exception):
@@ -93,6 +96,8 @@ class Spool:
         self.meter_path = os.path.join(self.folder, "meter")
         self.rejected_path = os.path.join(self.folder, "rejected.jsonl")
         self.blocked_path = os.path.join(self.folder, "blocked")
+        self.intake_lock = os.path.join(self.folder, "intake.lock")
+        """The lock of the process that takes entries in."""
 
     def append(self, entry: dict[str, Any], *, cut: bool = False) -> bool:
         """Append an entry, whole or not at all. A full spool counts it as refused: then False.
@@ -103,7 +108,7 @@ class Spool:
         line = json.dumps(entry, separators=(",", ":")).encode("ascii") + b"\n"
         with _Held(self) as held:
             meter = held.meter
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
+            file = _opened(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             try:
                 size = os.fstat(file).st_size
                 if size != meter.size:
@@ -139,8 +144,7 @@ class Spool:
     def block(self) -> None:
         """Count, without the lock, an entry that is lost because the lock was held."""
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK
-            file = os.open(self.blocked_path, flags, 0o600)
+            file = _opened(self.blocked_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
                 os.write(file, b".")
             finally:
@@ -162,11 +166,19 @@ class Spool:
         except OSError:
             return 0
 
+    def strange_files(self) -> list[str]:
+        """The paths of its files that are links, pipes or folders, so that they cannot be used."""
+        paths = (self.path, self.meter_path, self.rejected_path, self.blocked_path)
+        return [
+            path
+            for path in paths
+            if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path))
+        ]
+
     def meter(self) -> Meter:
         """The counts, read without the lock."""
         try:
-            with open(self.meter_path, "rb") as file:
-                return _meter(file.read(METER_BYTES))
+            return _meter(_content(self.meter_path))
         except OSError:
             return Meter()
 
@@ -181,10 +193,16 @@ class Spool:
         """The whole spool. It only grows until `replace` is called; one process may do so."""
         with _Held(self):
             try:
-                with open(self.path, "rb") as file:
-                    return file.read()
+                return _content(self.path)
             except FileNotFoundError:
                 return b""
+
+    def rejected(self) -> bytes:
+        """The lines that were kept aside. Raises `OSError` when they cannot be read."""
+        try:
+            return _content(self.rejected_path)
+        except FileNotFoundError:
+            return b""
 
     def replace(self, taken: int, kept: bytes, *, due: float | None = None) -> None:
         """Put `kept` in the place of the first `taken` bytes, in one step.
@@ -192,7 +210,7 @@ class Spool:
         `due` says that `kept` is all that is left, and holds only prompts without an answer.
         """
         with _Held(self) as held:
-            file = os.open(self.path, os.O_RDWR | _NO_LINK)
+            file = _opened(self.path, os.O_RDWR)
             try:
                 os.lseek(file, taken, os.SEEK_SET)
                 rest = _rest(file)
@@ -213,7 +231,7 @@ class Spool:
 
     def _exchange(self, data: bytes, path: str) -> None:
         scratch = os.path.join(self.folder, "spool.new")
-        file = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o600)
+        file = _opened(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             _write(file, data)
             os.fsync(file)
@@ -224,8 +242,7 @@ class Spool:
     def reject(self, kept: list[bytes], number: int, reason: str) -> None:
         """Count a number of lines that cannot be taken in, and keep these of them aside."""
         with _Held(self) as held:
-            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK
-            file = os.open(self.rejected_path, flags, 0o600)
+            file = _opened(self.rejected_path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             try:
                 size = os.fstat(file).st_size
                 if kept and size < MOST_REJECTED:
@@ -236,7 +253,26 @@ class Spool:
             held.meter.lose(reason)
             held.save()
 
-    def edit_rejected(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    def edit(self, change: Callable[[Any], Any]) -> None:
+        """Change the entries that wait. The caller keeps other processes from taking them in.
+
+        A torn one becomes `{}`, which counts as damaged. Raises `OSError` when they cannot be
+        written, and `SpoolBusyError`.
+        """
+        if not self.size():
+            return
+        with _Held(self) as held:
+            before = _content(self.path)
+            after = b"".join(_changed(line, change) or b"{}\n" for line in before.splitlines())
+            if after == before:
+                return
+            self._exchange(after, self.path)
+            meter = held.meter
+            meter.settled = len(after) if meter.settled == len(before) else -1
+            meter.size, meter.entries = len(after), after.count(b"\n")
+            held.save()
+
+    def edit_rejected(self, change: Callable[[Any], Any]) -> None:
         """Change the entries that were kept aside. A torn one is removed.
 
         Raises `OSError` when they cannot be written, and `SpoolBusyError`.
@@ -244,15 +280,9 @@ class Spool:
         if not os.path.exists(self.rejected_path):
             return
         with _Held(self):
-            with open(self.rejected_path, "rb") as file:
-                lines = file.read().splitlines()
-            changed = []
-            for line in lines:
-                try:
-                    changed.append(json.dumps(change(json.loads(line))).encode("ascii") + b"\n")
-                except ValueError:
-                    continue
-            self._exchange(b"".join(changed), self.rejected_path)
+            lines = self.rejected().splitlines()
+            changed = b"".join(_changed(line, change) for line in lines)
+            self._exchange(changed, self.rejected_path)
 
 
 class _Held:
@@ -263,16 +293,16 @@ class _Held:
         self._file = -1
 
     def __enter__(self) -> _Held:
-        flags = os.O_RDWR | os.O_CREAT | _NO_LINK
+        flags = os.O_RDWR | os.O_CREAT
         try:
-            self._file = os.open(self._spool.meter_path, flags, 0o600)
+            self._file = _opened(self._spool.meter_path, flags)
         except FileNotFoundError:
             for folder in (os.path.dirname(self._spool.folder), self._spool.folder):
                 try:
                     os.mkdir(folder, 0o700)
                 except FileExistsError:
                     continue
-            self._file = os.open(self._spool.meter_path, flags, 0o600)
+            self._file = _opened(self._spool.meter_path, flags)
         try:
             self._lock()
             os.lseek(self._file, 0, os.SEEK_SET)
@@ -314,6 +344,32 @@ def _locked(file: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def _changed(line: bytes, change: Callable[[Any], Any]) -> bytes:
+    """A line with its entry changed; empty for a torn one."""
+    try:
+        return json.dumps(change(json.loads(line)), separators=(",", ":")).encode("ascii") + b"\n"
+    except (ValueError, RecursionError):
+        return b""
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a regular file, and create it for the user alone. Raises `OSError` for any other."""
+    file = os.open(path, flags | _SAFE, 0o600)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "is not a regular file", path)
+    return file
+
+
+def _content(path: str) -> bytes:
+    """The bytes of a file."""
+    file = _opened(path, os.O_RDONLY)
+    try:
+        return _rest(file)
+    finally:
+        os.close(file)
 
 
 def _meter(data: bytes) -> Meter:

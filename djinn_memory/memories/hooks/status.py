@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from djinn_memory.home.home import Home
 from djinn_memory.memories.hooks.installation import installed_hooks
 from djinn_memory.memories.hooks.requests import HookState
-from djinn_memory.memories.hooks.spool import Meter, Spool
+from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
 from djinn_memory.notes.dates import moment
 
 
@@ -17,17 +18,23 @@ def hook_state(home: Home) -> HookState:
     hooks, unreadable = installed_hooks(home)
     spool = Spool(str(home.state))
     meter, size = spool.meter(), spool.size()
+    unreadable += (f"{path} is not a regular file; remove it" for path in spool.strange_files())
+    entries, rejected = meter.entries, 0
+    with suppress(OSError, SpoolBusyError):
+        # A hook that was killed has not counted its own entry.
+        entries = entries if meter.size == size else spool.read().count(b"\n")
+        rejected = spool.rejected().count(b"\n")
     return HookState(
         hooks,
         unreadable,
         Path(spool.path),
-        _entries(spool, meter, size),
+        entries,
         size,
         bool(meter.full),
         meter.refused,
         meter.skipped + spool.blocked(),
         meter.cut,
-        _rejected(spool),
+        rejected,
         _moment(meter.last),
         meter.event or None,
         _moment(meter.lost_at),
@@ -38,15 +45,3 @@ def hook_state(home: Home) -> HookState:
 def _moment(seconds: float) -> str | None:
     """A time in seconds since 1970; None for 0."""
     return moment(datetime.fromtimestamp(seconds, UTC)) if seconds > 0 else None
-
-
-def _entries(spool: Spool, meter: Meter, size: int) -> int:
-    """The number of entries. A hook that was killed has not counted its own."""
-    return meter.entries if meter.size == size else spool.read().count(b"\n")
-
-
-def _rejected(spool: Spool) -> int:
-    try:
-        return Path(spool.rejected_path).read_bytes().count(b"\n")
-    except OSError:
-        return 0

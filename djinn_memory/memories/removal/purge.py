@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -18,7 +19,7 @@ from djinn_memory.indexing.indexer import cut, resolve_links, update
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.facts.statements import FACT
-from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
+from djinn_memory.memories.hooks.redaction import redact_events
 from djinn_memory.memories.removal.doomed import DoomedMemory, find_doomed, notes_of
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import journal
@@ -38,6 +39,9 @@ from djinn_memory.system.files import inside
 SENTENCE = 20
 """Minimum length at which text inside a value identifies the memory. Shorter text, such as a title,
 may be an ordinary word, and the value, which is removed completely, may belong to another agent."""
+
+
+_QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)
 
 
 class PurgeReport(Struct, frozen=True):
@@ -83,7 +87,7 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
     agent = state.home.agent(request.agent)
     events = ledger.redact(texts, agent, _may_quote(state.home, doomed.vault)) if ledger else 0
     values = _forget_values(state, texts, agent, doomed.vault)
-    _redact_rejected(state, texts)
+    redact_events(state, phrases(texts), _may_quote(state.home, doomed.vault))
     if doomed.block and doomed.id:
         # Another import of the conversation must not bring it back.
         purged = Event(EPISODE_PURGED, doomed.id, {"agent": agent, "vault": doomed.vault.id})
@@ -168,15 +172,6 @@ def _forget_values(state: State, texts: Sequence[str], own: str, vault: Vault) -
     return counts[own]
 
 
-def _redact_rejected(state: State, texts: Sequence[str]) -> None:
-    """Remove these texts from events of hooks that could not be taken in."""
-    wanted = phrases(texts)
-    try:
-        Spool(str(state.home.state)).edit_rejected(lambda entry: redacted(entry, wanted))
-    except (OSError, SpoolBusyError) as error:
-        raise Unavailable(f"events of hooks cannot be changed: {error}; purge it again") from None
-
-
 def _erase(state: State) -> Iterator[Problem]:
     """Remove deleted content from the bytes of the index, and delete copies that were set aside."""
     try:
@@ -196,7 +191,8 @@ def _erase(state: State) -> Iterator[Problem]:
 def _texts(note: Note) -> Iterator[str]:
     """The texts of a note to search for elsewhere, including a fact's values by themselves."""
     text = note.text[note.body :]
-    yield from (note.title, text)
+    # The words of an episode are quoted in its journal, and nowhere else.
+    yield from (note.title, text, _QUOTE_MARK.sub("", text))
     fields = dict(note.fields)
     yield fields.get("source_context", "")
     if (source := fields.get("source", "")) not in CONFIDENCES:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,8 @@ def hooks_of(path: Path) -> dict[str, list[str]]:
 def test_hooks_are_installed_once(home: Home, user: Path, client: Client, project: bool) -> None:
     answer = install(home, InstallHooks(client, project=project))
     folder = (user / "project" if project else user) / f".{client}"
-    assert answer.path == folder / ("hooks.json" if client == "codex" else "settings.json")
+    local = "settings.local.json" if project else "settings.json"
+    assert answer.path == folder / ("hooks.json" if client == "codex" else local)
     command = hook_command(home, "me", client)
     assert hooks_of(answer.path) == {event: [command] for event in HOOK_CLIENTS[client].events}
     assert answer.path.stat().st_mode & 0o077 == 0
@@ -106,7 +108,8 @@ def test_everything_else_in_the_settings_stays(home: Home, user: Path) -> None:
     ),
     st.dictionaries(
         st.sampled_from(["Stop", "PreToolUse", "SessionEnd", "Other"]),
-        st.just([{"matcher": "Bash", "hooks": [{"type": "command", "command": "say"}]}, {}]),
+        st.just([{"matcher": "Bash", "hooks": [{"type": "command", "command": "say"}]}, {}])
+        | st.builds(list),
         min_size=1,
     )
     | st.none(),
@@ -272,3 +275,34 @@ def test_a_full_spool_is_reported_until_it_is_taken_in(
     state = hook_state(home)
     assert (state.full, state.refused, state.entries) == (False, 1, 0)
     assert spool_of(home).append(entry)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="makes a pipe")
+@pytest.mark.parametrize("name", ["spool.jsonl", "meter", "rejected.jsonl", "blocked"])
+def test_a_pipe_in_the_spool_is_named_and_not_waited_for(home: Home, name: str) -> None:
+    pipe = home.state / "hooks" / name
+    pipe.parent.mkdir(parents=True)
+    os.mkfifo(pipe)
+    assert hook_state(home).unreadable == [f"{pipe} is not a regular file; remove it"]
+    with suppress(OSError):
+        record(home, prompt("Hello?"))
+    spool_of(home).block()
+    with suppress(OSError):
+        spool_of(home).reject([b"{}"], 1, "a test")
+    with Djinn(home) as djinn:
+        djinn.index()
+        assert any(str(pipe) in finding.what for finding in djinn.doctor().findings)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="makes a pipe")
+def test_a_pipe_as_settings_is_named_and_not_waited_for(home: Home, user: Path) -> None:
+    pipe = user / ".claude" / "settings.json"
+    pipe.parent.mkdir()
+    os.mkfifo(pipe)
+    [line] = hook_state(home).unreadable
+    assert line == f"{pipe} cannot be read: is not a regular file; correct it first"
+    with pytest.raises(Refused, match="is not a regular file"):
+        install(home, InstallHooks("claude"))
+    with pytest.raises(Refused, match="is not a regular file"):
+        uninstall(RemoveHooks("claude"))

@@ -79,6 +79,20 @@ def test_a_prompt_waits_for_its_answer(home: Home) -> None:
     assert episodes(home) == [("interaction", "How long?", "Long.")]
 
 
+def test_a_prompt_that_goes_on_waiting_is_masked(home: Home) -> None:
+    record(
+        home, prompt(f"Use API_KEY={SECRET}"), tool("first"), prompt(f"And API_KEY={SECRET}", "two")
+    )
+    assert SECRET in Path(spool_of(home).path).read_text()
+    assert len(episodes(home)) == 1
+    waiting = Path(spool_of(home).path)
+    assert SECRET not in waiting.read_text() and waiting.stat().st_mode & 0o077 == 0
+    assert spool_of(home).meter().settled == spool_of(home).size()
+    record(home, stop("Done."), stop("Done too.", "two"))
+    assert [message.partition(" ")[0] for _, message, _ in episodes(home)[:2]] == ["And", "Use"]
+    assert SECRET not in str(episodes(home))
+
+
 def test_a_prompt_does_not_wait_for_ever(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     record(home, prompt("How long?"), tool("sleep"))
     assert episodes(home) == [("observation", "Bash: sleep", None)]

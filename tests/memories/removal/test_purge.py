@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.store.ledger import Event
+from djinn_memory.system.locks import lock
 from tests.conftest import Run
-from tests.memories.hooks.events import prompt, record, spool_of
+from tests.memories.hooks.events import prompt, record, spool_of, tool
 
 WORDS = ("quorblefizz", "zanthrumple", "Wibblewick")
 TEXT = f"The {WORDS[0]} of the harbour is {WORDS[1]}, which nobody else may know."
@@ -201,3 +203,34 @@ def test_what_hooks_could_not_record_loses_the_text(home: Home, djinn: Djinn) ->
     djinn.memories.purge("Vault")
     assert "violet" not in kept.read_text() and "Anything else?" in kept.read_text()
     assert kept.read_text().count("\n") == 2
+
+
+def test_a_prompt_that_waits_for_its_answer_loses_the_text(home: Home, djinn: Djinn) -> None:
+    home.edit((("agents",), ["me", "finn"]))
+    text = "The vault code is violet harbour."
+    djinn.remember("lesson", "Stop", text, force=True)
+    spool = spool_of(home)
+    record(home, prompt(f"Note this: {text}"), agent="me")
+    record(home, tool("echo 'The vault code is violet harbour.'"), agent="me")
+    record(home, prompt(text), agent="finn")
+    with Path(spool.path).open("ab") as file:
+        file.write(b'{"prompt": "The vault code is violet')
+    with lock(Path(spool.intake_lock)):
+        # While another process takes events in, this does not.
+        djinn.memories.show("Stop")
+    waiting = Path(spool.path).read_text().splitlines()
+    assert [text in line for line in waiting] == [True, True, True, False]
+    djinn.memories.purge("Stop")
+    waiting = Path(spool.path).read_text().splitlines()
+    assert [text in line for line in waiting] == [False, True], waiting
+    assert [json.loads(line)["event"] for line in waiting] == ["UserPromptSubmit"] * 2
+
+
+def test_the_words_of_an_episode_are_removed_everywhere(home: Home, djinn: Djinn) -> None:
+    said = "It is violet harbour, and no other word opens it."
+    episode = djinn.episodes.record_interaction("Which word opens the gate?", said)
+    djinn.recall(said)
+    record(home, prompt(f"You told me: {said}"))
+    djinn.memories.purge(episode.id or "")
+    djinn.close()
+    assert holders(home, "violet") == []
