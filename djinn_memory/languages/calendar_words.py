@@ -5,315 +5,48 @@
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Callable, Iterator
-from datetime import date, timedelta
-from typing import Literal
+from datetime import date
 
-from msgspec import Struct
-
+from djinn_memory.languages.calendar_meanings import (
+    NUMBERS,
+    CalendarWord,
+    ago,
+    ahead,
+    day_of_month,
+    dotted_day,
+    end_of,
+    holiday,
+    iso_day,
+    iso_month,
+    last_units,
+    named_month,
+    named_year,
+    near_day,
+    nth_of_month,
+    part_of_month,
+    quarter,
+    relative_unit,
+    season,
+    slashed_day,
+    weekday,
+)
 from djinn_memory.languages.calendar_names import (
     MONTHS,
     SHORT_MONTHS,
     WEEKDAYS,
     has_calendar_words,
 )
-from djinn_memory.languages.day_window import whole_month
-from djinn_memory.languages.holidays import HOLIDAYS
-
-_NUMBERS = {
-    name: number
-    for number, name in enumerate(
-        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-         "twelve"),
-        start=1,
-    )
-} | {"a": 1, "an": 1, "the": 1}  # fmt: skip
-_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 _MONTH = rf"(?P<month>{'|'.join(MONTHS)}|(?:{'|'.join(reversed(SHORT_MONTHS))})\b\.?)"
 _FULL_MONTH = rf"(?P<month>{'|'.join(MONTHS)})\b"
 _YEAR = r"(?P<year>(?:199|20\d)\d)(?!\d|[.:-]\d)"
 _WEEKDAY = rf"(?P<weekday>{'|'.join(WEEKDAYS)})"
-NUMBER = rf"(?:\d{{1,3}}|an?|{'|'.join(_NUMBERS)})"
+NUMBER = rf"(?:\d{{1,3}}|an?|{'|'.join(NUMBERS)})"
 _WHICH = r"(?P<which>last|this(?:\s+past)?|next|past|previous|coming|current)"
 _PART = r"(?:\s+(?:morning|noon|afternoon|evening|night))?"
 _OF_YEAR = rf"(?:,?\s+(?:of\s+)?(?:{_YEAR}|(?P<whichyear>last|this|next)\s+year))?"
-
-_FIRST_YEAR, _LAST_YEAR = 1990, 2099
-
-Kind = Literal["day", "month", "year", "season", "holiday", "past", "coming"]
-
-
-class CalendarWord(Struct, frozen=True):
-    """Words in a text that name a period."""
-
-    start: int
-    stop: int
-    first: date
-    last: date
-    kind: Kind
-    yearly: bool = False
-    """Whether no year was named, so that the words could mean the same days of another year."""
-    certain: bool = True
-    """Whether the words mean a date wherever they occur. `May` alone does not."""
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """Its position in the text."""
-        return self.start, self.stop
-
-
-def _of_recent_year(
-    period: Callable[[int], tuple[date, date]], which: str, today: date, coming: bool
-) -> tuple[date, date]:
-    """The period of the year that is meant: the most recent one, unless it is the coming one."""
-    if which.startswith(("this", "current")):
-        return period(today.year)
-    if which in ("next", "coming"):
-        return next(p for y in range(today.year - 1, today.year + 2) if (p := period(y))[0] > today)
-    if coming and not which:
-        return next(
-            p for y in range(today.year - 1, today.year + 3) if (p := period(y))[1] >= today
-        )
-    years = range(today.year + 1, today.year - 9, -1)
-    if which:
-        return next(p for y in years if (p := period(y))[1] < today)
-    return next(p for y in years if (p := period(y))[0] <= today)
-
-
-def _dated(
-    match: re.Match[str],
-    period: Callable[[int], tuple[date, date]],
-    today: date,
-    coming: bool,
-    kind: Kind,
-    *,
-    certain: bool = True,
-) -> CalendarWord:
-    """The period of the year that a match names, or of the most recent one."""
-    groups = match.groupdict()
-    year, which_year = groups.get("year"), groups.get("whichyear")
-    which = (groups.get("which") or "").lower()
-    if which_year:
-        year = str(today.year + {"last": -1, "this": 0, "next": 1}[which_year.lower()])
-    if year:
-        first, last = period(int(year))
-    else:
-        first, last = _of_recent_year(period, which, today, coming)
-    named = bool(year or which)
-    return CalendarWord(*match.span(), first, last, kind, not named, certain or named)
-
-
-# --- Each function turns a match of its pattern into a period; None if it means something else ---
-
-
-def _iso(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    day = date(int(match["y"]), int(match["m"]), int(match["d"]))
-    return CalendarWord(*match.span(), day, day, "day")
-
-
-def _slashed(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    first, second = int(match["a"]), int(match["b"])
-    if first <= 12 and second <= 12 and first != second:
-        # The day or the month could come first.
-        return None
-    month, day = (second, first) if first > 12 else (first, second)
-    when = date(int(match["y"]), month, day)
-    return CalendarWord(*match.span(), when, when, "day")
-
-
-def _iso_month(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    window = whole_month(int(match["y"]), int(match["m"]))
-    return CalendarWord(*match.span(), *window, "month", certain=False)
-
-
-def _day_of_month(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    month = month_number(match["month"])
-    begin, end = int(match["d"]), int(match["to"] or match["d"])
-    if not 1 <= begin <= end <= calendar.monthrange(2024, month)[1]:
-        return None
-    name, marked = match["month"], match["nth"] or match["year"] or match["whichyear"]
-    if name.lower() in ("may", "march", "mar") and not marked and name == name.lower():
-        return None
-    if name == "May" and not marked and match.start("month") == 0:
-        # "May 2 people share a vault?" is a question for permission.
-        return None
-
-    def period(year: int) -> tuple[date, date]:
-        longest = calendar.monthrange(year, month)[1]
-        return date(year, month, min(begin, longest)), date(year, month, min(end, longest))
-
-    return _dated(match, period, today, coming, "day")
-
-
-def _part_of_month(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    part, month = match["part"].lower(), month_number(match["month"])
-
-    def period(year: int) -> tuple[date, date]:
-        first, last = whole_month(year, month)
-        if part.startswith(("early", "begin", "start")):
-            return first, first.replace(day=10)
-        if part.startswith("mid"):
-            return first.replace(day=10), first.replace(day=20)
-        return first.replace(day=20), last
-
-    return _dated(match, period, today, coming, "month", certain=True)
-
-
-def _whole_month(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    month, name = month_number(match["month"]), match["month"]
-    if name in ("may", "march") and (match["which"] or "").lower() in ("this", "past", "current"):
-        return None
-    return _dated(
-        match, lambda year: whole_month(year, month), today, coming, "month", certain=False
-    )
-
-
-def _quarter(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    nth = match["q"] or str(("first", "second", "third", "fourth").index(match["nth"].lower()) + 1)
-    first = 3 * int(nth) - 2
-
-    def period(year: int) -> tuple[date, date]:
-        return whole_month(year, first)[0], whole_month(year, first + 2)[1]
-
-    return _dated(match, period, today, coming, "month", certain=False)
-
-
-def _season(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    name = match["season"].lower()
-    first = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}[name]
-    named = match["which"] or match["year"] or match["whichyear"]
-    if not named and name in ("fall", "spring") and not match["the"]:
-        return None
-
-    def period(year: int) -> tuple[date, date]:
-        end = first + 2
-        return date(year, first, 1), whole_month(year + (end > 12), end - 12 * (end > 12))[1]
-
-    return _dated(match, period, today, coming, "season", certain=False)
-
-
-def _holiday(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    name = re.sub(r"\s+", " ", match["holiday"].lower().replace("\u2019", "'"))
-    key = next(key for key in HOLIDAYS if name.startswith(key.removesuffix("'s")))
-    if name.startswith("new year") and name.endswith("eve"):
-        key = "new year's eve"
-    return _dated(match, HOLIDAYS[key], today, coming, "holiday", certain=False)
-
-
-def _year(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    year = int(match["year"])
-    first, last = date(year, 1, 1), date(year, 12, 31)
-    return CalendarWord(*match.span(), first, last, "year", certain=False)
-
-
-def _near(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    words = " ".join(match[0].lower().split())
-    if words == "the other day":
-        return _past(match, today - timedelta(days=7), today - timedelta(days=1))
-    away = 0
-    if "before yesterday" in words:
-        away = -2
-    elif "yesterday" in words or words == "last night":
-        away = -1
-    elif "after tomorrow" in words:
-        away = 2
-    elif "tomorrow" in words:
-        away = 1
-    day = today + timedelta(days=away)
-    return CalendarWord(*match.span(), day, day, "past" if away <= 0 else "coming")
-
-
-def _past(match: re.Match[str], first: date, last: date) -> CalendarWord:
-    return CalendarWord(*match.span(), first, last, "past")
-
-
-_LOOSE = {"couple": (1, 3), "few": (2, 6), "several": (2, 9)}
-"""What a vague number of units ago means, at least and at most."""
-
-
-def _ago(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    unit = match["unit"].lower()
-    if unit in ("hour", "minute"):
-        return _past(match, today - timedelta(days=unit == "hour"), today)
-    days = _DAYS[unit]
-    if loose := match["loose"]:
-        least, most = _LOOSE[loose.lower()]
-        first, last = most * days, least * days
-    else:
-        # Nobody counts the days of "three weeks ago".
-        distance, slack = number(match["number"]) * days, {1: 0, 7: 3, 30: 15, 365: 120}[days]
-        first, last = distance + slack, max(distance - slack, 1)
-    return _past(match, _back(today, first), _back(today, last))
-
-
-def _back(today: date, days: int) -> date:
-    return today - timedelta(days=min(days, (today - date.min).days))
-
-
-def _relative_unit(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    which, unit = match["which"].lower(), match["unit"].lower()
-    step = 1 if which in ("next", "coming") else 0 if which in ("this", "current") else -1
-    kind: Kind = "coming" if step > 0 else "past"
-    if which == "past" and unit != "weekend":
-        return _past(match, _back(today, _DAYS.get(unit, 91)), today)
-    monday = today - timedelta(days=today.weekday())
-    if unit == "week":
-        first = monday + timedelta(weeks=step)
-        last = first + timedelta(days=6)
-    elif unit == "weekend":
-        # On a Saturday or Sunday "this weekend" has begun; on a Monday it may be the one before.
-        first = monday + timedelta(weeks=step, days=5)
-        last = first + timedelta(days=1)
-    elif unit == "month":
-        at = 12 * today.year + today.month - 1 + step
-        first, last = whole_month(at // 12, at % 12 + 1)
-    elif unit == "quarter":
-        at = 4 * today.year + (today.month - 1) // 3 + step
-        first = date(at // 4, at % 4 * 3 + 1, 1)
-        last = whole_month(first.year, first.month + 2)[1]
-    else:
-        first, last = date(today.year + step, 1, 1), date(today.year + step, 12, 31)
-    return CalendarWord(*match.span(), first, last, kind)
-
-
-def _last_units(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    days = _DAYS[match["unit"].lower()]
-    loose = match["loose"]
-    count = _LOOSE[loose.lower()][1] if loose else number(match["number"])
-    if match["which"].lower() in ("next", "coming"):
-        last = today + timedelta(days=count * days)
-        return CalendarWord(*match.span(), today, last, "coming")
-    return _past(match, _back(today, count * days), today)
-
-
-def _weekday(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    wanted, which = WEEKDAYS[match["weekday"].lower()], (match["which"] or "").lower()
-    if week := match["week"]:
-        step = {"last": -1, "this": 0, "next": 1}[week.lower()]
-        day = today + timedelta(weeks=step, days=wanted - today.weekday())
-        return CalendarWord(*match.span(), day, day, "day")
-    ahead = (wanted - today.weekday()) % 7 or 7
-    if which == "this":
-        day = today + timedelta(days=wanted - today.weekday())
-    elif which in ("next", "coming") or (coming and not which):
-        day = today + timedelta(days=ahead)
-    else:
-        day = today - timedelta(days=(today.weekday() - wanted) % 7 or 7)
-    return CalendarWord(*match.span(), day, day, "day", certain=bool(which or match["part"]))
-
-
-def _nth(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    month = 12 * today.year + today.month - 1
-    which = (match["which"] or "").lower()
-    month += {"last": -1, "next": 1}.get(which, 0)
-    if not which and int(match["d"]) > today.day:
-        month -= 1
-    day = date(month // 12, month % 12 + 1, int(match["d"]))
-    return CalendarWord(*match.span(), day, day, "day")
-
 
 _SEPARATOR = r"\s?[-\u2013]\s?|\s+(?:to|and|until|through)\s+"
 _NTH = r"(?P<nth>st|nd|rd|th)?"
@@ -323,40 +56,45 @@ _VAGUE = rf"(?:(?P<number>{NUMBER})|(?:an?\s+)?(?P<loose>couple|few|several)(?:\
 _Meaning = Callable[[re.Match[str], date, bool], CalendarWord | None]
 
 _PATTERNS: list[tuple[str, _Meaning]] = [
-    (r"(?<![\d.-])(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)(?![\d-])", _iso),
+    (r"(?<![\d.-])(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)(?![\d-])", iso_day),
     (r"(?<![\d.])(?P<a>\d{1,2})\.\s?(?P<b>\d{1,2})\.\s?(?P<y>(?:19|20)\d\d)(?![\d.])",
-     lambda match, today, coming: CalendarWord(
-         *match.span(), *(2 * (date(int(match["y"]), int(match["b"]), int(match["a"])),)), "day")),
-    (r"(?<![\d/])(?P<a>\d{1,2})/(?P<b>\d{1,2})/(?P<y>(?:19|20)\d\d)(?![\d/])", _slashed),
-    (r"(?<![\d.-])(?P<y>(?:199|20\d)\d)-(?P<m>0[1-9]|1[0-2])(?![\d-])", _iso_month),
+     dotted_day),
+    (r"(?<![\d/])(?P<a>\d{1,2})/(?P<b>\d{1,2})/(?P<y>(?:19|20)\d\d)(?![\d/])", slashed_day),
+    (r"(?<![\d.-])(?P<y>(?:199|20\d)\d)-(?P<m>0[1-9]|1[0-2])(?![\d-])", iso_month),
     (rf"(?<![\d.,:-])(?P<d>\d{{1,2}})(?:(?:{_SEPARATOR})(?P<to>\d{{1,2}}))?{_NTH}\s+(?:of\s+)?"
-     rf"{_MONTH}\b{_OF_YEAR}", _day_of_month),
+     rf"{_MONTH}\b{_OF_YEAR}", day_of_month),
     (rf"\b{_MONTH}\s+(?P<d>\d{{1,2}}){_NTH}(?:(?:{_SEPARATOR})(?P<to>\d{{1,2}})(?:st|nd|rd|th)?)?"
-     rf"\b(?!\s?(?:%|[ap]\.?m\b)|[.:]\d){_OF_YEAR}", _day_of_month),
+     rf"\b(?!\s?(?:%|[ap]\.?m\b)|[.:]\d){_OF_YEAR}", day_of_month),
     (rf"\b(?P<part>early|mid|late|(?:the\s+)?(?:beginning|start|middle|end)\s+of)[\s-]"
-     rf"{_FULL_MONTH}{_OF_YEAR}", _part_of_month),
-    (rf"\b(?:{_WHICH}\s+)?{_FULL_MONTH}{_OF_YEAR}", _whole_month),
+     rf"{_FULL_MONTH}{_OF_YEAR}", part_of_month),
+    (rf"\b(?:{_WHICH}\s+)?{_FULL_MONTH}{_OF_YEAR}", named_month),
     (rf"\b(?P<month>{'|'.join(reversed(SHORT_MONTHS))})\b\.?(?P<which>){_OF_YEAR.removesuffix('?')}",
-     _whole_month),
+     named_month),
+    (rf"(?:(?<=\bin )|(?<=\bsince )|(?<=\buntil )|(?<=\bduring )|\b(?P<which>last|next)\s+)"
+     rf"(?P<month>(?-i:{'|'.join(name.capitalize() for name in reversed(SHORT_MONTHS))}))\b\.?",
+     named_month),
     (rf"\b(?:Q(?P<q>[1-4])|(?:the\s+)?(?P<nth>first|second|third|fourth)\s+quarter)\b{_OF_YEAR}",
-     _quarter),
+     quarter),
     (rf"\b(?:{_WHICH}\s+|(?P<the>the\s+))?(?P<season>spring|summer|autumn|fall|winter)\b"
-     rf"(?!\s+of\s+(?!\d|last|this)){_OF_YEAR}", _season),
+     rf"(?!\s+of\s+(?!\d|last|this)){_OF_YEAR}", season),
     (rf"\b(?:{_WHICH}\s+)?(?P<holiday>christmas(?:\s+(?:eve|day))?|xmas|halloween|thanksgiving|easter"
      rf"|new\s+year(?:['\u2019]?s)?(?:\s+(?:eve|day))?|valentine['\u2019]?s(?:\s+day)?)\b{_OF_YEAR}",
-     _holiday),
+     holiday),
     (r"\bthe\s+day\s+(?:before\s+yesterday|after\s+tomorrow)\b|\bthe\s+other\s+day\b|\blast\s+night\b"
      rf"|\b(?:yesterday|tomorrow){_PART}\b|\bearlier\s+today\b|(?<!in )\btoday\b(?!['\u2019]s)"
-     r"|\btonight\b|\bthis\s+(?:morning|afternoon|evening)\b", _near),
-    (rf"\b{_VAGUE}\s+(?P<unit>day|week|month|year|hour|minute)s?\s+ago\b", _ago),
+     r"|\btonight\b|\bthis\s+(?:morning|afternoon|evening)\b", near_day),
+    (rf"\b{_VAGUE}\s+(?P<unit>day|week|month|year|hour|minute)s?\s+ago\b", ago),
+    (rf"\b(?:in\s+)?(?P<number>{NUMBER})\s+{_UNITS}(?P<now>\s+from\s+now)?\b", ahead),
+    (r"\b(?:the\s+)?end\s+of\s+(?:the\s+|this\s+|(?P<which>last|next)\s+)?"
+     r"(?P<unit>day|week|month|quarter|year)\b(?!['\u2019])", end_of),
     (rf"\b(?:the\s+)?(?P<which>last|past|previous|next|coming)\s+{_VAGUE}\s+{_UNITS}\b",
-     _last_units),
+     last_units),
     (r"\bthe\s+(?P<d>\d{1,2})(?:st|nd|rd|th)\b(?:\s+of\s+(?P<which>last|this|next)\s+month"
-     r"|(?=\s*[?.!,;]|\s*$))", _nth),
+     r"|(?=\s*[?.!,;]|\s*$))", nth_of_month),
     (rf"\b(?:{_WHICH}\s+)?{_WEEKDAY}\b(?P<part>\s+(?:morning|noon|afternoon|evening|night))?"
-     r"(?:,?\s+(?:of\s+)?(?P<week>last|this|next)\s+week)?", _weekday),
-    (rf"\b{_WHICH}\s+(?P<unit>week|weekend|month|quarter|year)\b", _relative_unit),
-    (rf"(?<![\w.$\u20ac\u00a3:/#-]){_YEAR}(?![\w%/-])", _year),
+     r"(?:,?\s+(?:of\s+)?(?P<week>last|this|next)\s+week)?", weekday),
+    (rf"\b{_WHICH}\s+(?P<unit>week|weekend|month|quarter|year)\b", relative_unit),
+    (rf"(?<![\w.$\u20ac\u00a3:/#-]){_YEAR}(?![\w%/-])", named_year),
 ]  # fmt: skip
 
 _COMPILED = [(re.compile(pattern, re.IGNORECASE), meaning) for pattern, meaning in _PATTERNS]
@@ -366,7 +104,9 @@ def calendar_words(text: str, today: date, *, coming: bool = False) -> list[Cale
     """The words that name a day or a period, in the order of the text, without overlaps.
 
     Relative words count from `today`. A month or a day without a year is the most recent one;
-    with `coming`, the next one.
+    with `coming`, the next one. A week begins on Monday: `next Friday` is the Friday of the next
+    week, on every day of this one; `Friday` and `coming Friday` are the nearest to come, and `last
+    Friday` is the most recent.
     """
     return sorted(_words(text, today, coming), key=lambda word: word.start)
 
@@ -388,14 +128,3 @@ def _words(text: str, today: date, coming: bool) -> Iterator[CalendarWord]:
             if word:
                 used[start:stop] = b"\1" * (stop - start)
                 yield word
-
-
-def month_number(name: str) -> int:
-    """The number of a month from its name or the short form of it."""
-    name = name.lower().rstrip(".")
-    return MONTHS.get(name) or SHORT_MONTHS[name]
-
-
-def number(text: str) -> int:
-    """A number in digits or as a word up to twelve."""
-    return _NUMBERS.get(text.lower()) or int(text)

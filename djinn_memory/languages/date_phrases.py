@@ -8,12 +8,8 @@ from datetime import date
 
 from msgspec import Struct
 
-from djinn_memory.languages.calendar_words import (
-    NUMBER,
-    CalendarWord,
-    calendar_words,
-    number,
-)
+from djinn_memory.languages.calendar_meanings import CalendarWord, number
+from djinn_memory.languages.calendar_words import NUMBER, calendar_words
 from djinn_memory.languages.day_window import DayWindow, days_later, years_earlier
 
 
@@ -37,6 +33,14 @@ _LEAD = re.compile(
     r"|throughout|within|of|every|each|black|good|ruby|cyber))\s+(?P<the>the\s+)?\Z",
     re.IGNORECASE,
 )
+_BEFORE_DAY = re.compile(r"(?:(?:on|by|before|until|since|during|in|at|the)\s+)*", re.IGNORECASE)
+_CLOCK = re.compile(
+    r"\.?(?:,?\s*(?:at |around |in the )*(?:noon|midnight|morning|afternoon|evening"
+    r"|\d{1,2}(?::\d\d)?(?:\s?[ap]\.?m\.?)?))?",
+    re.IGNORECASE,
+)
+"""The rest of a text that names a day."""
+
 LONGEST_LEAD = 100
 """Characters before a period that are searched for it. All of a long text would take too long."""
 
@@ -85,6 +89,20 @@ def date_phrases(
             phrases.append(phrase)
         at += 2 if pair else 1
     return phrases
+
+
+def named_period(text: str, today: date, *, coming: bool) -> CalendarWord | None:
+    """The period in a text that names nothing else, such as `by next Friday at noon`.
+
+    A time of the day does not count. None if the text says more, or names several periods.
+    """
+    # The other rules tell a month from a verb by its capital and by its place in a sentence.
+    words = f"on {' '.join(text.split()).title().strip(' .,!')}"
+    named = calendar_words(words, today, coming=coming)
+    if len(named) != 1:
+        return None
+    before, after = words[: named[0].start], words[named[0].stop :]
+    return named[0] if _BEFORE_DAY.fullmatch(before) and _CLOCK.fullmatch(after) else None
 
 
 def _lead(text: str, word: CalendarWord) -> re.Match[str] | None:

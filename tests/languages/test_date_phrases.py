@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from djinn_memory.languages.date_phrases import date_phrases
+from djinn_memory.languages.day_window import DayWindow
+from djinn_memory.memories.episodes.entities import find_entities
+from djinn_memory.memories.sessions.extraction.due_dates import due_day
 from tests.growth import assert_linear
 
 TODAY = date(2026, 5, 14)
@@ -23,7 +26,7 @@ who came last Sunday                           | 2026-05-10 2026-05-10
 what did Ann say this Monday?                  | 2026-05-11 2026-05-11
 Tuesday last week                              | 2026-05-05 2026-05-05
 Friday of last week                            | 2026-05-08 2026-05-08
-what is on next Friday?                        | 2026-05-15 2026-05-15
+what is on next Friday?                        | 2026-05-22 2026-05-22
 what did I say yesterday                       | 2026-05-13 2026-05-13
 what did I say yesterday evening               | 2026-05-13 2026-05-13
 what did we eat last night?                    | 2026-05-13 2026-05-13
@@ -218,6 +221,31 @@ def test_expressions_mean_these_days(row: str) -> None:
 @pytest.mark.parametrize("text", NOT_MEANT)
 def test_other_words_mean_none(text: str) -> None:
     assert date_phrases(text, TODAY) == []
+
+
+@pytest.mark.parametrize("weekday", range(7))
+def test_next_friday_is_the_friday_of_the_next_week_for_every_reader(weekday: int) -> None:
+    monday = date(2026, 5, 11)
+    today = monday + timedelta(days=weekday)
+    friday = date(2026, 5, 22)
+    assert due_day("next Friday", today) == friday
+    assert due_day("coming Friday", today) == due_day("Friday", today)
+    [phrase] = date_phrases("what is planned next Friday?", today, coming=True)
+    assert phrase.window.first == phrase.window.last == friday
+    now = datetime(today.year, today.month, today.day, 12, tzinfo=UTC)
+    [entity] = find_entities("We meet next Friday.", lambda _: {}, now)
+    assert entity.value == friday.isoformat()
+
+
+def test_short_months_and_ends_of_periods_are_read() -> None:
+    [phrase] = date_phrases("what happened in Sep?", TODAY)
+    assert phrase.window.first == date(2025, 9, 1)
+    [phrase] = date_phrases("what is planned at the end of the month?", TODAY, coming=True)
+    assert phrase.window.last == date(2026, 5, 31)
+    [phrase] = date_phrases("what is planned in two weeks?", TODAY, coming=True)
+    assert phrase.window.meets(DayWindow(date(2026, 5, 28), date(2026, 5, 28)))
+    for text in ("who stays until the end of the day?", "what did I learn in two weeks?"):
+        assert date_phrases(text, TODAY) == []
 
 
 def test_questions_about_the_future_mean_the_next_one() -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from datetime import datetime
+from datetime import date, datetime
+from functools import lru_cache
 from typing import Literal
 
+from djinn_memory.languages.date_phrases import named_period
 from djinn_memory.memories.episodes.requests import Entity
-from djinn_memory.memories.episodes.spoken_days import spoken_day
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.slugs import name_key
 
@@ -188,5 +189,16 @@ def _names(text: str, pattern: re.Pattern[str]) -> Iterator[_Match]:
 def _dated(entity: Entity, now: datetime) -> Entity:
     if entity.kind != "date":
         return entity
-    day = iso_date(entity.text) or spoken_day(entity.text, now.date())
+    day = iso_date(entity.text) or _spoken_day(entity.text, now.date())
     return Entity("date", entity.text, day)
+
+
+@lru_cache(maxsize=10_000)
+def _spoken_day(text: str, today: date) -> str | None:
+    """The first day of the period that a date in words means; None if there is no such day.
+
+    What follows `last`, `since` or `during` is past, anything else is to come.
+    """
+    past = text.lower().startswith(("last ", "since ", "during "))
+    period = named_period(text, today, coming=not past)
+    return (period.counted or period.first).isoformat() if period else None

@@ -123,7 +123,12 @@ def test_long_messages_give_no_standing_instructions() -> None:
 @pytest.mark.parametrize(
     ("text", "day"),
     [
-        ("tomorrow", "2026-03-05"), ("Friday", "2026-03-06"), ("wednesday", "2026-03-04"),
+        ("tomorrow", "2026-03-05"), ("Friday", "2026-03-06"), ("wednesday", "2026-03-11"),
+        ("this Wednesday", "2026-03-04"), ("this Monday", "2026-03-09"),
+        ("the end of May", "2026-05-31"), ("Sep 4", "2026-09-04"),
+        ("three months from now", "2026-06-02"), ("Friday evening", "2026-03-06"),
+        ("tonight", "2026-03-04"), ("EOD", "2026-03-04"), ("the end of the day", "2026-03-04"),
+        ("May", "2026-05-31"), ("Friday or Monday", None), ("the May release", None),
         ("next Friday", "2026-03-13"), ("the end of the week", "2026-03-08"),
         ("end of next month", "2026-04-30"), ("next week", "2026-03-15"),
         ("March 15", "2026-03-15"), ("1 March", "2027-03-01"), ("the 2nd", "2026-04-02"),
