@@ -84,13 +84,13 @@ def family_peak_mb(command: Sequence[str]) -> float:
     return most / 1e6
 
 
-def raw_model_seconds(texts: Sequence[str]) -> float:
-    """What the bare packaged model takes to embed texts, with two threads."""
+def raw_model_seconds(texts: Sequence[str], *, at_once: int = 1) -> float:
+    """What the bare packaged model takes to embed texts on two cores, `at_once` at a time."""
     embedder = local.LocalEmbedder(EmbeddingConfig())
-    session = onnx_runtime.open_session(embedder.folder / "model.onnx", 2)
+    session = onnx_runtime.open_session(embedder.folder / "model.onnx", 2 // at_once)
     tokenizer = onnx_runtime.open_tokenizer(embedder.folder, embedder.card.max_tokens)
     began = time.perf_counter()
-    onnx_runtime.embed_texts(session, tokenizer, texts)
+    onnx_runtime.embed_texts(session, tokenizer, texts, threads=at_once)
     return time.perf_counter() - began
 
 

@@ -56,9 +56,11 @@ def first_index(home: Home) -> list[list[object]]:
     connection = open_index(home.index_path)
     windows = [key for (key,) in rows(connection, "select min(id) from window group by hash")]
     texts = list(vectors.texts(connection, windows).values())
-    raw = raw_model_seconds(texts)
+    raw, pairs = raw_model_seconds(texts), raw_model_seconds(texts, at_once=2)
     return [
         ["raw model", f"{raw:.1f} s", f"{len(texts) / raw:.0f} texts/s", "100 %", "-", ""],
+        ["raw model, two texts at once", f"{pairs:.1f} s", f"{len(texts) / pairs:.0f} texts/s",
+         f"{raw / pairs:.0%}", "-", ""],
         ["djinn index", f"{indexing:.1f} s", f"{len(texts) / indexing:.0f} texts/s",
          f"{raw / indexing:.0%}", f"{peak:.0f} MB", "88 %, 500 MB"],
     ]  # fmt: skip

@@ -248,7 +248,7 @@ def _optimize(source: Path, target: Path) -> Any:
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     options.optimized_model_filepath = str(target)
     runtime.InferenceSession(str(source), options, providers=["CPUExecutionProvider"])
-    return open_session(target, 0)
+    return open_session(target)
 
 
 def sample_sentences() -> list[str]:

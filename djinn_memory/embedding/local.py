@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -141,14 +142,15 @@ class LocalEmbedder(Embedder):
             model = cached_model(source, device or "cpu")
             return encode(model, texts, self._config.batch)
         tokenizer = cached_tokenizer(self.folder, self.card.max_tokens)
-        session = cached_session(self.folder / "model.onnx", self._config.threads)
-        return embed_texts(session, tokenizer, texts, signs)
+        session = cached_session(self.folder / "model.onnx")
+        threads = self._config.threads or os.cpu_count() or 1
+        return embed_texts(session, tokenizer, texts, signs, threads=threads)
 
     def question_tokens(self, text: str) -> TokenVectors | None:
         """The tokens of a question, by the packaged model."""
         if not self.gives_tokens:
             return None
-        session = cached_session(self.folder / "model.onnx", self._config.threads)
+        session = cached_session(self.folder / "model.onnx")
         return embed_tokens(session, cached_tokenizer(self.folder, self.card.max_tokens), text)
 
     def _torch_device(self) -> str | None:
@@ -171,4 +173,4 @@ def warm() -> None:
 
 def _load() -> None:
     with suppress(Unavailable):  # the caller that embeds meets the same error
-        cached_session(PACKAGED_MODEL / "model.onnx", 0)
+        cached_session(PACKAGED_MODEL / "model.onnx")

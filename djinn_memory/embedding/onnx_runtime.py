@@ -27,8 +27,11 @@ def onnxruntime() -> Any:
     return onnxruntime
 
 
-def open_session(path: Path, threads: int) -> Any:
-    """An inference session. The graph was already optimised when it was exported."""
+def open_session(path: Path, threads: int = 1) -> Any:
+    """An inference session. The graph was already optimised when it was exported.
+
+    `threads` share the work of each run; 0 stands for one on every core.
+    """
     runtime = onnxruntime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -90,35 +93,60 @@ cached_tokenizer = _CachePerPath(open_tokenizer)
 
 
 def embed_texts(
-    session: Any, tokenizer: Any, texts: Sequence[str], signs: list[bytes] | None = None
+    session: Any,
+    tokenizer: Any,
+    texts: Sequence[str],
+    signs: list[bytes] | None = None,
+    *,
+    threads: int = 1,
 ) -> Vectors:
-    """Embed `texts` one by one. The vector of a text too long for the model is that of its parts.
+    """Embed each text by itself. The vector of a text too long for the model is that of its parts.
 
     The token signs of each text are appended to `signs`, without stop words and punctuation, which
     are half of all tokens and have no content. Only the packaged model has this output.
 
     An int8 model scales its activations by all texts of a batch, so a vector would depend on texts
-    that its reader may not see. Batches are no faster on a processor.
+    that its reader may not see. Batches are no faster on a processor. Several texts at once on
+    `threads`, each on one core, are: two threads that share the work of one text are 1.1 times as
+    fast as one, and two that embed a text each 1.7 times.
     """
     import numpy as np
 
     vectors = np.zeros((len(texts), session.get_outputs()[0].shape[1]), dtype=np.float32)
+    outputs = ["output"] if signs is None else ["output", "tokens"]
     silent = _silent_tokens(tokenizer) if signs is not None else ()
-    for row, text in zip(vectors, tokenizer.encode_batch(texts), strict=True):
+
+    def embed(row: Any, text: Any) -> bytes:
         bits = b""
         for part in (text, *text.overflowing):
-            outputs = _run(session, part, ["output"] if signs is None else ["output", "tokens"])
-            row += outputs[0]
-            if signs is not None:
-                telling = ~np.isin(part.ids[1:-1], silent)
-                tokens = outputs[1][1:-1]
-                rows = tokens[telling] if telling.any() else tokens
-                bits += np.packbits(rows > 0, axis=1).tobytes()
+            vector, *tokens = _run(session, part, outputs)
+            row += vector
+            if tokens:
+                bits += _token_signs(part.ids[1:-1], tokens[0][1:-1], silent)
         if text.overflowing:
             row /= np.linalg.norm(row)
-        if signs is not None:
-            signs.append(bits)
+        return bits
+
+    encoded = tokenizer.encode_batch(texts)
+    if min(threads, len(texts)) > 1:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(threads) as pool:
+            packed = list(pool.map(embed, vectors, encoded))
+    else:
+        packed = list(map(embed, vectors, encoded))
+    if signs is not None:
+        signs += packed
     return vectors
+
+
+def _token_signs(ids: Sequence[int], tokens: Any, silent: Sequence[int]) -> bytes:
+    """The signs of the vectors of a text's tokens, without the `silent` ones if others exist."""
+    import numpy as np
+
+    telling = ~np.isin(ids, silent)
+    rows = tokens[telling] if telling.any() else tokens
+    return bytes(np.packbits(rows > 0, axis=1).tobytes())
 
 
 def _silent_tokens(tokenizer: Any) -> list[int]:

@@ -61,6 +61,19 @@ def test_the_vector_of_a_text_is_the_mean_of_its_tokens() -> None:
 
 
 @pytest.mark.soak
+def test_threads_change_no_vector_and_no_order() -> None:
+    """Texts that are embedded at the same time get the vectors and signs that each gets alone."""
+    texts = [*sample_sentences()[:40], "", "harbour " * 400, "the"]
+    one, three = (LocalEmbedder(EmbeddingConfig(threads=threads)) for threads in (1, 3))
+    vectors, signs = one.embed_documents(texts)
+    together, signs_together = three.embed_documents(texts)
+    assert np.array_equal(vectors, together)
+    assert signs == signs_together
+    alone = [one.embed_documents([text]) for text in texts]
+    assert np.array_equal(together, np.concatenate([vector for vector, _ in alone]))
+    assert signs_together == [sign for _, [sign] in alone]
+
+
 def test_the_script_makes_the_packaged_model(tmp_path: Path) -> None:
     script = ROOT / "tools" / "packaged_model.py"
     subprocess.run([sys.executable, script, tmp_path], check=True)

@@ -31,6 +31,10 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.system.files import expand
 from djinn_memory.system.locks import lock
 
+FIRST_BATCH = 125
+"""Number of exchanges that are recorded first. The model starts with them, while others are read.
+Each further batch is twice as large, up to `BATCH`."""
+
 BATCH = 2_000
 """Maximum number of exchanges that are recorded at once. A kill loses at most so many."""
 
@@ -174,6 +178,8 @@ class _Run(Struct):
     """The exchanges that are not recorded yet, each with its file. Small files share a batch."""
     characters: int = 0
     """The size of the batch."""
+    most: int = FIRST_BATCH
+    """Maximum number of exchanges in the batch."""
     written: bool = False
     """Whether an episode was recorded."""
     seen: set[str] = field(default_factory=set)
@@ -200,8 +206,9 @@ class _Run(Struct):
         count.sessions.add(hash(exchange.first.session))
         self.batch.append((count, exchange))
         self.characters += len(exchange.first.text) + sum(map(len, exchange.replies))
-        if len(self.batch) >= BATCH or self.characters >= BATCH_CHARACTERS:
+        if len(self.batch) >= self.most or self.characters >= BATCH_CHARACTERS:
             self.record()
+            self.most = min(2 * self.most, BATCH)
             if self.written:
                 self.ahead.begin()
 
