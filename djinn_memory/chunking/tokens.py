@@ -70,22 +70,24 @@ def token_starts(text: str) -> array[int]:
     return starts
 
 
-def estimated_starts(text: str) -> array[int]:
+def estimated_starts(text: str) -> tuple[array[int], bool]:
     """As `token_starts`, but tokens of data and minified text are estimated.
 
-    The tokenizer takes seconds for a megabyte of such text, and it is never embedded.
+    The tokenizer takes seconds for a megabyte of such text, and it is never embedded. Also returns
+    whether the text has no such part, so that all tokens were counted.
     """
     starts = array("q")
-    at = 0
+    at, counted = 0, True
     for piece in _split(text):
         for part in [piece] if legible(piece) else _split(piece, _DATA_PIECE):
             if legible(part):
                 _add_starts(starts, at, [part])
             else:
+                counted = False
                 places = [at + match.start() for match in _DATA_TOKEN.finditer(part)]
                 starts.extend(places or range(at, at + len(part), _BARE_STEP))
             at += len(part)
-    return starts
+    return starts, counted
 
 
 def _add_starts(starts: array[int], at: int, pieces: list[str]) -> None:

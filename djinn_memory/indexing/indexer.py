@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from djinn_memory.chunking.chunks import MODEL_READS, chunks, windows
 from djinn_memory.chunking.chunks import VERSION as CHUNKS_VERSION
 from djinn_memory.chunking.legible import legible
+from djinn_memory.chunking.spans import size
 from djinn_memory.chunking.tokens import estimated_starts, token_counts, token_starts
 from djinn_memory.chunking.window_text import path_at, prefix, room, window_text
 from djinn_memory.errors import DjinnError, NotFound
@@ -333,7 +334,10 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
     A document is cut by the plan in its front matter.
     """
     # What a document's plan says of its size is exact.
-    tokens = (token_starts if note.type == DOCUMENT else estimated_starts)(note.searched)
+    if note.type == DOCUMENT:
+        tokens, counted = token_starts(note.searched), True
+    else:
+        tokens, counted = estimated_starts(note.searched)
     parts = _planned(note, tokens)
     if parts is None:
         parts = chunks(note.searched, note.body, tokens, outline=outline)
@@ -354,23 +358,23 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
             )
             for start, end in spans
         ]
+        if counted:
+            lengths = [size(span, tokens) for span in spans]
+        else:
+            # What was estimated may be longer than the model reads. Data is not embedded.
+            lengths = token_counts([text if legible(text) else "" for text in texts])
         yield (
             chunk,
             [
-                Window(start - chunk.start, end - chunk.start, key, length)
-                for (start, end), (key, length) in zip(spans, _embedded(texts), strict=True)
+                Window(start - chunk.start, end - chunk.start, _key(text, length), length)
+                for (start, end), text, length in zip(spans, texts, lengths, strict=True)
             ],
         )
 
 
-def _embedded(texts: Sequence[str]) -> Iterator[tuple[bytes | None, int]]:
-    """The key of each text and its length in tokens. A text that is not embedded has no key."""
-    prose = [text if legible(text) else None for text in texts]
-    lengths = iter(token_counts([text for text in prose if text is not None]))
-    for text in prose:
-        length = 0 if text is None else next(lengths)
-        # Only a text that is mostly data can be longer than the model reads.
-        yield None if text is None or length > MODEL_READS else text_hash(text), length
+def _key(text: str, length: int) -> bytes | None:
+    """The key of a text of this length in tokens; None if it is not embedded."""
+    return text_hash(text) if length <= MODEL_READS and legible(text) else None
 
 
 def _planned(note: Note, tokens: Sequence[int]) -> list[Chunk] | None:
