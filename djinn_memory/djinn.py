@@ -37,6 +37,7 @@ from djinn_memory.upkeep.requests import (
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
+    from djinn_memory.memories.changes.verbs import Changes
     from djinn_memory.memories.contradictions.verbs import Contradictions
     from djinn_memory.memories.episodes.verbs import Episodes
     from djinn_memory.memories.facts.verbs import Facts
@@ -177,6 +178,13 @@ class Djinn(Namespace):
         from djinn_memory.memories.library.verbs import Documents
 
         return Documents(self.runtime)
+
+    @cached_property
+    def changes(self) -> Changes:
+        """Changes that djinn made to notes in bulk or by itself, and their undoing."""
+        from djinn_memory.memories.changes.verbs import Changes
+
+        return Changes(self.runtime)
 
     @cached_property
     def backups(self) -> Backups:
@@ -333,7 +341,7 @@ class Djinn(Namespace):
         names = {vault.name for vault in vaults}
         self.problems.extend(problem for problem in problems if problem.what in names)
         resolve_pending_links(self._state)
-        return lint(self._state, vaults, fix=request.fix)
+        return lint(self.runtime, vaults, fix=request.fix, agent=request.agent)
 
     @operation(WakeOptions)
     def wake(self, request: WakeOptions) -> WakeContext:

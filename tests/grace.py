@@ -103,6 +103,14 @@ def sets_facts(djinn: Djinn) -> None:
     djinn.facts.set("salary", "ceo", "1", agent="grace")
 
 
+def corrects_links(djinn: Djinn) -> None:
+    (vault(djinn) / "ebb.md").write_text("# Ebb\n\n## It falls\n\n[[ebb#it-falls]]\n")
+    djinn.lint(["grace"], fix=True, agent="grace")
+    djinn.changes.undo(agent="grace")
+    djinn.lint(["grace"], fix=True, agent="grace")
+    (vault(djinn) / "ebb.md").unlink()
+
+
 def has_a_session(djinn: Djinn) -> None:
     djinn.sessions.start(agent="grace", session="dig")
     djinn.wake(task="layoffs", agent="grace")
@@ -233,7 +241,8 @@ def indexes(djinn: Djinn) -> None:
 
 
 DEEDS: tuple[Deed, ...] = (
-    remembers, sets_facts, has_a_session, keeps_in_mind, records, states, imports, hooks_record,
+    remembers, corrects_links, sets_facts, has_a_session, keeps_in_mind, records, states, imports,
+    hooks_record,
     judges, ingests, takes_ids, drops_copies, clears_her_mind, purges_what_finn_said,
     makes_disorder, writes_much, leaves_words_alone, embeds, indexes,
 )  # fmt: skip

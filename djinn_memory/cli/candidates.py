@@ -155,6 +155,9 @@ def _gaps(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
 
 
 gaps = _of_home(_gaps)
+changes = _of_home(
+    lambda djinn, line: [change.id for change in djinn.changes.list(agent=line.agent).changes]
+)
 profiles = _of_home(lambda djinn, line: ["auto", *djinn.home.config.recall.profiles])
 
 

@@ -79,6 +79,7 @@ COMMANDS = {
     "lint": "Find dead links, ambiguous names and invalid front matter.",
     "doctor": "Check the installation and suggest fixes.",
     "trust": "Let this home use the servers and models in its settings.",
+    "undo": "Take back a change that djinn made to notes.",
     "maintain": "Run periodic maintenance.",
     "ingest": "Turn files into documents that searches cite by page.",
     "import": "Record conversations and calendars of other programs as episodes.",

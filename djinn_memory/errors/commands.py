@@ -8,6 +8,8 @@ import re
 from djinn_memory.errors import Remedy, Wording
 
 _COMMANDS = {
+    "changes.list": "undo --list",
+    "changes.undo": "undo",
     "documents.ingest": "ingest",
     "import_history": "import",
     "memories.links": "show",
@@ -34,6 +36,7 @@ _CHOICES = frozenset({"existing"})
 
 ARGUMENTS = {
     "backups.create": ("file",),
+    "changes.undo": ("change",),
     "checkpoint": ("text",),
     "config.set": ("key", "value"),
     "contradictions.settle": ("contradiction",),

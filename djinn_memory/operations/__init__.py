@@ -79,6 +79,7 @@ _NAMESPACES = {
     "sessions": f"{_MEMORIES}.sessions.verbs:Sessions",
     "episodes": f"{_MEMORIES}.episodes.verbs:Episodes",
     "working": f"{_MEMORIES}.working.verbs:WorkingMemory",
+    "changes": f"{_MEMORIES}.changes.verbs:Changes",
     "backups": "djinn_memory.upkeep.backup.verbs:Backups",
 }
 """The classes of operations, by the part of their names before the last dot."""
@@ -135,6 +136,8 @@ OPERATIONS = {
         Operation("maintain", writes=True, rights="person"),
         Operation("doctor", rights="person"),
         Operation("lint", writes=True, rights="person", result=_LINTED),
+        Operation("changes.list"),
+        Operation("changes.undo", writes=True),
         Operation("backups.create", rights="person"),
         Operation("summary.show"),
         Operation("summary.set", writes=True, removes=True),

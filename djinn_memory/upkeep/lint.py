@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Literal
@@ -13,6 +13,8 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
+from djinn_memory.memories.changes.files import check_writable as check_folder
+from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.markdown.headings import headings
 from djinn_memory.notes.markdown.markup import mask
@@ -20,9 +22,10 @@ from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
+from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory, Selection
-from djinn_memory.store.state import State
+from djinn_memory.system.plural import count
 
 IssueCode = Literal[
     "ambiguous-link", "dead-heading", "duplicate-id", "duplicate-title", "front-matter",
@@ -66,9 +69,11 @@ class LintReport(Struct, frozen=True):
     """Notes that could not be fixed."""
 
 
-def lint(state: State, vaults: Sequence[Vault], *, fix: bool) -> LintReport:
+def lint(
+    runtime: Runtime, vaults: Sequence[Vault], *, fix: bool, agent: str | None = None
+) -> LintReport:
     """Check the notes of some vaults. With `fix`, apply fixes that do not change the meaning."""
-    with state.reading(vaults) as index:
+    with runtime.index(vaults) as index:
         notes = _Notes(index)
         issues = [
             *_links(notes),
@@ -78,7 +83,7 @@ def lint(state: State, vaults: Sequence[Vault], *, fix: bool) -> LintReport:
         ]
     problems: list[Problem] = []
     if fix:
-        issues = list(_fixed(state, notes, issues, problems))
+        issues = list(_fixed(runtime, notes, issues, problems, agent))
     issues.sort(key=lambda issue: (issue.vault, issue.path, issue.line, issue.code, issue.what))
     files = {(memory.vault, memory.path) for memory in notes.memories.values()}
     return LintReport(len(files), tuple(issues), problems)
@@ -209,56 +214,68 @@ def _front_matter(notes: _Notes) -> Iterator[LintIssue]:
 
 
 def _fixed(
-    state: State,
+    runtime: Runtime,
     notes: _Notes,
-    issues: Iterable[LintIssue],
+    issues: Sequence[LintIssue],
     problems: list[Problem],
+    agent: str | None,
 ) -> Iterator[LintIssue]:
-    """The issues after fixes were applied."""
-    done = set[tuple[str, ...]]()
+    """The issues after fixes were applied, in one step that `djinn undo` takes back."""
+    by_file: defaultdict[tuple[str, str], list[LintIssue]] = defaultdict(list)
     for issue in issues:
-        vault = notes.vaults[issue.vault]
-        if issue.fix is None or vault.read_only:
-            yield issue
-            continue
-        respelling = (issue.vault, issue.path, *notes.respellings[issue])
-        respell = _Respelling(vault, issue.path, *notes.respellings[issue])
+        if issue.fix is not None and not notes.vaults[issue.vault].read_only:
+            by_file[issue.vault, issue.path].append(issue)
+    fixed: set[LintIssue] = set()
+    rewritten: list[tuple[Vault, str, bytes, bytes]] = []
+    for (name, path), fixable in by_file.items():
+        vault = notes.vaults[name]
         try:
-            with state.vault_lock(vault):
-                disk.edit(vault, issue.path, respell)
+            check_folder(vault, path)
+            before = after = disk.read(vault, path)
         except (OSError, DjinnError) as error:
-            why = error.strerror if isinstance(error, OSError) else str(error)
-            problems.append(Problem(f"{issue.vault}/{issue.path}", f"was not fixed: {why}"))
-        if respell.changed:
+            problems.append(_unfixed(f"{name}/{path}", error))
+            continue
+        for issue in fixable:
+            after, changed = _respelled(vault, path, after, *notes.respellings[issue])
             # Of several such links in a note, the first fix corrects all.
-            done.add(respelling)
-        yield replace(issue, fixed=respelling in done)
+            if changed or any(
+                notes.respellings[issue] == notes.respellings[other]
+                for other in fixable
+                if other in fixed
+            ):
+                fixed.add(issue)
+        rewritten.append((vault, path, before, after))
+    what = f"Corrected {count(len(fixed), 'link')} to headings"
+    try:
+        with change_set(runtime, "lint --fix", what, agent) as changes:
+            for rewrite in rewritten:
+                changes.rewrite(*rewrite)
+    except (OSError, DjinnError) as error:
+        problems.append(_unfixed("notes", error))
+        fixed.clear()
+    yield from (replace(issue, fixed=issue in fixed) for issue in issues)
 
 
-class _Respelling:
-    """Replaces the targets of wikilinks in a note, and leaves every other byte unchanged."""
+def _unfixed(where: str, error: OSError | DjinnError) -> Problem:
+    why = error.strerror if isinstance(error, OSError) else str(error)
+    return Problem(where, f"was not fixed: {why}")
 
-    def __init__(self, vault: Vault, path: str, before: str, after: str) -> None:
-        self._vault, self._path, self._after = vault, path, after
-        self._address = re.compile(rf"(?<=\[\[){re.escape(before)}(?=[ \t]*(?:\\?\||\]\]))")
-        self.changed = False
 
-    def __call__(self, data: bytes) -> bytes:
-        self.changed = False
-        note = parse(self._path, data, self._vault.dialect)
-        spans = [
-            (note.body + link.start, note.body + link.end)
-            for link in note.links
-            if link.field is None
-        ]
-        for start, end in reversed(spans):
-            link = note.text[start:end]
-            respelled = self._address.sub(lambda _: self._after, link)
-            # Code can hold the same text, and stays as it is.
-            pieces = data.split(link.encode())
-            number = note.text.count(link, 0, start) + 1
-            if respelled != link and len(pieces) > number:
-                self.changed = True
-                head, tail = pieces[:number], pieces[number:]
-                data = link.encode().join(head) + respelled.encode() + link.encode().join(tail)
-        return data
+def _respelled(vault: Vault, path: str, data: bytes, before: str, after: str) -> tuple[bytes, bool]:
+    """A note with the target of its wikilinks replaced, every other byte as it is."""
+    address = re.compile(rf"(?<=\[\[){re.escape(before)}(?=[ \t]*(?:\\?\||\]\]))")
+    changed, note = False, parse(path, data, vault.dialect)
+    spans = [
+        (note.body + link.start, note.body + link.end) for link in note.links if link.field is None
+    ]
+    for start, end in reversed(spans):
+        link = note.text[start:end]
+        respelled = address.sub(lambda _: after, link)
+        # Code can hold the same text, and stays as it is.
+        pieces = data.split(link.encode())
+        number = note.text.count(link, 0, start) + 1
+        if respelled != link and len(pieces) > number:
+            changed = True
+            head, tail = pieces[:number], pieces[number:]
+            data = link.encode().join(head) + respelled.encode() + link.encode().join(tail)
+    return data, changed

@@ -181,6 +181,7 @@ RUNS = {
     "working share": [["working", "share", "a", "--to", "finn"]],
     "working clear": [["working", "clear", "a"], ["working", "clear", "--yes"]],
     "lint": [["lint"], ["lint", "--fix"]],
+    "undo": [["undo", "--list"], ["undo", "--dry-run"], ["undo", "--yes"], ["undo", "--list"]],
     "maintain": [["maintain"], ["maintain", "--dry-run"]],
     "config show": [["config", "show"]],
     "config get": [["config", "get", key] for key in ("search.limit", "search", "embedding.url")],
@@ -222,6 +223,7 @@ def test_the_schemas_are_schemas_that_describe_every_field() -> None:
 
 def test_every_command_prints_its_schema(home: Home, shared: Path, run: Run) -> None:
     fill(shared, 3)
+    (shared / "low.md").write_text("# Low\n\n## It falls\n\n[[low#it-falls]]\n")
     (shared / "broken.md").write_text("---\na: [\n---\nkettle [[nowhere]] [[note-00002]]\n")
     more = home.root / "more"
     more.mkdir()

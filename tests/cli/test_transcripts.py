@@ -41,7 +41,7 @@ REPLACED = (
     (r"numbers in \d+ ms", "numbers in N ms"),
     (r"models +/.*", "models        CACHE"),
     (r'"(milliseconds|seconds)": [\d.e-]+', r'"\1": N'),
-    (r"\b(rec|gap|con)_[0-9a-z]{10}", r"\1_ID"),
+    (r"\b(rec|gap|con|chg)_[0-9a-z]{10}", r"\1_ID"),
     (r"(?m)^   raw \d\.\d+(.*) = \d\.\d+", r"   raw N\1 = N"),
     (r"(?m)meaning -?\d\.\d\d$", "meaning N"),
     (r"\d+ days? ago", "N days ago"),

@@ -13,6 +13,7 @@ from djinn_memory.errors import Changed, DjinnError, Refused, Unavailable
 from djinn_memory.home.access import is_private
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import Searchable
+from djinn_memory.memories.changes.commit import recover
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.slugs import folder, slug, unique
@@ -46,7 +47,7 @@ class VaultWriter(Struct):
 
     def put(self, place: str, name: str, data: bytes) -> str:
         """Write a new note into a folder of the vault, as `name` or the first free `name-2` ..."""
-        _check_size(data)
+        check_size(data)
         root = inside(self.vault.root, place)
         private = is_private(self.vault)
         make_folder(root, private=private)
@@ -66,7 +67,7 @@ class VaultWriter(Struct):
 
         def checked(data: bytes) -> bytes:
             changed = change(data)
-            _check_size(changed)
+            check_size(changed)
             return changed
 
         with deferred():
@@ -84,8 +85,8 @@ def writing(runtime: Runtime, vault: Vault, *, embeds: bool = True) -> Iterator[
     """
     from djinn_memory.indexing.refresh import index_notes
 
-    if vault.read_only:
-        raise Refused(f"vault {vault.name} is read-only; remove read_only from config.yaml first")
+    check_writable(vault)
+    recover(runtime.state)
     writer = VaultWriter(vault, runtime.now())
     try:
         with runtime.state.vault_lock(vault):
@@ -112,6 +113,13 @@ def _make_root(home: Home, vault: Vault) -> None:
         make_folder(vault.root, private=is_private(vault))
 
 
-def _check_size(data: bytes) -> None:
+def check_writable(vault: Vault) -> None:
+    """Raise `Refused` for a read-only vault."""
+    if vault.read_only:
+        raise Refused(f"vault {vault.name} is read-only; remove read_only from config.yaml first")
+
+
+def check_size(data: bytes) -> None:
+    """Raise `Refused` for more bytes than a note may have."""
     if len(data) > MAX_BYTES:
         raise Refused(f"{len(data):,} bytes are too many for one note; split the text")

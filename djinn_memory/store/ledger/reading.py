@@ -124,6 +124,16 @@ def events_of(ledger: Ledger, kinds: Sequence[str], subjects: Sequence[str]) -> 
     return [Event(kind, subject, parse_data(data), at) for kind, subject, data, at in events]
 
 
+def events_by_kind(ledger: Ledger, kinds: Sequence[str]) -> list[Event]:
+    """All events of some kinds, oldest first."""
+    events = ledger.rows(
+        "select kind, subject, data, at from event where kind in (select value from json_each(?)) "
+        "order by id",
+        (json.dumps(list(kinds)),),
+    )
+    return [Event(kind, subject, parse_data(data), at) for kind, subject, data, at in events]
+
+
 def hashes(ledger: Ledger, memories: Iterable[str]) -> dict[str, set[str]]:
     """The hashes of all texts that these memories have had, by memory."""
     return _grouped(ledger, "memory_id, hash", memories)

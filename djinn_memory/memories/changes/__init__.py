@@ -1,0 +1,1 @@
+"""Changes that djinn makes to notes on its own judgement or in bulk, and their undoing."""

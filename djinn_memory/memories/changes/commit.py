@@ -1,0 +1,183 @@
+"""Carries out a plan so that a kill at any moment leaves all of it done or none of it.
+
+The bytes before the change are kept, then the ledger gets the plan, then the files change, then the
+ledger learns that the plan is done. The next writer takes back what was interrupted in between.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+
+from msgspec import Struct, field
+
+from djinn_memory.errors import Busy, DjinnError, Unavailable
+from djinn_memory.indexing.refresh import Searchable, index_notes
+from djinn_memory.memories.changes import files
+from djinn_memory.memories.changes.kept_bytes import KeptBytes
+from djinn_memory.memories.changes.plan import (
+    DONE,
+    DROPPED,
+    PLANNED,
+    ChangePlan,
+    from_event,
+    to_event,
+)
+from djinn_memory.models import Problem, Vault
+from djinn_memory.notes.ids import crockford
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.ledger import Event
+from djinn_memory.store.ledger.reading import events_of
+from djinn_memory.store.state import State
+from djinn_memory.system.interrupts import deferred
+from djinn_memory.system.locks import lock
+
+LOCK_SECONDS = 30.0
+"""Maximum wait for another change set without progress."""
+
+Content = Mapping[tuple[str, str], bytes | None]
+"""The bytes of files by vault id and path; None for a file that does not exist."""
+
+
+class Commit(Struct):
+    """The result of a change set."""
+
+    id: str | None = None
+    """`chg_` and ten characters; None if nothing was to be changed."""
+    problems: list[Problem] = field(default_factory=list)
+    """Problems that keep the notes from being searchable at once."""
+    searchable: Searchable = "later"
+    """How searches find the changed notes."""
+
+
+@contextmanager
+def locked(state: State, vaults: Sequence[Vault]) -> Iterator[None]:
+    """Lock out other change sets of the home, and other writers of these vaults.
+
+    What an interrupted change set left behind is taken back first.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(_changes_lock(state, LOCK_SECONDS))
+        _recover(state)
+        for vault in sorted(vaults, key=lambda vault: vault.id):
+            stack.enter_context(state.vault_lock(vault))
+        # Ctrl-C waits until the files are whole.
+        stack.enter_context(deferred())
+        yield
+
+
+def commit(runtime: Runtime, plan: ChangePlan, before: Content, after: Content) -> Commit:
+    """Carry out a plan inside `locked`. Either all files change, or none and an error is raised."""
+    state, identity = runtime.state, f"chg_{crockford(50)}"
+    vaults = {vault.id: vault for vault in state.home.vaults}
+    kept = KeptBytes(state.home)
+    keys = [(file.vault, file.path) for file in plan.files]
+    old = {number: data for number, key in enumerate(keys) if (data := before[key]) is not None}
+    for file in plan.files:
+        files.check_writable(vaults[file.vault], file.path)
+    try:
+        kept.keep(identity, old)
+    except OSError as error:
+        why = f"{kept.folder} cannot be written: {error.strerror}"
+        raise Unavailable(
+            f"{why}; nothing was changed; check the disk and its permissions"
+        ) from None
+    try:
+        state.ledger.append([to_event(identity, plan)])
+    except BaseException:
+        kept.drop(identity)
+        raise
+    try:
+        for file, key in zip(plan.files, keys, strict=True):
+            files.apply(vaults[file.vault], file, after[key])
+        state.ledger.append([Event(DONE, identity, {})])
+    except BaseException:
+        _take_back(state, identity, plan)
+        raise
+    kept.finish(identity)
+    return Commit(identity)
+
+
+def index_changed(runtime: Runtime, plan: ChangePlan, result: Commit) -> None:
+    """Make the changed notes searchable, after the locks were released."""
+    vaults = {vault.id: vault for vault in runtime.home.vaults}
+    paths: defaultdict[str, list[str]] = defaultdict(list)
+    for file in plan.files:
+        paths[file.vault].append(file.path)
+    for vault_id, changed in paths.items():
+        try:
+            vault = vaults[vault_id]
+            result.searchable = index_notes(
+                runtime.state, runtime.models, vault, changed, embeds=False
+            )
+        except DjinnError as error:
+            # The notes are whole: the next search reads them.
+            result.problems.append(Problem("index", str(error)))
+
+
+def recover(state: State) -> None:
+    """Take back what interrupted change sets left behind, unless another process is at work.
+
+    This costs nothing when no change set is pending.
+    """
+    if KeptBytes(state.home).pending():
+        with suppress(Busy), _changes_lock(state, 0), deferred():
+            _recover(state)
+
+
+def _recover(state: State) -> None:
+    kept = KeptBytes(state.home)
+    for identity in kept.pending():
+        events = events_of(state.ledger, (PLANNED, DONE, DROPPED), (identity,))
+        if events and events[-1].kind == DONE:
+            kept.finish(identity)
+            continue
+        planned = next((event for event in events if event.kind == PLANNED), None)
+        recorded = from_event(planned) if planned else None
+        if recorded is None or events[-1].kind == DROPPED:
+            # Killed before the first step, or after the last one was taken back.
+            kept.drop(identity)
+        else:
+            with ExitStack() as stack:
+                for vault in _vaults_of(state, recorded.plan):
+                    stack.enter_context(state.vault_lock(vault))
+                _take_back(state, identity, recorded.plan)
+
+
+def _take_back(state: State, identity: str, plan: ChangePlan) -> None:
+    """Take back the steps of a plan that were made, and note in the ledger that it was dropped."""
+    kept = KeptBytes(state.home)
+    vaults = {vault.id: vault for vault in state.home.vaults}
+    try:
+        edited = files.take_back(vaults, plan.files, lambda number: kept.read(identity, number))
+        files.remove_folders(vaults, plan.folders)
+        state.ledger.append([Event(DROPPED, identity, {})])
+    except (OSError, DjinnError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        text = f"{plan.command} was interrupted and cannot be taken back now: {why}"
+        problem = Problem(str(kept.folder), f"{text}; the next command that writes tries it again")
+        state.problems.append(problem)
+        return
+    if not edited:
+        kept.drop(identity)
+        return
+    kept.finish(identity)
+    for file in edited:
+        where = f"{vaults[file.vault].name}/{file.path}" if file.vault in vaults else file.path
+        why = (
+            f"was edited while an interrupted {plan.command} was taken back, and stays as it is; "
+            f"compare it with the files in {kept.folder / identity}"
+        )
+        state.problems.append(Problem(where, why))
+
+
+def _vaults_of(state: State, plan: ChangePlan) -> list[Vault]:
+    ids = {file.vault for file in plan.files}
+    return sorted(
+        (vault for vault in state.home.vaults if vault.id in ids), key=lambda vault: vault.id
+    )
+
+
+def _changes_lock(state: State, seconds: float) -> AbstractContextManager[None]:
+    return lock(state.home.state / "changes.lock", timeout=seconds)

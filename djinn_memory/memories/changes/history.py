@@ -1,0 +1,51 @@
+"""The change sets of a home, and which of them can be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from djinn_memory.memories.changes.kept_bytes import KeptBytes
+from djinn_memory.memories.changes.plan import DONE, PLANNED, RecordedChange, from_event
+from djinn_memory.models import Vault
+from djinn_memory.store.ledger.reading import events_by_kind
+from djinn_memory.store.state import State
+
+ChangeStatus = Literal["done", "taken back", "expired"]
+
+
+class PastChange(Struct, frozen=True):
+    """A change set that was carried out."""
+
+    record: RecordedChange
+    status: ChangeStatus
+    """`expired` when the bytes before the change are no longer kept."""
+
+
+def past_changes(state: State, vaults: Sequence[Vault]) -> list[PastChange]:
+    """The change sets whose files are all in these vaults, newest first."""
+    ledger = state.ledger_if_any
+    if ledger is None:
+        return []
+    events = events_by_kind(ledger, (PLANNED, DONE))
+    done = {event.subject for event in events if event.kind == DONE}
+    records = [
+        record
+        for event in events
+        if event.kind == PLANNED and event.subject in done and (record := from_event(event))
+    ]
+    kept, ids = KeptBytes(state.home), {vault.id for vault in vaults}
+    undone: set[str] = set()
+    changes = []
+    for record in reversed(records):
+        # An undo that was itself taken back no longer counts.
+        if record.plan.undoes and record.id not in undone:
+            undone.add(record.plan.undoes)
+        status: ChangeStatus = "taken back" if record.id in undone else "done"
+        if status == "done" and (record.purged or not kept.holds(record.id)):
+            status = "expired"
+        if all(file.vault in ids for file in record.plan.files):
+            changes.append(PastChange(record, status))
+    return changes

@@ -1,0 +1,108 @@
+"""The bytes of files before a change set, kept in the state folder for the user alone.
+
+`changes/ID/3` holds the bytes of the fourth file of a plan. `changes/ID.pending` exists from before
+the first step of a change set until after its last.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from djinn_memory.home.home import Home
+from djinn_memory.system.files import create, make_folder, sync_folder
+
+FOLDER = "changes"
+
+_PENDING = ".pending"
+
+
+class KeptBytes:
+    """The kept bytes of a home."""
+
+    def __init__(self, home: Home) -> None:
+        self.folder = home.state / FOLDER
+
+    def keep(self, identity: str, files: Mapping[int, bytes]) -> None:
+        """Keep the bytes of files by their number in the plan, durably, and mark it as pending.
+
+        If this fails, nothing is kept.
+        """
+        try:
+            make_folder(self._of(identity), private=True)
+            for number, data in files.items():
+                create(self._of(identity) / str(number), data, private=True)
+            create(self._marker(identity), b"", private=True)
+            sync_folder(self.folder)
+        except BaseException:
+            self.drop(identity)
+            raise
+
+    def read(self, identity: str, number: int) -> bytes | None:
+        """The bytes of a file. None if they are no longer kept."""
+        with suppress(OSError):
+            return (self._of(identity) / str(number)).read_bytes()
+        return None
+
+    def holds(self, identity: str) -> bool:
+        """Whether the bytes of a change set are kept."""
+        return self._of(identity).is_dir()
+
+    def finish(self, identity: str) -> None:
+        """Note that a change set is no longer pending. Its bytes are kept."""
+        self._marker(identity).unlink(missing_ok=True)
+
+    def drop(self, identity: str) -> None:
+        """Remove the bytes of a change set, and its mark as pending."""
+        shutil.rmtree(self._of(identity), ignore_errors=True)
+        with suppress(OSError):
+            self.finish(identity)
+
+    def pending(self) -> list[str]:
+        """The ids of change sets that began and did not end, oldest first."""
+        try:
+            markers = [path for path in self.folder.iterdir() if path.suffix == _PENDING]
+        except OSError:
+            return []
+        return [path.stem for path in sorted(markers, key=_age)]
+
+    def ids(self) -> list[str]:
+        """The ids of all change sets whose bytes are kept, oldest first."""
+        with suppress(OSError):
+            return [path.name for path in sorted(self.folder.iterdir(), key=_age) if path.is_dir()]
+        return []
+
+    def changed(self, identity: str) -> float:
+        """The time at which the bytes of a change set were kept, in seconds since 1970."""
+        return _age(self._of(identity))
+
+    def size(self) -> int:
+        """The number of kept bytes."""
+        return sum(file.stat().st_size for _, file in self._files())
+
+    def holding(self, is_wanted: Callable[[bytes], bool], among: Iterable[str]) -> set[str]:
+        """The ids among the given ones with bytes for which `is_wanted` is true."""
+        ids = set(among)
+        return {
+            identity
+            for identity, file in self._files()
+            if identity in ids and is_wanted(file.read_bytes())
+        }
+
+    def _files(self) -> Iterator[tuple[str, Path]]:
+        for identity in self.ids():
+            yield from ((identity, file) for file in sorted(self._of(identity).iterdir()))
+
+    def _of(self, identity: str) -> Path:
+        return self.folder / identity
+
+    def _marker(self, identity: str) -> Path:
+        return self.folder / f"{identity}{_PENDING}"
+
+
+def _age(path: Path) -> float:
+    with suppress(OSError):
+        return path.stat().st_mtime
+    return 0.0

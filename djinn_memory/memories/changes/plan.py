@@ -1,0 +1,92 @@
+"""The plan of a change set: the content of each file before and after it, as the ledger keeps it.
+
+A plan holds hashes, not text. The bytes before the change are in `kept_bytes`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from djinn_memory.store.ledger import Event
+from djinn_memory.store.ledger.redaction import BLANK
+
+PLANNED, DONE, DROPPED = "change.planned", "change.done", "change.dropped"
+"""The kinds of the events of a change set: before its first step, and after its last. A change set
+that was dropped changed nothing in the end."""
+
+
+class FileChange(Struct, frozen=True):
+    """The change of one file. A moved file is one file that is created and one that is removed."""
+
+    vault: str
+    """The id of its vault."""
+    path: str
+    """Its path, relative to the folder of the vault."""
+    before: str | None
+    """The hash of its bytes before the change; None if it does not exist then."""
+    after: str | None
+    """The hash of its bytes after the change; None if it does not exist then."""
+    mode: int | None = None
+    """Its permissions, for a file that is created or removed; None for those of a new file."""
+
+
+class ChangePlan(Struct, frozen=True):
+    """The files of a change set, in the order in which they change."""
+
+    command: str
+    """The command that makes the change, such as `lint --fix`."""
+    what: str
+    """The change, in one sentence."""
+    files: tuple[FileChange, ...]
+    """The files. Created files come first and removed files last, so that no text is missing at any
+    moment."""
+    folders: tuple[tuple[str, str], ...] = ()
+    """The folders that the change creates, by vault id and path, outer folders first."""
+    undoes: str | None = None
+    """The id of the change set that this one takes back."""
+    agent: str | None = None
+    """The agent for whom the change is made; None for the user of the home."""
+
+
+class RecordedChange(Struct, frozen=True):
+    """A plan in the ledger."""
+
+    id: str
+    at: datetime
+    plan: ChangePlan
+
+    @property
+    def purged(self) -> bool:
+        """Whether a purge has removed a part of the plan, which can then not be taken back."""
+        return any(file.path == BLANK for file in self.plan.files)
+
+
+def digest(data: bytes) -> str:
+    """The hash by which a plan recognises the bytes of a file."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def to_event(identity: str, plan: ChangePlan) -> Event:
+    """The event that announces a change set."""
+    data: dict[str, Any] = msgspec.to_builtins(plan)
+    vaults = {file.vault for file in plan.files}
+    # A purge looks at the agent and the vault of an event; see `Ledger.redact`.
+    if data["agent"] is None:
+        del data["agent"]
+    if len(vaults) == 1:
+        data["vault"] = vaults.pop()
+    return Event(PLANNED, identity, data)
+
+
+def from_event(event: Event) -> RecordedChange | None:
+    """The change set that an event announces. None for data of another program."""
+    try:
+        plan = msgspec.convert(event.data, ChangePlan)
+        return RecordedChange(event.subject, datetime.fromisoformat(event.at), plan)
+    except (msgspec.ValidationError, ValueError):
+        return None

@@ -1,0 +1,87 @@
+"""Requests and answers about changes of notes that can be taken back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from djinn_memory.memories.changes.history import ChangeStatus
+from djinn_memory.models import Problem
+from djinn_memory.search.narrowing import OnlyAgent
+
+
+class UndoChange(Struct, frozen=True):
+    """Take back the last change that djinn made to notes, or the change with an id."""
+
+    change: Annotated[
+        Annotated[str, Meta(max_length=40)] | None,
+        Meta(
+            description="The id of the change, as `djinn undo --list` shows it. Default: the last "
+            "change that was not taken back."
+        ),
+    ] = None
+    dry_run: Annotated[bool, Meta(description="Report what would be done, without doing it.")] = (
+        False
+    )
+    agent: OnlyAgent = None
+
+
+class ListChanges(Struct, frozen=True):
+    """List the changes that djinn made to notes, newest first."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000, description="The most changes.")] = 20
+    agent: OnlyAgent = None
+
+
+class ChangedFile(Struct, frozen=True):
+    """A file of a change."""
+
+    vault: str
+    """The name of its vault."""
+    path: str
+    """Its path, relative to the folder of the vault."""
+    action: str
+    """What the change did to the file: `created`, `changed` or `removed`."""
+
+
+class ChangeEntry(Struct, frozen=True):
+    """A change that djinn made to notes."""
+
+    id: str
+    """`chg_` and ten characters."""
+    at: str
+    """The time of the change, as ISO 8601 in UTC."""
+    command: str
+    """The command that made it."""
+    what: str
+    """The change, in one sentence."""
+    status: ChangeStatus
+    """`done` if it can be taken back, `taken back`, or `expired` if the bytes before it are no
+    longer kept."""
+    files: tuple[ChangedFile, ...]
+    """Its files."""
+    undoes: str | None = None
+    """The id of the change that it took back; null for other changes."""
+
+
+class ChangeList(Struct, frozen=True):
+    """The changes that djinn made to notes."""
+
+    changes: tuple[ChangeEntry, ...]
+    """The changes, newest first."""
+
+
+class UndoReport(Struct, frozen=True):
+    """The result of an undo, or of its dry run."""
+
+    change: ChangeEntry
+    """The change that is taken back."""
+    files: tuple[ChangedFile, ...]
+    """What the undo does to each file."""
+    undone: bool
+    """Whether it was taken back; false for a dry run."""
+    undo: str | None = None
+    """The id of the undo, which is a change itself and can be taken back."""
+    problems: tuple[Problem, ...] = ()
+    """Problems that keep the notes from being searchable at once."""

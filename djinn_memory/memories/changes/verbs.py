@@ -1,0 +1,153 @@
+"""Operations on changes that djinn made to notes: list them, and take them back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+
+from djinn_memory.errors import NotFound, Refused, Remedy
+from djinn_memory.memories.changes import files
+from djinn_memory.memories.changes.commit import Commit, commit, index_changed, locked
+from djinn_memory.memories.changes.history import PastChange, past_changes
+from djinn_memory.memories.changes.kept_bytes import KeptBytes
+from djinn_memory.memories.changes.plan import ChangePlan, FileChange
+from djinn_memory.memories.changes.requests import (
+    ChangedFile,
+    ChangeEntry,
+    ChangeList,
+    ListChanges,
+    UndoChange,
+    UndoReport,
+)
+from djinn_memory.models import Vault
+from djinn_memory.notes.dates import moment
+from djinn_memory.runtime import Namespace, operation
+
+_LIST = Remedy("changes.list", {}, "list the changes")
+
+_Content = dict[tuple[str, str], bytes | None]
+
+
+class Changes(Namespace):
+    """Operations on the changes that djinn made to notes on its own judgement or in bulk."""
+
+    @operation(ListChanges, recover=False)
+    def list(self, request: ListChanges) -> ChangeList:
+        """List the changes of notes in the vaults that an agent sees, newest first."""
+        vaults = self.runtime.home.visible(request.agent)
+        changes = past_changes(self._state, vaults)[: request.limit]
+        return ChangeList(tuple(_entry(change, vaults) for change in changes))
+
+    @operation(UndoChange)
+    def undo(self, request: UndoChange) -> UndoReport:
+        """Take back a change, by default the last one that was not taken back.
+
+        Each file gets the bytes and the permissions that it had before. The undo is a change
+        itself, so that it can be taken back. Raises `NotFound` when there is no such change, and
+        `Refused` when a file was edited since, when the bytes are no longer kept, and for a
+        read-only vault.
+        """
+        vaults = self.runtime.home.visible(request.agent)
+        with nullcontext() if request.dry_run else locked(self._state, vaults):
+            changes = past_changes(self._state, vaults)
+            change = _chosen(changes, request.change)
+            entry = _entry(change, vaults)
+            plan, before, after = self._plan(change, changes, vaults, request.agent)
+            result = Commit()
+            if not request.dry_run:
+                result = commit(self.runtime, plan, before, after)
+                files.remove_folders(_by_id(vaults), change.record.plan.folders)
+        if not request.dry_run:
+            index_changed(self.runtime, plan, result)
+        changed = tuple(_files(plan.files, vaults))
+        undone = not request.dry_run
+        return UndoReport(entry, changed, undone, result.id, tuple(result.problems))
+
+    def _plan(
+        self,
+        change: PastChange,
+        changes: Sequence[PastChange],
+        vaults: Sequence[Vault],
+        agent: str | None,
+    ) -> tuple[ChangePlan, _Content, _Content]:
+        """The plan of an undo, and the bytes of its files before and after it."""
+        record, by_id = change.record, _by_id(vaults)
+        kept, before, after = KeptBytes(self._state.home), _Content(), _Content()
+        for number, file in enumerate(record.plan.files):
+            vault = by_id[file.vault]
+            if vault.read_only:
+                raise Refused(f"vault {vault.name} is read-only, so the change stays")
+            if files.state_of(vault, file) != file.after:
+                raise _edited(vault, file, change, changes)
+            key = file.vault, file.path
+            before[key] = files.current(vault, file.path)
+            after[key] = kept.read(record.id, number) if file.before is not None else None
+            if file.before is not None and after[key] is None:
+                raise Refused(f"the bytes before {record.id} are no longer kept, so it stays")
+        undone = tuple(files.reversed_file(file) for file in reversed(record.plan.files))
+        folders = {
+            (file.vault, folder): None
+            for file in undone
+            if file.before is None
+            for folder in files.missing_folders(by_id[file.vault], file.path)
+        }
+        what = f"Took back: {record.plan.what}"
+        plan = ChangePlan("undo", what, undone, tuple(folders), record.id, agent)
+        return plan, before, after
+
+
+def _chosen(changes: Sequence[PastChange], identity: str | None) -> PastChange:
+    """The change with an id, or the last one that can be taken back and is no undo."""
+    if identity is None:
+        for change in changes:
+            if change.status == "done" and change.record.plan.undoes is None:
+                return change
+        raise NotFound("there is no change to take back", _LIST)
+    for change in changes:
+        if change.record.id != identity:
+            continue
+        if change.status == "taken back":
+            raise Refused(f"{identity} was already taken back", _LIST)
+        if change.status == "expired":
+            raise Refused(f"the bytes before {identity} are no longer kept, so it stays")
+        return change
+    raise NotFound(f"no change {identity!r}", _LIST)
+
+
+def _edited(
+    vault: Vault, file: FileChange, change: PastChange, changes: Sequence[PastChange]
+) -> Refused:
+    """The error for a file that is not as the change left it."""
+    place = f"{vault.name}/{file.path}"
+    for later in changes[: changes.index(change)]:
+        touched = {(other.vault, other.path) for other in later.record.plan.files}
+        counts = later.status == "done" and later.record.plan.undoes is None
+        if counts and (file.vault, file.path) in touched:
+            first = Remedy("changes.undo", {"change": later.record.id}, "take that back first")
+            return Refused(f"{place} was changed by {later.record.id} since", first)
+    return Refused(f"{place} was edited since, so nothing was taken back; edit it yourself")
+
+
+def _entry(change: PastChange, vaults: Sequence[Vault]) -> ChangeEntry:
+    record, plan = change.record, change.record.plan
+    return ChangeEntry(
+        record.id,
+        moment(record.at),
+        plan.command,
+        plan.what,
+        change.status,
+        tuple(_files(plan.files, vaults)),
+        plan.undoes,
+    )
+
+
+def _files(changes: Sequence[FileChange], vaults: Sequence[Vault]) -> Iterator[ChangedFile]:
+    names = {vault.id: vault.name for vault in vaults}
+    for file in changes:
+        action = "changed" if file.before else "created"
+        action = action if file.after else "removed"
+        yield ChangedFile(names[file.vault], file.path, action)
+
+
+def _by_id(vaults: Sequence[Vault]) -> dict[str, Vault]:
+    return {vault.id: vault for vault in vaults}
