@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 from msgspec import Struct, field
 
@@ -97,43 +97,41 @@ def _alone(runtime: Runtime, vault: Vault) -> Iterator[None]:
 
 
 def _exports(request: ImportHistory, problems: list[Problem]) -> Iterator[Export]:
-    """The exports at the paths of a request.
-
-    Raises the first error if there are none.
-    """
-    errors: list[DjinnError] = []
-    count = 0
-    for path in dict.fromkeys(map(expand, request.paths)):
-        try:
-            number = 0
-            for export in _in_tree(open_tree(path), request, problems):
-                number += 1
-                yield export
-            if not number:
-                raise UsageError(f"has no known format; djinn imports {FORMATS}")
-            count += number
-        except DjinnError as error:
-            errors.append(error)
-        else:
-            continue
-        problems.append(Problem(str(path), str(errors[-1])))
+    """The exports at the paths of a request. Raises the first problem if there are none."""
     if not request.paths:
         raise UsageError("give at least one path", argument="paths")
+    kind: type[DjinnError] = DjinnError
+    count = 0
+    for path in dict.fromkeys(map(expand, request.paths)):
+        number, before = 0, len(problems)
+        try:
+            tree = open_tree(path)
+            for export in _in_tree(tree, request, problems):
+                number += 1
+                yield export
+            inner = any(name.lower().endswith(".zip") for name in tree.entries)
+            if not number and inner and not tree.path.is_dir():
+                raise UsageError("has only archives; unpack it, then import the folder")
+            if not number and len(problems) == before:
+                raise UsageError(f"has no known format; djinn imports {FORMATS}")
+        except DjinnError as error:
+            if not problems:
+                kind = type(error)
+            problems.append(Problem(os.path.normpath(path), str(error)))
+        count += number
     if not count:
-        first = errors[0]
-        raise type(first)(f"{problems[0].what}: {first}")
+        raise kind(f"{problems[0].what}: {problems[0].why}")
 
 
 def _in_tree(tree: Tree, request: ImportHistory, problems: list[Problem]) -> Iterator[Export]:
     """The exports in a tree, and in the archives in a folder."""
     yield from find_exports(tree, request.format, problems)
     for name in tree.entries:
-        if name.lower().endswith(".zip") and Path(tree.label).is_dir():
-            place = Path(tree.label, name)
+        if name.lower().endswith(".zip") and tree.path.is_dir():
             try:
-                yield from find_exports(open_tree(place), request.format, problems)
+                yield from find_exports(open_tree(tree.path / name), request.format, problems)
             except DjinnError as error:
-                problems.append(Problem(str(place), str(error)))
+                problems.append(Problem(tree.shown(name), str(error)))
 
 
 class _FileCount(Struct):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.imports.detect import LISTS, Export
-from djinn_memory.memories.imports.formats.calendar import read_calendar
+from djinn_memory.memories.imports.formats.calendar import UnreadableCalendarError, read_calendar
 from djinn_memory.memories.imports.formats.chat_log import ChatLog
 from djinn_memory.memories.imports.formats.chatgpt import read_chatgpt
 from djinn_memory.memories.imports.formats.claude import read_claude
@@ -114,8 +114,8 @@ class Reading(Struct):
         try:
             for read in read_calendar(data.decode("utf-8", "replace"), self.now):
                 yield _named(read, shown)
-        except ValueError as error:
-            yield Problem(shown, f"is not a calendar file that can be read ({error})")
+        except UnreadableCalendarError as error:
+            yield Problem(shown, str(error))
 
     def _slack(self) -> Iterator[Read]:
         export, workspace = self.export, Workspace()

@@ -45,15 +45,20 @@ class Entry(Struct, frozen=True):
 class Tree(Struct, frozen=True):
     """A single file, a folder or an archive, with the files in it."""
 
-    label: str
-    """Its path."""
+    path: Path
+    """Its path, as it was given."""
     entries: dict[str, Entry]
     """Its files, by name, in order."""
     opener: Callable[[str], IO[bytes]]
 
+    @property
+    def label(self) -> str:
+        """Its path, for people."""
+        return os.path.normpath(self.path)
+
     def shown(self, name: str) -> str:
         """The path of a file, for people."""
-        return f"{self.label}/{name}" if name else self.label
+        return os.path.normpath(self.path / name)
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
@@ -107,7 +112,7 @@ def _file(path: Path) -> Tree:
     if head == b"PK\3\4":
         raise DjinnError("cannot be read: the archive is damaged or cut off; download it again")
     entry = Entry("", path.stat().st_size, _changed(path))
-    return Tree(str(path), {"": entry}, lambda _: path.open("rb", buffering=0))
+    return Tree(path, {"": entry}, lambda _: path.open("rb", buffering=0))
 
 
 def _folder(root: Path) -> Tree:
@@ -123,7 +128,7 @@ def _folder(root: Path) -> Tree:
                 if not file.startswith(".") and inside and place.is_file():
                     name = place.relative_to(root).as_posix()
                     entries[name] = Entry(name, place.stat().st_size, _changed(place))
-    return Tree(str(root), entries, lambda name: (root / name).open("rb", buffering=0))
+    return Tree(root, entries, lambda name: (root / name).open("rb", buffering=0))
 
 
 def _archive(path: Path) -> Tree:
@@ -144,7 +149,7 @@ def _archive(path: Path) -> Tree:
             raise zipfile.BadZipFile(f"{info.file_size:,} bytes from {info.compress_size:,}")
         return archive.open(info)
 
-    return Tree(str(path), dict(sorted(entries.items())), opener)
+    return Tree(path, dict(sorted(entries.items())), opener)
 
 
 class _Recoded(io.RawIOBase):

@@ -209,6 +209,56 @@ def test_events_without_an_end_and_broken_ones(home: Home, tmp_path: Path) -> No
     assert [problem.what.rpartition(": ")[2] for problem in report.problems] == ["Tick", "No start"]
 
 
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        (["DTSTART:yesterday"], "DTSTART of the event cannot be read"),
+        (["DTSTART:20250101T100000Z", "RRULE:FREQ=OFTEN"], "RRULE of the event cannot be read"),
+        (["DTSTART:20250101T100000Z", "RRULE:COUNT=2"], "the rule or a date of the event cannot"),
+        (["DTSTART:20250101T100000Z", "RRULE:FREQ=SECONDLY"], "occurs more than 48 times a day"),
+    ],
+)
+def test_an_event_that_cannot_be_read_is_named(
+    djinn: Djinn, tmp_path: Path, lines: list[str], why: str
+) -> None:
+    events = [["UID:a", "SUMMARY:Team", *lines], ["UID:b", "DTSTART:20250101T100000Z"]]
+    file = tmp_path / "a.ics"
+    file.write_text(calendar_of(*events))
+    report = djinn.import_history([file])
+    assert report.recorded == 1
+    [problem] = report.problems
+    assert problem.what == f"{file}: Team"
+    assert why in problem.why and "Error" not in problem.why and "Broken" not in problem.why
+    assert problem.why.endswith("; correct it in the calendar, then export it again")
+
+
+def test_a_calendar_that_is_cut_off_or_none(djinn: Djinn, tmp_path: Path) -> None:
+    whole = calendar_of(["UID:a", "DTSTART:20250101T100000Z"])
+    file = tmp_path / "a.ics"
+    file.write_text(whole + calendar_of(["UID:b", "DTSTART:20250101T100000Z"])[:60])
+    report = djinn.import_history([file])
+    assert (report.recorded, [problem.what for problem in report.problems]) == (1, [str(file)])
+    assert "END:VCALENDAR is missing" in report.problems[0].why
+    file.write_text("BEGIN:VCALENDAR\r\nnonsense\r\nEND:VCALENDAR\r\n")
+    [problem] = djinn.import_history([file]).problems
+    assert problem.why == "is not a calendar file that can be read; export the calendar again"
+
+
+@pytest.mark.parametrize("rule", ["", "RRULE:FREQ=DAILY;UNTIL=19710103T100000Z"])
+def test_events_before_1971_are_left_out(djinn: Djinn, tmp_path: Path, rule: str) -> None:
+    file = tmp_path / "a.ics"
+    file.write_text(calendar_of(["UID:a", "DTSTART:19691230T100000Z", *filter(None, [rule])]))
+    report = djinn.import_history([file])
+    assert (report.recorded, report.problems) == (3 if rule else 0, ())
+    assert report.files[0].left_out == {"events before 1971": 1}
+
+
+def calendar_of(*events: list[str]) -> str:
+    """A calendar with events that have these lines."""
+    inner = [line for event in events for line in ("BEGIN:VEVENT", *event, "END:VEVENT")]
+    return "\r\n".join(["BEGIN:VCALENDAR", "VERSION:2.0", *inner, "END:VCALENDAR", ""])
+
+
 def test_messages_without_a_time(djinn: Djinn, tmp_path: Path) -> None:
     log = [said("user", "First"), said("assistant", "ok"), said("user", "ok"), said("user", "ok"),
            said("assistant", "Last", "2026-03-01T10:00:00Z")]  # fmt: skip
@@ -570,3 +620,48 @@ def test_a_disk_that_is_full(home: Home, tmp_path: Path) -> None:
         report = djinn.import_history([file])
         assert report.recorded + report.known == 99
         assert djinn.episodes.stats().total == 99
+
+
+def zipped(path: Path, name: str, data: bytes, *, encrypted: bool = False) -> Path:
+    """A zip archive with one file; as if encrypted, by the mark that an archive has then."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, data)
+    if encrypted:
+        marked = bytearray(path.read_bytes())
+        marked[6] |= 1
+        marked[marked.rindex(b"PK\1\2") + 8] |= 1
+        path.write_bytes(marked)
+    return path
+
+
+def test_archives_that_must_be_unpacked_first(djinn: Djinn, tmp_path: Path) -> None:
+    chat = json.dumps(said("user", "Hello")).encode()
+    locked = zipped(tmp_path / "a.zip", "chat.jsonl", chat, encrypted=True)
+    with pytest.raises(
+        DjinnError, match=r"a\.zip/chat\.jsonl: cannot be read: it is encrypted; unp"
+    ):
+        djinn.import_history([locked])
+    inner = zipped(tmp_path / "in.zip", "chat.jsonl", chat)
+    outer = zipped(tmp_path / "outer.zip", "in.zip", inner.read_bytes())
+    with pytest.raises(UsageError, match=r"outer\.zip: has only archives; unpack it"):
+        djinn.import_history([outer])
+    inner.unlink()
+    outer.unlink()
+    zipped(tmp_path / "b.zip", "chat.jsonl", chat)
+    report = djinn.import_history([tmp_path])
+    assert report.recorded == 1
+    assert [problem.what for problem in report.problems] == [f"{locked}/chat.jsonl"]
+
+
+def test_paths_are_shown_without_detours(
+    djinn: Djinn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    lines(tmp_path / "chat.jsonl", [said("user", "Hello")])
+    for path, shown in (("sub/../chat.jsonl", ""), (".", ""), ("../" + tmp_path.name, "../*/")):
+        [file] = djinn.import_history([Path(path)]).files
+        assert file.file == shown.replace("*", tmp_path.name) + "chat.jsonl"
+    (tmp_path / "chat.jsonl").write_text("nothing")
+    with pytest.raises(UsageError, match=r"^chat\.jsonl: has no known format"):
+        djinn.import_history([Path("sub/../chat.jsonl")])

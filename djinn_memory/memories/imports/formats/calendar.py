@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -32,17 +33,37 @@ followed for 8,000 years."""
 STEP = timedelta(days=366)
 """The period whose occurrences are looked for at once."""
 
+OLD = "events before 1971"
+
+CORRECT = "correct it in the calendar, then export it again"
+"""What to do about an event that cannot be read."""
+
+_BEGIN = re.compile(r"^BEGIN:VCALENDAR\s*$", re.IGNORECASE | re.MULTILINE)
+
 _A_DAY = {"SECONDLY": 86_400, "MINUTELY": 1_440, "HOURLY": 24}
+
+
+class UnreadableCalendarError(Exception):
+    """A calendar cannot be read. The text says why."""
+
+
+class UnreadableEventError(Exception):
+    """An event cannot be read. The text says why."""
 
 
 def read_calendar(text: str, now: datetime) -> Iterator[Read]:
     """The occurrences of a calendar's events that began before `now`, event by event.
 
-    Raises `ValueError` if the text is no calendar.
+    Raises `UnreadableCalendarError` if the text is no calendar.
     """
     from icalendar import Calendar
 
-    for calendar in Calendar.from_ical(text, multiple=True):
+    try:
+        calendars = Calendar.from_ical(text, multiple=True)
+    except (ValueError, RecursionError):
+        why = "is not a calendar file that can be read; export the calendar again"
+        raise UnreadableCalendarError(why) from None
+    for calendar in calendars:
         name = name_of(calendar.get("X-WR-CALNAME")) or CHANNEL
         series: dict[str, list[Any]] = defaultdict(list)
         for event in calendar.walk("VEVENT"):
@@ -53,9 +74,20 @@ def read_calendar(text: str, now: datetime) -> Iterator[Read]:
         for uid, events in series.items():
             try:
                 yield from _series(calendar, name, uid, events, now)
-            except Exception as error:
-                title = name_of(events[0].get("SUMMARY")) or uid
-                yield Problem(title, f"the event cannot be read ({type(error).__name__}: {error})")
+            except UnreadableEventError as error:
+                yield Problem(_title(events, uid), f"the event {error}; {CORRECT}")
+            except Exception:
+                # The words of the library mean nothing to whoever has the calendar.
+                broken = [key for event in events for key, _ in event.errors if key]
+                why = f"{broken[0]} of the event" if broken else "the rule or a date of the event"
+                yield Problem(_title(events, uid), f"{why} cannot be read; {CORRECT}")
+    if len(calendars) < len(_BEGIN.findall(text)):
+        why = "is cut off: a line END:VCALENDAR is missing; export the calendar again"
+        raise UnreadableCalendarError(why)
+
+
+def _title(events: Sequence[Component], uid: str) -> str:
+    return name_of(events[0].get("SUMMARY")) or uid
 
 
 def _uid(event: Component) -> str:
@@ -83,6 +115,8 @@ def _series(
             if rule is not None:
                 _limit(rule, _start(event), now)
     first = min(_moment(start) for event in events if (start := _start(event)) is not None)
+    if first < EARLIEST:
+        yield LeftOut(OLD)
     coming = False
     for number, occurrence in enumerate(_expanded(calendar, events, max(first, EARLIEST), now)):
         start = _start(occurrence)
@@ -90,8 +124,8 @@ def _series(
             coming = True
             break
         if number == MOST_OCCURRENCES:
-            title = name_of(events[0].get("SUMMARY")) or uid
-            yield Problem(title, f"only its first {MOST_OCCURRENCES:,} occurrences are recorded")
+            why = f"only the first {MOST_OCCURRENCES:,} occurrences are recorded"
+            yield Problem(_title(events, uid), why)
             break
         yield _occurrence(occurrence, name, uid, now)
     if coming:
@@ -99,14 +133,17 @@ def _series(
 
 
 def _limit(rule: Any, start: date | None, now: datetime) -> None:
-    """End a rule soon after `now`. Raises `ValueError` for one that takes too long to follow."""
+    """End a rule soon after `now`.
+
+    Raises `UnreadableEventError` for a rule that takes too long to follow.
+    """
     if any(int(number) < 1 for number in rule.get("INTERVAL", ())):
-        raise ValueError("its INTERVAL is less than 1")
+        raise UnreadableEventError("has an INTERVAL below 1")
     often = max((_A_DAY.get(str(each), 1) for each in rule.get("FREQ", ())), default=1)
     for key in ("BYMINUTE", "BYSECOND"):
         often *= max(len(rule.get(key, ())), 1)
     if often * (len(rule.get("BYHOUR", ())) or 1) > MOST_A_DAY:
-        raise ValueError(f"it occurs more than {MOST_A_DAY} times a day")
+        raise UnreadableEventError(f"occurs more than {MOST_A_DAY} times a day")
     last = now + AHEAD
     if "COUNT" not in rule and all(_moment(until) > last for until in rule.get("UNTIL", ())):
         until: date = last.date()
@@ -130,7 +167,7 @@ def _expanded(
         alone.add_component(event)
     query = recurring_ical_events.of(alone, keep_recurrence_attributes=False)
     # `after` would look at all earlier occurrences again for each day.
-    begin, end = first - timedelta(days=1), now + AHEAD
+    begin, end = max(first - timedelta(days=1), EARLIEST), now + AHEAD
     while begin < end:
         until = begin + STEP
         occurrences = ((_start(each), each) for each in query.between(begin, until))
@@ -156,14 +193,14 @@ def _occurrence(
 ) -> Read:
     start = _start(event)
     if start is None:
-        raise ValueError("it has no DTSTART")
+        raise UnreadableEventError("has no DTSTART, or several")
     at = _moment(start)
     if at > now:
         return LeftOut(COMING)
     if str(event.get("STATUS", "")).upper() == "CANCELLED":
         return LeftOut("cancelled events")
     if at < EARLIEST:
-        raise ValueError("it is older than 1971")
+        return LeftOut(OLD)
     original = getattr(event.get("RECURRENCE-ID"), "dt", start)
     key = uid if alone else f"{uid}:{original.isoformat()}"
     return Message(key, name, "note", _text(event, start), at, CHANNEL, CHANNEL, {"calendar": name})
