@@ -73,6 +73,8 @@ class Runtime:
         self.now = clock
         self.read_only = read_only
         """Whether nothing may be written."""
+        self.client: str | None = None
+        """The program that calls, which new memories name; None for a person."""
         self.intake: Callable[[Runtime, str | None], None] | None = None
         """Takes in what was recorded elsewhere, before an agent reads memories. It reports failures
         as `problems`."""

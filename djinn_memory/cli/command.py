@@ -101,7 +101,7 @@ class Call:
         if self.view.yes:
             return True
         if not sys.stdin.isatty():
-            raise UsageError(f"{question} Not a terminal. Pass --yes to confirm.")
+            raise UsageError("without a terminal nobody can confirm this; pass --yes to confirm it")
         interruptible()
         output.talk(output.clean(about))
         try:

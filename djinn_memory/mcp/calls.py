@@ -11,10 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from djinn_memory.errors import DjinnError, Unavailable
-from djinn_memory.mcp.context import ClientContext
+from djinn_memory.mcp.context import Caller, ClientContext
 from djinn_memory.memories.recall.audit import ToolCall
 
 T = TypeVar("T")
+
+ANYONE = Caller()
 
 SWITCH_SECONDS = 0.0005
 """Maximum time in seconds that one thread keeps the interpreter from the other. Python's default is
@@ -40,11 +42,11 @@ class Calls:
         tool: str,
         arguments: Mapping[str, Any],
         work: Callable[[ClientContext], T],
-        client: str | None = None,
+        caller: Caller = ANYONE,
     ) -> T:
         """Run `work` and return its result. Raises `DjinnError` with a text for the client."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._run, tool, arguments, work, client)
+        return await loop.run_in_executor(self._thread, self._run, tool, arguments, work, caller)
 
     def begin(self, work: Callable[[ClientContext], object]) -> None:
         """Run work whose result nobody awaits. The next call meets the same failure again."""
@@ -68,10 +70,10 @@ class Calls:
         tool: str,
         arguments: Mapping[str, Any],
         work: Callable[[ClientContext], T],
-        client: str | None,
+        caller: Caller,
     ) -> T:
         began = time.monotonic()
-        self._context.client = client
+        self._context.caller = caller
         outcome = "done"
         try:
             return work(self._context)

@@ -5,6 +5,8 @@ It is fixed when the server starts; clients cannot change it.
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused
 from djinn_memory.home.config import user_path
@@ -13,6 +15,15 @@ from djinn_memory.home.trust import trust_path
 from djinn_memory.memories.recall.audit import ToolCall
 from djinn_memory.models import Problem, ProgressCallback, silent
 from djinn_memory.system.files import file_version
+
+
+class Caller(Struct, frozen=True):
+    """The client of a call."""
+
+    key: str | None = None
+    """Tells the clients of an HTTP server apart; None on other transports."""
+    name: str | None = None
+    """The name of its program, as it gave it, such as `claude-code`."""
 
 
 class ClientContext:
@@ -31,8 +42,8 @@ class ClientContext:
     ) -> None:
         self.agent = home.agent(agent)
         self.read_only = read_only
-        self.client: str | None = None
-        """The client of the current call, if the transport has several clients."""
+        self.caller = Caller()
+        """The client of the current call."""
         self._sessions: dict[str | None, str | None] = {}
         self._progress = progress
         self._lasting_problems: int | None = None
@@ -42,11 +53,11 @@ class ClientContext:
     @property
     def session(self) -> str | None:
         """The session that the client's last `wake` started; None after its `sleep`."""
-        return self._sessions.get(self.client)
+        return self._sessions.get(self.caller.key)
 
     @session.setter
     def session(self, name: str | None) -> None:
-        self._sessions[self.client] = name
+        self._sessions[self.caller.key] = name
 
     @property
     def djinn(self) -> Djinn:
@@ -64,6 +75,7 @@ class ClientContext:
         if self._lasting_problems is None:
             self._lasting_problems = len(self._djinn.problems)
         del self._djinn.problems[self._lasting_problems :]
+        self._djinn.runtime.client = self.caller.name
         return self._djinn
 
     def audit(self, call: ToolCall) -> Problem | None:

@@ -15,14 +15,18 @@ from djinn_memory import __version__
 from djinn_memory.errors import DjinnError, Refused, speaking
 from djinn_memory.mcp import prompts, resources
 from djinn_memory.mcp.calls import Calls
-from djinn_memory.mcp.context import ClientContext
+from djinn_memory.mcp.context import Caller, ClientContext
 from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools import TOOLS
+from djinn_memory.secrets import mask
 
 T = TypeVar("T")
 Ctx = Any
-"""The SDK's context of a request. Only its HTTP request is used."""
+"""The SDK's context of a request. Its HTTP request and the client's introduction are used."""
+
+MOST_NAME = 100
+"""Maximum characters of the name of a client."""
 
 INSTRUCTIONS = """\
 djinn is your long-term memory: Markdown notes that outlive this conversation, in your own vault \
@@ -79,7 +83,7 @@ class _Handlers:
                 return _answer(tool, context, arguments)
 
         try:
-            return await self._calls.run(params.name, arguments, work, _client(ctx))
+            return await self._calls.run(params.name, arguments, work, _caller(ctx))
         except DjinnError as error:
             text = _plain(words.error(error))
             if tool is None:
@@ -128,15 +132,17 @@ class _Handlers:
                 return work(context, *args)
 
         try:
-            return await self._calls.run(method, arguments, worded, _client(ctx))
+            return await self._calls.run(method, arguments, worded, _caller(ctx))
         except DjinnError as error:
             raise MCPError(types.INVALID_PARAMS, _plain(words.error(error))) from None
 
 
-def _client(ctx: Ctx) -> str | None:
-    """The identity of a client of an HTTP server; None on other transports."""
-    name: str | None = ctx.request.headers.get("mcp-session-id") if ctx.request else None
-    return name
+def _caller(ctx: Ctx) -> Caller:
+    """The client of a request."""
+    key: str | None = ctx.request.headers.get("mcp-session-id") if ctx.request else None
+    given = ctx.session.client_params
+    name = "".join(filter(str.isprintable, given.client_info.name)) if given else ""
+    return Caller(key, mask(" ".join(name.split()))[:MOST_NAME] or None)
 
 
 def _answer(tool: Tool, context: ClientContext, arguments: dict[str, Any]) -> types.CallToolResult:

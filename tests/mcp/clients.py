@@ -16,7 +16,7 @@ import httpx2
 import jsonschema
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult
+from mcp_types import CallToolResult, Implementation
 
 from djinn_memory.home.config import model_cache
 from djinn_memory.home.home import Home
@@ -30,7 +30,12 @@ TOKEN = "a-token-of-the-tests"
 
 
 def asked(
-    home: Home, work: Callable[[Client], Awaitable[T]], *, agent: str = "finn", **options: Any
+    home: Home,
+    work: Callable[[Client], Awaitable[T]],
+    *,
+    agent: str = "finn",
+    client_info: Implementation | None = None,
+    **options: Any,
 ) -> T:
     """What `work` gives with a client whose server is in this process."""
     said: list[str] = []
@@ -39,7 +44,7 @@ def asked(
         context = ClientContext(home, agent, **options)
         calls = Calls(context, said.append)
         try:
-            async with Client(server(context, calls)) as client:
+            async with Client(server(context, calls), client_info=client_info) as client:
                 return await work(client)
         finally:
             calls.close()

@@ -12,6 +12,7 @@ import apsw
 import jsonschema
 import pytest
 from mcp import Client, MCPError
+from mcp_types import Implementation
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
@@ -172,6 +173,39 @@ def test_remember_is_found_at_once(pair: Home) -> None:
         assert "GitHub token" in said and TOKEN[9:20] not in said
 
     asked(pair, work)
+
+
+def test_memories_name_the_program_of_the_client(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        same = {"type": "lesson", "title": "Gulls", "force": True}
+        await call(client, "remember", **same, text="They steal bread.")
+        await call(client, "fact", action="set", category="ada", key="city", value="Oslo")
+        await call(client, "record_interaction", message="Lit?", response="Yes.")
+        await call(
+            client, "remember", type="lesson", title="By hand", text="More.", existing="append"
+        )
+
+    with Djinn(pair) as djinn:
+        djinn.remember("lesson", "By hand", "I wrote this.", agent="finn")
+    info = Implementation(name=f"claude\n code {TOKEN}", version="1")
+    asked(pair, work, client_info=info)
+    with Djinn(pair) as djinn:
+        for name in ("Gulls", "ada/city"):
+            why = djinn.memories.show(name, agent="finn", why=True).why
+            assert why and why.author == "finn"
+            assert (
+                why.client
+                and why.client.startswith("claude code gh")
+                and TOKEN[9:20] not in why.client
+            )
+        why = djinn.memories.show("By hand", agent="finn", why=True).why
+        assert why and (why.author, why.client) == (None, None)
+        [episode] = djinn.episodes.list(agent="finn").episodes
+        why = djinn.memories.show(episode.id or "", agent="finn", why=True).why
+        assert why and why.client and why.client.startswith("claude code")
+        djinn.remember("lesson", "Gulls", "They sleep.", agent="finn", existing="revise")
+        why = djinn.memories.show("Gulls", agent="finn", why=True).why
+        assert why and (why.author, why.client) == (None, None)
 
 
 def test_recall(pair: Home) -> None:

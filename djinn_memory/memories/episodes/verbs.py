@@ -140,6 +140,7 @@ class Episodes(Namespace):
             session or session_log.current(self._state, agent),
             request.channel,
             request.context,
+            self.runtime.client,
         )
         [episode] = record_turns(self.runtime, agent, [turn], self._similar_intents).episodes
         return episode

@@ -76,7 +76,8 @@ def set_fact(
     }
     start = given_date("valid_from", request.valid_from, now)
     period = Period(start and first_day(start), given_date("valid_to", request.valid_to, now))
-    origin = provenance or Provenance(evidence=evidence)
+    author = home.agent(request.agent) if runtime.client else None
+    origin = provenance or Provenance("", evidence, author, runtime.client)
     statement = Statement(request.value, given, period, origin)
     vault = home.shared if request.shared else home.personal(home.agent(request.agent))
     runtime.fresh_scope(request.agent)

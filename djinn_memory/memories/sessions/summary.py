@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Literal
@@ -29,7 +28,7 @@ from djinn_memory.memories.sessions.requests import (
 )
 from djinn_memory.memories.sessions.standing import StandingMemories
 from djinn_memory.memories.sessions.summarize import render_summary, summarize_by_model
-from djinn_memory.memories.writing.provenance import Provenance
+from djinn_memory.memories.writing.provenance import Provenance, text_digest
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, Problem, extended
@@ -103,11 +102,11 @@ class Summaries(Namespace):
             except DjinnError as error:
                 why = f"{error}; the summary was built without it"
                 problems.append(Problem("llm", why))
-        built = {"built": _digest(text), "built_by": author}
+        built = {"built": text_digest(text), "built_by": author}
         change = self._write(agent, text, {**built, **_origin(self.runtime, agent).fields()})
         if not problems:
             # Without the event the next maintenance builds the same summary again.
-            event = Event(BUILT, agent, {"agent": agent, "from": _digest(rendered)})
+            event = Event(BUILT, agent, {"agent": agent, "from": text_digest(rendered)})
             with suppress(Unavailable, Refused):
                 self._state.ledger.append([event], durable=False)
         return replace(change, problems=[*change.problems, *problems])
@@ -160,7 +159,7 @@ def is_stale(runtime: Runtime, agent: str) -> bool:
         return False
     ledger = runtime.state.ledger_if_any
     events = reading.agent_events(ledger, (BUILT,), agent) if ledger else []
-    return not events or events[-1].data.get("from") != _digest(text)
+    return not events or events[-1].data.get("from") != text_digest(text)
 
 
 def _origin(runtime: Runtime, agent: str) -> Provenance:
@@ -191,12 +190,6 @@ def _current(runtime: Runtime, agent: str) -> NarrativeSummary | None:
 
 
 def _author(text: str, fields: Mapping[str, object]) -> SummaryAuthor:
-    if fields.get("built") != _digest(text):
+    if fields.get("built") != text_digest(text):
         return "hand"
     return "model" if fold(str(fields.get("built_by", ""))) == "model" else "djinn"
-
-
-def _digest(text: str) -> str:
-    """A hash that shows whether a summary was changed since it was built."""
-    data = "\n".join(line.rstrip() for line in text.strip().splitlines()).encode("utf-8", "replace")
-    return f"b{hashlib.blake2b(data, digest_size=8).hexdigest()}"

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from djinn_memory.errors import Changed, Refused
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.memories.writing.existing import BESIDE
+from djinn_memory.memories.writing.provenance import ORIGIN
 from djinn_memory.memories.writing.vault_writer import VaultWriter
 from djinn_memory.memories.writing.versions import HISTORY
 from djinn_memory.notes import frontmatter
@@ -47,7 +48,8 @@ def change_note(
         place, old_name = _place_of_version(writer, path, until)
         # By its path: versions of one second have one title.
         own = {"title": draft.title, "type": draft.type}
-        fields = {**own, **fields, "supersedes": f"[[{place}/{old_name}]]"}
+        # The origin of the old text is not that of the new one.
+        fields = {**dict.fromkeys(ORIGIN), **own, **fields, "supersedes": f"[[{place}/{old_name}]]"}
     elif draft.text and f"\n{draft.text}\n" in f"\n{note.text[note.body :]}\n":
         raise Refused(f"{name} already contains that text; nothing was added")
     elif isinstance(tags, list):

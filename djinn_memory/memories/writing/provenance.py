@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 
 from msgspec import Struct
 
 from djinn_memory.models import MemoryRef
+from djinn_memory.notes.note import Note
+
+ORIGIN = ("rule", "evidence", "author", "client", "session")
+"""The fields of front matter that say where a memory comes from."""
 
 
 class Provenance(Struct, frozen=True):
@@ -45,3 +50,15 @@ def evidence_of(fields: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """The links in the field `evidence` of a note, whose fields come without brackets."""
     texts = (text for key, text in fields if key == "evidence")
     return tuple(text if "[[" in text else f"[[{text}]]" for text in texts)
+
+
+def text_digest(text: str) -> str:
+    """A hash that shows whether a text was changed since djinn built it."""
+    data = "\n".join(line.rstrip() for line in text.strip().splitlines()).encode("utf-8", "replace")
+    return f"b{hashlib.blake2b(data, digest_size=8).hexdigest()}"
+
+
+def was_rewritten(note: Note) -> bool:
+    """Whether a note that djinn built was changed by hand, so that its origin no longer holds."""
+    built = dict(note.fields).get("built")
+    return built is not None and built != text_digest(note.text[note.body :])

@@ -10,15 +10,17 @@ from itertools import chain
 from typing import Literal
 
 from msgspec import field
+from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, wording
 from djinn_memory.home import access
 from djinn_memory.indexing.refresh import Searchable, sweep
 from djinn_memory.memories.catalog.catalog import find_memory, require_note
 from djinn_memory.memories.writing.changes import change_note, dated
-from djinn_memory.memories.writing.drafts import draft_of, link_to
+from djinn_memory.memories.writing.drafts import Draft, draft_of, link_to
 from djinn_memory.memories.writing.duplicates import DuplicateFinder
 from djinn_memory.memories.writing.existing import choose_note
+from djinn_memory.memories.writing.provenance import Provenance
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import PLANES, Memory, MemoryRef, Problem, Vault, extended, plane_of
@@ -88,10 +90,11 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
         place, chosen = choose_note(state, vault, draft, request, old=old, duplicate=duplicate)
         if place is None:
             action: Action = "created" if chosen is draft else "numbered"
-            identity, path = writer.create(chosen)
+            identity, path = writer.create(_with_origin(runtime, chosen, agent))
         else:
             action, path = "revised" if revise else "appended", place
-            identity, previous = change_note(writer, path, chosen, revise=revise)
+            revised = _with_origin(runtime, chosen, agent) if revise else chosen
+            identity, previous = change_note(writer, path, revised, revise=revise)
     problems += writer.problems
     if old:
         problems += _mark_superseded(runtime, old, link_to(chosen.title, path))
@@ -111,6 +114,14 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
         unresolved=_unresolved(runtime, request.links, home.scope(agent)),
         problems=problems,
     )
+
+
+def _with_origin(runtime: Runtime, draft: Draft, agent: str) -> Draft:
+    """A draft that names the program that calls, unless it was derived and names its origin."""
+    if runtime.client is None or "rule" in draft.fields:
+        return draft
+    origin = Provenance(author=agent, client=runtime.client)
+    return replace(draft, fields={**origin.fields(), **draft.fields})
 
 
 def _check_type(runtime: Runtime, kind: str, scope: Sequence[Vault]) -> None:

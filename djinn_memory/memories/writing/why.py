@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.catalog import body_of
 from djinn_memory.memories.catalog.identity import LedgerName, ledger_name
-from djinn_memory.memories.writing.provenance import evidence_of
+from djinn_memory.memories.writing.provenance import evidence_of, was_rewritten
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.fact_note import timeline
@@ -90,15 +90,17 @@ def origin_of(
     """The origin of a memory, as far as an agent may see it."""
     vault = vaults[memory.vault]
     note = parse(memory.path, disk.read(vault, memory.path), vault.dialect)
-    links = list(evidence_of(memory.fields))
+    fields = () if was_rewritten(note) else memory.fields
+    named = dict(reversed(fields))
+    links = list(evidence_of(fields))
     if _is_fact(memory):
         links += [link for past in timeline(note).history for link in past.evidence]
     events = [*_in_note(memory, note), *_in_ledger(state, ledger_name(memory, vault), agent)]
     return MemoryOrigin(
-        memory.field("rule"),
-        memory.field("author"),
-        memory.field("client"),
-        memory.field("session"),
+        named.get("rule"),
+        named.get("author"),
+        named.get("client"),
+        named.get("session"),
         memory.field("source"),
         tuple(text for key, text in memory.fields if key == "source_context"),
         tuple(_evidence(index, memory, list(dict.fromkeys(links)), vaults)),

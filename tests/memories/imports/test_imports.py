@@ -622,7 +622,7 @@ def test_a_disk_that_is_full(home: Home, tmp_path: Path) -> None:
         assert djinn.episodes.stats().total == 99
 
 
-def zipped(path: Path, name: str, data: bytes, *, encrypted: bool = False) -> Path:
+def zip_of(path: Path, name: str, data: bytes, *, encrypted: bool = False) -> Path:
     """A zip archive with one file; as if encrypted, by the mark that an archive has then."""
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(name, data)
@@ -636,18 +636,18 @@ def zipped(path: Path, name: str, data: bytes, *, encrypted: bool = False) -> Pa
 
 def test_archives_that_must_be_unpacked_first(djinn: Djinn, tmp_path: Path) -> None:
     chat = json.dumps(said("user", "Hello")).encode()
-    locked = zipped(tmp_path / "a.zip", "chat.jsonl", chat, encrypted=True)
+    locked = zip_of(tmp_path / "a.zip", "chat.jsonl", chat, encrypted=True)
     with pytest.raises(
         DjinnError, match=r"a\.zip/chat\.jsonl: cannot be read: it is encrypted; unp"
     ):
         djinn.import_history([locked])
-    inner = zipped(tmp_path / "in.zip", "chat.jsonl", chat)
-    outer = zipped(tmp_path / "outer.zip", "in.zip", inner.read_bytes())
+    inner = zip_of(tmp_path / "in.zip", "chat.jsonl", chat)
+    outer = zip_of(tmp_path / "outer.zip", "in.zip", inner.read_bytes())
     with pytest.raises(UsageError, match=r"outer\.zip: has only archives; unpack it"):
         djinn.import_history([outer])
     inner.unlink()
     outer.unlink()
-    zipped(tmp_path / "b.zip", "chat.jsonl", chat)
+    zip_of(tmp_path / "b.zip", "chat.jsonl", chat)
     report = djinn.import_history([tmp_path])
     assert report.recorded == 1
     assert [problem.what for problem in report.problems] == [f"{locked}/chat.jsonl"]

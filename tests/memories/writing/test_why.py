@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -71,3 +72,17 @@ def test_a_promoted_note_and_a_summary_name_their_origin(djinn: Djinn, clock: Cl
     why = djinn.memories.show("Summary", why=True).why
     assert why and (why.rule, why.author) == ("summary.build", "me")
     assert [item.title for item in why.evidence] == ["anna/city"]
+
+
+def test_a_summary_that_was_rewritten_by_hand_has_no_rule(djinn: Djinn, clock: Clock) -> None:
+    clock.time = datetime.now(UTC)
+    djinn.facts.set("anna", "city", "Warsaw")
+    path = Path(djinn.summary.build().summary.file or "")
+    path.write_text(path.read_text().replace("Warsaw", "Gdynia"))
+    why = djinn.memories.show("Summary", why=True).why
+    assert why and (why.rule, why.author, why.evidence) == (None, None, ())
+    djinn.summary.build(force=True)
+    djinn.summary.set("Anna moved to Oslo.")
+    why = djinn.memories.show("Summary", why=True).why
+    assert why and (why.rule, why.author, why.evidence) == (None, None, ())
+    assert "summary.build" not in path.read_text()
