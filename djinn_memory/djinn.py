@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.memories.changes.verbs import Changes
     from djinn_memory.memories.contradictions.verbs import Contradictions
+    from djinn_memory.memories.entities.verbs import Entities
     from djinn_memory.memories.episodes.verbs import Episodes
     from djinn_memory.memories.facts.verbs import Facts
     from djinn_memory.memories.library.verbs import Documents
@@ -164,6 +165,13 @@ class Djinn(Namespace):
         from djinn_memory.memories.episodes.verbs import Episodes
 
         return Episodes(self.runtime)
+
+    @cached_property
+    def entities(self) -> Entities:
+        """Entities: people, places, projects and concepts."""
+        from djinn_memory.memories.entities.verbs import Entities
+
+        return Entities(self.runtime)
 
     @cached_property
     def working(self) -> WorkingMemory:

@@ -101,6 +101,7 @@ keys = _of_home(_keys)
 tags = _of_home(lambda djinn, line: _values(djinn, line, "tag"))
 titles = _of_home(lambda djinn, line: _values(djinn, line, "title"))
 documents = _of_home(lambda djinn, line: _values(djinn, line, "document"))
+entities = _of_home(lambda djinn, line: _values(djinn, line, "entity"))
 facts = _of_home(
     lambda djinn, line: [*_values(djinn, line, "category"), *_values(djinn, line, "fact")]
 )
@@ -123,6 +124,13 @@ working_tasks = _of_home(
 def types(ctx: typer.Context) -> list[str]:
     """The types of the index and those that djinn knows."""
     return sorted({*_types(ctx), *(kind for kinds in PLANES.values() for kind in kinds)})
+
+
+def entity_kinds() -> list[str]:
+    """The kinds of entities that djinn knows."""
+    from djinn_memory.memories.entities.requests import KINDS
+
+    return list(KINDS)
 
 
 def fact_sources(ctx: typer.Context) -> list[str]:

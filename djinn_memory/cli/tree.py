@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 NOUNS = {
     "memory": "Find, read and manage memories.",
     "fact": "Facts, each with a category and a key.",
+    "entity": "Entities: people, places, projects, concepts and kinds of your own.",
     "session": "Sessions of agents: their start, their end and their turns.",
     "episode": "Episodes: messages and observations in the journals of a vault.",
     "hook": "Hooks, with which Claude Code and Codex record sessions and get memories.",
@@ -43,7 +44,7 @@ ALIASES = {
 SECTIONS = {
     "Everyday": (
         "search", "list", "show", "open", "remember", "recall", "ingest", "import", "memory",
-        "document", "fact",
+        "document", "fact", "entity",
     ),
     "Agents": (
         "wake", "checkpoint", "sleep", "rate", "mcp", "agent", "session", "episode", "summary",
@@ -99,6 +100,12 @@ COMMANDS = {
     "fact search": "Search facts by meaning, then by the text of category, key and value.",
     "fact forget": "Move a fact to the `.trash/` of its vault.",
     "fact verify": "Confirm that a fact is still valid. An expired fact becomes valid again.",
+    "entity add": "Add an entity: a note with a name, aliases and properties.",
+    "entity list": "List entities by name, with the number of their mentions.",
+    "entity show": "Show an entity: its properties, relations and mentions.",
+    "entity set": "Set a property or a relation. The value before is closed and kept.",
+    "entity alias": "Add or remove aliases of an entity.",
+    "entity remove": "Move the note of an entity to the `.trash/` of its vault.",
     "episode record": "Record a message and its response, or an observation.",
     "episode list": "List episodes, newest first.",
     "episode show": "Show an episode: its words, its context and its importance.",

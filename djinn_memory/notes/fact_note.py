@@ -23,6 +23,8 @@ _UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff
 """Characters that a text file cannot keep: line ends, NUL, lone surrogates, byte order marks."""
 
 HISTORY = "## History"
+NOW = "now"
+"""Written for the end of a value that still holds."""
 _QUOTED = r'"(?:[^"\\\n]|\\.)*"'
 _PAST = re.compile(
     rf"^- (\S+) \(({_QUOTED}|[^,()]*), ([^,();]*)((?:; \w+ (?:{_QUOTED}|[^;()\"\n]*))*)\): (.*)$"
@@ -162,7 +164,29 @@ def _readable_line(line: str) -> str:
         return line
     past = _past(match)
     since = f"from {past.valid_from[:10]} " if past.valid_from else ""
-    return f"- {past.value} ({since}until {(past.until or match[1])[:10]})"
+    until = "" if match[1] == NOW else f"until {(past.until or match[1])[:10]}"
+    period = f"{since}{until}".strip()
+    return f"- {past.value} ({period})" if period else f"- {past.value}"
+
+
+def line_of_value(value: PastValue) -> str:
+    """A value as a line of a history. The end of a value that still holds is `now`."""
+    return _line(value if value.until else replace(value, until=NOW))
+
+
+def value_of_line(line: str) -> PastValue | None:
+    """The value in a line of a history; None for any other line."""
+    match = _PAST.match(line)
+    return _past(match) if match else None
+
+
+def history_span(body: str) -> tuple[int, int] | None:
+    """The span of the lines below the heading of a history, up to the next heading."""
+    heading = re.compile(r"^## History[ \t]*(?:\n|\Z)", re.MULTILINE).search(body)
+    if not heading:
+        return None
+    following = _HEADING.search(body, heading.end())
+    return heading.end(), following.start() if following else len(body)
 
 
 def line_of(note: Note, value: PastValue) -> int:

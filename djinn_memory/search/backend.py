@@ -17,10 +17,12 @@ from djinn_memory.store.index.records import (
     CatalogStats,
     ChunkRef,
     FieldGroup,
+    Forms,
     IndexedChunk,
     IndexedLink,
     IndexedMemory,
     Measurement,
+    MemoryNames,
     MemorySize,
     Order,
     Selection,
@@ -46,6 +48,9 @@ class Vocabulary(Protocol):
 
     def split(self, text: str) -> list[str]:
         """The words of a text before they are stemmed."""
+
+    def split_lines(self, text: str) -> list[tuple[str, int]]:
+        """The words of a text before they are stemmed, each with the number of its line from 0."""
 
     def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
         """The terms that the index may store for a word of `split`.
@@ -85,6 +90,12 @@ class WordIndex(Vocabulary, Protocol):
 
     def score(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
         """The BM25 scores of those chunks that contain at least one of the words."""
+
+    def containing(self, phrases: Forms, selection: Selection) -> list[ChunkRef]:
+        """The chunks with one of these phrases in the title or the text, sorted by place.
+
+        Phrases match as in a search, so a stem stands for all its forms.
+        """
 
     def texts_with(self, stem: str, limit: int) -> list[str]:
         """Titles and texts of some chunks that contain a word with a stem."""
@@ -166,6 +177,9 @@ class Index(Protocol):
 
     def titles(self, selection: Selection = ...) -> Sequence[TitledRef]:
         """The location and title of each memory of a selection, sorted by path."""
+
+    def names(self, selection: Selection = ...) -> Sequence[MemoryNames]:
+        """The memories of a selection with all their names, sorted by path."""
 
     def resolve(self, name: str) -> list[IndexedMemory]:
         """The memories that a name could mean: one, none, or several that share the name.

@@ -41,8 +41,8 @@ def hit(
 ) -> Hit:
     """The hit for a candidate, with an excerpt of at most `characters` characters."""
     text = chunk.text
-    if memory.type == "fact":
-        # Imported here: few searches find a fact.
+    if memory.plane == "knowledge":
+        # Imported here: few searches find a fact or an entity.
         from djinn_memory.notes.fact_note import readable
 
         text = readable(text)

@@ -100,6 +100,22 @@ RUNS = {
     "fact get": [["fact", "get", "anna", "city"], ["fact", "get", "city"]],
     "fact list": [["fact", "list"], ["fact", "list", "--category", "none"]],
     "fact search": [["fact", "search", "anna city"]],
+    "entity add": [
+        ["entity", "add", "Ada Holt", "--kind", "person", "--alias", "Ada"],
+        ["entity", "add", "Quay lamp", "She glows.", "--kind", "project", "--set", "city=Oslo"],
+    ],
+    "entity set": [
+        ["entity", "set", "Quay lamp", "led-by", "[[Ada Holt]]", "--valid-from", "2026-05-01"],
+    ],
+    "entity alias": [["entity", "alias", "add", "Ada Holt", "Addy"]],
+    "entity list": [["entity", "list"], ["entity", "list", "--kind", "person"]],
+    "entity show": [
+        ["entity", "show", "Quay lamp"], ["entity", "show", "Ada", "--as-of", "2026-05-02"],
+        ["entity", "show", "Holt", "--context", "she glows"],
+    ],
+    "entity remove": [
+        ["entity", "remove", "Quay lamp", "--dry-run"], ["entity", "remove", "Quay lamp"],
+    ],
     "summary build": [["summary", "build"]],
     "summary set": [["summary", "set", "Anna keeps bees."]],
     "summary show": [["summary", "show"]],

@@ -126,6 +126,22 @@ class IndexConformance:
             assert not list(index.memories(Selection(name=name)))
         assert not list(index.memories(Selection(Filters(types=("lesson",)), name="lamp")))
 
+    def test_names_of_a_selection(self, index: Index) -> None:
+        names = index.names(Selection(Filters(planes=("knowledge",))))
+        assert [(each.title, each.type, each.aliases) for each in names] == [("Lamp", "fact", ())]
+
+    def test_chunks_with_a_phrase(self, index: Index) -> None:
+        phrases = (("tide", "comes"), ("a", "lamp"))
+        refs = index.words.containing(phrases, Selection())
+        assert [ref.place[1] for ref in refs] == ["kettle.md", "lamp.md", "tide.md"]
+        refs = index.words.containing(phrases, Selection(Filters(types=("fact",))))
+        assert [ref.place[1] for ref in refs] == ["lamp.md"]
+        assert index.words.containing((), Selection()) == []
+
+    def test_words_by_line(self, index: Index) -> None:
+        words = index.words.split_lines("The tide\n\ncomes in")
+        assert words == [("the", 0), ("tide", 0), ("comes", 2), ("in", 2)]
+
     def test_links_both_ways(self, index: Index) -> None:
         kettle, tide = number(index, "kettle.md"), number(index, "tide.md")
         links = {(link.source, link.target, link.text) for link in index.links([tide])}

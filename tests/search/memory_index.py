@@ -22,6 +22,7 @@ from djinn_memory.store.index.records import (
     IndexedLink,
     IndexedMemory,
     Measurement,
+    MemoryNames,
     MemorySize,
     Order,
     Selection,
@@ -78,6 +79,10 @@ class MemoryWords:
     def split(self, text: str) -> list[str]:
         return re.findall(r"\w+", text.lower())
 
+    def split_lines(self, text: str) -> list[tuple[str, int]]:
+        lines = enumerate(text.split("\n"))
+        return [(word, number) for number, line in lines for word in self.split(line)]
+
     def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
         return self.stemmed(word)
 
@@ -114,6 +119,10 @@ class MemoryWords:
             if all(counts) if match.every else any(counts):
                 scores[key] = float(sum(counts))
         return scores
+
+    def containing(self, phrases: Forms, selection: Selection) -> list[ChunkRef]:
+        kept = [key for key in self._index.selected(selection) if self.times(phrases, key)]
+        return sorted((self._index.ref(key) for key in kept), key=lambda ref: ref.place)
 
     def texts_with(self, stem: str, limit: int) -> list[str]:
         texts = [text for key, text in self._texts.items() if stem in self._stems[key]]
@@ -228,6 +237,21 @@ class MemoryIndex:
             for each in [self._samples[key]]
         ]
         return sorted(refs, key=lambda ref: ref.path)
+
+    def names(self, selection: Selection = ALL) -> list[MemoryNames]:
+        return [
+            MemoryNames(
+                id=memory.id,
+                vault=memory.vault,
+                path=memory.path,
+                file=memory.file,
+                memory_id=memory.memory_id,
+                type=memory.type,
+                title=memory.title,
+                aliases=memory.aliases,
+            )
+            for memory in self.memories(selection, order="title")
+        ]
 
     def resolve(self, name: str) -> list[IndexedMemory]:
         return [

@@ -189,6 +189,9 @@ def values(index: Index, field: CatalogField) -> list[str]:
     """The values of a field, in alphabetical order."""
     if field == "document":
         return index.values("filename", Selection(Filters(planes=("documents",)), whole_files=True))
+    if field == "entity":
+        known = Filters(planes=("knowledge",), excluded=(("type", "fact"),))
+        return index.values("title", Selection(known, whole_files=True))
     if field in ("fact", "category", "key"):
         name = "title" if field == "fact" else field
         return index.values(name, Selection(Filters(types=("fact",)), whole_files=True))

@@ -17,7 +17,9 @@ MemoryName = Annotated[
         description="The memory: an id, `vault:path`, a path, a title, an alias or a file name.",
     ),
 ]
-CatalogField = Literal["tag", "type", "title", "document", "fact", "category", "key", "session"]
+CatalogField = Literal[
+    "tag", "type", "title", "document", "entity", "fact", "category", "key", "session"
+]
 
 
 class ListMemories(Narrowing, frozen=True):

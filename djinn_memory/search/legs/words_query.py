@@ -177,14 +177,20 @@ def overlong(vocabulary: Vocabulary, texts: Sequence[str]) -> bool:
 
 def phrase(vocabulary: Vocabulary, text: str) -> Forms:
     """`text` as one phrase, in each of its forms; empty when it contains no word."""
-    words = vocabulary.split(text)[:MAX_TERMS]
-    # Inside the phrase a run ends where it ends in the text; the last may go on there.
-    if words and _tail_of_run(words, len(words) - 1):
-        del words[-1]
+    words = phrase_words(vocabulary, text)
     if not words:
         return ()
     spoken = zip(*(forms(word, vocabulary.languages) for word in words), strict=True)
     return tuple(dict.fromkeys(spoken))
+
+
+def phrase_words(vocabulary: Vocabulary, text: str) -> list[str]:
+    """The words of a phrase as a text that contains it has them, in order."""
+    words = vocabulary.split(text)[:MAX_TERMS]
+    # Inside the phrase a run ends where it ends in the text; the last may go on there.
+    if words and _tail_of_run(words, len(words) - 1):
+        del words[-1]
+    return words
 
 
 def score(index: Index, query: WordsQuery, chunk_ids: Collection[int]) -> dict[int, float]:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.models import Chunk, plane_of
+from djinn_memory.models import PLANES, Chunk, plane_of
 from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.notes.vault.walk import FileStat
 from djinn_memory.store.index import links, words
@@ -150,7 +150,7 @@ def _row(file: FileStat, source: NoteMemory, note: Note) -> dict[str, object]:
         "block": source.block,
         "uid": note.id,
         "type": note.type,
-        "plane": plane_of(note.type) if source.block is None else "episodic",
+        "plane": _plane(note) if source.block is None else "episodic",
         "title": note.title,
         "name": name_key(note.title),
         "created": note.created,
@@ -161,6 +161,15 @@ def _row(file: FileStat, source: NoteMemory, note: Note) -> dict[str, object]:
         "lines_above": source.line,
         "characters_above": source.offset,
     }
+
+
+def _plane(note: Note) -> str | None:
+    """The plane of a note: that of its type. A note of a user's own type may state another."""
+    plane = plane_of(note.type)
+    if plane != "semantic" or note.type in PLANES[plane]:
+        return plane
+    stated = next((fold(value) for key, value in note.fields if key == "plane"), "")
+    return stated if stated in PLANES and stated != "documents" else plane
 
 
 def _place(chunk: Chunk, source: NoteMemory) -> dict[str, object]:

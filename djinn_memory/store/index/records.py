@@ -113,6 +113,15 @@ class TitledRef(MemoryRef, frozen=True, kw_only=True):
     title: str
 
 
+class MemoryNames(MemoryRef, frozen=True, kw_only=True):
+    """A memory with all its names."""
+
+    memory_id: int
+    type: str | None
+    title: str
+    aliases: tuple[str, ...]
+
+
 class IndexedChunk(Struct, frozen=True):
     """A chunk from the index; see `models.Chunk`."""
 

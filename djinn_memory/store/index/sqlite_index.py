@@ -19,6 +19,7 @@ from djinn_memory.store.index.records import (
     IndexedChunk,
     IndexedLink,
     IndexedMemory,
+    MemoryNames,
     MemorySize,
     Order,
     Selection,
@@ -195,6 +196,31 @@ class SqliteIndex:
                 title=title,
             )
             for uid, vault, path, block, title in rows(self._connection, sql, where.values)
+        ]
+
+    def names(self, selection: Selection = _ALL) -> list[MemoryNames]:
+        """The memories of a selection with all their names, sorted by path."""
+        where = self._selections.where(selection)
+        sql = (
+            "select memory.id, uid, vault_id, path, block, type, title, (select json_group_array("
+            "alias) from (select alias from alias where memory_id = memory.id order by alias)) "
+            f"{_FROM} where {where.sql} order by {PLACE}"
+        )
+        return [
+            MemoryNames(
+                memory_id=memory_id,
+                id=uid,
+                vault=self._numbered[vault].name,
+                path=path,
+                file=f"{self._roots[vault]}/{path}",
+                block=UNSET if block is None else block,
+                type=kind,
+                title=title,
+                aliases=_TEXTS.decode(aliases),
+            )
+            for memory_id, uid, vault, path, block, kind, title, aliases in rows(
+                self._connection, sql, where.values
+            )
         ]
 
     def resolve(self, name: str) -> list[IndexedMemory]:

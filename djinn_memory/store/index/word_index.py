@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
@@ -27,6 +28,8 @@ COMPOUND_PART = 4
 
 MAX_COMPOUNDS = 12
 """Maximum number of compounds for a word."""
+
+_LINE_END = ord("\n")
 
 _UNICODE61 = ["remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
 
@@ -63,6 +66,20 @@ class SqliteWordIndex:
     def split(self, text: str) -> list[str]:
         """The words of `text` before FTS5 stems them."""
         return _tokens(self._connection, "unicode61", _UNICODE61, prepare(text))
+
+    def split_lines(self, text: str) -> list[tuple[str, int]]:
+        """The words of `text` before FTS5 stems them, each with the number of its line from 0."""
+        prepared = prepare(text).encode("utf-8", "replace")
+        ends = [at for at, byte in enumerate(prepared) if byte == _LINE_END]
+        tokenizer = self._connection.fts5_tokenizer("unicode61", _UNICODE61)
+        tokens: Any = tokenizer(
+            prepared,
+            apsw.FTS5_TOKENIZE_DOCUMENT,
+            None,
+            include_offsets=True,
+            include_colocated=False,
+        )
+        return [(word, bisect_left(ends, start)) for start, _, word in tokens if word]
 
     def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
         """The terms that the index may store for a word of `split`.
@@ -159,6 +176,18 @@ class SqliteWordIndex:
                 for chunk in matches.keys() & chunk_ids:
                     scores[chunk] = scores.get(chunk, 0.0) + factor * matches[chunk]
         return scores
+
+    def containing(self, phrases: Forms, selection: Selection) -> list[ChunkRef]:
+        """The chunks with one of these phrases in the title or the text, sorted by place."""
+        if not phrases:
+            return []
+        wanted = " OR ".join(map(quoted, phrases))
+        ids = self._listed(
+            "select rowid from {words} where {words} match ?", f"{{title body}}: ({wanted})"
+        )
+        where = self._selections.where(selection, chunks=True)
+        refs = self._selections.refs("chunk", [chunk for (chunk,) in ids], where).values()
+        return sorted(refs, key=lambda ref: ref.place)
 
     def texts_with(self, stem: str, limit: int) -> list[str]:
         """Titles and texts of some chunks that contain a word with a stem."""

@@ -1,0 +1,186 @@
+"""djinn entity add, list, show, set, alias, remove."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from djinn_memory.cli import candidates, output
+from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.output import clean, say, shortened, talk
+from djinn_memory.cli.request_options import Field
+from djinn_memory.memories.entities import requests
+from djinn_memory.notes.dates import local_day
+from djinn_memory.system.plural import count
+
+if TYPE_CHECKING:
+    from djinn_memory.memories.entities import verbs
+    from djinn_memory.memories.entities.detail import EntityDetail
+    from djinn_memory.memories.entities.resolution import EntityCandidate
+
+WIDEST = 60
+"""Maximum characters of a value in a list."""
+
+NAME = Field("NAME", candidates.entities)
+KIND = Field("KIND", lambda ctx: candidates.entity_kinds())
+
+
+@command(
+    "entities.add",
+    requests.AddEntity,
+    fields={
+        "name": Field("NAME"),
+        "text": Field(stdin="text", help="A description, in Markdown. `-` reads it from stdin."),
+        "kind": KIND,
+        "aliases": Field("NAME", name="--alias"),
+        "properties": Field("KEY=VALUE", name="--set"),
+    },
+)
+def add(call: Call, answer: verbs.EntityChange) -> None:
+    """Add an entity: a note with a name, aliases and properties.
+
+    Examples:
+        djinn entity add "Maren Holt" "She sails on Sundays." --kind person --alias Maren
+        djinn entity add "Harbour lamp" --kind project --set city=Gdynia
+        djinn entity add Aurora --kind boat
+    """
+    _print_change(answer)
+
+
+@command("entities.list", requests.ListEntities, fields={"kind": KIND})
+def list_(call: Call, answer: verbs.EntityPage) -> None:
+    """List entities by name, with the number of their mentions.
+
+    Examples:
+        djinn entity list
+        djinn entity list --kind person --json
+    """
+    output.columns(
+        [
+            [
+                entity.title,
+                entity.type or "-",
+                str(entity.mentioned),
+                ", ".join(entity.aliases),
+                f"{entity.vault}/{entity.path}",
+            ]
+            for entity in answer.entities
+        ],
+        head="name kind mentions aliases path",
+        empty='No entities. Run, for example, `djinn entity add "Maren Holt" --kind person`.',
+    )
+    if answer.total > len(answer.entities):
+        talk(f"{len(answer.entities)} of {count(answer.total, 'entity')}")
+
+
+@command(
+    "entities.show",
+    requests.ShowEntity,
+    fields={"name": NAME},
+    failed=lambda answer: answer.entity is None,
+)
+def show(call: Call, answer: verbs.EntityView) -> None:
+    """Show an entity: its properties, relations and mentions.
+
+    A name of several entities needs a context. If it is still not sure which one is meant, the
+    candidates are listed, and the exit code is 1.
+
+    Examples:
+        djinn entity show "Maren Holt"
+        djinn entity show Maren --context "she sails on Sundays"
+        djinn entity show "Harbour lamp" --as-of 2026-05-01
+    """
+    if answer.entity is None:
+        _print_candidates(answer.candidates)
+    else:
+        _print_entity(answer.entity)
+
+
+@command("entities.set", requests.SetProperty, fields={"name": NAME, "key": Field("KEY")})
+def set_(call: Call, answer: verbs.EntityChange) -> None:
+    """Set a property or a relation. The value before is closed and kept.
+
+    Examples:
+        djinn entity set "Maren Holt" city Gdynia
+        djinn entity set "Harbour lamp" led-by "[[Maren Holt]]" --valid-from 2026-05-01
+    """
+    value = call.request.value
+    _print_change(answer, f"{call.request.key}: {shortened(value, WIDEST)}")
+
+
+@command("entities.alias", requests.ChangeAliases, fields={"name": NAME})
+def alias(call: Call, answer: verbs.EntityChange) -> None:
+    """Add or remove aliases of an entity.
+
+    Examples:
+        djinn entity alias add "Maren Holt" Maren "M. Holt"
+        djinn entity alias remove "Maren Holt" Maren
+    """
+    _print_change(answer, f"aliases: {', '.join(answer.entity.aliases) or 'none'}")
+
+
+@command("entities.remove", requests.RemoveEntity, fields={"name": NAME})
+def remove(call: Call, answer: verbs.EntityRemoval) -> None:
+    """Move the note of an entity to the `.trash/` of its vault.
+
+    `djinn memory restore` brings it back.
+
+    Examples:
+        djinn entity remove "Maren Holt"
+    """
+    entity = answer.entity
+    if answer.moved_to is None:
+        say(f"would move {clean(f'{entity.vault}/{entity.path}')} to the trash")
+    else:
+        say(f"moved {clean(entity.title)} to {clean(str(answer.moved_to))}")
+
+
+def _print_change(change: verbs.EntityChange, what: str = "") -> None:
+    entity = change.entity
+    detail = f" {clean(what)}" if what else ""
+    place = clean(f"{entity.vault}/{entity.path}")
+    say(f"{change.action} {clean(entity.title)}{detail} -> {place}")
+
+
+def _print_candidates(listed: tuple[EntityCandidate, ...]) -> None:
+    talk("not sure which entity is meant; use --context or one of these names")
+    output.columns(
+        [
+            [f"{each.score:.2f}", each.title, each.type or "-", each.address, each.evidence or ""]
+            for each in listed
+        ],
+        head="chance name kind address evidence",
+    )
+
+
+def _print_entity(entity: EntityDetail) -> None:
+    place = output.link(clean(f"{entity.vault}/{entity.path}"), entity.file)
+    say(f"{clean(entity.title)}  {clean(entity.type or '')}  {place}")
+    if entity.aliases:
+        say(f"also: {clean(', '.join(entity.aliases))}")
+    if entity.confidence is not None:
+        say(f"confidence: {entity.confidence:.2f}")
+    if entity.text:
+        say(output.clean_lines(shortened(entity.text, 400)))
+    for each in entity.properties:
+        holds = f"  ({each.holds})" if each.holds else ""
+        say(f"  {clean(each.key)}: {shortened(each.value, WIDEST)}{holds}")
+    for relation in entity.relations:
+        if relation.direction == "from":
+            holds = f"  ({relation.holds})" if relation.holds else ""
+            say(f"  {clean(relation.relation)} of {clean(relation.name)}{holds}")
+        elif not relation.current:
+            say(
+                output.dim(
+                    f"  earlier {clean(relation.relation)}: {clean(relation.name)}"
+                    f"  ({relation.holds})"
+                )
+            )
+    say(f"{count(entity.mentioned, 'mention')}")
+    for mention in entity.mentions:
+        page = f" p. {mention.page_number}" if mention.page_number else f":{mention.line}"
+        heading = f"  {' > '.join(mention.heading)}" if mention.heading else ""
+        place = f"{mention.vault}/{mention.path}{page}"
+        say(f"  {local_day(mention.date)}  {clean(place)}{clean(heading)}")
+        say(f"      {clean(mention.text)}")
+    if left := entity.mentioned - sum(each.count for each in entity.mentions):
+        talk(f"{count(left, 'more mention')}; -n shows more")

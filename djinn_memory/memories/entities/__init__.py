@@ -1,0 +1,1 @@
+"""Entities: people, places, projects and concepts, as notes with names and properties."""

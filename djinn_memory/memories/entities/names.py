@@ -1,0 +1,94 @@
+"""The names of the entities that an agent sees."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
+from djinn_memory.memories.catalog.catalog import MOST_PLACES
+from djinn_memory.memories.entities.requests import KINDS
+from djinn_memory.models import PLANES, Filters
+from djinn_memory.notes.slugs import fold, name_key
+from djinn_memory.search.backend import Index
+from djinn_memory.search.suggest import near_titles
+from djinn_memory.store.index.records import IndexedMemory, MemoryNames, Selection
+
+_OTHERS = tuple(("type", kind) for kind in PLANES["knowledge"] if kind not in KINDS)
+ENTITIES = Selection(Filters(planes=("knowledge",), excluded=_OTHERS), whole_files=True)
+"""All entities: notes of the plane `knowledge` that are no facts, relationships or skills."""
+
+
+def of_kind(kind: str | None) -> Selection:
+    """The entities of a kind, or all."""
+    if kind is None:
+        return ENTITIES
+    return replace(ENTITIES, filters=replace(ENTITIES.filters, types=(fold(kind).strip(),)))
+
+
+def is_entity(memory: IndexedMemory) -> bool:
+    """Whether a memory is an entity."""
+    others = [kind for _, kind in _OTHERS]
+    return memory.plane == "knowledge" and memory.type not in others and not memory.block
+
+
+def names_of(entity: MemoryNames) -> tuple[str, ...]:
+    """The names of an entity without repetitions: its title, then its aliases."""
+    return tuple(dict.fromkeys((entity.title, *entity.aliases)))
+
+
+def named_entity(index: Index, name: str) -> IndexedMemory | None:
+    """The only entity that `name` means: an id, a path, a title or an alias; else None."""
+    entities = _named(index, name)
+    return entities[0] if len(entities) == 1 else None
+
+
+def find_entity(index: Index, name: str) -> IndexedMemory:
+    """Find the entity that `name` means: an id, a path, a title or an alias.
+
+    Raises `UsageError` with the choices when several have the name, and `NotFound`.
+    """
+    entities = _named(index, name)
+    if not entities:
+        raise no_entity(index, name)
+    if len(entities) > 1:
+        places = ", ".join(entity.address for entity in entities[:MOST_PLACES])
+        places += f" and {len(entities) - MOST_PLACES} more" if entities[MOST_PLACES:] else ""
+        raise UsageError(
+            f"{name!r} is the name of several entities: {places}; use one of these names"
+        )
+    return entities[0]
+
+
+def _named(index: Index, name: str) -> list[IndexedMemory]:
+    """The entities that a name may mean. A link may lead to a note that is no entity."""
+    by_name = {
+        memory.memory_id: memory
+        for memory in index.memories(replace(ENTITIES, name=name), order="title", fields=())
+    }
+    if by_name:
+        return [*by_name.values()]
+    return [memory for memory in index.resolve(name) if is_entity(memory)]
+
+
+def same_name(index: Index, name: str) -> list[MemoryNames]:
+    """The entities with this title or alias."""
+    wanted = name_key(name)
+    return [
+        entity
+        for entity in index.names(replace(ENTITIES, name=name))
+        if wanted in map(name_key, names_of(entity))
+    ]
+
+
+def no_entity(index: Index, name: str) -> DjinnError:
+    """The error for a name that no entity has. It names a note that has the name."""
+    if notes := index.resolve(name):
+        kinds = ", ".join(KINDS)
+        return UsageError(
+            f"{notes[0].vault}/{notes[0].path} is no entity; its type must be one of {kinds}, or a "
+            "type of your own beside `plane: knowledge`"
+        )
+    if near := near_titles(index, name):
+        meant = " or ".join(map(repr, near))
+        return NotFound(f"no entity {name!r}", Remedy(purpose=f"did you mean {meant}?"))
+    return NotFound(f"no entity {name!r}", Remedy("entities.list", purpose="list the entities"))

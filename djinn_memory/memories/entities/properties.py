@@ -1,0 +1,235 @@
+"""Properties of an entity, each with its values and their periods.
+
+The front matter has the value of each property that began last. The lines below `## History` have
+all values as those of facts, with the key before the value:
+
+    - now (user_explicit, 0.9; from 2026-05-01): led-by: [[Maren Holt]]
+    - 2026-05-01 (user_explicit, 0.9; from 2026-01-01): led-by: [[Bob Alder]]
+
+A value that a person wrote into the front matter alone is a property too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from djinn_memory.errors import UsageError
+from djinn_memory.memories.facts.queries import fact_in
+from djinn_memory.memories.facts.statements import (
+    Action,
+    Fields,
+    Statement,
+    draft_of_fact,
+    with_statement,
+)
+from djinn_memory.models import Vault
+from djinn_memory.notes import frontmatter
+from djinn_memory.notes.fact_note import (
+    HISTORY,
+    PastValue,
+    Timeline,
+    history_span,
+    line_of_value,
+    timeline,
+    value_of_line,
+    written,
+)
+from djinn_memory.notes.frontmatter import block_end, edit_fields, opened
+from djinn_memory.notes.note import Note, parse
+from djinn_memory.notes.periods import first_end
+from djinn_memory.notes.slugs import fold
+from djinn_memory.system.yaml_edit import line_end
+
+RESERVED = frozenset(
+    """
+    alias aliases author client confidence created cssclass cssclasses date domain due evidence
+    expires id importance last_verified merged modified permalink plane publish rule session source
+    source_context status superseded_by supersedes tag tags title type uid updated valid_from
+    valid_to
+    """.split()  # noqa: SIM905
+)
+"""Fields of a note that are no properties of its entity."""
+
+_KEY = re.compile(r"[^\W_](?:[\w .-]*[^\W_])?")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+_HEADING = re.compile(rf"{HISTORY}[ \t]*")
+_ANY_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
+_KEYED = re.compile(r"([^:\n]+): (.*)", re.DOTALL)
+
+Timelines = Mapping[str, Timeline]
+"""The values of each property, by its key as the note writes it."""
+
+
+def checked_key(key: str) -> str:
+    """A key of a property. Raises `UsageError` for other text and for fields with a meaning."""
+    key = " ".join(key.split())
+    if not _KEY.fullmatch(key):
+        raise UsageError(
+            f"{key!r}: a property has a name of letters, digits, spaces, `-`, `_` or `.`, such as "
+            "city or led-by",
+            argument="key",
+        )
+    if fold(key) in RESERVED:
+        raise UsageError(
+            f"{key!r} is a field with a meaning of its own; edit it in the note, or name the "
+            "property otherwise",
+            argument="key",
+        )
+    return key
+
+
+def timelines(note: Note) -> dict[str, Timeline]:
+    """The values of all properties in a note, sorted by key."""
+    lined = _lined(note.text[note.body :])
+    fields = {fold(key): (key, _text(value)) for key, value in _fields(note).items()}
+    names = {fold(key): key for key in lined} | {
+        folded: key for folded, (key, value) in fields.items() if value
+    }
+    result: dict[str, Timeline] = {}
+    for folded in sorted(names):
+        if folded not in RESERVED:
+            values = [value for key in lined if fold(key) == folded for value in lined[key]]
+            stated = fields.get(folded, ("", ""))[1]
+            if merged := _merged(values, stated, note):
+                result[names[folded]] = merged
+    return result
+
+
+def with_property(
+    data: bytes, path: str, vault: Vault, key: str, statement: Statement, now: datetime
+) -> tuple[Action, bytes]:
+    """The bytes of an entity's note after a statement about a property, and what it did.
+
+    The rules are those of facts: the value before is closed where the new one begins.
+    """
+    note = parse(path, data, vault.dialect)
+    before = next((each for each in timelines(note).items() if fold(each[0]) == fold(key)), None)
+    if before is None:
+        draft = draft_of_fact(note.title, key, statement, now)
+        action: Action = "created"
+        changed = draft.compose(now)[1].encode("utf-8", "replace")
+    else:
+        key, virtual = before[0], _as_fact(note, before[0], before[1])
+        fact = fact_in(virtual, vault, path, now)
+        action, changed = with_statement(virtual, fact, statement, now)
+        if changed == virtual:
+            return action, data
+    values = timeline(parse(path, changed))
+    data = edit_fields(data, {key: values.current.value})
+    return action, with_lines(data, key, (values.current, *values.history))
+
+
+def with_lines(data: bytes, key: str, values: Sequence[PastValue]) -> bytes:
+    """The bytes of a note whose history has these values of a property, the last to begin first."""
+    bom, encoding, text = opened(data)
+    newline, end = line_end(text), block_end(text)
+    lines = _LINE.findall(text[end:])
+    bare = [line.rstrip("\r\n") for line in lines]
+    new = [line_of_value(replace(value, value=f"{key}: {value.value}")) for value in values]
+    heading = next((at for at, line in enumerate(bare) if _HEADING.fullmatch(line)), None)
+    if heading is None:
+        above = [newline] if bare and bare[-1] else []
+        if lines and not lines[-1].endswith(("\n", "\r")):
+            above = [newline, *above]
+        new = [*above, HISTORY + newline, newline, *(line + newline for line in new)]
+        return bom + (text + "".join(new)).encode(encoding)
+    stop = next(
+        (at for at in range(heading + 1, len(bare)) if _ANY_HEADING.match(bare[at])), len(bare)
+    )
+    own = [at for at in range(heading + 1, stop) if _is_of(bare[at], key)]
+    # New properties come first; a blank line below the heading stays above them.
+    top = next((at for at in range(heading + 1, stop) if bare[at].strip()), stop)
+    at = own[0] if own else top
+    if at and not lines[at - 1].endswith(("\n", "\r")):
+        lines[at - 1] += newline
+    kept = [("" if number in own else line) for number, line in enumerate(lines)]
+    changed = [*kept[:at], *(line + newline for line in new), *kept[at:]]
+    return bom + (text[:end] + "".join(changed)).encode(encoding)
+
+
+def _is_of(line: str, key: str) -> bool:
+    value = value_of_line(line)
+    keyed = _KEYED.fullmatch(value.value) if value else None
+    return keyed is not None and fold(keyed[1]) == fold(key)
+
+
+def _lined(body: str) -> dict[str, list[PastValue]]:
+    """The values in the history of a note, by the key of their property."""
+    span = history_span(body)
+    values: dict[str, list[PastValue]] = {}
+    for line in body[slice(*span)].split("\n") if span else ():
+        value = value_of_line(line)
+        keyed = _KEYED.fullmatch(value.value) if value else None
+        if value and keyed:
+            values.setdefault(keyed[1].strip(), []).append(replace(value, value=keyed[2]))
+    return values
+
+
+def _merged(values: Iterable[PastValue], stated: str, note: Note) -> Timeline | None:
+    """The values of a property in order, with the value in the front matter as the last."""
+    # The sort is stable: of values that began at once, the upper one was recorded last.
+    listed = sorted(values, key=lambda value: value.valid_from or "", reverse=True)
+    closed: list[PastValue] = []
+    following: str | None = None
+    for value in listed:
+        if following and not value.period.ended(following):
+            value = replace(value, until=following)
+        following = value.valid_from or following
+        closed.append(value)
+    if not closed:
+        return Timeline(PastValue(None, None, None, stated), ()) if stated else None
+    first = closed[0]
+    edited = note.updated or ""
+    if stated and stated != first.value:
+        # A person replaced the value in the front matter.
+        began = max(edited, first.valid_from or "") or None
+        closed[0] = replace(first, until=first_end(first.until, began))
+        closed.insert(0, PastValue(None, None, None, stated, began))
+    elif not stated and first.until is None:
+        # A person removed the value from the front matter.
+        closed[0] = replace(first, until=max(edited, first.valid_from or "") or None)
+    return Timeline(closed[0], tuple(closed[1:]))
+
+
+def _as_fact(note: Note, key: str, values: Timeline) -> bytes:
+    """A property as the note of a fact, whose rules then decide what a statement does."""
+    current = values.current
+    fields = {
+        "category": "entity",
+        "key": key,
+        "created": note.created,
+        "updated": current.recorded,
+        "source": current.source,
+        "confidence": current.confidence,
+        "valid_from": current.valid_from,
+        "valid_to": current.until,
+        "rule": current.rule,
+        "author": current.author,
+        "client": current.client,
+        "session": current.session,
+        "evidence": [*current.evidence] or None,
+    }
+    history = "".join(f"{line_of_value(past)}\n" for past in values.history)
+    body = f"{written(current.value)}\n" + (f"\n{HISTORY}\n\n{history}" if history else "")
+    return frontmatter.compose(fields, body).encode("utf-8", "replace")
+
+
+def _fields(note: Note) -> Fields:
+    return frontmatter.read(note.text).fields
+
+
+def _text(value: Any) -> str:
+    """A value of the front matter as text. A link without quotes is a list in a list."""
+    if isinstance(value, str):
+        text = value.strip()
+        return "" if text in ("~", "null") else text
+    if isinstance(value, list):
+        if len(value) == 1 and isinstance(value[0], list) and len(value[0]) == 1:
+            return f"[[{_text(value[0][0])}]]"
+        return ", ".join(filter(None, map(_text, value)))
+    return ""

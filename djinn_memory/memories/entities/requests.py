@@ -1,0 +1,158 @@
+"""Requests about entities. The module is cheap to import for front ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from djinn_memory.search.narrowing import AgentName
+
+KINDS = ("person", "place", "project", "concept")
+"""The types of notes that are entities. A note of a user's own type is one if it states
+`plane: knowledge`."""
+
+_Short = Annotated[str, Meta(max_length=500)]
+_Share = Annotated[float, Meta(ge=0, le=1)]
+EntityName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=1000,
+        description="The entity: its name, an alias, an id or a path.",
+    ),
+]
+_Secret = Annotated[bool, Meta(description="Write it even if it looks like a key or a password.")]
+_AsOf = Annotated[
+    Annotated[str, Meta(max_length=40)] | None,
+    Meta(
+        description="The properties and relations that held at the end of this day, or at this "
+        "time: 2026-03-01, 2026-03, 30d."
+    ),
+]
+
+
+class AddEntity(Struct, frozen=True):
+    """Add an entity: a note with a name, aliases and properties."""
+
+    name: Annotated[str, Meta(max_length=500, description="The name, which is the note's title.")]
+    kind: Annotated[
+        str,
+        Meta(max_length=100, description=f"The kind: {', '.join(KINDS)}, or a kind of your own."),
+    ]
+    text: Annotated[str, Meta(description="A description, in Markdown.")] = ""
+    aliases: Annotated[
+        Sequence[_Short], Meta(max_length=50, description="Other names of the entity.")
+    ] = ()
+    properties: Annotated[
+        Sequence[Annotated[str, Meta(max_length=20_000)]],
+        Meta(max_length=50, description="Properties that hold from now on, as KEY=VALUE."),
+    ] = ()
+    confidence: Annotated[
+        _Share | None, Meta(description="How certain the entity is, from 0 to 1.")
+    ] = None
+    force: Annotated[bool, Meta(description="Add it even if another entity has the name.")] = False
+    shared: Annotated[
+        bool, Meta(description="Write into the shared vault instead of your own.")
+    ] = False
+    agent: AgentName = None
+    allow_secret: _Secret = False
+
+
+class ListEntities(Struct, frozen=True):
+    """List entities by name, each with the number of its mentions."""
+
+    kind: Annotated[
+        Annotated[str, Meta(max_length=100)] | None, Meta(description="Only this kind.")
+    ] = None
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="The maximum number of entities.")] = 50
+    skip: Annotated[
+        int, Meta(ge=0, le=10_000_000, description="How many of the first entities to skip.")
+    ] = 0
+    agent: AgentName = None
+
+
+class ShowEntity(Struct, frozen=True):
+    """Show an entity: its properties, its relations and its mentions."""
+
+    name: EntityName
+    context: Annotated[
+        Annotated[str, Meta(max_length=2000)] | None,
+        Meta(
+            description="The text around the name, which tells which of several entities is meant."
+        ),
+    ] = None
+    as_of: _AsOf = None
+    limit: Annotated[int, Meta(ge=0, le=10_000, description="The maximum number of mentions.")] = 10
+    agent: AgentName = None
+
+
+class ResolveMention(Struct, frozen=True):
+    """Find the entity that a mention means: by name, by alias, then by meaning and context."""
+
+    mention: Annotated[
+        str, Meta(min_length=1, max_length=500, description="The name as it was written or said.")
+    ]
+    context: Annotated[str, Meta(max_length=2000, description="The text around the name.")] = ""
+    kind: Annotated[
+        Annotated[str, Meta(max_length=100)] | None, Meta(description="Only this kind.")
+    ] = None
+    agent: AgentName = None
+
+
+class SetProperty(Struct, frozen=True):
+    """Set a property of an entity. The value before is closed and kept.
+
+    A value such as `[[Maren Holt]]` is a relation to another entity.
+    """
+
+    name: EntityName
+    key: Annotated[
+        str, Meta(min_length=1, max_length=100, description="The property, such as city or led-by.")
+    ]
+    value: Annotated[
+        str, Meta(max_length=20_000, description="The value, or a link such as `[[Maren Holt]]`.")
+    ]
+    valid_from: Annotated[
+        _Short | None,
+        Meta(
+            description="When the value began to hold: 2026-05-01, 2026-05, a time, or 30d for 30 "
+            "days ago. Default: now. A value that began before the current one goes into the "
+            "history."
+        ),
+    ] = None
+    valid_to: Annotated[
+        _Short | None,
+        Meta(description="The last day on which the value holds. Default: until the next value."),
+    ] = None
+    source: Annotated[
+        _Short | None, Meta(description="The source of the value. Default: user_explicit.")
+    ] = None
+    confidence: Annotated[
+        _Share | None, Meta(description="The confidence of the value, from 0 to 1.")
+    ] = None
+    agent: AgentName = None
+    allow_secret: _Secret = False
+
+
+class ChangeAliases(Struct, frozen=True):
+    """Add or remove aliases of an entity."""
+
+    action: Annotated[Literal["add", "remove"], Meta(description="Add or remove the aliases.")]
+    name: EntityName
+    aliases: Annotated[
+        Sequence[_Short], Meta(min_length=1, max_length=50, description="The other names.")
+    ]
+    agent: AgentName = None
+    allow_secret: _Secret = False
+
+
+class RemoveEntity(Struct, frozen=True):
+    """Move the note of an entity to the trash of its vault."""
+
+    name: EntityName
+    agent: AgentName = None
+    dry_run: Annotated[bool, Meta(description="Report what would be moved, without moving it.")] = (
+        False
+    )

@@ -1,0 +1,187 @@
+"""Entities: people, places, projects, concepts and kinds of a user's own, each a note."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from djinn_memory.memories.entities.detail import EntityDetail, entity_detail, written_entity
+from djinn_memory.memories.entities.mentions import count_of, everyone, occurrences
+from djinn_memory.memories.entities.names import named_entity, no_entity, of_kind
+from djinn_memory.memories.entities.requests import (
+    AddEntity,
+    ChangeAliases,
+    ListEntities,
+    RemoveEntity,
+    ResolveMention,
+    SetProperty,
+    ShowEntity,
+)
+from djinn_memory.memories.entities.resolution import (
+    EntityCandidate,
+    EntityResolution,
+    resolve_mention,
+)
+from djinn_memory.memories.entities.writer import (
+    add_entity,
+    change_aliases,
+    remove_entity,
+    set_property,
+)
+from djinn_memory.memories.facts.statements import Action
+from djinn_memory.models import Memory, Problem, Vault, extended
+from djinn_memory.notes.dates import moment
+from djinn_memory.notes.periods import end_of_day
+from djinn_memory.runtime import Namespace, operation
+from djinn_memory.store.index.records import MemoryNames
+
+
+class ListedEntity(Memory, frozen=True, kw_only=True):
+    """An entity in a list. Its `type` is its kind, and its `title` is its name."""
+
+    aliases: tuple[str, ...]
+    """Its other names."""
+    mentioned: int
+    """How often the memories that the agent sees mention it."""
+
+
+class EntityPage(Struct, frozen=True):
+    """A page of a list of entities."""
+
+    entities: tuple[ListedEntity, ...]
+    """The entities by name."""
+    total: int
+    """The number of entities on all pages."""
+    kinds: dict[str, int]
+    """The number of entities of each kind."""
+
+
+class EntityView(Struct, frozen=True):
+    """The entity that a name means, or the candidates if that is not sure."""
+
+    entity: EntityDetail | None
+    """The entity; null if it is not sure which one is meant."""
+    candidates: tuple[EntityCandidate, ...] = ()
+    """The entities that the name may mean, best first; empty for a name of one entity."""
+    problems: tuple[Problem, ...] = ()
+    """Problems that kept the meaning of the context from counting."""
+
+
+class EntityChange(Struct, frozen=True):
+    """The result of a change of an entity."""
+
+    action: Action
+    """What was done; `verified` when nothing new was stated, and `recorded` for a value that went
+    into the history."""
+    entity: EntityDetail
+    """The entity after the change, without its mentions."""
+    problems: tuple[Problem, ...] = ()
+    """Problems that keep the note from being searchable at once."""
+
+
+class EntityRemoval(Struct, frozen=True):
+    """The result of a removal, or of its dry run."""
+
+    entity: Memory
+    """The entity."""
+    moved_to: Path | None
+    """The new path of its note; null if it was not moved."""
+
+
+class Entities(Namespace):
+    """The entities of a home."""
+
+    @operation(AddEntity)
+    def add(self, request: AddEntity) -> EntityChange:
+        """Add an entity in the vault of an agent, or in the shared vault.
+
+        Raises `Refused` when another entity has the name and `force` is not set, and for text that
+        looks like a secret.
+        """
+        return self._change("created", *add_entity(self.runtime, request))
+
+    @operation(ListEntities)
+    def list(self, request: ListEntities) -> EntityPage:
+        """List the entities that an agent sees, with the number of their mentions."""
+        with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:
+            names = everyone(index)
+            chosen = [*index.memories(of_kind(request.kind), order="title", fields=())]
+            kinds = Counter(memory.type or "" for memory in chosen)
+            shown = chosen[request.skip : request.skip + request.limit]
+            listed = tuple(
+                extended(
+                    memory,
+                    ListedEntity,
+                    mentioned=count_of(occurrences(index, extended(memory, MemoryNames), names)),
+                )
+                for memory in shown
+            )
+        return EntityPage(listed, len(chosen), dict(sorted(kinds.items())))
+
+    @operation(ShowEntity)
+    def show(self, request: ShowEntity) -> EntityView:
+        """Show an entity with its properties, relations and newest mentions.
+
+        A name of several entities is resolved by the context. If that is not sure, the answer has
+        the candidates. With `as_of`, the properties and relations are those that held then.
+        """
+        now = self.runtime.now()
+        at = end_of_day("as_of", request.as_of, now)
+        scope = self.runtime.fresh_scope(request.agent)
+        candidates: tuple[EntityCandidate, ...] = ()
+        problems: tuple[Problem, ...] = ()
+        with self.runtime.index(scope) as index:
+            memory = named_entity(index, request.name)
+            if memory is None:
+                question = ResolveMention(request.name, request.context or "", agent=request.agent)
+                answer = resolve_mention(self.runtime, index, question)
+                candidates, problems = answer.candidates, answer.problems
+                if not candidates:
+                    raise no_entity(index, request.name)
+                if answer.entity is None:
+                    return EntityView(None, candidates, problems)
+                [memory] = index.resolve(answer.entity.address)
+            detail = entity_detail(
+                index, memory, at or moment(now), as_of=at is not None, limit=request.limit
+            )
+        return EntityView(detail, candidates, problems)
+
+    @operation(ResolveMention)
+    def resolve(self, request: ResolveMention) -> EntityResolution:
+        """Find the entity that a mention means, by its name and by the text around it.
+
+        `entity` is null if it is not sure which one is meant. The candidates have scores, which are
+        the chances that each is meant.
+        """
+        with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:
+            return resolve_mention(self.runtime, index, request)
+
+    @operation(SetProperty)
+    def set(self, request: SetProperty) -> EntityChange:
+        """Set a property of an entity. The value before is closed and kept.
+
+        Setting the current value again confirms it. A value whose `valid_from` is before that of
+        the current one goes into the history. Raises `Refused` for text that looks like a secret.
+        """
+        action, written = set_property(self.runtime, request)
+        return self._change(action, *written)
+
+    @operation(ChangeAliases)
+    def alias(self, request: ChangeAliases) -> EntityChange:
+        """Add or remove aliases of an entity. Raises `UsageError` for an alias that it lacks."""
+        return self._change("changed", *change_aliases(self.runtime, request))
+
+    @operation(RemoveEntity)
+    def remove(self, request: RemoveEntity) -> EntityRemoval:
+        """Move the note of an entity and its earlier versions to the trash of its vault."""
+        memory, moved_to = remove_entity(self.runtime, request)
+        return EntityRemoval(extended(memory, Memory), moved_to)
+
+    def _change(
+        self, action: Action, vault: Vault, path: str, problems: Sequence[Problem]
+    ) -> EntityChange:
+        at = moment(self.runtime.now())
+        return EntityChange(action, written_entity(vault, path, at), tuple(problems))
