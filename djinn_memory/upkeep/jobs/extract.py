@@ -16,6 +16,8 @@ def _run(context: JobContext) -> JobReport:
     actions: list[JobAction] = []
     problems: list[Problem] = []
     for agent in context.agents:
+        if context.runtime.home.personal(agent).read_only:
+            continue
         request = ExtractSessions(dry_run=context.dry_run, agent=agent)
         try:
             report = extract(context.runtime, request)

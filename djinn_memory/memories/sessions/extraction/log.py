@@ -6,6 +6,7 @@ the writing of a note. After a crash between them, the note tells what happened.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -14,8 +15,11 @@ from djinn_memory.memories.sessions.extraction.claim import Claim, claim_digest,
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.store.state import State
 
-BEGUN, TAKEN, READ = "extraction.begun", "extraction.taken", "extraction.read"
-"""The kinds of events: the first two of a claim, by its digest, the third of a session."""
+BEGUN, TAKEN, VALUED, READ = (
+    "extraction.begun", "extraction.taken", "extraction.valued", "extraction.read",
+)  # fmt: skip
+"""The kinds of events: the first two of a claim, by its digest; the third of a fact, by the digest
+of its name; the fourth of a session."""
 
 Outcome = Literal["written", "known"]
 
@@ -32,25 +36,29 @@ class ReadMark(Struct, frozen=True):
 
 
 class ExtractionLog:
-    """The extractions of one agent. Without `keep` new ones are not written to the ledger."""
+    """The extractions of one agent. Without `keep` new ones are not written to the ledger.
+
+    It reads the events of what it is asked about, however many there are.
+    """
 
     def __init__(self, state: State, agent: str, *, keep: bool = True) -> None:
         self._keep = keep
         self._state = state
         self._agent = agent
-        self._said: dict[str, str] = {}
-        """The time of the turn of each claim that was taken, by its digest."""
-        self._begun: set[str] = set()
-        self._keys: dict[str, tuple[str, str]] = {}
-        """The last value taken for each fact, by the digest of its name: digest and time."""
-        self._marks: dict[str, ReadMark] = {}
-        ledger = state.ledger_if_any
-        for event in reading.agent_events(ledger, (BEGUN, TAKEN, READ), agent) if ledger else ():
-            self._apply(event)
+        self._events: dict[str, list[Event]] = {}
+        """The events of claims and facts that were read or appended, by subject, oldest first."""
 
-    def mark(self, session: str) -> ReadMark | None:
-        """How far a session was read; None if it never was."""
-        return self._marks.get(session.casefold())
+    def marks(self, sessions: Sequence[str]) -> dict[str, ReadMark]:
+        """How far these sessions were read, by name without case. Unread ones are left out."""
+        ledger = self._state.ledger_if_any
+        names = [*{name for session in sessions for name in (session, session.casefold())}]
+        marks: dict[str, ReadMark] = {}
+        for event in reading.events_of(ledger, (READ,), names) if ledger else ():
+            through, last, turns = (event.data.get(name) for name in ("through", "last", "turns"))
+            own = event.data.get("agent") == self._agent
+            if own and isinstance(last, int) and isinstance(turns, int):
+                marks[event.subject.casefold()] = ReadMark(str(through or ""), last, turns)
+        return marks
 
     def was_taken(self, claim: Claim, said: str) -> bool:
         """Whether a claim of a turn at a time was taken before.
@@ -58,66 +66,67 @@ class ExtractionLog:
         The value of a fact counts anew if another value was taken after it and before this turn.
         """
         digest = claim_digest(self._agent, claim)
-        if digest not in self._said:
+        if not self._has(TAKEN, digest):
             return False
-        last = self._keys.get(key_digest(self._agent, claim))
-        return last is None or last[0] == digest or said <= last[1]
+        values = self._of(key_digest(self._agent, claim)) if claim.is_keyed else []
+        last = max(enumerate(values), key=lambda entry: (_said(entry[1]), entry[0]), default=None)
+        return last is None or last[1].data.get("claim") == digest or said <= _said(last[1])
 
     def returns(self, claim: Claim) -> bool:
         """Whether the value of a fact was taken before, and then another one."""
-        return claim_digest(self._agent, claim) in self._said
+        return self._has(TAKEN, claim_digest(self._agent, claim))
 
     def was_begun(self, claim: Claim) -> bool:
         """Whether the writing of a claim was interrupted."""
-        return claim_digest(self._agent, claim) in self._begun
+        events = self._of(claim_digest(self._agent, claim))
+        return bool(events) and events[-1].kind == BEGUN
+
+    def _has(self, kind: str, digest: str) -> bool:
+        return any(event.kind == kind for event in self._of(digest))
+
+    def _of(self, subject: str) -> list[Event]:
+        """The events of a claim or of a fact."""
+        if subject not in self._events:
+            ledger = self._state.ledger_if_any
+            kinds = (BEGUN, TAKEN, VALUED)
+            self._events[subject] = reading.events_of(ledger, kinds, [subject]) if ledger else []
+        return self._events[subject]
 
     def begin(self, claim: Claim, session: str, said: str) -> None:
         """Record that the note of a claim is about to be written."""
-        self._append(self._event(BEGUN, claim, session, said, {}))
+        self._append(self._event(BEGUN, claim, session, said))
 
     def take(
         self, claim: Claim, session: str, said: str, outcome: Outcome, memory: str | None
     ) -> None:
         """Record that a claim was written, or that it was known."""
-        more = {"outcome": outcome, "memory": memory}
-        self._append(self._event(TAKEN, claim, session, said, more))
+        events = [self._event(TAKEN, claim, session, said, outcome=outcome, memory=memory)]
+        if claim.is_keyed:
+            digest = claim_digest(self._agent, claim)
+            data = {"agent": self._agent, "said": said, "claim": digest}
+            events.append(Event(VALUED, key_digest(self._agent, claim), data))
+        self._append(*events)
 
     def read(self, session: str, mark: ReadMark) -> None:
         """Record how far a session was read."""
         data = {
             "agent": self._agent, "through": mark.through, "last": mark.last, "turns": mark.turns,
         }  # fmt: skip
-        self._append(Event(READ, session, data))
+        self._append(Event(READ, session.casefold(), data))
 
-    def _event(
-        self, kind: str, claim: Claim, session: str, said: str, more: dict[str, str | None]
-    ) -> Event:
-        data = {
-            "agent": self._agent,
-            "session": session,
-            "key": key_digest(self._agent, claim),
-            "said": said,
-            **more,
-        }
+    def _event(self, kind: str, claim: Claim, session: str, said: str, **more: str | None) -> Event:
+        data = {"agent": self._agent, "session": session, "said": said, **more}
         return Event(kind, claim_digest(self._agent, claim), data)
 
-    def _append(self, event: Event) -> None:
+    def _append(self, *events: Event) -> None:
+        # What the ledger says before them, because afterwards it says them too.
+        known = [self._of(event.subject) for event in events if event.kind != READ]
         if self._keep:
-            self._state.ledger.append([event])
-        self._apply(event)
+            self._state.ledger.append(events)
+        for stored, event in zip(known, events, strict=False):
+            stored.append(event)
 
-    def _apply(self, event: Event) -> None:
-        data = event.data
-        said, key = str(data.get("said") or ""), str(data.get("key") or "")
-        if event.kind == BEGUN:
-            self._begun.add(event.subject)
-        elif event.kind == TAKEN:
-            self._begun.discard(event.subject)
-            self._said[event.subject] = said
-            if key and said >= self._keys.get(key, ("", ""))[1]:
-                self._keys[key] = event.subject, said
-        elif event.kind == READ:
-            through, last, turns = (data.get(name) for name in ("through", "last", "turns"))
-            if isinstance(last, int) and isinstance(turns, int):
-                mark = ReadMark(str(through or ""), last, turns)
-                self._marks[event.subject.casefold()] = mark
+
+def _said(event: Event) -> str:
+    """The time of the turn of an event."""
+    return str(event.data.get("said") or "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from djinn_memory.errors import DjinnError, Unavailable
+from djinn_memory.errors import Changed, DjinnError, Refused, Unavailable
 from djinn_memory.home.settings import LlmConfig
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.recall import session_log
@@ -41,6 +41,10 @@ def extract(runtime: Runtime, request: ExtractSessions) -> ExtractionReport:
     problems = read(runtime.state, runtime.home.scope(agent))
     if request.dry_run:
         return _run(runtime, agent, session, problems, dry_run=True)
+    vault = runtime.home.personal(agent)
+    if vault.read_only:
+        # Otherwise the sessions would count as read.
+        raise Refused(f"vault {vault.name} is read-only; remove read_only from config.yaml first")
     # Two runs at once would write the same claims.
     with lock(runtime.home.state / f"extract-{agent}.lock", timeout=PATIENCE):
         return _run(runtime, agent, session, problems, dry_run=False)
@@ -58,14 +62,22 @@ def _run(
     writer = ClaimWriter(runtime, agent, log, dry_run=dry_run)
     results: list[ExtractedMemory | SkippedStatement] = []
     sessions = 0
+    answers = True
+    """Whether the model, if there is one, has answered so far. Otherwise it is not waited for."""
     for unread in unread_sessions(runtime, agent, log, session):
         place = f"session {unread.session}"
         try:
             for result in _of_session(unread, writer):
                 results.append(result)
-            if dry_run or _proposed(runtime.home.config.llm, unread, writer, results, problems):
+            answers = answers and (
+                dry_run or _proposed(runtime.home.config.llm, unread, writer, results, problems)
+            )
+            if answers:
                 # A session is read again until the model has answered.
                 log.read(unread.session, unread.mark)
+        except Changed as error:
+            problems.append(Problem(place, error.message))
+            break
         except (OSError, Unavailable) as error:
             # What was written is logged. The next run continues with this session.
             why = getattr(error, "strerror", None) or str(error)

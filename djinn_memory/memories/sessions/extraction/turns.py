@@ -70,10 +70,12 @@ def unread_sessions(
     latest = moment(runtime.now() - idle)
     with runtime.index([vault]) as index:
         groups = index.groups("session", Selection(filters))
+    if session is None:
+        groups = [group for group in groups if group.last <= latest]
+    marks = log.marks([group.value for group in groups])
     for group in groups:
-        mark = log.mark(group.value)
-        read = mark is not None and (mark.turns, mark.through) == (group.count, group.last)
-        if session is None and (read or group.last > latest):
+        mark = marks.get(group.value.casefold())
+        if session is None and mark and (mark.turns, mark.through) == (group.count, group.last):
             continue
         within_session = replace(filters, where=(("session", group.value),))
         turns = _turns(runtime, agent, within_session, None if session else mark, group.count)

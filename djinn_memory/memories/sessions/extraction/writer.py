@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 
 from msgspec.structs import replace
 
-from djinn_memory.errors import Busy, DjinnError, Refused, UsageError
+from djinn_memory.errors import Busy, Changed, DjinnError, Refused, UsageError
 from djinn_memory.memories.episodes.reading import EpisodeText
 from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
 from djinn_memory.memories.facts.requests import SetFact
@@ -29,6 +30,7 @@ from djinn_memory.models import Filters, extended
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
+from djinn_memory.secrets import mask, masked
 from djinn_memory.store.index.records import Selection
 
 FIELD = "statement"
@@ -52,9 +54,25 @@ class ClaimWriter:
     def take(
         self, claim: Claim, turn: EpisodeText, session: str, *, proposed: bool
     ) -> ExtractedMemory | SkippedStatement:
-        """Write the memory of a claim, unless it was taken before, is known or looks secret."""
+        """Write the memory of a claim, unless it was taken before, is known or looks secret.
+
+        Raises `Changed`, `Unavailable` and `OSError` if it cannot be written now.
+        """
+        try:
+            return self._take(claim, turn, session, proposed=proposed)
+        except Changed:
+            # The note may be free the next time.
+            raise
+        except (Refused, UsageError) as error:
+            # Without the remedies, which are for those who write a memory themselves.
+            return self._skipped(claim, turn, session, error.message)
+
+    def _take(
+        self, claim: Claim, turn: EpisodeText, session: str, *, proposed: bool
+    ) -> ExtractedMemory | SkippedStatement:
         said = turn.memory.created or turn.memory.date
-        reason = self._taken(claim, said)
+        link = evidence_link(turn.memory)
+        reason = self._taken(claim, said, link)
         if not reason and (place := self._known(claim)):
             reason = f"known already: {place}"
             self._log.take(claim, session, said, "known", None)
@@ -66,23 +84,26 @@ class ClaimWriter:
             return self._planned_memory(claim, turn, session, proposed=proposed)
         if not self._log.was_begun(claim):
             self._log.begin(claim, session, said)
-        try:
-            written = self._write(claim, turn, session, said, proposed=proposed)
-        except (Refused, UsageError) as error:
-            return self._skipped(claim, turn, session, str(error))
+        written = self._write(claim, turn, session, said, proposed=proposed)
         self._log.take(claim, session, said, "written", written.id)
         return written
 
-    def _taken(self, claim: Claim, said: str) -> str:
-        """The reason why a claim may not be written again; empty if it may."""
+    def _taken(self, claim: Claim, said: str, link: str) -> str:
+        """The reason why a claim may not be written again; empty if it may.
+
+        After a crash, the note of a fact is known by its `link` to the turn: the value may have
+        been edited since.
+        """
         digest = claim_digest(self._agent, claim)
         if self._log.was_taken(claim, said):
             return "extracted before"
         if self._log.returns(claim) and self._value(claim) is None:
             return "extracted before, and the fact was removed since"
-        if self._log.was_begun(claim) and not claim.is_keyed and self._has_note(digest):
+        if not self._log.was_begun(claim):
+            return ""
+        if self._names(claim, link) if claim.is_keyed else self._has_note(digest):
             return "extracted before, by a run that was interrupted"
-        if self._log.was_begun(claim) and self._in_trash(claim, digest):
+        if self._in_trash(claim, link if claim.is_keyed else digest):
             return "extracted before, by a run that was interrupted, and removed since"
         return ""
 
@@ -129,16 +150,20 @@ class ClaimWriter:
         with self._runtime.index([vault]) as index:
             return index.count(Selection(Filters(where=((FIELD, digest),)))) > 0
 
-    def _in_trash(self, claim: Claim, digest: str) -> bool:
-        """Whether the trash has the note of a claim. It is only read after a crash."""
-        vault = self._runtime.home.personal(self._agent)
+    def _names(self, claim: Claim, link: str) -> bool:
+        """Whether the note of the fact of a claim has a link."""
+        fact = self._fact(claim)
+        with suppress(OSError):
+            return fact is not None and link in Path(fact.file).read_text("utf-8", "replace")
+        return False
+
+    def _in_trash(self, claim: Claim, mark: str) -> bool:
+        """Whether the trash has the note of a claim, which has a mark. Only read after a crash."""
+        vault, title = self._runtime.home.personal(self._agent), fold(claim.title)
         for file in (vault.root / disk.TRASH).rglob("*.md"):
             with suppress(OSError):
-                text = fold(file.read_bytes().decode("utf-8", "replace"))
-                title = fold(claim.title)
-                if digest in text or (
-                    claim.is_keyed and title in text and fold(claim.text) in text
-                ):
+                text = file.read_text("utf-8", "replace")
+                if mark in text and (not claim.is_keyed or title in fold(text)):
                     return True
         return False
 
@@ -198,7 +223,8 @@ class ClaimWriter:
         self, claim: Claim, turn: EpisodeText, session: str, reason: str
     ) -> SkippedStatement:
         link = evidence_link(turn.memory)
-        return SkippedStatement(claim.type, claim.title, claim.text, reason, (link,), session)
+        text = masked(claim.text, f"{claim.title}: ")[0]
+        return SkippedStatement(claim.type, mask(claim.title), text, reason, (link,), session)
 
 
 def _says_the_same(planned: Claim, claim: Claim) -> bool:

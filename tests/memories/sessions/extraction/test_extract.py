@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import Busy
+from djinn_memory.errors import Busy, Refused
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
@@ -21,6 +21,9 @@ from djinn_memory.memories.sessions.extraction.writer import ClaimWriter
 from djinn_memory.memories.sessions.session_requests import ExtractionReport
 from djinn_memory.models import Filters
 from djinn_memory.store.index.records import Selection
+from djinn_memory.store.ledger import Event
+from djinn_memory.store.ledger.ledger import Ledger
+from djinn_memory.system import files
 from djinn_memory.system.locks import lock
 from tests.servers import ModelServer
 
@@ -242,6 +245,86 @@ def test_a_crash_between_note_and_ledger_writes_nothing_twice(
     assert note.exists() == (fate == "keep")
 
 
+@pytest.mark.parametrize("kind", [0, 1])
+def test_a_note_that_was_edited_after_a_crash_stays_as_it_is(
+    djinn: Djinn, home: Home, monkeypatch: pytest.MonkeyPatch, kind: int
+) -> None:
+    say(djinn, STATED[kind])
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(extraction.ExtractionLog, "take", crash)
+        djinn.sessions.extract()
+    [note] = [path for name in ("facts", "preferences") for path in notes(home, name)]
+    text = note.read_text().replace("Warsaw", "Gdynia").replace("tea", "mate")
+    note.write_text(text)
+    for _ in range(3):
+        assert djinn.sessions.extract().written == ()
+    assert djinn.sessions.extract("dig").written == ()
+    assert note.read_text() == text
+    assert len([path for name in ("facts", "preferences") for path in notes(home, name)]) == 1
+
+
+def test_a_read_only_vault_refuses_and_loses_nothing(
+    djinn: Djinn, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(djinn, *STATED)
+    home.edit((("vaults", "me", "read_only"), True))
+    with Djinn(Home(home.root), clock=lambda: NOW) as shut:
+        assert titles(shut.sessions.extract(dry_run=True)) == TITLES
+        with pytest.raises(Refused, match="vault me is read-only"):
+            shut.sessions.extract()
+        assert shut.maintain(["extract"]).problems == ()
+    home.edit((("vaults", "me", "read_only"), None))
+    with Djinn(Home(home.root), clock=lambda: NOW) as djinn:
+        assert titles(djinn.sessions.extract()) == TITLES
+
+
+def test_a_note_that_another_program_keeps_saving_is_tried_again(
+    djinn: Djinn, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    djinn.facts.set("user", "city", "Bergen", valid_from="2020-01-01")
+    [note] = notes(home, "facts")
+    say(djinn, "My city is Warsaw.")
+    exchange = files.replace
+
+    def late(path: Path, data: bytes, was: bytes) -> None:
+        if path == note.resolve():
+            path.write_bytes(was + b"\nOne more line.\n")
+        exchange(path, data, was)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "replace", late)
+        report = djinn.sessions.extract()
+        assert report.written == report.skipped == () and report.sessions == 0
+        assert "was changed by another program" in report.problems[0].why
+    assert titles(djinn.sessions.extract()) == ["user/city"]
+    assert note.read_text().count("One more line.") == 5
+
+
+def test_a_run_reads_only_the_events_that_it_needs(
+    djinn: Djinn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(djinn, *STATED)
+    assert len(djinn.sessions.extract().written) == len(TITLES)
+    names = [f"s{number}" for number in range(500)]
+    data = {"agent": "me", "session": "s", "said": "2026-03-01T00:00:00Z", "turns": 1, "last": 1}
+    kinds = ("extraction.begun", "extraction.taken", "extraction.valued", "extraction.read")
+    events = [Event(kind, name, data) for name in names for kind in kinds]
+    djinn.runtime.state.ledger.append(events)
+    read = Ledger.rows
+    count = 0
+
+    def counted(*arguments: Any) -> list[Any]:
+        nonlocal count
+        rows = read(*arguments)
+        count += len(rows)
+        return rows
+
+    monkeypatch.setattr(Ledger, "rows", counted)
+    say(djinn, "My city is Gdynia.", session="new", hours=1)
+    assert titles(djinn.sessions.extract()) == ["user/city"]
+    assert count < 20
+
+
 def test_a_crash_before_the_note_loses_nothing(
     djinn: Djinn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -400,4 +483,39 @@ def test_a_model_that_does_not_answer_is_asked_again(advised: Djinn, server: Mod
     assert [each.what for each in report.problems] == ["llm"]
     server.mood, server.reply = "", '{"memories": []}'
     assert advised.sessions.extract().sessions == 1
+    assert advised.sessions.extract().sessions == 0
+
+
+def test_a_model_that_does_not_answer_is_not_waited_for_again(
+    advised: Djinn, server: ModelServer
+) -> None:
+    for number, city in enumerate(("Warsaw", "Gdynia", "Oslo")):
+        say(advised, f"My city is {city}.", session=f"s{number}", hours=9 - number)
+    server.mood = "no text"
+    report = advised.sessions.extract()
+    assert titles(report) == ["user/city"] * 3
+    assert (report.sessions, len(report.problems)) == (3, 1)
+    asked = len(server.asked)
+    server.mood, server.reply = "", '{"memories": []}'
+    assert advised.sessions.extract().sessions == 3
+    assert len(server.asked) == asked + 3
+
+
+def test_secrets_that_a_model_proposes_are_refused_one_by_one(
+    advised: Djinn, server: ModelServer
+) -> None:
+    say(advised, "It rains.", "It snows.")
+    token = "ghp_" + "x7Kq2mZ9vLw4TbN8cRj5PfH3sDy6GaE1uXo0"
+    server.reply = json.dumps({
+        "memories": [
+            proposal(1, "lesson", f"The token is {token}."),
+            proposal(1, "fact", "hunter2hunter2", category="user", key="password"),
+            proposal(2, "preference", "Prefers snow."),
+        ]
+    })  # fmt: skip
+    report = advised.sessions.extract()
+    assert titles(report) == ["Prefers snow"]
+    assert len(report.skipped) == 2
+    assert all("contains what looks like" in skipped.reason for skipped in report.skipped)
+    assert token not in str(report) and "allow_secret" not in str(report)
     assert advised.sessions.extract().sessions == 0
