@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from djinn_memory.memories.episodes.verbs import Episodes
     from djinn_memory.memories.facts.verbs import Facts
     from djinn_memory.memories.library.verbs import Documents
+    from djinn_memory.memories.patterns.outcomes import Outcomes
+    from djinn_memory.memories.patterns.verbs import Patterns
     from djinn_memory.memories.recall.audit import ToolCall
     from djinn_memory.memories.recall.gaps import Gaps
     from djinn_memory.memories.recall.rating import RatingResult
@@ -123,6 +125,20 @@ class Djinn(Namespace):
         from djinn_memory.memories.facts.verbs import Facts
 
         return Facts(self.runtime)
+
+    @cached_property
+    def patterns(self) -> Patterns:
+        """Operations on patterns: what consolidation learns from episodes."""
+        from djinn_memory.memories.patterns.verbs import Patterns
+
+        return Patterns(self.runtime)
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        """Operations on outcomes: how actions ended."""
+        from djinn_memory.memories.patterns.outcomes import Outcomes
+
+        return Outcomes(self.runtime)
 
     @cached_property
     def contradictions(self) -> Contradictions:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from djinn_memory import runtime
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError
+from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.library import writer
 from djinn_memory.notes import ids
 from djinn_memory.store.expiring.sqlite import SqliteWorkingStore
@@ -159,6 +160,26 @@ def states(djinn: Djinn) -> None:
     djinn.sessions.extract(agent="grace")
 
 
+def learns(djinn: Djinn) -> None:
+    """Habits of hers in the words of his episodes, and outcomes of his action."""
+    now = djinn.runtime.now()
+    turns = [
+        Turn("interaction", "Count the tides of the harbour", "", now - timedelta(weeks=week),
+             "dig", "cli")
+        for week in range(30)
+    ]  # fmt: skip
+    turns += [
+        Turn("interaction", "Ask about layoffs", "", now - timedelta(hours=17 * number), "dig",
+             "cli")
+        for number in range(90)
+    ]  # fmt: skip
+    record_turns(djinn.runtime, "grace", turns)
+    djinn.outcomes.record("Light the lamp", "failure", context="harbour", agent="grace")
+    djinn.episodes.mark([djinn.episodes.list(agent="grace").episodes[0].id], agent="grace")
+    djinn.patterns.consolidate(min_age="0d", agent="grace")
+    djinn.remember("pattern", "Counts kettles at noon", "hers", agent="grace", force=True)
+
+
 def hooks_record(djinn: Djinn) -> None:
     """Events of hers in a session of his, and events that are lost."""
     session = (prompt("layoffs?", "dig"), tool("dig layoffs", "dig"), stop("Soon.", "dig"))
@@ -241,7 +262,8 @@ def indexes(djinn: Djinn) -> None:
 
 
 DEEDS: tuple[Deed, ...] = (
-    remembers, corrects_links, sets_facts, has_a_session, keeps_in_mind, records, states, imports,
+    remembers, corrects_links, sets_facts, has_a_session, keeps_in_mind, records, states, learns,
+    imports,
     hooks_record,
     judges, ingests, takes_ids, drops_copies, clears_her_mind, purges_what_finn_said,
     makes_disorder, writes_much, leaves_words_alone, embeds, indexes,

@@ -40,6 +40,7 @@ SETTINGS = {
     settings.WatchConfig: "watch.",
     settings.WorkingConfig: "working.",
     settings.SessionsConfig: "sessions.",
+    settings.PatternsConfig: "patterns.",
     settings.SecretsConfig: "secrets.",
     settings.Thresholds: "thresholds.",
     settings.ThresholdsConfig: "thresholds.",

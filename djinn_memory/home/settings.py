@@ -176,6 +176,19 @@ class SessionsConfig(Struct, forbid_unknown_fields=True):
     idle_minutes: Annotated[float, Meta(ge=0, le=525_600)] = 30.0
 
 
+class PatternsConfig(Struct, forbid_unknown_fields=True):
+    """Settings of consolidation, which finds patterns in episodes."""
+
+    min_age: Annotated[
+        str, Meta(pattern=r"^\d{1,4}[dw]\Z", description="a time such as 7d or 2w")
+    ] = "7d"
+    history_days: Annotated[int, Meta(ge=30, le=3650)] = 400
+    deprecated_days: Annotated[int, Meta(ge=1, le=3650)] = 90
+    active: Annotated[float, Meta(ge=0, le=0.95)] = 0.6
+    significance: Annotated[float, Meta(gt=0, le=0.1)] = 0.001
+    evidence: Annotated[int, Meta(ge=1, le=200)] = 20
+
+
 class SecretsConfig(Struct, forbid_unknown_fields=True):
     """Exceptions from the detection of secrets."""
 
@@ -294,6 +307,7 @@ class Config(Struct, forbid_unknown_fields=True):
     watch: WatchConfig = field(default_factory=WatchConfig)
     working: WorkingConfig = field(default_factory=WorkingConfig)
     sessions: SessionsConfig = field(default_factory=SessionsConfig)
+    patterns: PatternsConfig = field(default_factory=PatternsConfig)
     secrets: SecretsConfig = field(default_factory=SecretsConfig)
     thresholds: ThresholdsConfig = field(default_factory=ThresholdsConfig)
 

@@ -23,6 +23,7 @@ from djinn_memory.store.index.records import (
     IndexedMemory,
     Measurement,
     MemoryNames,
+    MemoryOpening,
     MemorySize,
     Order,
     Selection,
@@ -165,6 +166,20 @@ class Index(Protocol):
         """Yield the memories of a selection while they are read.
 
         `fields` are the front matter keys to load; None loads all.
+        """
+
+    def openings(
+        self,
+        selection: Selection,
+        *,
+        characters: int,
+        fields: Collection[str],
+        limit: int,
+    ) -> Iterable[MemoryOpening]:
+        """Yield the beginnings of the newest memories of a selection, newest first.
+
+        `characters` limits their texts, `fields` are the front matter keys to load. It takes a
+        tenth of the time of `memories` with their chunks.
         """
 
     def lookup(

@@ -1,4 +1,4 @@
-"""djinn episode record, list, show, stats."""
+"""djinn episode record, list, show, mark, stats."""
 
 from __future__ import annotations
 
@@ -165,6 +165,16 @@ def show(call: Call, answer: requests.EpisodeDetail) -> None:
     for entity in answer.entities:
         say(clean(f"  {entity}"))
     _print_intents(answer)
+
+
+@command("episodes.mark", requests.MarkEpisodes, fields={"names": Field("NAME")})
+def mark(call: Call, answer: requests.MarkedEpisodes) -> None:
+    """Let the next `djinn consolidate` read episodes at any age.
+
+    Examples:
+        djinn episode mark mem_7k2m9q4dxw30hv5t
+    """
+    say(f"marked {count(len(answer.marked), 'episode')}")
 
 
 @command("episodes.stats", requests.CountEpisodes, fields=WINDOW)

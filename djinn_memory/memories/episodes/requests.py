@@ -95,12 +95,29 @@ class ShowEpisode(Struct, frozen=True):
     agent: AgentName = None
 
 
+class MarkEpisodes(Struct, frozen=True):
+    """Mark episodes, so that the next consolidation reads them at any age."""
+
+    names: Annotated[
+        Sequence[Annotated[str, Meta(min_length=1, max_length=1000)]],
+        Meta(min_length=1, max_length=1000, description="The episodes: their ids or addresses."),
+    ]
+    agent: AgentName = None
+
+
 class CountEpisodes(Struct, frozen=True):
     """Count episodes by kind, channel, session and day."""
 
     since: SinceDay = None
     until: UntilDay = None
     agent: AgentName = None
+
+
+class MarkedEpisodes(Struct, frozen=True):
+    """Episodes that the next consolidation reads at any age."""
+
+    marked: tuple[str, ...]
+    """Their ids."""
 
 
 class Entity(Struct, frozen=True):

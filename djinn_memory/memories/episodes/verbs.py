@@ -27,6 +27,8 @@ from djinn_memory.memories.episodes.requests import (
     EpisodeStats,
     EpisodeType,
     ListEpisodes,
+    MarkedEpisodes,
+    MarkEpisodes,
     RecordedEpisode,
     RecordInteraction,
     RecordObservation,
@@ -39,6 +41,10 @@ from djinn_memory.runtime import Namespace, operation
 from djinn_memory.search.narrowing import day
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.index.records import Selection
+from djinn_memory.store.ledger import Event
+
+MARKED = "episode.marked"
+"""The kind of the event that an episode was marked for consolidation. Its subject is the id."""
 
 
 class Episodes(Namespace):
@@ -123,6 +129,27 @@ class Episodes(Namespace):
             round(fmean(weights), 3) if weights else None,
         )
 
+    @operation(MarkEpisodes)
+    @within(WRITE_SECONDS)
+    def mark(self, request: MarkEpisodes) -> MarkedEpisodes:
+        """Let the next consolidation read episodes at any age.
+
+        Raises `NotFound` for a memory that is not an episode of the agent, before any is marked.
+        """
+        agent = self.runtime.home.agent(request.agent)
+        self.runtime.fresh_scope(agent)
+        vault = self.runtime.home.personal(agent)
+        ids: dict[str, None] = {}
+        with self.runtime.index([vault]) as index:
+            for name in request.names:
+                memory = catalog.find(index, name)
+                if memory.type not in KINDS or not memory.id:
+                    remedy = Remedy("episodes.list", purpose="list the episodes")
+                    raise NotFound(f"{memory.title!r} is not an episode", remedy)
+                ids[memory.id] = None
+        self._state.ledger.append([Event(MARKED, key, {"agent": agent}) for key in ids])
+        return MarkedEpisodes(tuple(ids))
+
     def _record(
         self,
         request: RecordInteraction | RecordObservation,
@@ -136,7 +163,7 @@ class Episodes(Namespace):
             kind,
             message,
             response,
-            _time(request.at, now),
+            time_of_request(request.at, now),
             session or session_log.current(self._state, agent),
             request.channel,
             request.context,
@@ -171,7 +198,8 @@ class Episodes(Namespace):
         )
 
 
-def _time(text: str | None, now: datetime) -> datetime:
+def time_of_request(text: str | None, now: datetime) -> datetime:
+    """The time in the text of a request: local unless it has a zone; now without a text."""
     if not text:
         return now
     try:

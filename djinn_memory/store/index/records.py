@@ -165,6 +165,22 @@ class IndexedLink(Struct, frozen=True):
     """The syntax of the link."""
 
 
+class MemoryOpening(NamedTuple):
+    """The beginning of a memory, for readers of many memories."""
+
+    id: str | None
+    vault: str
+    path: str
+    block: str | None
+    type: str | None
+    date: str
+    """Its date, as ISO 8601 in UTC."""
+    text: str
+    """The first characters of its text, as the index has it."""
+    fields: tuple[tuple[str, str], ...]
+    """The requested front matter. A key with a list of values occurs once for each value."""
+
+
 class FieldGroup(Struct, frozen=True):
     """The memories that share a value of a front matter field."""
 

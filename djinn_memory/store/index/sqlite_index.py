@@ -20,6 +20,7 @@ from djinn_memory.store.index.records import (
     IndexedLink,
     IndexedMemory,
     MemoryNames,
+    MemoryOpening,
     MemorySize,
     Order,
     Selection,
@@ -176,6 +177,31 @@ class SqliteIndex:
                 )
                 loaded[memory.memory_id] = memory
         return loaded
+
+    def openings(
+        self,
+        selection: Selection,
+        *,
+        characters: int,
+        fields: Collection[str],
+        limit: int,
+    ) -> Iterator[MemoryOpening]:
+        """Yield the beginnings of the newest memories of a selection, newest first."""
+        where = self._selections.where(selection)
+        sql = (
+            "select uid, vault_id, path, block, type, date, (select substr(text, 1, ?) from chunk "
+            "where memory_id = memory.id and ordinal = 0), (select "
+            "json_group_array(json_array(key, value)) from (select key, value from field where "
+            "memory_id = memory.id and key in (select value from json_each(?)) order by rowid)) "
+            f"{_FROM} where {where.sql} order by {_ORDERS['newest']} limit ?"
+        )
+        bound = (characters, json.dumps(list(fields)), *where.values, limit)
+        for uid, vault, path, block, kind, date, text, values in self._connection.execute(
+            sql, bound
+        ):
+            name = self._numbered[vault].name
+            loaded = _FIELDS.decode(values)
+            yield MemoryOpening(uid, name, path, block, kind, date, text or "", loaded)
 
     def count(self, selection: Selection = _ALL) -> int:
         """The number of memories in a selection."""

@@ -25,7 +25,7 @@ def test_the_list_of_jobs_is_complete() -> None:
         "__init__", "job", "registry", "runner",
     }  # fmt: skip
     assert set(JOBS) == modules
-    assert list(JOBS) == ["promote", "expire", "extract", "summary"]
+    assert list(JOBS) == ["promote", "expire", "extract", "consolidate", "summary"]
     assert all(job.cost.endswith(".") and job.every >= timedelta(hours=1) for job in JOBS.values())
     assert [job.name for job in named_jobs(["expire", "promote"])] == ["promote", "expire"]
     with pytest.raises(UsageError, match="only nap: unknown task"):
@@ -39,7 +39,12 @@ def test_a_job_is_due_until_it_ran_and_again_after_its_time(djinn: Djinn) -> Non
     djinn.maintain(dry_run=True)
     assert due(jobs, state, now) == jobs
     djinn.maintain(["promote"])
-    assert [job.name for job in due(jobs, state, now)] == ["expire", "extract", "summary"]
+    assert [job.name for job in due(jobs, state, now)] == [
+        "expire",
+        "extract",
+        "consolidate",
+        "summary",
+    ]
     assert abs(last_runs(state)["promote"] - now) < timedelta(minutes=5)
     djinn.maintain()
     assert due(jobs, state, now) == ()

@@ -1,0 +1,113 @@
+"""djinn consolidate, and djinn pattern list, show, correlations."""
+
+from __future__ import annotations
+
+from djinn_memory.cli import candidates
+from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.output import clean, clean_lines, columns, say, talk
+from djinn_memory.cli.request_options import Field
+from djinn_memory.memories.patterns import requests
+from djinn_memory.system.plural import count
+
+
+@command("patterns.consolidate", requests.Consolidate, fields={"min_age": Field("AGE")})
+def consolidate(call: Call, answer: requests.ConsolidationReport) -> None:
+    """Find patterns in episodes, and write a note for each.
+
+    Episodes that are 7 days old or older are read (`patterns.min_age`), and those that `djinn
+    episode mark` named. A pattern that is known is reinforced. A note that you delete is not
+    written again, and a field that you edit is kept. Running it twice changes nothing.
+
+    Examples:
+        djinn consolidate --dry-run
+        djinn consolidate
+        djinn consolidate --min-age 0d --json
+    """
+    for change in answer.changes:
+        verb = "would be " if answer.dry_run else ""
+        confidence = f"confidence {change.confidence:.2f}" if change.confidence is not None else ""
+        place = "" if answer.dry_run else f"  {change.vault}/{change.path}"
+        say(clean(f"{verb}{change.change}  {change.name}  ({change.status}, {confidence}){place}"))
+    for pattern in answer.skipped:
+        say(clean(f"skipped  {pattern.name}: {pattern.reason}"))
+    if not answer.changes and not answer.skipped:
+        talk(f"{count(answer.episodes, 'episode')} read; no new patterns")
+
+
+@command("patterns.list", requests.ListPatterns)
+def list_(call: Call, answer: requests.PatternList) -> None:
+    """List patterns, the most certain first.
+
+    Examples:
+        djinn pattern list
+        djinn pattern list --habits --status active
+        djinn pattern list --category preference --json
+    """
+    rows = [
+        (
+            f"{pattern.confidence:.2f}" if pattern.confidence is not None else "-",
+            pattern.status or "-",
+            pattern.category or "-",
+            pattern.name,
+        )
+        for pattern in answer.patterns
+    ]
+    columns(rows, head="confidence status category pattern", empty="No patterns.")
+    if len(answer.patterns) < answer.total:
+        talk(f"{count(answer.total - len(answer.patterns), 'more pattern')}; -n shows more.")
+
+
+@command(
+    "patterns.show", requests.ShowPattern, fields={"name": Field("PATTERN", candidates.titles)}
+)
+def show(call: Call, answer: requests.PatternDetail) -> None:
+    """Show a pattern and its evidence.
+
+    Examples:
+        djinn pattern show "Plans the week on Mondays around 09:00"
+        djinn pattern show mem_7k2m9q4dxw30hv5t --json
+    """
+    say(clean(f"{answer.name}  {answer.vault}/{answer.path}"))
+    confidence = f", confidence {answer.confidence:.2f}" if answer.confidence is not None else ""
+    say(clean(f"{answer.category or 'pattern'}, {answer.status or 'no status'}{confidence}"))
+    if answer.support:
+        chance = (
+            "" if answer.expected is None else f", of which chance explains {answer.expected:g}"
+        )
+        say(f"{count(answer.support, 'day')} with evidence{chance}")
+    if answer.first_seen and answer.last_seen:
+        say(clean(f"from {answer.first_seen} to {answer.last_seen}"))
+    if answer.q_value is not None:
+        say(f"probability by chance {answer.q_value:g}, corrected for the number of tests")
+    say()
+    say(clean_lines(answer.text))
+    if answer.evidence:
+        say()
+        say(f"newest of {count(answer.evidence_count, 'episode')}:")
+    for link in answer.evidence:
+        say(clean(f"  {link}"))
+
+
+@command("patterns.correlations", requests.ListCorrelations)
+def correlations(call: Call, answer: requests.CorrelationList) -> None:
+    """List what occurs together more often than chance explains.
+
+    Domains, names and actions are compared with hours and weekdays, and names with domains. The
+    rhythm of your activity is taken into account, and the number of pairs that were tested.
+
+    Examples:
+        djinn pattern correlations
+        djinn pattern correlations --json
+    """
+    rows = [
+        (
+            f"{each.strength:.2f}",
+            str(each.support),
+            f"{each.expected:g}",
+            f"{each.q_value:.1e}",
+            f"{each.first} / {each.second}",
+        )
+        for each in answer.correlations
+    ]
+    columns(rows, head="strength days expected q-value pair", empty="No correlations.")
+    talk(f"{count(answer.tests, 'pair')} tested")

@@ -1,0 +1,1 @@
+"""Patterns: what consolidation learns from episodes, and the outcomes of actions."""

@@ -1,0 +1,81 @@
+"""Consolidation: reads the episodes of an agent, and writes the patterns that it finds."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from djinn_memory.errors import DjinnError, UsageError
+from djinn_memory.indexing.refresh import read
+from djinn_memory.memories.patterns.log import ConsolidationLog
+from djinn_memory.memories.patterns.reading import EpisodeScope
+from djinn_memory.memories.patterns.requests import (
+    Consolidate,
+    ConsolidationReport,
+    PatternChange,
+    SkippedPattern,
+)
+from djinn_memory.memories.patterns.writer import PatternWriter
+from djinn_memory.models import Problem
+from djinn_memory.runtime import Runtime
+from djinn_memory.system.locks import lock
+
+PATIENCE = 30.0
+"""Seconds to wait for another consolidation for the same agent."""
+
+_AGE = re.compile(r"(\d{1,4})\s*([dw])")
+
+
+def consolidate(runtime: Runtime, request: Consolidate) -> ConsolidationReport:
+    """Find and write patterns; see `Patterns.consolidate`."""
+    agent = runtime.home.agent(request.agent)
+    age = _age(request.min_age or runtime.home.config.patterns.min_age)
+    runtime.take_in(agent)
+    problems = read(runtime.state, [runtime.home.personal(agent)])
+    if request.dry_run:
+        return _run(runtime, agent, age, problems, dry_run=True)
+    # Two runs at once would write the same patterns.
+    with lock(runtime.home.state / f"consolidate-{agent}.lock", timeout=PATIENCE):
+        return _run(runtime, agent, age, problems, dry_run=False)
+
+
+def _run(
+    runtime: Runtime, agent: str, age: timedelta, problems: list[Problem], *, dry_run: bool
+) -> ConsolidationReport:
+    config, now = runtime.home.config.patterns, runtime.now()
+    log = ConsolidationLog(runtime.state, agent, keep=not dry_run)
+    scope = EpisodeScope(runtime.home.personal(agent), now - age, tuple(log.marked))
+    writer = PatternWriter(runtime, agent, log, dry_run=dry_run)
+    today = now.astimezone().date()
+    with runtime.index([scope.vault]) as index:
+        total = scope.count(index)
+        new = max(0, total - log.read[0])
+        is_new = log.read != (total, frozenset(log.marked))
+        occasions = scope.occasions(index, config.history_days) if is_new and total else []
+    changes: list[PatternChange] = []
+    skipped: list[SkippedPattern] = []
+    if occasions:
+        # numpy takes longer to load than a run that finds nothing new.
+        from djinn_memory.memories.patterns.detection.history import History
+        from djinn_memory.memories.patterns.detection.learn import learn
+
+        patterns = learn(History(occasions), today, config)
+        try:
+            changes, skipped = writer.take(patterns)
+        except (OSError, DjinnError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            problems.append(Problem("patterns", f"{why}; run it again"))
+            is_new = False
+    changes += writer.deprecate(today, config)
+    if is_new:
+        log.consolidated(total)
+    return ConsolidationReport(
+        len(occasions), new, tuple(changes), tuple(skipped), dry_run, tuple(problems)
+    )
+
+
+def _age(text: str) -> timedelta:
+    match = _AGE.fullmatch(text.strip())
+    if not match:
+        raise UsageError(f"{text}: not an age; write 7d or 2w", argument="min_age")
+    return timedelta(days=int(match[1]) * (7 if match[2] == "w" else 1))

@@ -1,0 +1,285 @@
+"""Habits: features that occur in a window of time far more often than the user's rhythm explains.
+
+Features are taken in the order of their significance. What a habit explains is taken out of all
+other features before they are tested again, so that a habit in several words is found once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from djinn_memory.memories.patterns.detection.chance import binomial_tail, odds_ratio, tail_bound
+from djinn_memory.memories.patterns.detection.history import FEWEST_DAYS, FEWEST_WEEKS, History
+from djinn_memory.memories.patterns.detection.windows import (
+    EVERY_DAY,
+    WIDTHS,
+    Rhythm,
+    TimeWindow,
+    WindowCounts,
+)
+
+if TYPE_CHECKING:
+    from djinn_memory.memories.patterns.detection.history import Integers
+
+LEAST_ODDS = 3.0
+"""The least ratio of the odds of a window to those that the rhythm explains."""
+
+LEAST_SHARE = 0.25
+"""The least share of a feature's days that are in the window."""
+
+LEAST_KEPT = 0.2
+"""The least share of the window's days, from the first to the last, on which the habit is kept."""
+
+LEAST_EXCESS = 0.4
+"""A weekday belongs to a habit if it has this part of the excess of the strongest weekday."""
+
+LEAST_MORE = 0.1
+"""A neighbouring hour belongs to a habit if it adds this part of its days."""
+
+SAME_WEEKDAYS = 0.6
+"""The least overlap of the weekdays of two wordings of one habit."""
+
+DISJOINT = 0.5
+"""Two wordings of one habit share at most this part of the days that two habits would share."""
+
+
+class Habit(Struct, frozen=True):
+    """An action or a domain in a recurring window of time."""
+
+    features: tuple[str, ...]
+    """Its features, the most significant first."""
+    window: TimeWindow
+    episodes: tuple[int, ...]
+    """The numbers of the episodes that support it, in order of time."""
+    days: int
+    """The number of days with such an episode."""
+    expected: float
+    """The number of days that chance explains."""
+    share: float
+    """The share of the days with the feature that are in the window."""
+    log_probability: float
+    """The natural logarithm of the probability by chance, for this test alone."""
+    q: float
+    """The probability times the number of tests (Bonferroni), at most 1."""
+
+
+class _Candidate(Struct):
+    """The best window of a feature."""
+
+    feature: int
+    window: TimeWindow
+    days: int
+    hits: int
+    share: float
+    log_probability: float
+
+
+def find_habits(history: History, significance: float) -> list[Habit]:
+    """The habits of a history, the most significant first.
+
+    `significance` is the highest expected number of false habits in a whole history.
+    """
+    if not history.length:
+        return []
+    return _HabitSearch(history, significance).run()
+
+
+class _HabitSearch:
+    """The state of a search: what is left of each feature."""
+
+    def __init__(self, history: History, significance: float) -> None:
+        self._history = history
+        self._rhythm = Rhythm(history)
+        self._left: list[Integers] = list(history.episodes)
+        self._taken: list[list[TimeWindow]] = [[] for _ in history.names]
+        self._tests = len(history.names) * len(self._rhythm.windows)
+        self._limit = math.log(significance / self._tests) if self._tests else 0.0
+
+    def run(self) -> list[Habit]:
+        """Take the most significant window again and again."""
+        best = {number: self._best(number) for number in range(len(self._left))}
+        habits: list[Habit] = []
+        while True:
+            candidates = [candidate for candidate in best.values() if candidate]
+            if not candidates:
+                return habits
+            candidate = self._refined(min(candidates, key=self._order))
+            support = self._rhythm.hits(candidate.window, self._left[candidate.feature])
+            self._add(habits, candidate, support)
+            for number in self._remove(candidate, support):
+                best[number] = self._best(number)
+
+    def _order(self, candidate: _Candidate) -> tuple[float, int, str]:
+        name = self._history.names[candidate.feature]
+        # Of features in the same episodes, a pair of words says more than one word.
+        return round(candidate.log_probability, 6), -name.count(" "), name
+
+    def _best(self, feature: int) -> _Candidate | None:
+        """The most significant window of what is left of a feature; None if chance explains it."""
+        episodes = self._left[feature]
+        if len(episodes) < FEWEST_DAYS:
+            return None
+        counts = self._rhythm.count(episodes)
+        if counts.days < FEWEST_DAYS:
+            return None
+        shares = counts.shares
+        if self._taken[feature]:
+            # What was taken out leaves more for the other windows.
+            gone = sum(self._share(window, counts) for window in self._taken[feature])
+            shares = np.minimum(shares / max(0.05, 1 - gone), 1)
+        bounds = tail_bound(counts.hits, counts.days, shares)
+        bounds[counts.hits < FEWEST_DAYS] = 0
+        for position in np.argsort(bounds, kind="stable")[:20]:
+            if bounds[position] > self._limit + 4:
+                return None
+            candidate = self._checked(
+                feature, counts.windows[position], counts.days,
+                int(counts.hits[position]), float(shares[position]),
+            )  # fmt: skip
+            if candidate:
+                return candidate
+        return None
+
+    def _refined(self, candidate: _Candidate) -> _Candidate:
+        """The candidate with the weekdays on which its hours stand out."""
+        window = candidate.window
+        if window.month_day is not None:
+            return candidate
+        episodes = self._left[candidate.feature]
+        counts = self._rhythm.count(episodes)
+        singles = [
+            self._rhythm.position(replace(window, weekdays=(weekday,))) for weekday in EVERY_DAY
+        ]
+        excess = counts.hits[singles] - counts.days * counts.shares[singles]
+        weekdays = tuple(np.flatnonzero(excess >= LEAST_EXCESS * excess.max()).tolist())
+        refined = self._widened(replace(window, weekdays=weekdays), episodes, counts)
+        hits, share = self._days_in(refined, episodes), self._share(refined, counts)
+        return replace(candidate, window=refined, hits=hits, share=share)
+
+    def _widened(self, window: TimeWindow, episodes: Integers, counts: WindowCounts) -> TimeWindow:
+        """The window with the hours beside it in which the action stands out too.
+
+        The time of a habit may have moved by an hour.
+        """
+        while window.width < WIDTHS[-1]:
+            hits, share = self._days_in(window, episodes), self._share(window, counts)
+            wider = [
+                replace(window, start=(window.start - step) % 24, width=window.width + 1)
+                for step in (0, 1)
+            ]
+            more = [self._days_in(each, episodes) - hits for each in wider]
+            best = int(np.argmax(more))
+            chance = counts.days * (self._share(wider[best], counts) - share)
+            if more[best] < max(2, LEAST_MORE * hits, 2 * chance):
+                break
+            window = wider[best]
+        return window
+
+    def _days_in(self, window: TimeWindow, episodes: Integers) -> int:
+        return len(np.unique(self._history.days[self._rhythm.hits(window, episodes)]))
+
+    def _share(self, window: TimeWindow, counts: WindowCounts) -> float:
+        """The expected share of a window with any weekdays."""
+        if window.month_day is not None:
+            return float(counts.shares[self._rhythm.position(window)])
+        singles = [
+            self._rhythm.position(replace(window, weekdays=(weekday,)))
+            for weekday in window.weekdays
+        ]
+        return float(counts.shares[singles].sum())
+
+    def _checked(
+        self, feature: int, window: TimeWindow, days: int, hits: int, share: float
+    ) -> _Candidate | None:
+        """The candidate, if it is significant, large enough, and spread over weeks."""
+        log_probability = binomial_tail(hits, days, share)
+        if log_probability > self._limit:
+            return None
+        if hits / days < LEAST_SHARE or odds_ratio(hits / days, share) < LEAST_ODDS:
+            return None
+        inside = np.unique(self._history.days[self._rhythm.hits(window, self._left[feature])])
+        weeks = np.unique((inside + self._history.first_day - 1) // 7)
+        if len(weeks) < FEWEST_WEEKS:
+            return None
+        occasions = self._rhythm.occasions(window, int(inside[0]), int(inside[-1]))
+        if len(inside) / max(1, occasions) < LEAST_KEPT:
+            return None
+        return _Candidate(feature, window, days, hits, share, log_probability)
+
+    def _add(self, habits: list[Habit], candidate: _Candidate, support: Integers) -> None:
+        """Add a habit, or join it to the one that it is a part of."""
+        history = self._history
+        habit = Habit(
+            (history.names[candidate.feature],),
+            candidate.window,
+            tuple(support.tolist()),
+            candidate.hits,
+            candidate.days * candidate.share,
+            candidate.hits / candidate.days,
+            candidate.log_probability,
+            min(1.0, math.exp(min(0.0, candidate.log_probability + math.log(self._tests)))),
+        )
+        for position, other in enumerate(habits):
+            if self._is_part(habit, other):
+                habits[position] = self._joined(other, habit)
+                return
+        habits.append(habit)
+
+    def _is_part(self, habit: Habit, other: Habit) -> bool:
+        """Whether a habit is another wording, another weekday or an echo of a known one."""
+        same_hours = _near(habit.window, other.window)
+        if habit.features[0] in other.features:
+            return same_hours
+        own, theirs = {*habit.window.weekdays}, {*other.window.weekdays}
+        if not same_hours or len(own & theirs) < SAME_WEEKDAYS * len(own | theirs):
+            return False
+        words = [set(" ".join(each.features).split()) for each in (habit, other)]
+        if words[0] & words[1]:
+            return True
+        days = [{*self._history.days[[*each.episodes]].tolist()} for each in (habit, other)]
+        first, last = min(map(min, days)), max(map(max, days))
+        occasions = max(1, self._rhythm.occasions(other.window, first, last))
+        both = len(days[0] & days[1])
+        expected = len(days[0]) * len(days[1]) / occasions
+        # Wordings take turns. An echo comes only where the habit is.
+        echo = both >= 0.9 * len(days[0]) and len(days[1]) <= 0.75 * occasions
+        return echo or (expected >= 2 and both <= DISJOINT * expected)
+
+    def _joined(self, habit: Habit, part: Habit) -> Habit:
+        episodes = tuple(sorted({*habit.episodes, *part.episodes}))
+        days = len(np.unique(self._history.days[[*episodes]]))
+        weekdays = tuple(sorted({*habit.window.weekdays, *part.window.weekdays}))
+        features = tuple(dict.fromkeys((*habit.features, *part.features)))
+        window = replace(habit.window, weekdays=weekdays)
+        expected = habit.expected + part.expected
+        return replace(
+            habit, features=features, window=window, episodes=episodes, days=days, expected=expected
+        )
+
+    def _remove(self, candidate: _Candidate, support: Integers) -> list[int]:
+        """Take episodes out of all features. Returns the features that had some of them."""
+        changed = []
+        for number, episodes in enumerate(self._left):
+            stays = ~np.isin(episodes, support, assume_unique=True)
+            gone = len(episodes) - int(stays.sum())
+            if gone or number == candidate.feature:
+                self._left[number] = episodes[stays]
+                if gone >= 0.2 * len(episodes):
+                    self._taken[number].append(candidate.window)
+                changed.append(number)
+        return changed
+
+
+def _near(first: TimeWindow, second: TimeWindow) -> bool:
+    """Whether the hours of two windows are the same but for an hour."""
+    if first.month_day != second.month_day:
+        return False
+    if first.width == 24 or second.width == 24:
+        return True
+    hours = {(hour + step) % 24 for hour in first.hours for step in (-1, 0, 1)}
+    return bool(hours & {*second.hours})

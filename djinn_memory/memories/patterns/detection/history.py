@@ -1,0 +1,117 @@
+"""The history of episodes as detection reads it: numbers of features, days and hours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+
+from djinn_memory.memories.patterns.detection.words import features_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+
+FEWEST_DAYS = 6
+"""The least number of days on which a feature occurs before it is tested."""
+
+FEWEST_WEEKS = 4
+"""The least number of weeks in which it occurs, so that a burst is no habit."""
+
+MOST_FEATURES = 4_000
+"""The features that are tested, those of most days first."""
+
+
+class Occasion(Struct, frozen=True):
+    """An episode, as detection reads it."""
+
+    at: datetime
+    """Its time on the clock of the user."""
+    text: str
+    """The beginning of its message."""
+    key: str
+    """What identifies it, such as a link."""
+    domain: str | None = None
+    """The domain of the episode."""
+    entities: tuple[str, ...] = ()
+    """The names in the episode."""
+
+
+class History:
+    """Episodes in the order of time, with the features that occur often enough to be tested."""
+
+    def __init__(self, occasions: Iterable[Occasion]) -> None:
+        self.occasions: Sequence[Occasion] = sorted(
+            occasions, key=lambda occasion: (occasion.at.replace(tzinfo=None), occasion.key)
+        )
+        days = [occasion.at.date().toordinal() for occasion in self.occasions]
+        self.first_day = days[0] if days else 0
+        self.days: Integers = np.array(days, dtype=np.int64) - self.first_day
+        self.minutes: Integers = np.array(
+            [occasion.at.hour * 60 + occasion.at.minute for occasion in self.occasions],
+            dtype=np.int64,
+        )
+        self.names, self.episodes = _indexed(self.occasions, self.days, self.first_day)
+
+    @property
+    def length(self) -> int:
+        """The number of days from the first episode to the last one."""
+        return int(self.days[-1]) + 1 if len(self.days) else 0
+
+    @cached_property
+    def weekdays(self) -> Integers:
+        """The weekday of each day, from Monday, which is 0."""
+        return (np.arange(self.length) + self.first_day - 1) % 7
+
+    def date_of(self, day: int) -> date:
+        """The date of a day of the history."""
+        return date.fromordinal(self.first_day + day)
+
+    @cached_property
+    def activity(self) -> NDArray[np.float64]:
+        """How much there is in each hour of each day: the number of different words.
+
+        Several turns about one topic in an hour count little more than one, as they give its words
+        little more room to occur.
+        """
+        cells = np.zeros((self.length, 24))
+        for name, episodes in zip(self.names, self.episodes, strict=True):
+            if " " not in name and ":" not in name:
+                cells.flat[np.unique(self.cells(episodes))] += 1
+        bare = np.bincount(self.days * 24 + self.minutes // 60, minlength=cells.size) > 0
+        # An hour whose words are all rare still counts as active.
+        return np.maximum(cells, bare.reshape(cells.shape))
+
+    def cells(self, episodes: Integers) -> Integers:
+        """The numbers of the hours since the first day in which these episodes are."""
+        return self.days[episodes] * 24 + self.minutes[episodes] // 60
+
+
+def _indexed(
+    occasions: Sequence[Occasion], days: Integers, first_day: int
+) -> tuple[list[str], list[Integers]]:
+    """The features that occur on enough days and weeks, and the episodes of each."""
+    numbers_of: dict[str, list[int]] = {}
+    for number, occasion in enumerate(occasions):
+        for name in features_of(occasion.text):
+            numbers_of.setdefault(name, []).append(number)
+        if occasion.domain:
+            numbers_of.setdefault(f"domain:{occasion.domain}", []).append(number)
+    kept: list[tuple[int, str, Integers]] = []
+    for name, numbers in numbers_of.items():
+        if len(numbers) < FEWEST_DAYS:
+            continue
+        episodes = np.array(numbers, dtype=np.int64)
+        in_days = np.unique(days[episodes])
+        if len(in_days) >= FEWEST_DAYS and len(
+            np.unique((in_days + first_day - 1) // 7)
+        ) >= FEWEST_WEEKS:  # fmt: skip
+            kept.append((-len(in_days), name, episodes))
+    kept.sort(key=lambda entry: entry[:2])
+    kept = kept[:MOST_FEATURES]
+    return [name for _, name, _ in kept], [episodes for _, _, episodes in kept]

@@ -1,0 +1,183 @@
+"""Turns what detection finds into patterns with a name, a confidence and evidence."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from djinn_memory.home.settings import PatternsConfig
+from djinn_memory.languages.calendar_names import WEEKDAY_NAMES
+from djinn_memory.memories.patterns.confidence import confidence, status_of
+from djinn_memory.memories.patterns.detection import naming
+from djinn_memory.memories.patterns.detection.chance import SMALLEST
+from djinn_memory.memories.patterns.detection.habits import Habit, find_habits
+from djinn_memory.memories.patterns.detection.history import History, Occasion
+from djinn_memory.memories.patterns.detection.windows import EVERY_DAY, TimeWindow
+from djinn_memory.memories.patterns.requests import LearnedPattern
+
+if TYPE_CHECKING:
+    from djinn_memory.memories.patterns.detection.history import Integers
+
+LEAST_ACTIVE_DAYS = 30
+"""Days with episodes from which peak hours are told."""
+
+PEAK_HOURS = 3
+"""The hours of the peak of activity."""
+
+LEAST_PEAK = 2.0
+"""The least ratio of activity in the peak to that of other hours of the same number."""
+
+LEAST_FOCUS = 2.0
+"""A focus has this many times the days of a mean domain."""
+
+
+def learn(history: History, today: date, config: PatternsConfig) -> list[LearnedPattern]:
+    """The patterns of a history: first the habits, then the peak of activity and the focus."""
+    habits = find_habits(history, config.significance)
+    patterns = [_habit(history, habit, today, config) for habit in habits]
+    patterns += _activity(history, today, config)
+    patterns += _focus(history, today, config)
+    return patterns
+
+
+def _habit(history: History, habit: Habit, today: date, config: PatternsConfig) -> LearnedPattern:
+    occasions = [history.occasions[number] for number in habit.episodes]
+    domain = _only(occasion.domain for occasion in occasions)
+    is_domain = habit.features[0].startswith("domain:")
+    texts = [occasion.text for occasion in occasions]
+    action = None if is_domain else naming.action_of(texts, habit.features)
+    subject = (
+        f"Is busy with {habit.features[0].removeprefix('domain:')}"
+        if action is None else naming.sentence(action)
+    )  # fmt: skip
+    around = _around(history, habit)
+    window = habit.window
+    words = dict.fromkeys(
+        word for name in habit.features if ":" not in name for word in name.split()
+    )
+    return _pattern(
+        history, [*habit.episodes], today, config, habit.expected,
+        name=f"{subject} {naming.when(window, around)}",
+        category="domain" if is_domain else "behavioural",
+        habit=True, action=action, words=tuple(words),
+        wordings=() if is_domain else naming.wordings_of(texts),
+        around=around, domain=domain, entities=_names(occasions),
+        strength=round(habit.share, 3), expected=round(habit.expected, 2),
+        p_value=_probability(habit.log_probability), q_value=float(f"{max(SMALLEST, habit.q):.2e}"),
+        **_window_fields(window),
+    )  # fmt: skip
+
+
+def _window_fields(window: TimeWindow) -> dict[str, object]:
+    weekdays = () if window.month_day or window.weekdays == EVERY_DAY else window.weekdays
+    return {
+        "weekdays": tuple(WEEKDAY_NAMES[day].lower() for day in weekdays),
+        "hours": () if window.width == 24 else window.hours,
+        "month_day": window.month_day,
+    }
+
+
+def _pattern(
+    history: History,
+    episodes: Sequence[int],
+    today: date,
+    config: PatternsConfig,
+    chance: float,
+    **fields: object,
+) -> LearnedPattern:
+    """A pattern with what follows from its episodes."""
+    days: Integers = np.unique(history.days[[*episodes]])
+    certainty = confidence(len(days), chance)
+    last = history.date_of(int(days[-1]))
+    keys = [history.occasions[number].key for number in episodes[-config.evidence :]]
+    return LearnedPattern(
+        confidence=certainty,
+        status=status_of(certainty, last, today, config),
+        support=len(days),
+        evidence_count=len(episodes),
+        first_seen=history.date_of(int(days[0])).isoformat(),
+        last_seen=last.isoformat(),
+        evidence=tuple(keys),
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+def _activity(history: History, today: date, config: PatternsConfig) -> list[LearnedPattern]:
+    """The peak of activity: the hours in which there were episodes on most days."""
+    active = np.zeros((history.length, 24), dtype=bool)
+    active[history.days, history.minutes // 60] = True
+    if active.any(axis=1).sum() < LEAST_ACTIVE_DAYS:
+        return []
+    by_hour = active.sum(axis=0)
+    in_peak = [
+        int(by_hour[[(start + step) % 24 for step in range(PEAK_HOURS)]].sum())
+        for start in range(24)
+    ]
+    start = int(np.argmax(in_peak))
+    if in_peak[start] < LEAST_PEAK * by_hour.sum() * PEAK_HOURS / 24:
+        return []
+    by_weekday = np.zeros(7)
+    np.add.at(by_weekday, history.weekdays, active.sum(axis=1))
+    busy = tuple(np.flatnonzero(by_weekday >= by_weekday.mean()).tolist())
+    window = TimeWindow(busy, start, PEAK_HOURS)
+    inside = np.isin(history.minutes // 60, window.hours)
+    episodes = np.flatnonzero(inside).tolist()
+    days = len(np.unique(history.days[episodes]))
+    pattern = _pattern(
+        history, episodes, today, config, 0.0,
+        name=f"Most active {naming.when(window, None)}", category="temporal", habit=False,
+        strength=round(days / int(active.any(axis=1).sum()), 3), **_window_fields(window),
+    )  # fmt: skip
+    return [pattern]
+
+
+def _focus(history: History, today: date, config: PatternsConfig) -> list[LearnedPattern]:
+    """The domain that is on far more days than a mean domain."""
+    numbers: dict[str, list[int]] = {}
+    for number, occasion in enumerate(history.occasions):
+        if occasion.domain:
+            numbers.setdefault(occasion.domain, []).append(number)
+    days = {domain: len(np.unique(history.days[own])) for domain, own in numbers.items()}
+    if len(days) < 2:
+        return []
+    domain = max(sorted(days), key=lambda name: days[name])
+    others = (sum(days.values()) - days[domain]) / (len(days) - 1)
+    if days[domain] < LEAST_ACTIVE_DAYS or days[domain] < LEAST_FOCUS * others:
+        return []
+    pattern = _pattern(
+        history, numbers[domain], today, config, others,
+        name=f"Focuses on {domain}", category="domain", habit=False, domain=domain,
+        strength=round(days[domain] / len(np.unique(history.days)), 3), expected=round(others, 2),
+    )  # fmt: skip
+    return [pattern]
+
+
+def _around(history: History, habit: Habit) -> str | None:
+    """The median time of a habit, to a quarter of an hour."""
+    if habit.window.width == 24:
+        return None
+    start = habit.window.start * 60
+    minutes = np.sort((history.minutes[[*habit.episodes]] - start + 60) % 1440)
+    middle = int(round((float(np.median(minutes)) - 60 + start) / 15) * 15) % 1440
+    return f"{middle // 60:02}:{middle % 60:02}"
+
+
+def _names(occasions: Sequence[Occasion]) -> tuple[str, ...]:
+    """The entities in at least half of the episodes."""
+    counts = Counter(name for occasion in occasions for name in set(occasion.entities))
+    return tuple(sorted(name for name, times in counts.items() if 2 * times >= len(occasions)))
+
+
+def _only(values: object) -> str | None:
+    """The value that all of them have."""
+    different = {*values}  # type: ignore[misc]
+    return next(iter(different)) if len(different) == 1 else None
+
+
+def _probability(logarithm: float) -> float:
+    return float(f"{max(SMALLEST, math.exp(max(-690.0, logarithm))):.2e}")

@@ -1,0 +1,118 @@
+"""Names of patterns, from the words of their episodes and their window of time. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from djinn_memory.languages.calendar_names import WEEKDAY_NAMES
+from djinn_memory.memories.patterns.detection.windows import EVERY_DAY, LAST, TimeWindow
+from djinn_memory.memories.patterns.detection.words import stems_of
+
+LONGEST = 60
+"""Maximum characters of an action in a name."""
+
+MOST_WORDINGS = 5
+"""The wordings that the note of a pattern shows."""
+
+MOST_TEXTS = 100
+"""The different texts of which the most typical one is chosen."""
+
+_LEAD = re.compile(
+    r"^(?:(?:please|let's|let us|time to|i|i've|i have|i'm|we|just|now|ok|okay|need to|want to|"
+    r"going to|have to|remind me to|can you|could you)[,:]?\s+)+",
+    re.IGNORECASE,
+)
+_VERBS = frozenset(
+    """
+    answer ask back book bring build buy call cancel charge check choose clean clear close compare
+    cook deploy discuss do draft drink drive eat edit empty exercise feed file finish fix go have
+    learn list log look make meet mend move open order organise organize pack paint pay pick plan
+    play post practice practise prepare publish put read record refactor rehearse renew repair
+    reply report review run save schedule send set shop sketch sort start stretch study submit
+    summarise summarize swim take test tidy track train translate update visit walk wash watch
+    water wipe work write
+    """.split()  # noqa: SIM905
+)
+"""Verbs that begin an action in its base form, so that the name says what the person does."""
+
+
+def action_of(texts: Sequence[str], features: Sequence[str]) -> str:
+    """The most typical of the texts: the one that shares most words with the others."""
+    counts = Counter(_phrase(text) for text in texts)
+    listed = counts.most_common(MOST_TEXTS)
+    stems = {text: frozenset(stems_of(text)) for text, _ in listed}
+    key = set(" ".join(features).split())
+
+    def typical(entry: tuple[str, int]) -> tuple[float, int, str]:
+        own = stems[entry[0]]
+        alike = sum(
+            times * len(own & stems[text]) / max(1, len(own | stems[text]))
+            for text, times in listed
+        )
+        return -alike - 2.0 * len(own & key) * len(texts) / 10, len(entry[0]), entry[0]
+
+    return min(listed, key=typical)[0] if listed else ""
+
+
+def wordings_of(texts: Sequence[str]) -> tuple[str, ...]:
+    """The most frequent wordings of an action."""
+    counts = Counter(filter(None, map(_phrase, texts)))
+    return tuple(sorted(counts, key=lambda text: (-counts[text], text))[:MOST_WORDINGS])
+
+
+def sentence(action: str) -> str:
+    """An action as what a person does: `plan the week` becomes `Plans the week`."""
+    first, _, rest = action.partition(" ")
+    if first.casefold() in _VERBS:
+        first = _third_person(first)
+    text = f"{first} {rest}".strip()
+    return text[:1].upper() + text[1:]
+
+
+def when(window: TimeWindow, around: str | None) -> str:
+    """A window in words: `on Mondays around 09:00`."""
+    return " ".join(filter(None, (_days(window), _hours(window, around))))
+
+
+def _days(window: TimeWindow) -> str:
+    if window.month_day == LAST:
+        return "on the last day of the month"
+    if window.month_day is not None:
+        day = window.month_day
+        suffix = "th" if 10 < day < 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+        return f"on the {day}{suffix} of the month"
+    if window.weekdays == EVERY_DAY:
+        return "every day"
+    if window.weekdays == (0, 1, 2, 3, 4):
+        return "on weekdays"
+    if window.weekdays == (5, 6):
+        return "at weekends"
+    names = [f"{WEEKDAY_NAMES[day]}s" for day in window.weekdays]
+    return f"on {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else f"on {names[0]}"
+
+
+def _hours(window: TimeWindow, around: str | None) -> str:
+    if window.width == 24:
+        return ""
+    if window.width <= 2 and around:
+        return f"around {around}"
+    return f"between {window.start:02}:00 and {(window.start + window.width) % 24:02}:00"
+
+
+def _phrase(text: str) -> str:
+    """The beginning of a message as an action: its first sentence without polite words."""
+    line = next(filter(None, (part.strip() for part in text.split("\n"))), "")
+    line = _LEAD.sub("", re.split(r"(?<=\w)[.!?;](?:\s|$)", line)[0]).strip(" .,:;!?-*#>")
+    if len(line) <= LONGEST:
+        return line
+    return line[:LONGEST].rpartition(" ")[0] or line[:LONGEST]
+
+
+def _third_person(verb: str) -> str:
+    if re.search(r"(?:s|x|z|ch|sh|o)$", verb):
+        return "has" if verb == "have" else f"{verb}es"
+    if re.search(r"[^aeiou]y$", verb):
+        return f"{verb[:-1]}ies"
+    return "has" if verb.casefold() == "have" else f"{verb}s"

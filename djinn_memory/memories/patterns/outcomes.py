@@ -1,0 +1,120 @@
+"""Outcomes: how actions ended, recorded as episodes, and how effective the actions are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from djinn_memory.memories.episodes.reading import EPISODES, read_episodes
+from djinn_memory.memories.episodes.recorder import Turn, record_turns
+from djinn_memory.memories.episodes.requests import RecordedEpisode
+from djinn_memory.memories.episodes.verbs import time_of_request
+from djinn_memory.memories.patterns.requests import (
+    Effectiveness,
+    ListOutcomes,
+    OutcomeList,
+    RecordOutcome,
+)
+from djinn_memory.memories.recall import session_log
+from djinn_memory.models import Vault
+from djinn_memory.notes.dates import local_day
+from djinn_memory.runtime import Namespace, Runtime, operation
+from djinn_memory.store.busy import WRITE_SECONDS, within
+from djinn_memory.store.index.records import Selection
+
+OUTCOMES = replace(EPISODES, types=("outcome",))
+"""The filters that select outcomes."""
+
+WORTH = {"success": 1.0, "partial": 0.5, "failure": 0.0}
+"""What a result counts for the effectiveness of an action."""
+
+
+class Outcome(NamedTuple):
+    """An outcome of an action."""
+
+    action: str
+    context: str
+    result: str
+    date: str
+    link: str
+
+
+class Outcomes(Namespace):
+    """The outcomes of actions in a home."""
+
+    @operation(RecordOutcome)
+    @within(WRITE_SECONDS)
+    def record(self, request: RecordOutcome) -> RecordedEpisode:
+        """Record how an action ended, as an episode in the journal of the agent's vault.
+
+        Secrets are masked. Outcomes of the same action are compared without regard to case.
+        """
+        agent, now = self.runtime.home.agent(request.agent), self.runtime.now()
+        context = {"action": request.action, "outcome": request.result}
+        where = f" ({request.context})" if request.context else ""
+        if request.context:
+            context["where"] = request.context
+        turn = Turn(
+            "outcome", f"{request.action}{where}: {request.result}", "",
+            time_of_request(request.at, now), session_log.current(self._state, agent), "api",
+            context,
+        )  # fmt: skip
+        [episode] = record_turns(self.runtime, agent, [turn]).episodes
+        return episode
+
+    @operation(ListOutcomes)
+    def list(self, request: ListOutcomes) -> OutcomeList:
+        """List how effective actions were: a row for each action, then rows for its contexts."""
+        vaults = self.runtime.fresh_scope(request.agent)
+        outcomes = read_outcomes(self.runtime, vaults)
+        return OutcomeList(effectiveness(outcomes)[: request.limit], len(outcomes))
+
+
+def read_outcomes(runtime: Runtime, vaults: tuple[Vault, ...]) -> list[Outcome]:
+    """The recorded outcomes in some vaults, oldest first."""
+    from djinn_memory.memories.writing.provenance import evidence_link
+
+    with runtime.index(vaults) as index:
+        memories = [*index.memories(Selection(OUTCOMES), fields=())][::-1]
+    outcomes = []
+    for episode in read_episodes(runtime, memories):
+        data = episode.context or {}
+        action, result = data.get("action"), data.get("outcome")
+        if isinstance(action, str) and action.strip() and result in WORTH:
+            where = data.get("where")
+            context = " ".join(where.split()) if isinstance(where, str) else ""
+            outcomes.append(
+                Outcome(
+                    " ".join(action.split()), context, str(result),
+                    episode.memory.date, evidence_link(episode.memory),
+                )
+            )  # fmt: skip
+    return outcomes
+
+
+def effectiveness(outcomes: list[Outcome]) -> list[Effectiveness]:
+    """How effective each action was, the most frequent first, each followed by its contexts."""
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault(outcome.action.casefold(), []).append(outcome)
+    table = []
+    for own in sorted(groups.values(), key=lambda own: (-len(own), own[0].action.casefold())):
+        table.append(_row(own, None))
+        contexts: dict[str, list[Outcome]] = {}
+        for outcome in own:
+            contexts.setdefault(outcome.context.casefold(), []).append(outcome)
+        if contexts.keys() != {""}:
+            named = sorted((key, there) for key, there in contexts.items() if key)
+            table += [_row(there, there[0].context) for _, there in named]
+    return table
+
+
+def _row(outcomes: list[Outcome], context: str | None) -> Effectiveness:
+    counts = Counter(outcome.result for outcome in outcomes)
+    worth = sum(WORTH[outcome.result] for outcome in outcomes)
+    return Effectiveness(
+        outcomes[0].action, context, counts["success"], counts["partial"], counts["failure"],
+        round(worth / len(outcomes), 3), local_day(max(outcome.date for outcome in outcomes)),
+    )  # fmt: skip

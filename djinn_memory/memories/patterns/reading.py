@@ -1,0 +1,94 @@
+"""Reads the episodes of an agent for detection, from the index, without opening a journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from djinn_memory.memories.episodes.reading import EPISODES
+from djinn_memory.memories.patterns.detection.history import Occasion
+from djinn_memory.models import Vault
+from djinn_memory.notes.dates import moment
+from djinn_memory.search.backend import Index
+from djinn_memory.store.index.records import MemoryOpening, Selection
+
+MOST_EPISODES = 100_000
+"""The newest episodes that are read. They take about 150 MB."""
+
+MESSAGE = 300
+"""Characters that are read of a message. An action is named at its beginning."""
+
+ACTIONS = replace(EPISODES, types=("interaction", "observation"))
+"""What is read: an outcome is not an action but says how one ended."""
+
+_FIELDS = ("response", "domain", "entities")
+_NAMES = ("known: ", "name: ")
+
+
+class EpisodeScope(Struct, frozen=True):
+    """The episodes that count for a consolidation."""
+
+    vault: Vault
+    cutoff: datetime
+    """Episodes until this time count."""
+    marked: tuple[str, ...]
+    """The ids of younger episodes that count too."""
+
+    def count(self, index: Index) -> int:
+        """The number of all episodes that count, however old."""
+        return index.count(self._aged()) + sum(1 for _ in self._marked(index))
+
+    def occasions(self, index: Index, days: int) -> list[Occasion]:
+        """The episodes of the last `days` that count."""
+        since = moment(self.cutoff - timedelta(days=days))
+        aged = self._aged(since)
+        openings: Iterable[MemoryOpening] = index.openings(
+            aged, characters=MESSAGE, fields=_FIELDS, limit=MOST_EPISODES
+        )
+        return [*_occasions((*openings, *self._marked(index)))]
+
+    def _aged(self, since: str | None = None) -> Selection:
+        return Selection(replace(ACTIONS, since=since, until=moment(self.cutoff)))
+
+    def _marked(self, index: Index) -> Iterator[MemoryOpening]:
+        """The marked episodes that are younger than the cutoff."""
+        if self.marked:
+            marked = Selection(ACTIONS, ids=self.marked)
+            for opening in index.openings(
+                marked, characters=MESSAGE, fields=_FIELDS, limit=MOST_EPISODES
+            ):
+                if opening.date > moment(self.cutoff):
+                    yield opening
+
+
+def _occasions(openings: Sequence[MemoryOpening]) -> Iterator[Occasion]:
+    for opening in openings:
+        # A date far from now has no local time.
+        with suppress(ValueError, OverflowError):
+            at = datetime.fromisoformat(opening.date).astimezone()
+            target = opening.path.removesuffix(".md")
+            domains = [value for key, value in opening.fields if key == "domain"]
+            yield Occasion(
+                at,
+                _message(opening),
+                f"[[{target}#^{opening.block}]]" if opening.block else f"[[{target}]]",
+                domains[0] if domains else None,
+                tuple(
+                    value.partition(": ")[2]
+                    for key, value in opening.fields
+                    if key == "entities" and value.startswith(_NAMES)
+                ),
+            )
+
+
+def _message(opening: MemoryOpening) -> str:
+    """What the user said, without quotation marks and without the response."""
+    lines = [line.removeprefix(">").removeprefix(" ") for line in opening.text.split("\n")]
+    behind = next((value for key, value in opening.fields if key == "response"), "")
+    if behind.isdigit() and int(behind) > 0:
+        lines = lines[: int(behind) - 1]
+    return "\n".join(lines)

@@ -1,0 +1,90 @@
+"""Patterns: found by consolidation, listed and shown, and correlations between episodes."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from djinn_memory.errors import NotFound, Remedy
+from djinn_memory.memories.catalog import catalog
+from djinn_memory.memories.patterns import notes
+from djinn_memory.memories.patterns.reading import EpisodeScope
+from djinn_memory.memories.patterns.requests import (
+    Consolidate,
+    ConsolidationReport,
+    CorrelationList,
+    ListCorrelations,
+    ListPatterns,
+    PatternDetail,
+    PatternList,
+    ShowPattern,
+)
+from djinn_memory.models import Filters, extended
+from djinn_memory.notes.note import parse
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.runtime import Namespace, operation
+from djinn_memory.store.index.records import Selection
+
+
+class Patterns(Namespace):
+    """The patterns of a home."""
+
+    @operation(Consolidate, patient=True)
+    def consolidate(self, request: Consolidate) -> ConsolidationReport:
+        """Find patterns in the episodes of an agent, and write a note for each.
+
+        A pattern that is known is reinforced, not written again. A note that was deleted is not
+        written again, and a field that was edited is kept. A second run changes nothing.
+        """
+        from djinn_memory.memories.patterns.consolidate import consolidate
+
+        return consolidate(self.runtime, request)
+
+    @operation(ListPatterns)
+    def list(self, request: ListPatterns) -> PatternList:
+        """List the patterns that an agent sees, the most certain first."""
+        where = {"category": request.category, "status": request.status}
+        filters = Filters(
+            types=(notes.TYPE,),
+            where=(
+                *((key, value) for key, value in where.items() if value),
+                *((("habit", "true"),) if request.habits else ()),
+            ),
+        )
+        vaults = self.runtime.fresh_scope(request.agent)
+        with self.runtime.index(vaults) as index:
+            patterns = [*map(notes.pattern_in, index.memories(Selection(filters)))]
+        patterns.sort(key=lambda pattern: (-(pattern.confidence or 0), pattern.vault, pattern.path))
+        return PatternList(tuple(patterns[: request.limit]), len(patterns))
+
+    @operation(ShowPattern)
+    def show(self, request: ShowPattern) -> PatternDetail:
+        """Show a pattern with its evidence. Raises `NotFound` for a memory of another type."""
+        vaults = self.runtime.fresh_scope(request.agent)
+        with self.runtime.index(vaults) as index:
+            memory = catalog.find(index, request.name)
+        if memory.type != notes.TYPE:
+            remedy = Remedy("patterns.list", purpose="list the patterns")
+            raise NotFound(f"{memory.title!r} is not a pattern", remedy)
+        [vault] = self.runtime.home.named((memory.vault,))
+        note = parse(memory.path, disk.read(vault, memory.path), vault.dialect)
+        text = note.text[note.body :].strip()
+        return extended(notes.pattern_in(memory), PatternDetail, text=text)
+
+    @operation(ListCorrelations)
+    def correlations(self, request: ListCorrelations) -> CorrelationList:
+        """List what occurs on the same days more often than chance explains.
+
+        The chance is corrected for the number of pairs that were tested.
+        """
+        # numpy takes longer to load than most commands take.
+        from djinn_memory.memories.patterns.correlations import find_correlations
+        from djinn_memory.memories.patterns.detection.history import History
+
+        runtime, config = self.runtime, self.runtime.home.config.patterns
+        runtime.fresh_scope(request.agent)
+        vault = runtime.home.personal(runtime.home.agent(request.agent))
+        with runtime.index([vault]) as index:
+            scope = EpisodeScope(vault, runtime.now(), ())
+            occasions = scope.occasions(index, config.history_days)
+        listed = find_correlations(History(occasions))
+        return replace(listed, correlations=listed.correlations[: request.limit])

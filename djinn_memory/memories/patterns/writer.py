@@ -1,0 +1,198 @@
+"""Writes the notes of patterns: a new one once, a known one by the fields that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import date
+from typing import Any
+
+from djinn_memory.home.settings import PatternsConfig
+from djinn_memory.memories.patterns import notes
+from djinn_memory.memories.patterns.log import (
+    ConsolidationLog,
+    KnownPattern,
+    digest,
+    key_of,
+    similar,
+)
+from djinn_memory.memories.patterns.requests import (
+    LearnedPattern,
+    PatternAction,
+    PatternChange,
+    SkippedPattern,
+)
+from djinn_memory.memories.writing.changes import dated
+from djinn_memory.memories.writing.remember import remember
+from djinn_memory.memories.writing.requests import NewMemory
+from djinn_memory.memories.writing.vault_writer import writing
+from djinn_memory.models import Filters, Vault, extended
+from djinn_memory.notes import frontmatter
+from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.index.records import IndexedMemory, Selection
+
+
+class PatternWriter:
+    """Writes the patterns of one agent. With `dry_run` it only tells what it would write."""
+
+    def __init__(
+        self, runtime: Runtime, agent: str, log: ConsolidationLog, *, dry_run: bool
+    ) -> None:
+        self._runtime, self._agent, self._log, self._dry_run = runtime, agent, log, dry_run
+        self._vault: Vault = runtime.home.personal(agent)
+        with runtime.index([self._vault]) as index:
+            of_type = Selection(Filters(types=(notes.TYPE,)))
+            self._notes = {memory.id: memory for memory in index.memories(of_type)}
+
+    def take(
+        self, patterns: Sequence[LearnedPattern]
+    ) -> tuple[list[PatternChange], list[SkippedPattern]]:
+        """Write new patterns and reinforce known ones, each known one at most once."""
+        changes: list[PatternChange] = []
+        skipped: list[SkippedPattern] = []
+        for pattern, known in self._matched(patterns):
+            note = known and self._note(known)
+            if known and note:
+                changes += self._reinforce(known, note, pattern)
+            elif known and not self._is_lost(known):
+                skipped.append(SkippedPattern(pattern.name, "its note was deleted before"))
+            else:
+                changes.append(self._write(pattern))
+        return changes, skipped
+
+    def deprecate(self, today: date, config: PatternsConfig) -> list[PatternChange]:
+        """Mark the patterns that were not reinforced for a long time."""
+        changes = []
+        for known in [*self._log.patterns.values()]:
+            note = self._note(known)
+            last = note and note.field("last_seen")
+            if note is None or not last or note.field("status") == "deprecated":
+                continue
+            with suppress(ValueError):
+                if (today - date.fromisoformat(last)).days >= config.deprecated_days:
+                    pattern = notes.pattern_in(note)
+                    changed = self._edit(known, note, {"status": "deprecated"}, pattern)
+                    if changed:
+                        changes.append(self._change(pattern, "deprecated", note, changed))
+        return changes
+
+    def _matched(
+        self, patterns: Sequence[LearnedPattern]
+    ) -> list[tuple[LearnedPattern, KnownPattern | None]]:
+        """Each pattern with the known one that it reinforces, the most similar pairs first."""
+        pairs = sorted(
+            (
+                (-likeness, number, known.key)
+                for number, pattern in enumerate(patterns)
+                for known in self._log.patterns.values()
+                if (likeness := similar(known, pattern))
+            ),
+        )
+        chosen: dict[int, str] = {}
+        for _, number, key in pairs:
+            if number not in chosen and key not in chosen.values():
+                chosen[number] = key
+        known = self._log.patterns
+        return [
+            (pattern, known[chosen[number]] if number in chosen else None)
+            for number, pattern in enumerate(patterns)
+        ]
+
+    def _note(self, known: KnownPattern) -> IndexedMemory | None:
+        if known.memory in self._notes and known.memory:
+            return self._notes[known.memory]
+        by_key = (note for note in self._notes.values() if note.field(notes.KEY) == known.key)
+        return next(by_key, None)
+
+    def _is_lost(self, known: KnownPattern) -> bool:
+        """Whether a crash kept a note from being written. A note in the trash was written."""
+        if known.memory is not None:
+            return False
+        for file in (self._vault.root / disk.TRASH).rglob("*.md"):
+            with suppress(OSError):
+                if known.key.encode() in file.read_bytes():
+                    return False
+        return True
+
+    def _write(self, pattern: LearnedPattern) -> PatternChange:
+        key = key_of(self._agent, pattern)
+        if self._dry_run:
+            return extended(pattern, PatternChange, change="written", vault=self._vault.name)
+        self._log.begin(pattern)
+        fields = notes.fields_of(pattern, self._agent)
+        own = {"confidence", "status"}
+        request = NewMemory(
+            notes.TYPE, pattern.name, notes.text_of(pattern),
+            confidence=pattern.confidence, source=notes.SOURCE, status=pattern.status,
+            existing="new", force=True, agent=self._agent,
+            fields={
+                notes.KEY: key,
+                **{name: value for name, value in fields.items() if name not in own},
+            },
+        )  # fmt: skip
+        written = remember(self._runtime, request)
+        digests = {name: digest(_plain(value)) for name, value in notes.changing(fields).items()}
+        self._log.write(key, pattern, written.id, digests)
+        return extended(
+            pattern, PatternChange,
+            change="written", id=written.id, vault=written.vault, path=written.path,
+        )  # fmt: skip
+
+    def _reinforce(
+        self, known: KnownPattern, note: IndexedMemory, pattern: LearnedPattern
+    ) -> list[PatternChange]:
+        fields = notes.changing(notes.fields_of(pattern, self._agent))
+        changed = self._edit(known, note, fields, pattern)
+        if not changed:
+            return []
+        was = note.field("status")
+        deprecated = "status" in changed and pattern.status == "deprecated" != was
+        change: PatternAction = "deprecated" if deprecated else "reinforced"
+        return [self._change(pattern, change, note, changed)]
+
+    def _edit(
+        self,
+        known: KnownPattern,
+        note: IndexedMemory,
+        fields: Mapping[str, Any],
+        pattern: LearnedPattern,
+    ) -> dict[str, Any]:
+        """Write the fields that differ, except those that a person edited. Returns them."""
+        data = disk.read(self._vault, note.path)
+        current = frontmatter.read(decode(data)[0]).fields
+        changed = {
+            name: value
+            for name, value in fields.items()
+            if digest(_plain(value)) != digest(_plain(current.get(name)))
+            and known.fields.get(name, digest(_plain(None))) == digest(_plain(current.get(name)))
+        }
+        if not changed or self._dry_run:
+            return changed
+        with writing(self._runtime, self._vault) as writer:
+            writer.rewrite(note.path, lambda data: dated(data, changed, writer.now))
+        digests = {name: digest(_plain(value)) for name, value in changed.items()}
+        self._log.write(known.key, pattern, note.id, {**known.fields, **digests})
+        return changed
+
+    def _change(
+        self,
+        pattern: LearnedPattern,
+        change: PatternAction,
+        note: IndexedMemory,
+        changed: Mapping[str, Any],
+    ) -> PatternChange:
+        status = changed.get("status", note.field("status"))
+        return extended(
+            pattern, PatternChange,
+            name=note.title, status=status, change=change, id=note.id, vault=self._vault.name,
+            path=note.path,
+        )  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """A value as front matter reads it: numbers and booleans as text."""
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else value

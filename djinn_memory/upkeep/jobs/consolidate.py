@@ -1,0 +1,42 @@
+"""The job that finds patterns in episodes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.memories.patterns.consolidate import consolidate
+from djinn_memory.memories.patterns.requests import Consolidate, PatternChange
+from djinn_memory.models import Problem
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
+from djinn_memory.upkeep.requests import JobAction
+
+
+def _run(context: JobContext) -> JobReport:
+    actions: list[JobAction] = []
+    problems: list[Problem] = []
+    for agent in context.agents:
+        request = Consolidate(dry_run=context.dry_run, agent=agent)
+        try:
+            report = consolidate(context.runtime, request)
+        except DjinnError as error:
+            problems.append(Problem(f"patterns of {agent}", str(error)))
+            continue
+        actions += (_action(agent, change, context.dry_run) for change in report.changes)
+        problems += (problem for problem in report.problems if problem not in problems)
+    return JobReport(tuple(actions), tuple(problems))
+
+
+def _action(agent: str, pattern: PatternChange, dry_run: bool) -> JobAction:
+    verb = "is to be" if dry_run else "was"
+    what = f"{agent}: pattern {pattern.name!r} {verb} {pattern.change}"
+    return JobAction("consolidate", what, None if dry_run else pattern.vault, pattern.path or None)
+
+
+JOB = Job(
+    "consolidate",
+    every=timedelta(days=1),
+    cost="Counts the episodes. If there are new ones, reads those of the last 400 days and writes "
+    "or changes a note for each pattern.",
+    run=_run,
+)

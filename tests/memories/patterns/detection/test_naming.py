@@ -1,0 +1,45 @@
+"""Names of patterns."""
+
+from __future__ import annotations
+
+import pytest
+
+from djinn_memory.memories.patterns.detection.naming import action_of, sentence, when
+from djinn_memory.memories.patterns.detection.windows import LAST, TimeWindow
+
+
+@pytest.mark.parametrize(
+    ("window", "around", "text"),
+    [
+        (TimeWindow((0,), 9, 1), "09:00", "on Mondays around 09:00"),
+        (TimeWindow((1, 3), 18, 2), "18:30", "on Tuesdays and Thursdays around 18:30"),
+        (TimeWindow((0, 1, 2, 3, 4), 9, 4), "10:00", "on weekdays between 09:00 and 13:00"),
+        (TimeWindow((5, 6)), None, "at weekends"),
+        (TimeWindow(start=22, width=3), "23:00", "every day between 22:00 and 01:00"),
+        (TimeWindow(month_day=1), None, "on the 1st of the month"),
+        (TimeWindow(month_day=12), None, "on the 12th of the month"),
+        (TimeWindow(month_day=23), None, "on the 23rd of the month"),
+        (TimeWindow(month_day=LAST), None, "on the last day of the month"),
+    ],
+)
+def test_windows_in_words(window: TimeWindow, around: str | None, text: str) -> None:
+    assert when(window, around) == text
+
+
+@pytest.mark.parametrize(
+    ("action", "text"),
+    [
+        ("plan the week", "Plans the week"),
+        ("Watch the tide", "Watches the tide"),
+        ("have tea", "Has tea"),
+        ("tidy the desk", "Tidies the desk"),
+        ("Weekly planning", "Weekly planning"),
+    ],
+)
+def test_an_action_as_a_sentence(action: str, text: str) -> None:
+    assert sentence(action) == text
+
+
+def test_the_action_is_the_most_typical_wording() -> None:
+    texts = ["Please plan the week.", "Plan the week", "Planning the week with Ilse and Tobias"]
+    assert action_of(texts, ("plan week",)) == "Plan the week"
