@@ -161,19 +161,27 @@ class Selections:
         self, table: Literal["chunk", "window"], ids: Collection[int], where: Condition = _ANY
     ) -> dict[int, ChunkRef]:
         """The chunk of each row of a table that meets a condition."""
-        chunk = "join chunk on chunk.id = chunk_id " if table == "window" else ""
+        chunk = "cross join chunk on chunk.id = chunk_id " if table == "window" else ""
         among = f"{table}.id in (select value from json_each(?))"
         listed = rows(
             self._connection,
             f"select {table}.id, chunk.id, memory.id, vault_id, path, first_line, ordinal "
-            f"from {table} {chunk}join memory on memory.id = memory_id "
-            f"join note on note.id = note_id where {' and '.join([among, *where.parts])}",
+            f"from {table} {chunk}cross join memory on memory.id = memory_id "
+            f"cross join note on note.id = note_id where {' and '.join([among, *where.parts])}",
             (json.dumps(list(ids)), *where.values),
         )
         return {
             key: ChunkRef(chunk_id, memory_id, (self._names[vault], path, line, ordinal))
             for key, chunk_id, memory_id, vault, path, line, ordinal in listed
         }
+
+    def chunks_of(self, where: Condition) -> set[int]:
+        """All chunks that meet a condition."""
+        sql = (
+            "select chunk.id from chunk join memory on memory.id = memory_id "
+            f"join note on note.id = note_id where {where.sql}"
+        )
+        return {chunk for (chunk,) in rows(self._connection, sql, where.values)}
 
     def chunks_with(self, spellings: Forms) -> list[int]:
         """The chunks that contain a phrase in any of its forms."""

@@ -6,14 +6,14 @@ import itertools
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import apsw
 
 from djinn_memory.store.index.records import ChunkRef, Forms, Phrase, Selection, WordMatch
-from djinn_memory.store.index.selection import PLACE, Selections, quoted
+from djinn_memory.store.index.selection import PLACE, Condition, Selections, quoted
 from djinn_memory.store.index.words import chunk_count, forms, idf, languages, prepare
 from djinn_memory.store.sqlite import Row, rows
 
@@ -143,26 +143,38 @@ class SqliteWordIndex:
     ) -> list[ChunkRef]:
         """Chunks that contain the words, best first by BM25, at most `per_memory` per memory."""
         scores = self._scores(match)
-        best = sorted(scores, key=scores.__getitem__, reverse=True)
         where = self._selections.where(selection, chunks=True)
         refs: list[ChunkRef] = []
         taken: Counter[int] = Counter()
-        start, size = 0, 2 * limit
-        while start < len(best):
-            stop = start + size
-            # Equal scores are in one batch, in which they are put in order.
-            while stop < len(best) and scores[best[stop]] == scores[best[stop - 1]]:
-                stop += 1
-            batch = self._selections.refs("chunk", best[start:stop], where).values()
+        for batch in self._batches(scores, where, 2 * limit):
             for ref in sorted(batch, key=lambda ref: (-scores[ref.chunk_id], ref.place)):
                 if taken[ref.memory_id] < per_memory:
                     taken[ref.memory_id] += 1
                     refs.append(ref)
                     if len(refs) == limit:
                         return refs
-            # Filters that leave little need not cost a statement for every few chunks.
-            start, size = stop, 4 * size
         return refs
+
+    def _batches(
+        self, scores: Mapping[int, float], where: Condition, size: int
+    ) -> Iterator[Collection[ChunkRef]]:
+        """The chunks that meet a condition, best first, in batches. Equal scores are in one batch.
+
+        The first batch has at least `size` of all chunks. Filters that leave little would need many
+        more batches, so the chunks that they leave are then read at once.
+        """
+        best = sorted(scores, key=scores.__getitem__, reverse=True)
+        start, filtered = 0, False
+        while start < len(best):
+            stop = start + size
+            while stop < len(best) and scores[best[stop]] == scores[best[stop - 1]]:
+                stop += 1
+            yield self._selections.refs("chunk", best[start:stop], where).values()
+            start, size = stop, 4 * size
+            if not filtered and start < len(best):
+                allowed = self._selections.chunks_of(where)
+                best = [chunk for chunk in best[start:] if chunk in allowed]
+                start, filtered = 0, True
 
     def score(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
         """The BM25 scores of those chunks that contain at least one of the words."""
