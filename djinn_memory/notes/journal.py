@@ -173,8 +173,18 @@ def read(path: str, text: str, start: int = 0) -> Journal:
 
 def find(path: str, text: str, block: str) -> JournalRecord | None:
     """The record with a block id in a journal's text; None when it no longer exists."""
-    records = read(path, text).records
-    return next((record for record in records if record.block == block), None)
+    torn = _torn(path, text)
+    whole = text if torn is None else text[:torn]
+    starts = [match.start() for match in _HEADING.finditer(whole, block_end(whole))]
+    key = block.lower()
+    for begin, end in pairwise([*starts, len(whole)]):
+        # Only sections with the id are parsed, because a journal has hundreds.
+        if f"^{key}" not in whole[begin:end].lower():
+            continue
+        record = _record(whole[begin:end].rstrip(), begin, whole.count("\n", 0, begin))
+        if isinstance(record, JournalRecord) and record.block.lower() == key:
+            return record if record.block == block else None
+    return None
 
 
 def header(day: str, home: str) -> str:
