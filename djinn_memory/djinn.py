@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from djinn_memory.home.home import Home, discover
+from djinn_memory.memories.context.requests import BuildContext, ContextBundle
 from djinn_memory.memories.hooks.intake import take_in
 from djinn_memory.memories.imports.requests import ImportHistory, ImportReport
 from djinn_memory.memories.recall.requests import RatingRequest, RecallOptions
@@ -241,6 +242,18 @@ class Djinn(Namespace):
         from djinn_memory.memories.recall.recall import recall
 
         return recall(self.runtime, request)
+
+    @operation(BuildContext)
+    def context(self, request: BuildContext) -> ContextBundle:
+        """Collect what memory knows about a task, within a budget of tokens.
+
+        One recall covers all planes and is logged, so that it can be rated. No session is started.
+        """
+        from djinn_memory.memories.context.build import build_context
+
+        if not request.task:
+            self.runtime.fresh_scope(request.agent)
+        return build_context(self.runtime, request)
 
     @operation(RatingRequest)
     def rate(self, request: RatingRequest) -> RatingResult:

@@ -193,6 +193,7 @@ def hooks_record(djinn: Djinn) -> None:
 
 def judges(djinn: Djinn) -> None:
     djinn.recall("kettle tea", agent="grace")
+    djinn.context("kettle of the harbour", agent="grace")
     djinn.rate("last", useful=[1], gap="who knows of layoffs", agent="grace")
     djinn.rate(not_useful=["shared:a.md", "shared:port.md"], agent="grace")
     djinn.gaps.report("who is layoffs", query="layoffs", agent="grace")

@@ -72,6 +72,7 @@ def _operations(djinn: Djinn, tmp_path: Path) -> Iterator[Callable[[], object]]:
     yield lambda: djinn.summary.set("All is well.", **settings)
     yield lambda: djinn.summary.set("All is better.", **settings)
     yield lambda: djinn.wake("the harbour", **settings)
+    yield lambda: djinn.context("the harbour", **settings)
     yield lambda: djinn.checkpoint("Half of it.", **settings)
     yield lambda: djinn.sleep("Done.", **settings)
     yield lambda: djinn.recall("lamp", **settings)

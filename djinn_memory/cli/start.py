@@ -9,7 +9,7 @@ import sys
 
 from djinn_memory.cli import INTERRUPTED, INTERRUPTION
 
-_EMBEDS = r"(?:^| )(?:search|remember|recall|wake .*--task|checkpoint|sleep|fact set)\b"
+_EMBEDS = r"(?:^| )(?:search|remember|recall|context|wake .*--task|checkpoint|sleep|fact set)\b"
 """Commands that need the model."""
 
 

@@ -45,8 +45,8 @@ ALIASES = {
 
 SECTIONS = {
     "Everyday": (
-        "search", "list", "show", "open", "remember", "recall", "ingest", "import", "memory",
-        "document", "fact", "entity",
+        "search", "list", "show", "open", "remember", "recall", "context", "ingest", "import",
+        "memory", "document", "fact", "entity",
     ),
     "Agents": (
         "wake", "checkpoint", "sleep", "rate", "mcp", "agent", "session", "episode", "summary",
@@ -74,6 +74,7 @@ COMMANDS = {
     "status": "Show the home: its vaults, the index, and what is pending.",
     "remember": "Write a memory that the next search finds.",
     "recall": "Print whole memories that help with a question, best first.",
+    "context": "Print what memory knows about a task, within a token budget.",
     "rate": "Rate the memories of a recall, so that later recalls improve.",
     "wake": "Start a session and print its context.",
     "checkpoint": "Save the state of the work as a note.",

@@ -44,6 +44,14 @@ def calibrate(embedder: Embedder) -> Calibration:
     return Calibration(scale, UNRELATED - scale * unrelated)
 
 
+def relevance(cosine: float) -> float:
+    """How relevant a text with this calibrated cosine is.
+
+    0 stands for the mean of unrelated texts, and 1 for the mean of questions with their answers.
+    """
+    return (cosine - UNRELATED) / (RELATED - UNRELATED)
+
+
 def anchor_pairs() -> list[tuple[str, str]]:
     """The built-in questions, each with the text that answers it."""
     text = Path(__file__).with_name("anchors.txt").read_text(encoding="utf-8")

@@ -285,6 +285,15 @@ class RecallConfig(Struct, forbid_unknown_fields=True):
     )
 
 
+class ContextConfig(Struct, forbid_unknown_fields=True):
+    """Settings of the context of a task. The thresholds are on the scale of relevance."""
+
+    limit: Annotated[int, Meta(ge=1, le=100)] = 5
+    semantic: Annotated[float, Meta(ge=0, le=10)] = 0.5
+    documents: Annotated[float, Meta(ge=0, le=10)] = 0.3
+    turns: Annotated[int, Meta(ge=0, le=1000)] = 0
+
+
 class HooksConfig(Struct, forbid_unknown_fields=True):
     """Settings of `djinn hook`."""
 
@@ -313,6 +322,7 @@ class Config(Struct, forbid_unknown_fields=True):
 
     scoring: ScoringConfig = field(default_factory=ScoringConfig)
     recall: RecallConfig = field(default_factory=RecallConfig)
+    context: ContextConfig = field(default_factory=ContextConfig)
     hooks: HooksConfig = field(default_factory=HooksConfig)
 
 

@@ -96,6 +96,7 @@ OPERATIONS = {
     for operation in (
         Operation("remember", writes=True, result=_REMEMBERED),
         Operation("recall", logs=True, result=f"{_MEMORIES}.recall.recall:RecallResult"),
+        Operation("context", logs=True),
         Operation("rate", writes=True, result=f"{_MEMORIES}.recall.rating:RatingResult"),
         Operation("search"),
         Operation("scores.show"),

@@ -13,6 +13,7 @@ from djinn_memory.models import Expand, Filters, LegScore, Mode, Problem, Search
 from djinn_memory.search import fusion
 from djinn_memory.search.backend import Index
 from djinn_memory.search.filler import is_filler
+from djinn_memory.search.planes import PlaneLimits, missing_planes
 from djinn_memory.search.query import Query
 from djinn_memory.store.index.records import (
     ChunkRef,
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 DEPTH = 200
 """Number of candidates from each leg. On two collections 50 give the same order as 400."""
+
+PLANE_DEPTH = 50
+"""The same number for a plane of which the other candidates have too few."""
 
 RERANKED = 30
 """Number of candidates that a reranker reads: three screens of hits. Lower ones are rarely seen."""
@@ -129,6 +133,8 @@ class HitLimits(Struct, frozen=True):
     per_document: int
     excerpt: int
     """Maximum characters of a hit's excerpt."""
+    planes: PlaneLimits | None = None
+    """Limits for the hits of each plane, if the search must show all planes."""
 
 
 class Leg:
@@ -303,6 +309,8 @@ class Search:
                 if memory.first_chunk is not None
             ]
         proposals = {leg.name: leg.propose(self, selection) for leg in self.asked}
+        if self.limits.planes:
+            proposals = self._with_planes(self.limits.planes, selection, proposals)
         candidates = self._fuse(proposals)
         wider = {leg.name: leg.widen(self, selection, candidates) for leg in self.asked}
         added = {name: refs for name, refs in wider.items() if refs is not None}
@@ -315,6 +323,24 @@ class Search:
             for candidate in candidates:
                 candidate.own_scores = {**candidate.scores, **own}
         return candidates
+
+    def _with_planes(
+        self,
+        limits: PlaneLimits,
+        selection: Selection,
+        proposals: Mapping[str, Sequence[ChunkRef]],
+    ) -> dict[str, Sequence[ChunkRef]]:
+        """The proposals, and more from planes with too few of them."""
+        keys = {ref.memory_id for refs in proposals.values() for ref in refs}
+        memories = self.lookup(keys)
+        proposed = [memories[key] for key in keys]
+        more = {name: [*refs] for name, refs in proposals.items()}
+        depth, self.depth = self.depth, PLANE_DEPTH
+        for narrower in missing_planes(self.index, limits, selection, proposed):
+            for leg in self.asked:
+                more[leg.name] += leg.propose(self, narrower)
+        self.depth = depth
+        return {**more}
 
     def _fuse(self, proposals: Mapping[str, Collection[ChunkRef]]) -> list[Candidate]:
         """Merge the proposals of all legs. Every leg scores each chunk."""

@@ -25,6 +25,7 @@ from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words_query import CUT, overlong, phrase
 from djinn_memory.search.stages.names import NAME, put_named_first
 from djinn_memory.search.stages.periods import holds, prefer_current
+from djinn_memory.search.stages.planes import PlaneCounts
 from djinn_memory.search.stages.stand_ins import near_stub, shown_chunk
 from djinn_memory.search.suggest import near_spellings, unknown_values
 from djinn_memory.store.index.records import Selection
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from djinn_memory.runtime import Runtime
     from djinn_memory.search.dates.period import QuestionPeriod
     from djinn_memory.search.options import SearchOptions
+    from djinn_memory.search.planes import PlaneLimits
     from djinn_memory.search.reranker import Reranker
 
 _LEGS: dict[Mode, tuple[str, ...]] = {"words": ("words",), "meaning": ("words", "meaning")}
@@ -61,14 +63,16 @@ def search(
     *,
     rescorer: RescoreStage | None = None,
     excerpt: int | None = None,
+    planes: PlaneLimits | None = None,
 ) -> SearchResult:
     """Find memories that answer `options.query` in the vaults that the agent sees.
 
     `rescorer` changes the scores, for example by how useful memories were. `excerpt` overrides the
-    excerpt length in the settings.
+    excerpt length in the settings. With `planes`, the best hits of each plane are shown. They share
+    one ranking.
     """
     began = time.monotonic()
-    search = _parse(runtime, options, excerpt)
+    search = _parse(runtime, options, excerpt, planes)
     runtime.take_in(options.agent)
     pending = _refresh(search)
     with runtime.index(search.vaults) as search.index:
@@ -125,7 +129,9 @@ def _asked_period(search: Search) -> QuestionPeriod | None:
     return gather_dated(search)
 
 
-def _parse(runtime: Runtime, options: SearchOptions, excerpt: int | None) -> Search:
+def _parse(
+    runtime: Runtime, options: SearchOptions, excerpt: int | None, planes: PlaneLimits | None
+) -> Search:
     """Parse the query, the filters and the mode, and start the legs."""
     settings, now = runtime.home.config.search, runtime.now()
     question, given = query.parse(options.query), options.filters(now)
@@ -143,6 +149,7 @@ def _parse(runtime: Runtime, options: SearchOptions, excerpt: int | None) -> Sea
             settings.per_note,
             settings.per_document,
             settings.excerpt if excerpt is None else excerpt,
+            planes,
         ),
         reranker=_reranker(runtime, options.rerank) if question.asks else None,
     )
@@ -241,14 +248,15 @@ def _cut(search: Search, most: int) -> list[Candidate]:
     stubs: list[Candidate] = []
     chosen: list[Candidate] = []
     taken: Counter[int] = Counter()
+    planes = PlaneCounts(search)
     for start in range(0, len(search.candidates), BATCH):
         batch = search.candidates[start : start + BATCH]
         memories = search.lookup([candidate.memory_id for candidate in batch])
         for candidate in batch:
             key = candidate.memory_id
             memory = memories[key]
-            plane = limits.per_document if memory.plane == "documents" else limits.per_note
-            if taken[key] >= plane:
+            most_of_it = limits.per_document if memory.plane == "documents" else limits.per_note
+            if taken[key] >= most_of_it or not planes.admit(candidate, memory):
                 continue
             if key not in present:
                 vault = vaults[memory.vault]
@@ -260,6 +268,7 @@ def _cut(search: Search, most: int) -> list[Candidate]:
                 stubs.append(candidate)
             elif chunk not in shown:
                 taken[key] += 1
+                planes.count(memory)
                 shown.add(chunk)
                 stand_in = None if chunk == candidate.chunk_id else chunk
                 chosen.append(replace(candidate, stand_in=stand_in) if stand_in else candidate)

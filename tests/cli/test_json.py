@@ -89,6 +89,7 @@ RUNS = {
         ["remember", "pattern", "Keeps bees"],
     ],
     "recall": [["recall", "kettle"], ["recall", "kettle", "--profile", "planning"]],
+    "context": [["context", "the kettle"], ["context", "--limit-per-type", "2"]],
     "rate": [["rate", "last", "--useful", "1", "--gap", "no word on tea"]],
     "contradiction list": [["contradiction", "list"]],
     "contradiction settle": [["contradiction", "settle", "{contradiction}", "--keep", "both"]],

@@ -145,6 +145,8 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "record_observation", {"text": "Mine is kept"}
     yield "checkpoint", {"text": "halfway"}
     yield "wake", {"task": "layoffs kettle"}
+    yield "build_context", {"task": "layoffs kettle"}
+    yield "build_context", {}
     yield "summary", {"action": "build"}
     yield "summary", {"action": "show"}
     yield "sleep", {"summary": "done"}

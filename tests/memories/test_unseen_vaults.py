@@ -110,6 +110,8 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("working.clear", {"task": "dig"}),
     ("documents.list", {}),
     ("wake", {"task": "plan the budget of the harbour"}),
+    ("context", {"task": "plan the budget of the harbour"}),
+    ("context", {}),
     ("checkpoint", {"text": "The tide is high."}),
     ("summary.build", {"force": True}),
     ("summary.show", {}),

@@ -158,6 +158,7 @@ def crowded(site: Site, disk: Path, kilobytes: int, arguments: Arguments) -> int
 
 QUESTIONS: tuple[Arguments, ...] = (
     ("memory", "search", "kettle"), ("recall", "kettle"), ("wake", "--task", "kettle"), ("wake",),
+    ("context", "kettle"),
     ("memory", "show", "Kettle"), ("memory", "list"), ("memory", "stats"), ("status",),
     ("score", "show"), ("gap", "list"), ("fact", "list"), ("document", "list"), ("working", "list"),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from djinn_memory.mcp.tools import (
+    context,
     document,
     episode,
     fact,
@@ -22,6 +23,7 @@ TOOLS = (
     sessions.checkpoint,
     sessions.sleep,
     recall.recall,
+    context.build_context,
     judging.rate,
     judging.score,
     gap.gap,

@@ -42,6 +42,7 @@ from djinn_memory.store.ledger import Event
 
 if TYPE_CHECKING:
     from djinn_memory.home.settings import RecallConfig
+    from djinn_memory.search.planes import PlaneLimits
 
 LONGEST = 40
 """Maximum characters of text for each token of the budget."""
@@ -80,6 +81,8 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     """Its rank, from 1. `djinn rate` accepts it."""
     type: str | None
     """The type, such as `decision`; null for a plain note."""
+    plane: str | None
+    """The plane of the type; null for a plain note."""
     title: str
     """The title of the memory."""
     lines: tuple[int, int]
@@ -159,11 +162,13 @@ def recall(
     source: str = "recall",
     closest: int = CLOSEST,
     each: int | None = None,
+    planes: PlaneLimits | None = None,
 ) -> RecallResult:
     """Recall whole memories; see `Djinn.recall`. `source` is the operation that needs this recall.
 
-    When no memory is likely to help, the `closest` memories are named. A memory has at most `each`
-    tokens, by default half of the budget, or all of it if it is the only memory.
+    When no memory is likely to help, the `closest` memories are named. A memory has at most half of
+    the budget, or all of it if it is the only memory. With `each` it has at most that many tokens,
+    and a longer memory is represented by the passage that answers. For `planes` see `search`.
     """
     state, settings = runtime.state, runtime.home.config.recall
     agent = runtime.home.agent(request.agent)
@@ -172,12 +177,13 @@ def recall(
     rescorer = Rescorer(runtime, settings.profiles[profile], agent, request.query)
     fields = {name: getattr(request, name) for name in Narrowing.__struct_fields__}
     options = SearchOptions(request.query, limit=request.limit or settings.limit, **fields)
-    result = search(runtime, options, rescorer=rescorer, excerpt=_ALL)
+    excerpt = None if each else _ALL
+    result = search(runtime, options, rescorer=rescorer, excerpt=excerpt, planes=planes)
     judged = [(hit, rescorer.judgements[hit.address]) for hit in result.hits]
     more = 0
     if result.confident:
         most = each or (budget if len(judged) == 1 else max(SCRAP, budget // 2))
-        memories = _within(runtime, judged, budget, most)
+        memories = _within(runtime, judged, budget, most, passages=bool(each))
         more = len(judged) - len(memories)
     else:
         memories = tuple(_title(runtime, *pair) for pair in judged[:closest])
@@ -235,9 +241,17 @@ def profile_for(name: str, query: str, settings: RecallConfig) -> str:
 
 
 def _within(
-    runtime: Runtime, judged: Sequence[tuple[Hit, Judgement]], budget: int, most: int
+    runtime: Runtime,
+    judged: Sequence[tuple[Hit, Judgement]],
+    budget: int,
+    most: int,
+    *,
+    passages: bool,
 ) -> tuple[RecalledMemory, ...]:
-    """The whole memories of these hits that fit the budget. A memory is cut at `most` tokens."""
+    """The whole memories of these hits that fit the budget. A memory is cut at `most` tokens.
+
+    With `passages` the passage that answers represents a longer memory.
+    """
     from djinn_memory.chunking.tokens import token_counts, token_starts
 
     memories: list[RecalledMemory] = []
@@ -246,12 +260,16 @@ def _within(
     # Of a very long note, only as much is counted as could ever be given.
     parts = [text[: LONGEST * most] for text in texts]
     counts = token_counts(parts)
+    if passages:
+        pairs = zip(judged, parts, counts, strict=True)
+        parts = [hit.excerpt if count > most else text for (hit, _), text, count in pairs]
+        counts = token_counts(parts)
     for (hit, judgement), whole, text, count in zip(judged, texts, parts, counts, strict=True):
         room = min(left, most)
         cut = count > room or len(whole) > len(text)
-        if cut:
-            if left < SCRAP and memories:
-                break
+        if cut and left < SCRAP and memories:
+            break
+        if count > room or (cut and not passages):
             starts = token_starts(text)
             text = text[: starts[room] if room < len(starts) else None].rstrip() + MARK
         title = _title(runtime, hit, judgement)

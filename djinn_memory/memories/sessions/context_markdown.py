@@ -97,15 +97,16 @@ def _excerpt(excerpt: MemoryExcerpt) -> str:
     place = excerpt.id or excerpt.path
     holds = f", {excerpt.holds}" if excerpt.holds else ""
     head = f"{rank}**{excerpt.title}** ({excerpt.type or 'note'}{due}{holds}, {place})"
-    return f"{head}\n{_quoted(excerpt.text)}" if excerpt.text else head
+    return f"{head}\n{quoted(excerpt.text)}" if excerpt.text else head
 
 
 def _turn(turn: MemoryExcerpt) -> str:
     """A turn of a conversation. Its title is the beginning of its text, so it is left out."""
     head = f"{turn.written} ({turn.id or turn.path})"
-    return f"{head}\n{_quoted(turn.text)}" if turn.text else head
+    return f"{head}\n{quoted(turn.text)}" if turn.text else head
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as a quotation of Markdown."""
     # So that no heading in it looks like one of the context.
     return "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from djinn_memory.memories.episodes.reading import EpisodeText
 from djinn_memory.memories.sessions.history import previous_turns, spoken_lines
-from djinn_memory.memories.sessions.requests import MemoryExcerpt, WakeContext
+from djinn_memory.memories.sessions.requests import MemoryExcerpt
 from djinn_memory.memories.sessions.standing import TokenBudget
 from djinn_memory.models import extended
 from djinn_memory.runtime import Runtime
@@ -17,25 +17,16 @@ SHARE = 0.25
 """The maximum share of the budget for the previous conversation."""
 
 
-def with_conversation(
-    context: WakeContext, runtime: Runtime, agent: str, session: str | None, room: TokenBudget
-) -> WakeContext:
-    """A context with the last turns of the agent's last session before `session`.
+def previous_conversation(
+    runtime: Runtime, agent: str, session: str | None, room: TokenBudget, limit: int
+) -> tuple[tuple[MemoryExcerpt, ...], str | None]:
+    """The last turns of the agent's last session before `session`, oldest first, and its name.
 
-    The newest turns that fit into the budget are taken, at most `sessions.wake` of the settings.
+    The newest turns that fit into the budget are taken, at most `limit`.
     """
-    limit = runtime.home.config.sessions.wake
     turns = previous_turns(runtime, agent, limit, session) if limit else []
-    if not turns:
-        return context
     taken = _fitting(map(_excerpt, reversed(turns)), room)
-    if not taken:
-        return context
-    return replace(
-        context,
-        conversation=tuple(reversed(taken)),
-        previous_session=turns[0].memory.field("session"),
-    )
+    return tuple(reversed(taken)), turns[0].memory.field("session") if taken else None
 
 
 def _fitting(newest_first: Iterable[MemoryExcerpt], room: TokenBudget) -> list[MemoryExcerpt]:

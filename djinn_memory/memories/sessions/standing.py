@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import count, islice, zip_longest
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -57,6 +58,7 @@ _FIELDS = ("due", "status", "importance", "valid_from", "valid_to")
 _APART = ("handoff", "checkpoint", "commitment", "preference", "project")
 
 Keep = Callable[[IndexedMemory], bool]
+E = TypeVar("E", bound=MemoryExcerpt)
 
 
 class TokenBudget(Struct):
@@ -70,9 +72,7 @@ class TokenBudget(Struct):
     def __post_init__(self) -> None:
         self.left = self.budget
 
-    def take(
-        self, excerpt: MemoryExcerpt | None, *, share: float = 1 / 4, reserved: int = 0
-    ) -> MemoryExcerpt | None:
+    def take(self, excerpt: E | None, *, share: float = 1 / 4, reserved: int = 0) -> E | None:
         """As much of a memory as fits, in at most a `share` of the budget.
 
         Its text leaves `reserved` tokens free. If the text does not fit, only the title is
@@ -200,12 +200,12 @@ class StandingMemories:
         preferences.sort(key=self._ended)
         return self._excerpts(preferences[:MANY])
 
-    def newest(self, plane: str) -> Iterator[MemoryExcerpt]:
+    def newest(self, plane: str, limit: int = FEW) -> Iterator[MemoryExcerpt]:
         """The newest memories of a plane that are not in other parts of the `wake` context."""
         selection = Selection(Filters(planes=(plane,)))
         memories = self._memories(self._scope, selection, "newest", _is_open)
         others = (memory for memory in memories if memory.type not in _APART)
-        return self._excerpts(islice(others, FEW))
+        return self._excerpts(islice(others, limit))
 
     def recalled(self, memory: RecalledMemory) -> MemoryExcerpt:
         """A memory of a recall."""

@@ -13,7 +13,7 @@ from djinn_memory.memories.recall.recall import recall
 from djinn_memory.memories.recall.requests import RecallOptions
 from djinn_memory.memories.recall.session_log import Session
 from djinn_memory.memories.sessions.context_markdown import PARTS, excerpts, fit_to_budget
-from djinn_memory.memories.sessions.conversation import with_conversation
+from djinn_memory.memories.sessions.conversation import previous_conversation
 from djinn_memory.memories.sessions.marks import or_problem
 from djinn_memory.memories.sessions.requests import (
     MemoryExcerpt,
@@ -72,16 +72,19 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
         kinds = _by_plane(map(standing.recalled, result.memories), limit)
         memories = list(chain(*room.take_in_turn(kinds, most=int(budget * RECALLED))))
     context = _standing_context(standing, room, before)
-    context = with_conversation(context, runtime, agent, session, room)
+    turns = runtime.home.config.sessions.wake
+    conversation, previous = previous_conversation(runtime, agent, session, room, turns)
     if not query:
         kinds = [list(standing.newest(plane)) for plane in ("episodic", "semantic", "knowledge")]
         memories = list(chain(*room.take_in_turn(kinds)))
-    shown = {excerpt.place for excerpt in _shown(context)}
+    shown = {excerpt.place for excerpt in (*_shown(context), *conversation)}
     memories = [memory for memory in memories if memory.place not in shown]
     context = replace(
         context,
         agent=agent,
         session=session,
+        conversation=conversation,
+        previous_session=previous,
         episodes=tuple(memory for memory in memories if memory.plane == "episodic"),
         patterns=tuple(memory for memory in memories if memory.plane in ("semantic", None)),
         entities=tuple(memory for memory in memories if memory.plane == "knowledge"),

@@ -13,6 +13,7 @@ from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import LegScore, Problem
 from djinn_memory.search.candidates import Candidate, Search
+from djinn_memory.search.stages.planes import front
 from djinn_memory.store.index.words import forms
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def interact(search: Search, embedder: Embedder) -> None:
     question = search.query.text
     if len(token_starts(question)) not in QUESTION:
         return
-    read = search.candidates[:READ]
+    read = front(search, READ)
     spans = {candidate.chunk_id: candidate.window or (0, 0) for candidate in read}
     lengths = {chunk: stop - start for chunk, (start, stop) in spans.items()}
     try:
@@ -83,7 +84,8 @@ def interact(search: Search, embedder: Embedder) -> None:
         rarity(search.index.words, question, asked.spans),
         [signs[candidate.chunk_id] for candidate in read],
     )
-    search.candidates = _with_tokens(search.candidates, similar, weight(lengths.values()))
+    by_chunk = dict(zip((candidate.chunk_id for candidate in read), similar, strict=True))
+    search.candidates = _with_tokens(search.candidates, by_chunk, weight(lengths.values()))
 
 
 def weight(lengths: Collection[int]) -> float:
@@ -134,18 +136,20 @@ def maxsim(question: Vectors, weights: Sequence[float], texts: Sequence[bytes]) 
 
 
 def _with_tokens(
-    candidates: Sequence[Candidate], similar: Sequence[float], weight: float
+    candidates: Sequence[Candidate], similar: Mapping[int, float], weight: float
 ) -> list[Candidate]:
-    order = sorted(range(len(similar)), key=lambda at: -similar[at])
-    ranks: Mapping[int, int] = {at: rank for rank, at in enumerate(order, 1)}
+    """The candidates with the MaxSim of those that were read, given by chunk."""
+    order = sorted(similar, key=lambda chunk: -similar[chunk])
+    ranks = {chunk: rank for rank, chunk in enumerate(order, 1)}
     # The legs count less beside it, so that a full match of both is 1.
     share = 1 / (1 + weight * (1 - LEVEL))
     result = []
-    for at, candidate in enumerate(candidates):
+    for candidate in candidates:
         said, added = dict(candidate.verdicts), 0.0
-        if at < len(similar):
-            added = share * weight * (similar[at] - LEVEL)
-            said["tokens"] = LegScore(similar[at], ranks[at], added)
+        chunk = candidate.chunk_id
+        if chunk in similar:
+            added = share * weight * (similar[chunk] - LEVEL)
+            said["tokens"] = LegScore(similar[chunk], ranks[chunk], added)
         result.append(
             replace(
                 candidate,

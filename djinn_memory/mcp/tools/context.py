@@ -1,0 +1,29 @@
+"""The tool for the context of a task."""
+
+from __future__ import annotations
+
+from djinn_memory.mcp.arguments import number, optional_text
+from djinn_memory.mcp.tool import tool
+from djinn_memory.memories.context.bundle_markdown import bundle_markdown
+from djinn_memory.memories.context.requests import ContextBundle
+from djinn_memory.memories.sessions.requests import MIN_BUDGET
+
+
+@tool(
+    "Context of a task",
+    "context",
+    separator="\n\n",
+    arguments={
+        "task": optional_text(2000, "The task or message."),
+        "budget": number(MIN_BUDGET, 50_000, "Maximum tokens of text.", 4000),
+        "limit_per_type": number(1, 50, "Maximum memories of each type."),
+    },
+)
+def build_context(answer: ContextBundle) -> list[str]:
+    """Collect episodes, patterns, entities and documents for a task, best first with sources.
+
+    Use it for a new task or message. It also suggests due commitments, open gaps and patterns that
+    apply now. Not for a single question: use `recall`.
+    Example: {"task": "plan the launch of MyApp"}
+    """
+    return [bundle_markdown(answer)]

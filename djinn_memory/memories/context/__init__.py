@@ -1,0 +1,1 @@
+"""The context of a task: what memory knows about it, on one page."""

@@ -1,0 +1,124 @@
+"""Suggestions: what an agent should think of, beside what its memory says about the task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime, timedelta
+from itertools import islice
+
+from djinn_memory.errors import DjinnError, Remedy, wording
+from djinn_memory.languages.calendar_names import WEEKDAYS
+from djinn_memory.memories.sessions.requests import MemoryExcerpt
+from djinn_memory.memories.sessions.standing import OVER
+from djinn_memory.models import Filters, Vault
+from djinn_memory.notes.dates import iso_date
+from djinn_memory.notes.slugs import fold
+from djinn_memory.runtime import Runtime
+from djinn_memory.scoring import alike, share_of
+from djinn_memory.search.legs.words_query import content
+from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.ledger import reading
+from djinn_memory.store.ledger.reading import Gap
+from djinn_memory.system.plural import count
+
+SOON = timedelta(days=7)
+"""A commitment is named this long before it is due."""
+
+MOST = 3
+"""Maximum number of suggestions of one kind."""
+
+
+def due_commitments(commitments: Iterable[MemoryExcerpt], today: date) -> Iterator[str]:
+    """The commitments that are overdue or due soon. They are given with the earliest due first."""
+    until = (today + SOON).isoformat()
+    due = [
+        (day[:10], commitment)
+        for commitment in commitments
+        if (day := iso_date(commitment.due or "")) and day[:10] <= until
+    ]
+    for day, commitment in due[:MOST]:
+        verb = "was due" if day < today.isoformat() else "is due"
+        name = commitment.id or commitment.address
+        yield f"Commitment {commitment.title!r} {verb} on {day} ({name})."
+    if due[MOST:]:
+        yield f"{count(len(due) - MOST, 'more commitment')} overdue or due soon."
+
+
+def open_gaps(runtime: Runtime, agent: str, task: str) -> Iterator[str]:
+    """The open gaps that share words with the task, and the number of the others."""
+    try:
+        ledger = runtime.state.ledger_if_any
+        gaps: Sequence[Gap] = reading.gaps(ledger, agent, "open") if ledger else ()
+    except DjinnError:
+        # The recall reports that the ledger cannot be read.
+        return
+    if not gaps:
+        return
+    with runtime.index(runtime.home.scope(agent)) as index:
+        wanted = content(index.words, task)
+        likeness = {
+            gap.id: alike(wanted, content(index.words, f"{gap.description} {gap.query or ''}"))
+            for gap in gaps
+        }
+    related = sorted((gap for gap in gaps if likeness[gap.id]), key=lambda gap: -likeness[gap.id])[
+        :MOST
+    ]
+    words = wording.get()
+    for gap in related:
+        close = words.call(Remedy("gaps.close", {"gap": gap.id}))
+        yield f"Open gap: {gap.description} If you find out, remember it and close it: {close}."
+    if others := len(gaps) - len(related):
+        also = "more " if related else ""
+        gap_list = words.call(Remedy("gaps.list"))
+        yield f"{count(others, f'{also}open gap')} about other things: {gap_list}."
+
+
+def patterns_now(runtime: Runtime, vaults: Sequence[Vault], now: datetime) -> Iterator[str]:
+    """The patterns that apply on this weekday at this hour, in the time zone of this machine."""
+    local = now.astimezone()
+    selection = Selection(Filters(types=("pattern",)), now=now)
+    with runtime.index(vaults) as index:
+        patterns = [
+            pattern
+            for pattern in index.memories(selection)
+            if fold(pattern.field("status") or "active") not in {*OVER, "emerging", "deprecated"}
+            and applies(pattern, local)
+        ]
+    patterns.sort(key=lambda pattern: -(share_of(pattern.field("confidence")) or 0))
+    for pattern in islice(patterns, MOST):
+        yield f"Applies now: {pattern.title} (pattern, {pattern.id or pattern.address})."
+
+
+def applies(pattern: IndexedMemory, local: datetime) -> bool:
+    """Whether a pattern with weekdays or hours applies at a local time."""
+    days, hours = (
+        [value for name, text in pattern.fields if name == key for value in _values(text)]
+        for key in ("weekdays", "hours")
+    )
+    if not (days or hours):
+        return False
+    in_days = not days or any(_weekday(text) == local.weekday() for text in days)
+    return in_days and (not hours or any(_has_hour(text, local.hour) for text in hours))
+
+
+def _values(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _weekday(text: str) -> int | None:
+    """The weekday of a name or its beginning, or of a number from 0 for Monday."""
+    name = text.casefold()
+    if name.isdecimal():
+        return int(name)
+    return next((day for known, day in WEEKDAYS.items() if name[:3] == known[:3]), None)
+
+
+def _has_hour(text: str, hour: int) -> bool:
+    """Whether an hour such as `9`, or a range such as `9-11` or `09:00-11:00`, has this hour."""
+    parts = [part.partition(":")[0].strip() for part in text.replace("–", "-").split("-")]
+    if len(parts) > 2 or not all(part.isdecimal() for part in parts):
+        return False
+    first, last = int(parts[0]), int(parts[-1])
+    if len(parts) == 1:
+        return hour == first
+    return first <= hour < last if first < last else hour >= first or hour < last
