@@ -13,6 +13,7 @@ from operator import itemgetter
 from djinn_memory.chunking.chunks import WINDOW_TOKENS
 from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.models import plane_of
+from djinn_memory.notes.dates import local_day
 from djinn_memory.notes.markdown.plain_text import plain
 
 PREFIX_TOKENS = 60
@@ -25,12 +26,13 @@ _DAY_IN_WORDS = re.compile(r" \(\w+day \d{1,2} \w+ \d{4}\)\Z")
 def prefix(title: str, headings: tuple[str, ...], day: str | None, kind: str | None = None) -> str:
     """The title, headings and day put before a window's text to give its context.
 
+    The day of a time is that in the time zone of this machine.
     The day of an episode is in words. In a made year, hybrid then finds .391 of the sessions that
     questions with dates ask for, and .270 with `2026-05-12`. Other types keep the short form, with
     which the thresholds of similarity were measured.
     """
     trail = [title, *(heading for heading in headings if heading != title)]
-    line = " > ".join(trail) + (f" ({_shown(day, kind)})" if day else "")
+    line = " > ".join(trail) + (f" ({_shown(local_day(day), kind)})" if day else "")
     starts = _starts(line)
     return line[: starts[PREFIX_TOKENS]] if len(starts) > PREFIX_TOKENS else line
 
@@ -73,6 +75,6 @@ def window_text(line: str, text: str) -> str:
 def _shown(day: str, kind: str | None) -> str:
     if plane_of(kind) == "episodic":
         with suppress(ValueError):
-            when = date.fromisoformat(day[:10])
+            when = date.fromisoformat(day)
             return f"{when:%A} {when.day} {when:%B %Y}"
-    return day[:10]
+    return day

@@ -91,15 +91,19 @@ def date_field(field: str, text: str | None, now: datetime, *, past: bool = Fals
             "90min, 12h, 30d, 2w, 6months, 1y",
             argument=field,
         )
-    if not past and when < moment(now)[: len(when)]:
+    at = moment(now)
+    if not past and when < (at if "T" in when else local_day(at)):
         raise UsageError(f"{text}: the date is in the past; give a future date", argument=field)
     return when
 
 
 def over(text: str | None, now: datetime) -> bool:
-    """Whether a time is past, or a day has ended in UTC. False when `text` is not a date."""
+    """Whether a time is past, or a day has ended in the time zone of this machine.
+
+    False when `text` is not a date.
+    """
     until, at = iso_date(text), moment(now)
-    return until is not None and (until <= at if "T" in until else until < at[:10])
+    return until is not None and (until <= at if "T" in until else until < local_day(at))
 
 
 def local_day(at: str) -> str:

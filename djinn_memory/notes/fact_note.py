@@ -13,7 +13,14 @@ from msgspec.structs import replace
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.frontmatter import block_end, opened
 from djinn_memory.notes.note import Note
-from djinn_memory.notes.periods import Period, first_end, held, period_date, period_of
+from djinn_memory.notes.periods import (
+    Period,
+    begin_key,
+    first_end,
+    held,
+    period_date,
+    period_of,
+)
 from djinn_memory.scoring import share_of
 from djinn_memory.system.yaml_edit import line_end
 
@@ -217,7 +224,8 @@ def with_past(data: bytes, past: PastValue, created: str | None) -> bytes:
     bom, encoding, newline, head, body = _split(data)
     began = past.valid_from or ""
     entries = _entries(body, created)
-    at = next((at for at, value in entries if (value.valid_from or "") <= began), None)
+    key = begin_key(began)
+    at = next((at for at, value in entries if begin_key(value.valid_from) <= key), None)
     if at is None and entries:
         at = body.find("\n", entries[-1][0]) + 1
         if not at:
@@ -277,7 +285,7 @@ def _entries(
         resolved.append((offset, value))
     # The sort is stable: of values that began at once, the upper one was recorded last.
     resolved.reverse()
-    resolved.sort(key=lambda entry: entry[1].valid_from or "", reverse=True)
+    resolved.sort(key=lambda entry: begin_key(entry[1].valid_from), reverse=True)
     return _closed(resolved, following)
 
 

@@ -10,7 +10,14 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from djinn_memory.errors import UsageError
-from djinn_memory.notes.dates import coming_date, day_ends, iso_date, local_day, spoken_date
+from djinn_memory.notes.dates import (
+    coming_date,
+    day_begins,
+    day_ends,
+    iso_date,
+    local_day,
+    spoken_date,
+)
 
 _PARTIAL = re.compile(r"(\d{4})(?:-(\d{2}))?")
 
@@ -43,7 +50,17 @@ class Period(Struct, frozen=True):
 
 def _comparable(at: str, date: str) -> str:
     """What of a time is compared with a date: for a day, the day of that time."""
-    return at if "T" in date else local_day(at)
+    return begin_key(at) if "T" in date else local_day(at)
+
+
+def begin_key(date: str | None) -> str:
+    """When a date begins, as a time in UTC, so that days and times can be compared.
+
+    No date begins before all others.
+    """
+    if not date or "T" in date:
+        return date or ""
+    return day_begins(first_day(date))
 
 
 def first_end(*ends: str | None) -> str | None:
@@ -77,7 +94,7 @@ def held(values: Iterable[S], at: str) -> S | None:
     if not begun:
         return None
     # `max` returns the first of equals.
-    last = max(begun, key=lambda value: value.period.start or "")
+    last = max(begun, key=lambda value: begin_key(value.period.start))
     return None if last.period.ended(at) else last
 
 

@@ -8,8 +8,11 @@ from datetime import datetime
 
 import pytest
 
+from djinn_memory.chunking.window_text import prefix
 from djinn_memory.djinn import Djinn
+from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.home.home import Home
+from djinn_memory.notes.dates import local_day
 from tests.conftest import Run
 
 ZONES = ("UTC", "Asia/Tokyo", "America/Los_Angeles", "Europe/Berlin", "Pacific/Kiritimati")
@@ -108,3 +111,69 @@ def test_answers_show_local_days(djinn: Djinn, clock: WallClock, run: Run) -> No
         djinn.episodes.record_observation(text=f"tide at {hour}", at=f"2026-03-08T{hour}")
     printed = run("memory", "list", home=djinn.home.root).stdout
     assert [line.split()[0] for line in printed.splitlines()] == ["2026-03-08"] * 2
+
+
+@pytest.mark.parametrize("hour", [EARLY, LATE])
+def test_a_value_of_tomorrow_begins_tomorrow(djinn: Djinn, clock: WallClock, hour: str) -> None:
+    clock.at(f"2026-03-08T{hour}")
+    djinn.facts.set("anna", "city", "Oslo", valid_from="2020-01-01")
+    djinn.facts.set("anna", "city", "Rome", valid_from="tomorrow")
+    assert djinn.facts.get("anna", "city").value == "Oslo"
+    djinn.facts.set("anna", "city", "Bari")
+    assert djinn.facts.get("anna", "city").value == "Bari"
+    for day, city in (("2026-03-07", "Oslo"), ("2026-03-08", "Bari"), ("2026-03-09", "Rome")):
+        assert djinn.facts.get("anna", "city", as_of=day).value == city
+    clock.at(f"2026-03-09T{hour}")
+    assert djinn.facts.get("anna", "city").value == "Rome"
+
+
+@pytest.mark.parametrize("hour", [EARLY, LATE])
+def test_a_day_of_expiry_ends_here(djinn: Djinn, clock: WallClock, hour: str) -> None:
+    clock.at(f"2026-03-08T{hour}")
+    djinn.facts.set("anna", "guest", "Bo", expires="2026-03-08")
+    djinn.remember("lesson", "The guest room", "It is taken.", expires="2026-03-08")
+    assert djinn.facts.get("anna", "guest").value == "Bo"
+    assert djinn.recall("The guest room is taken", budget=500).memories
+    clock.at("2026-03-09T00:05")
+    with pytest.raises(NotFound):
+        djinn.facts.get("anna", "guest")
+    assert not djinn.recall("The guest room is taken", budget=500).memories
+    with pytest.raises(UsageError, match="in the past"):
+        djinn.facts.set("anna", "guest", "Cy", expires="2026-03-08")
+
+
+def test_the_days_of_a_profile_are_local(djinn: Djinn, clock: WallClock) -> None:
+    djinn.home.edit((("recall", "profiles", "week"), {"since_days": 7}))
+    with Djinn(Home(djinn.home.root), clock=clock) as opened:
+        for hour in (EARLY, LATE):
+            opened.episodes.record_observation(text=f"tide at {hour}", at=f"2026-03-01T{hour}")
+        for hour, number in ((EARLY, 2), (LATE, 2)):
+            clock.at(f"2026-03-08T{hour}")
+            assert len(opened.recall("tide", "week").memories) == number
+        clock.at("2026-03-09T00:30")
+        assert opened.recall("tide", "week").memories == ()
+
+
+@pytest.mark.parametrize("hour", [EARLY, LATE])
+def test_the_day_in_front_of_a_window_is_local(djinn: Djinn, clock: WallClock, hour: str) -> None:
+    prefix.cache_clear()
+    clock.at(f"2026-03-08T{hour}")
+    djinn.episodes.record_observation(text="High water at the slip.")
+    [episode] = djinn.episodes.list().episodes
+    line = prefix(episode.title, (), episode.date, episode.type)
+    assert line == "High water at the slip. (Sunday 8 March 2026)"
+    prefix.cache_clear()
+
+
+@pytest.mark.parametrize("hour", [EARLY, LATE])
+def test_what_is_extracted_has_the_day_of_its_turn(
+    djinn: Djinn, clock: WallClock, hour: str
+) -> None:
+    at = f"2026-03-01T{hour}"
+    text = "We decided to paint the hut. I prefer tea over coffee."
+    djinn.episodes.record_interaction(message=text, at=at, session="hut")
+    assert len(djinn.sessions.extract("hut").written) == 2
+    for memory in djinn.memories.list(types=["decision", "preference"]).memories:
+        assert local_day(memory.date) == "2026-03-01"
+    held = djinn.memories.list(types=["decision"], as_of="2026-03-01")
+    assert held.total == 1

@@ -18,7 +18,7 @@ from djinn_memory.models import extended
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.fact_note import PastValue, with_past, with_value, written
 from djinn_memory.notes.frontmatter import edit_fields
-from djinn_memory.notes.periods import Period, first_end
+from djinn_memory.notes.periods import Period, begin_key, first_end
 
 FACT = "fact"
 """The type of a fact's note."""
@@ -78,7 +78,7 @@ def with_statement(
     now, period = moment(at), statement.period
     began = period.start or now
     same = fact.value == statement.value
-    if period.start and fact.valid_from and period.start < fact.valid_from:
+    if period.start and begin_key(period.start) < begin_key(fact.valid_from):
         _check_period(began, period.end)
         return _in_the_past(data, fact, statement, now)
     # A beginning of its own makes a value of its own: another may turn out to lie between.
@@ -94,7 +94,7 @@ def with_statement(
     # The history tells when a value began if it began when it was set, and has no gap. The index
     # takes a note without `valid_from` for one of values that began after it was created.
     values = (current, *fact.history)
-    plain = all((value.valid_from or "") >= (fact.created or "") for value in values)
+    plain = all(begin_key(value.valid_from) >= (fact.created or "") for value in values)
     past = replace(current, until=first_end(current.until, began))
     fields = {
         **_with_source(statement.given),
@@ -117,8 +117,9 @@ def _in_the_past(data: bytes, fact: Fact, statement: Statement, now: str) -> tup
     for past in fact.history:
         if (past.value, past.valid_from) == (statement.value, began):
             return "verified", data
-    starts = [past.valid_from for past in fact.history if (past.valid_from or "") > (began or "")]
-    following = min(filter(None, [*starts, fact.valid_from]), default=None)
+    starts = [past.valid_from for past in fact.history]
+    later = (each for each in (*starts, fact.valid_from) if begin_key(each) > begin_key(began))
+    following = min(later, key=begin_key, default=None)
     about = _with_source(statement.given)
     past = extended(
         statement.origin,
@@ -165,14 +166,13 @@ def _aligned(statement: Statement, fact: Fact, now: datetime) -> Statement:
 def _after_known(statement: Statement, fact: Fact, now: datetime) -> Statement:
     """A statement without a beginning, if the current value begins later than now.
 
-    A value that was set for the future stays, and the statement holds until then. A value of today
-    is replaced, and so is one that another process set a moment ago.
+    A value that was set for the future stays, and the statement holds until then. A value that
+    another process set a moment ago is replaced.
     """
-    begins, recorded = fact.valid_from or "", fact.updated or fact.created or ""
+    begins, recorded = begin_key(fact.valid_from), fact.updated or fact.created or ""
     if statement.period.start or begins <= moment(now):
         return statement
-    begun = recorded >= begins or fact.current.period.begun(moment(now))
-    start = begins if begun else moment(now)
+    start = fact.valid_from if recorded >= begins else moment(now)
     return replace(statement, period=replace(statement.period, start=start))
 
 

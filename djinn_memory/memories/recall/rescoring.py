@@ -18,6 +18,7 @@ from djinn_memory.home.settings import ProfileConfig
 from djinn_memory.memories.catalog.identity import LedgerName
 from djinn_memory.memories.recall.ledger_records import LedgerRecords, records_of
 from djinn_memory.memories.recall.variety import repeats
+from djinn_memory.notes.dates import local_day
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import (
@@ -231,7 +232,8 @@ class Rescorer:
         days = self._profile.since_days
         if days is None or memory.type in self._profile.lasting:
             return False
-        return memory.date[:10] < (self._now - timedelta(days=days)).date().isoformat()
+        first = self._now.astimezone().date() - timedelta(days=days)
+        return local_day(memory.date) < first.isoformat()
 
     def _recency(self, memory: IndexedMemory) -> float:
         if not self._profile.recency_weight:

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -16,6 +15,7 @@ from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.catalog import body_of
 from djinn_memory.models import Filters, Vault
+from djinn_memory.notes.dates import local_day, moment
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
@@ -91,7 +91,7 @@ class DuplicateFinder:
             excluded = (*_COUNTED.excluded, *self._selection.filters.excluded)
             self._counted = Filters(excluded=excluded)
         self._vaults = vaults
-        self._day = runtime.now().astimezone(UTC).date().isoformat()
+        self._day = local_day(str(draft.fields.get("date") or moment(runtime.now())))
         self._embedder: Embedder | None = None
         self._mine: Background[dict[bytes, Vectors]] | None = None
         embedder = runtime.models.embedder
@@ -156,7 +156,7 @@ class DuplicateFinder:
         near = _near(index, mine, self._selection)
         for memory, text in _read(index, near):
             cosine = near[memory.memory_id]
-            day = memory.date[:10] if memory.dated else None
+            day = local_day(memory.date) if memory.dated else None
             if threshold - DAY_ALLOWANCE <= cosine < threshold and day != self._day:
                 # As if it had been written on the same day.
                 then = self._vectors(embedder, day)

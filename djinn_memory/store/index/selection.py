@@ -225,7 +225,7 @@ class Selections:
         where.add(_HELD, json.dumps(begun), at, local_day(at))
 
     def _expired_by(self, now: datetime | None) -> tuple[str, ...]:
-        """The values of `expires` that have passed. A day ends at midnight UTC."""
+        """The values of `expires` that have passed. A day ends in the local time zone."""
         if now is None:
             return ()
         if now not in self._expired:

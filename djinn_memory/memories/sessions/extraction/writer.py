@@ -187,7 +187,9 @@ class ClaimWriter:
                 type="fact", title=title, text=claim.text, rule=origin.rule, evidence=(link,),
                 session=session, status=None,
             )  # fmt: skip
-        fields = {**origin.fields(), FIELD: claim_digest(self._agent, claim)}
+        # What was stated holds from its turn on, which may be years before today.
+        period = {"date": said, "valid_from": said}
+        fields = {**period, **origin.fields(), FIELD: claim_digest(self._agent, claim)}
         request_memory = replace(
             self._memory(claim, tuple(fields.items())),
             source="model" if claim.rule == "model" else source,
