@@ -123,7 +123,7 @@ def _between_facts(runtime: Runtime, index: Index, vaults: Mapping[str, Vault]) 
     groups: dict[tuple[str, str], list[int]] = {}
     for entry in indexed_facts(runtime.state, list(vaults.values()), now):
         if not entry.expired and fold(entry.status or "") not in OVER:
-            groups.setdefault(entry.name, []).append(entry.memory_id)
+            groups.setdefault(entry.meaning, []).append(entry.memory_id)
     several = [group for group in groups.values() if len(group) > 1]
     memories = index.lookup([key for group in several for key in group])
     for group in several:

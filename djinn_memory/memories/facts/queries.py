@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from djinn_memory.memories.facts.keys import meaning_of
 from djinn_memory.models import Filters, MemoryRef, Problem, Vault, extended
 from djinn_memory.notes.dates import iso_date, moment, over
 from djinn_memory.notes.fact_note import PastValue, Timeline, timeline
@@ -142,6 +143,11 @@ class IndexedFact(Struct, frozen=True):
     def name(self) -> tuple[str, str]:
         """Category and key, in the form in which they are compared."""
         return fold(self.category), fold(self.key)
+
+    @property
+    def meaning(self) -> tuple[str, str]:
+        """The name that all facts of the same meaning have, such as `lives in` and `city`."""
+        return fold(self.category), meaning_of(self.key)
 
     @property
     def superseded(self) -> bool:

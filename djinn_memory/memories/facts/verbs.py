@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import Busy, DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.indexing.refresh import remove_notes
+from djinn_memory.memories.facts.keys import meaning_of
 from djinn_memory.memories.facts.queries import (
     Fact,
     IndexedFact,
@@ -99,6 +100,8 @@ class Facts(Namespace):
     def set(self, request: SetFact) -> FactChange:
         """Set a fact in the vault of an agent, or in the shared vault. Earlier values are kept.
 
+        A fact under another key that means the same, such as `lives in` for `city`, gets the value.
+
         Setting the current value again confirms it: `last_verified` is updated, and so are the
         other fields given, except for a source that is less certain than the current one. A value
         whose `valid_from` is before that of the current value goes into the history. Raises
@@ -109,6 +112,8 @@ class Facts(Namespace):
     @operation(GetFact)
     def get(self, request: GetFact) -> Fact:
         """Get a fact. The agent's own fact takes precedence over a shared fact.
+
+        Without such a key, a key that means the same answers, such as `lives in` for `city`.
 
         With `as_of`, its value is the one that held then. Raises `UsageError` when several
         categories have the key, and `NotFound` when no value held.
@@ -250,12 +255,10 @@ class Facts(Namespace):
             facts = self._facts(vaults, expired, at)
         except Busy as error:
             failure = error
-        matches = [fact for fact in facts if fold(fact.key) == fold(key.strip())]
+        matches = _with_name(facts, category, key)
         if not matches and category is None and "/" in key:
             category, _, key = key.partition("/")
-            matches = [fact for fact in facts if fold(fact.key) == fold(key.strip())]
-        if category is not None:
-            matches = _of_category(matches, category)
+            matches = _with_name(facts, category, key)
         categories = {fold(fact.category): fact.category for fact in matches}
         if len(categories) > 1:
             raise UsageError(f"{key!r} is in {', '.join(categories.values())}; name the category")
@@ -273,6 +276,14 @@ class Facts(Namespace):
         listing = Remedy("facts.list", purpose="list the facts")
         when = f" that held on {local_day(at)}" if at else ""
         raise failure or NotFound(f"no fact {name!r}{when}", listing)
+
+
+def _with_name(facts: Sequence[IndexedFact], category: str | None, key: str) -> list[IndexedFact]:
+    """The facts with a key, else those with another key that means the same."""
+    if category is not None:
+        facts = _of_category(facts, category)
+    exact = [fact for fact in facts if fold(fact.key) == fold(key.strip())]
+    return exact or [fact for fact in facts if meaning_of(fact.key) == meaning_of(key)]
 
 
 def _of_category(facts: Sequence[IndexedFact], category: str) -> list[IndexedFact]:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import Busy, DjinnError, Remedy, UsageError
 from djinn_memory.home.access import is_own
+from djinn_memory.memories.facts.keys import meaning_of
 from djinn_memory.memories.facts.queries import (
     UNKNOWN,
     Fact,
@@ -112,14 +113,21 @@ def _change(writer: VaultWriter, path: str, statement: Statement) -> tuple[Actio
 
 
 def _path_of(runtime: Runtime, vault: Vault, category: str, key: str) -> str | None:
-    """The path of a fact in a vault; None when it does not exist yet."""
+    """The path of a fact in a vault, also under another key that means the same.
+
+    None when it does not exist yet.
+    """
     name = fold(category), fold(key)
+    entries: Sequence[IndexedFact] = ()
     with suppress(Busy):
-        for entry in indexed_facts(runtime.state, [vault], runtime.now()):
+        entries = indexed_facts(runtime.state, [vault], runtime.now())
+        for entry in entries:
             if entry.name == name:
                 return entry.path
-    fact = unindexed(runtime, [vault], category, key, expired=True)
-    return fact.path if fact else None
+    if fact := unindexed(runtime, [vault], category, key, expired=True):
+        return fact.path
+    meaning = fold(category), meaning_of(key)
+    return next((entry.path for entry in entries if entry.meaning == meaning), None)
 
 
 def unindexed(

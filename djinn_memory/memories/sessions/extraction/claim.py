@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from djinn_memory.memories.facts.keys import meaning_of
 from djinn_memory.notes.slugs import fold
 
 ClaimType = Literal["fact", "preference", "decision", "commitment", "lesson"]
@@ -63,10 +64,10 @@ def claim_digest(agent: str, claim: Claim) -> str:
 
 
 def key_digest(agent: str, claim: Claim) -> str:
-    """A hash of the name of a fact, under which its values follow each other; "" for the others."""
+    """A hash of the meaning of a fact, whose values follow each other; "" for other claims."""
     if not claim.is_keyed:
         return ""
-    return _hash(agent, "key", fold(claim.category), fold(claim.key))
+    return _hash(agent, "key", fold(claim.category), meaning_of(claim.key))
 
 
 def _hash(*parts: str) -> str:

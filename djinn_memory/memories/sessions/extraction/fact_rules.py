@@ -207,4 +207,6 @@ def _fact(rule: str, key: str, value: str) -> Claim | None:
     value = " ".join(value.split()).rstrip(".,") if not value.endswith(("Jr.", "Sr.")) else value
     if not value or "****" in value or (rule == "call-me" and _TIMES.fullmatch(value.split()[0])):
         return None
+    # "My number" is that of a phone, by the form of its value.
+    key = "phone" if key == "number" else key
     return Claim(rule, "fact", f"{USER}/{key}", value, USER, key)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, Changed, DjinnError, Refused, UsageError
 from djinn_memory.memories.episodes.reading import EpisodeText
+from djinn_memory.memories.facts.keys import meaning_of
 from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
 from djinn_memory.memories.facts.requests import SetFact
 from djinn_memory.memories.facts.writer import set_fact
@@ -127,7 +128,7 @@ class ClaimWriter:
     def _value(self, claim: Claim) -> str | None:
         """The value of the fact of a claim; in a dry run, the one that it would have."""
         for planned in reversed(self._planned):
-            if (planned.category, planned.key) == (claim.category, claim.key) != ("", ""):
+            if planned.is_keyed and _meaning(planned) == _meaning(claim):
                 return planned.text
         fact = self._fact(claim)
         return fact.value if fact else None
@@ -139,10 +140,11 @@ class ClaimWriter:
         runtime = self._runtime
         vaults = runtime.home.scope(self._agent)
         name = fold(claim.category), fold(claim.key)
-        for entry in indexed_facts(runtime.state, vaults, runtime.now()):
-            if entry.name == name:
-                with suppress(OSError, DjinnError):
-                    return read_fact(entry.vault, entry.path, runtime.now())
+        facts = indexed_facts(runtime.state, vaults, runtime.now())
+        same = [entry for entry in facts if entry.meaning == _meaning(claim)]
+        for entry in sorted(same, key=lambda entry: entry.name != name):
+            with suppress(OSError, DjinnError):
+                return read_fact(entry.vault, entry.path, runtime.now())
         return None
 
     def _has_note(self, digest: str) -> bool:
@@ -227,6 +229,11 @@ class ClaimWriter:
         link = evidence_link(turn.memory)
         text = masked(claim.text, f"{claim.title}: ")[0]
         return SkippedStatement(claim.type, mask(claim.title), text, reason, (link,), session)
+
+
+def _meaning(claim: Claim) -> tuple[str, str]:
+    """The meaning of the fact of a claim, as `IndexedFact.meaning`."""
+    return fold(claim.category), meaning_of(claim.key)
 
 
 def _says_the_same(planned: Claim, claim: Claim) -> bool:

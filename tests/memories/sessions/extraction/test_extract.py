@@ -519,3 +519,16 @@ def test_secrets_that_a_model_proposes_are_refused_one_by_one(
     assert all("contains what looks like" in skipped.reason for skipped in report.skipped)
     assert token not in str(report) and "allow_secret" not in str(report)
     assert advised.sessions.extract().sessions == 0
+
+
+def test_other_words_for_one_fact_close_its_value(djinn: Djinn) -> None:
+    say(djinn, "I live in Gdansk.", session="a", hours=9)
+    say(djinn, "My city is Warsaw.", session="b", hours=6)
+    say(djinn, "I moved to Gdansk.", session="c", hours=3)
+    planned = djinn.sessions.extract(dry_run=True)
+    assert [memory.text for memory in planned.written] == ["Gdansk", "Warsaw", "Gdansk"]
+    assert len(djinn.sessions.extract().written) == 3
+    fact = djinn.facts.get("user", "city")
+    assert (fact.value, [past.value for past in fact.history]) == ("Gdansk", ["Warsaw", "Gdansk"])
+    assert djinn.facts.list().total == 1
+    assert djinn.sessions.extract("a").written == djinn.sessions.extract("b").written == ()
