@@ -284,6 +284,9 @@ class AskedPeriod(Struct, frozen=True):
     """Its first day; null for an open beginning."""
     until: str | None
     """Its last day; null for an open end."""
+    events: tuple[str, ...] = ()
+    """If several memories could tell of the event in the words: their titles and days. The first
+    was taken."""
 
 
 class SearchResult(Struct, frozen=True):

@@ -49,6 +49,8 @@ def print_periods(periods: Sequence[AskedPeriod], has_memories: bool) -> None:
     spans = " and ".join(map(_span, periods))
     result = "memories of that time come first" if has_memories else "no memory is from that time"
     talk(dim(f'"{clean(periods[0].words)}" was read as {spans}; {result}.'))
+    if events := periods[0].events:
+        talk(dim(clean(f"{events[0]} is meant, not {' or '.join(events[1:])}.")))
 
 
 def _span(period: AskedPeriod) -> str:

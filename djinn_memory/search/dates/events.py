@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from djinn_memory.languages.day_window import DayWindow
 from djinn_memory.search.candidates import Search
 from djinn_memory.search.dates.memory_days import days_of
 from djinn_memory.search.dates.question import NamedEvent, QuestionDates, around_event
@@ -15,15 +19,27 @@ READ = 200
 """Chunks with all words of the event that are read. An event in more chunks is no single one."""
 
 LONGEST = timedelta(days=3)
-"""Maximum length of an event. Memories further apart speak of several events, or of plans."""
+"""Maximum length of an event. Memories further apart speak of several events."""
+
+MOST = 3
+"""Maximum number of events that could be meant. More are what recurs, or a word that is common."""
+
+
+class DatedEvent(Struct, frozen=True):
+    """Memories that tell of one event."""
+
+    memories: tuple[IndexedMemory, ...]
+    """The memories, the one that the words of the event match best first."""
+    window: DayWindow
+    """From the first of their days to the last."""
 
 
 def dates_of_event(search: Search, event: NamedEvent, today: date) -> QuestionDates | None:
     """The period before, after or during an event; None if its days are uncertain.
 
     The days are those of the memories that are called like the event, else of those with all its
-    words in the title, else of those with all its words in the text. They count only if they are
-    close together.
+    words in the title, else of those with all its words in the text. If they tell of several
+    events, the one that answers the whole question best is meant.
     """
     words = compose(search.index.words, (event.name,), ())
     if words is None or not words.terms:
@@ -34,16 +50,54 @@ def dates_of_event(search: Search, event: NamedEvent, today: date) -> QuestionDa
         return None
     memories = search.lookup({ref.memory_id for ref in refs})
     for group in _groups(search, event, [memories[ref.memory_id] for ref in refs]):
-        days = [window for memory in group if (window := days_of(memory, today))]
-        if days:
-            first = min(window.first for window in days if window.first)
-            last = max(window.last for window in days if window.last)
-            if last - first > LONGEST:
-                return None
+        events = _events(group, today)
+        if len(events) > MOST:
+            return None
+        if events:
+            events = _best_first(search, events)
+            first, last = events[0].window.first, events[0].window.last
+            assert first and last
             window = around_event(event, first, last)
+            several = tuple(map(_shown, events)) if events[1:] else ()
             # The event is a subject: what was said about it comes first.
-            return QuestionDates((event.words,), (window,), False, False)
+            return QuestionDates((event.words,), (window,), False, False, several)
     return None
+
+
+def _events(memories: Sequence[IndexedMemory], today: date) -> list[DatedEvent]:
+    """The events that memories tell of, by their days. Memories without days tell of none."""
+    dated = [(days, memory) for memory in memories if (days := days_of(memory, today))]
+    events: list[DatedEvent] = []
+    for days, memory in sorted(dated, key=lambda entry: (entry[0].first, entry[0].last)):
+        first, last = days.first, days.last
+        assert first and last
+        before = events[-1].window if events else None
+        if before and before.first and before.last and last - before.first <= LONGEST:
+            window = DayWindow(before.first, max(before.last, last))
+            events[-1] = DatedEvent((*events[-1].memories, memory), window)
+        else:
+            events.append(DatedEvent((memory,), days))
+    return [
+        replace(event, memories=tuple(sorted(event.memories, key=memories.index)))
+        for event in events
+    ]
+
+
+def _best_first(search: Search, events: list[DatedEvent]) -> list[DatedEvent]:
+    """Events in the order in which their memories answer the question."""
+    scores: dict[int, float] = {}
+    for candidate in search.candidates:
+        key = candidate.memory_id
+        scores[key] = max(scores.get(key, 0.0), candidate.score)
+
+    def score(event: DatedEvent) -> float:
+        return max(scores.get(memory.memory_id, 0.0) for memory in event.memories)
+
+    return sorted(events, key=score, reverse=True)
+
+
+def _shown(event: DatedEvent) -> str:
+    return f"{event.memories[0].title} ({event.window.first})"
 
 
 def _groups(

@@ -53,6 +53,8 @@ class QuestionPeriod(Struct):
     today: date
     everything: bool = False
     """Whether the question asks for all memories of the period, and names no subject."""
+    events: tuple[str, ...] = ()
+    """The events that could be meant, if there are several. The first one is."""
     days: dict[int, DayWindow | None] = field(default_factory=dict)
     """The days that a memory is from, for each memory that was looked up."""
     about: set[int] = field(default_factory=set)
@@ -107,6 +109,7 @@ class QuestionPeriod(Struct):
                 self.words,
                 window.first.isoformat() if window.first else None,
                 window.last.isoformat() if window.last else None,
+                self.events,
             )
             for window in self.windows
         )
@@ -126,7 +129,12 @@ def gather_dated(search: Search) -> QuestionPeriod | None:
     if dates is None:
         return None
     period = QuestionPeriod(
-        " ".join(dates.words), dates.windows, dates.yearly, today, dates.everything
+        " ".join(dates.words),
+        dates.windows,
+        dates.yearly,
+        today,
+        dates.everything,
+        dates.events,
     )
     inside: list[Candidate] = []
     for years in range(EARLIER if dates.yearly else 1):

@@ -76,6 +76,8 @@ class QuestionDates(Struct, frozen=True):
     """Whether no year was named, so that the same days of an earlier year could be meant."""
     everything: bool
     """Whether the question names no subject, so that it asks for all memories of the time."""
+    events: tuple[str, ...] = ()
+    """The events that could be meant, with their days, if there are several. The first one is."""
 
     def earlier(self, years: int) -> tuple[DayWindow, ...]:
         """The same periods, this number of years earlier."""

@@ -126,6 +126,12 @@ EVENTS = {
     "plans.md": "---\ncreated: 2026-01-02\n---\nThe launch of the feed needs a plan.\n",
     "first.md": "---\ncreated: 2026-01-05\n---\nThe audit of the feed begins.\n",
     "second.md": "---\ncreated: 2026-03-05\n---\nThe audit of the feed ends.\n",
+    "march.md": "---\ncreated: 2026-03-10\n---\n# Regatta in the harbour\n\nEight boats.\n",
+    "may.md": "---\ncreated: 2026-05-08\n---\n# Regatta on the lake\n\nTwo boats sank.\n",
+    **{
+        f"drill-{month}.md": f"---\ncreated: 2026-0{month}-03\n---\n# Drill\n\nAll went well.\n"
+        for month in range(1, 5)
+    },
 }
 
 
@@ -158,14 +164,40 @@ def test_an_event_is_dated_by_the_memory_of_it(
 @pytest.mark.parametrize(
     "question",
     [
-        "was the pilot worried before the audit?",
-        "was the pilot worried before the regatta?",
+        "was the pilot worried before the drill?",
+        "was the pilot worried before the storm?",
         "was the pilot worried after the first time?",
         "what comes before the colon",
     ],
 )
 def test_an_uncertain_event_changes_nothing(eventful: Djinn, question: str) -> None:
     assert not eventful.search(question).periods
+
+
+@pytest.mark.parametrize(
+    ("question", "until", "events"),
+    [
+        (
+            "which boats sank before the regatta on the lake?", "2026-05-08",
+            ("Regatta on the lake (2026-05-08)", "Regatta in the harbour (2026-03-10)"),
+        ),
+        (
+            "was the pilot worried before the regatta?", None,
+            {"Regatta in the harbour (2026-03-10)", "Regatta on the lake (2026-05-08)"},
+        ),
+        (
+            "did any boats sink on the lake before the regatta?", "2026-05-08",
+            ("Regatta on the lake (2026-05-08)", "Regatta in the harbour (2026-03-10)"),
+        ),
+        ("what began before the audit?", None, {"first (2026-01-05)", "second (2026-03-05)"}),
+    ],
+)  # fmt: skip
+def test_of_several_events_the_best_is_taken_and_the_others_are_named(
+    eventful: Djinn, question: str, until: str | None, events: object
+) -> None:
+    [period] = eventful.search(question).periods
+    assert until in (None, period.until)
+    assert (set(period.events) if isinstance(events, set) else period.events) == events
 
 
 def test_memories_before_an_event_come_first(eventful: Djinn) -> None:
