@@ -244,6 +244,8 @@ class Search:
         self.candidates: list[Candidate] = []
         self.steps: list[SearchStep] = []
         self.problems: list[Problem] = []
+        self.asks_for_former = False
+        """Whether the question asks for what no longer holds."""
         self.values: dict[int, ValueThen] = {}
         """The values that facts had at the time of the search, by memory."""
         self._memories: dict[int, IndexedMemory] = {}

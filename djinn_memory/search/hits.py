@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from djinn_memory.models import Hit, Part, Vault, extended
 from djinn_memory.notes.markdown.plain_text import inline
-from djinn_memory.notes.periods import period_of, spoken_period
+from djinn_memory.notes.periods import Period, period_of, spoken_period
 from djinn_memory.search.backend import Vocabulary
 from djinn_memory.search.candidates import Candidate, ValueThen
+from djinn_memory.search.dates.former import HISTORY
 from djinn_memory.search.filler import is_filler
 from djinn_memory.search.fusion import shown
 from djinn_memory.search.snippet import answering, excerpt, snippet
@@ -62,6 +63,9 @@ def hit(
         shown_part, marks = snippet(label, (0, len(label)), matches)
     document = memory.plane == "documents"
     period = period_of(memory.field("valid_from"), memory.field("valid_to"))
+    if memory.type == "fact" and chunk.headings[-1:] == (HISTORY,):
+        # The values that are shown held until the current one began.
+        period = Period(None, period.start)
     return extended(
         memory,
         Hit,

@@ -20,6 +20,7 @@ from djinn_memory.models import Filters, Hit, Mode, SearchResult
 from djinn_memory.notes.dates import moment
 from djinn_memory.search import fusion, hits, query
 from djinn_memory.search.candidates import Candidate, HitLimits, Search
+from djinn_memory.search.dates.former import FORMER, gather_former
 from djinn_memory.search.legs import LEGS
 from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words_query import CUT, overlong, phrase
@@ -77,24 +78,29 @@ def search(
     pending = _refresh(search)
     with runtime.index(search.vaults) as search.index:
         _settle(search)
+        asks = search.query.asks
         search.problems += unknown_values(search.index, search.selection.filters)
         search.candidates = search.gather(search.selection.filters)
         period = _asked_period(search)
+        former = None if period or not asks else gather_former(search)
+        search.asks_for_former = former is not None
         _interact(search)
         if period:
             period.put_first(search)
         _rerank(search)
-        prefer_current(search)
+        if not former:
+            prefer_current(search)
         put_named_first(search)
         if rescorer:
             search.candidates = rescorer.rescore(search)
         if period:
             period.put_first(search)
+        if former:
+            former.put_first(search)
         chosen = _cut(search, search.limits.hits)
         if period:
             chosen = period.in_sequence(search, chosen)
         shown = _present(search, chosen)
-        asks = search.query.asks
         judge = rescorer.confident if rescorer else confident
         if period and period.everything:
             sure = period.answered(chosen)
@@ -300,7 +306,8 @@ def _present(search: Search, chosen: Sequence[Candidate]) -> tuple[Hit, ...]:
 def has_certain(search: Search, chosen: Sequence[Candidate]) -> bool:
     """Whether any of the chosen candidates matches with certainty, whatever its score."""
     certain = {chunk for leg in search.asked for chunk in leg.certain(search)}
-    return any(each.chunk_id in certain or NAME in each.verdicts for each in chosen)
+    names = {NAME, FORMER}
+    return any(each.chunk_id in certain or not names.isdisjoint(each.verdicts) for each in chosen)
 
 
 def confident(search: Search, chosen: Sequence[Candidate]) -> bool:

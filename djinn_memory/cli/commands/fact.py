@@ -135,6 +135,7 @@ def search(call: Call, answer: verbs.FactHits) -> None:
 
     Examples:
         djinn fact search "where does anna live"
+        djinn fact search "where did anna live before"
     """
     _print_table([hit.fact for hit in answer.facts], "nothing found")
 
@@ -185,7 +186,7 @@ def _print_table(facts: Iterable[Fact], empty: str) -> None:
         [
             [
                 f"{fact.category}/{fact.key}",
-                shortened(fact.value, WIDEST),
+                _value_then(fact),
                 fact.source or "-",
                 _confidence(fact),
                 local_day(fact.updated or ""),
@@ -195,6 +196,12 @@ def _print_table(facts: Iterable[Fact], empty: str) -> None:
         head="fact value source confidence updated",
         empty=empty,
     )
+
+
+def _value_then(fact: Fact) -> str:
+    """The value of a fact, and its period if it no longer holds."""
+    value = shortened(fact.value, WIDEST)
+    return f"{value} ({fact.holds})" if fact.as_of and fact.valid_to and fact.holds else value
 
 
 def _confidence(fact: Fact) -> str:

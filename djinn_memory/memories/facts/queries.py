@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.memories.facts.keys import meaning_of
+from djinn_memory.languages.fact_keys import meaning_of
 from djinn_memory.models import Filters, MemoryRef, Problem, Vault, extended
 from djinn_memory.notes.dates import iso_date, moment, over
 from djinn_memory.notes.fact_note import PastValue, Timeline, timeline
 from djinn_memory.notes.note import parse
-from djinn_memory.notes.periods import first_end, period_date, spoken_period
+from djinn_memory.notes.periods import begin_key, first_end, period_date, spoken_period
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.scoring import share_of
@@ -106,9 +106,22 @@ class Fact(MemoryRef, frozen=True, kw_only=True):
         value = values.on(at)
         if value is None:
             return None
+        holds = spoken_period(values.whole_period(value), at)
         if value == self.current:
-            holds = spoken_period(values.whole_period(value), at)
             return replace(self, as_of=at, expired=False, holds=holds)
+        return self._with(value, at, holds)
+
+    @property
+    def earlier(self) -> tuple[Fact, ...]:
+        """The fact with each of its earlier values as of its beginning, the last to begin first."""
+        starts = (begin_key(value.valid_from) for value in self.history)
+        return tuple(
+            self._with(value, start, spoken_period(value.period, start))
+            for value, start in zip(self.history, starts, strict=True)
+        )
+
+    def _with(self, value: PastValue, at: str, holds: str | None) -> Fact:
+        """The fact with an earlier value."""
         fact: Fact = replace(
             self,
             **{name: getattr(value, name) for name in _OF_A_VALUE},
@@ -119,7 +132,7 @@ class Fact(MemoryRef, frozen=True, kw_only=True):
             expired=False,
             last_verified=None,
             as_of=at,
-            holds=spoken_period(values.whole_period(value), at),
+            holds=holds,
         )
         return fact
 

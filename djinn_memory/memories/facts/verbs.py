@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.indexing.refresh import remove_notes
-from djinn_memory.memories.facts.keys import meaning_of
+from djinn_memory.languages.fact_keys import AskedKeys, meaning_of
 from djinn_memory.memories.facts.queries import (
     Fact,
     IndexedFact,
@@ -47,6 +48,10 @@ from djinn_memory.notes.periods import end_of_day
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
+from djinn_memory.search.dates.former import asks_for_former
+
+FAR = 3
+"""The distance of a fact whose key a question does not name."""
 
 
 class FactPage(Struct, frozen=True):
@@ -68,9 +73,9 @@ class FactHit(Struct, frozen=True):
     fact: Fact
     """The fact."""
     how: Literal["meaning", "text"]
-    """Whether the fact was found by meaning or by its text."""
+    """Whether the fact was found by meaning, or by its text or key."""
     score: float | None
-    """The cosine, on the scale of the packaged model; null for a fact found by its text."""
+    """The cosine, on the scale of the packaged model; null for a fact found by its text or key."""
 
 
 class FactHits(Struct, frozen=True):
@@ -79,7 +84,8 @@ class FactHits(Struct, frozen=True):
     query: str
     """The query as given."""
     facts: tuple[FactHit, ...]
-    """The facts found by meaning, nearest first, then the facts found by text."""
+    """The facts found by meaning, nearest first, then the facts found by key and by text. Earlier
+    values, which have `as_of`, come before them if the query asks for them."""
     problems: tuple[Problem, ...] = ()
     """Problems that kept the search by meaning from working."""
 
@@ -142,7 +148,12 @@ class Facts(Namespace):
 
     @operation(SearchFacts)
     def search(self, request: SearchFacts) -> FactHits:
-        """Search facts: the nearest in meaning first, then facts whose text contains the query."""
+        """Search facts: those that the query names first, then the nearest in meaning, then facts
+        whose text contains the query.
+
+        For a question about what held before, such as `where did I live before`, earlier values
+        come first, those of the facts that it names before the others.
+        """
         if not request.query.strip():
             example = Remedy("facts.search", {"query": "where she lives"}, "see an example")
             raise UsageError("the query is empty", example)
@@ -150,22 +161,27 @@ class Facts(Namespace):
         vaults = self.runtime.fresh_scope(request.agent)
         facts = self._facts(vaults, False, at)
         problems: list[Problem] = []
+        former = at is None and asks_for_former(request.query)
         cosines = facts_by_meaning(
-            self._state, self._models, request.query, vaults, problems, past=at is not None
+            self._state, self._models, request.query, vaults, problems, past=former or bool(at)
         )
         near = [fact for fact in facts if fact.memory_id in cosines]
         near.sort(key=lambda fact: (-cosines[fact.memory_id], fact.place))
-        by_meaning = (
-            FactHit(fact, "meaning", cosines[entry.memory_id])
-            for entry in near
-            if (fact := self._read(entry, at))
+        rest = [fact for fact in facts if fact.memory_id not in cosines]
+        asked = AskedKeys(request.query)
+        named = [fact for fact in rest if asked.asks_for(fact.key)]
+        by_text = self._containing(
+            [fact for fact in rest if not asked.asks_for(fact.key)], request.query, at
         )
-        hits = [*islice(by_meaning, request.limit)]
-        if len(hits) < request.limit:
-            rest = [fact for fact in facts if fact.memory_id not in cosines]
-            by_text = self._containing(rest, request.query, at)
-            hits += [FactHit(fact, "text", None) for _, fact in by_text]
-        return FactHits(request.query, tuple(hits[: request.limit]), tuple(problems))
+        in_order = _by_name(asked, near, named)
+        hits = chain(
+            (hit for entry in in_order if (hit := self._hit(entry, cosines, at))),
+            (FactHit(fact, "text", None) for _, fact in by_text),
+        )
+        if former:
+            earlier = (hit for entry in in_order for hit in self._earlier(entry, cosines))
+            hits = chain(earlier, hits)
+        return FactHits(request.query, tuple(islice(hits, request.limit)), tuple(problems))
 
     @operation(ForgetFact)
     def forget(self, request: ForgetFact) -> ForgottenFact:
@@ -196,6 +212,20 @@ class Facts(Namespace):
         """
         vaults = self.runtime.fresh_scope(agent)
         return len(mark_expired(self.runtime, unmarked_expired(self.runtime, vaults)))
+
+    def _hit(
+        self, entry: IndexedFact, cosines: Mapping[int, float], at: str | None
+    ) -> FactHit | None:
+        """The hit for a fact that was found by meaning, or else by its name."""
+        cosine = cosines.get(entry.memory_id)
+        fact = self._read(entry, at)
+        return FactHit(fact, "text" if cosine is None else "meaning", cosine) if fact else None
+
+    def _earlier(self, entry: IndexedFact, cosines: Mapping[int, float]) -> Iterator[FactHit]:
+        """The hits for the earlier values of a fact."""
+        if hit := self._hit(entry, cosines, None):
+            for fact in hit.fact.earlier:
+                yield replace(hit, fact=fact)
 
     def _facts(
         self, vaults: Sequence[Vault], expired: bool, at: str | None = None
@@ -276,6 +306,20 @@ class Facts(Namespace):
         listing = Remedy("facts.list", purpose="list the facts")
         when = f" that held on {local_day(at)}" if at else ""
         raise failure or NotFound(f"no fact {name!r}{when}", listing)
+
+
+def _by_name(
+    asked: AskedKeys, near: Sequence[IndexedFact], named: Sequence[IndexedFact]
+) -> list[IndexedFact]:
+    """Facts whose keys a question names before the others, those of its person first.
+
+    Ties keep their order.
+    """
+
+    def distance(fact: IndexedFact) -> int:
+        return asked.distance(fact.category) if asked.asks_for(fact.key) else FAR
+
+    return sorted([*near, *named], key=distance)
 
 
 def _with_name(facts: Sequence[IndexedFact], category: str | None, key: str) -> list[IndexedFact]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import Busy, DjinnError, Remedy, UsageError
 from djinn_memory.home.access import is_own
-from djinn_memory.memories.facts.keys import meaning_of
+from djinn_memory.languages.fact_keys import meaning_of
 from djinn_memory.memories.facts.queries import (
     UNKNOWN,
     Fact,

@@ -30,9 +30,11 @@ from djinn_memory.models import (
     SearchStep,
     extended,
 )
+from djinn_memory.notes.fact_note import readable
 from djinn_memory.notes.ids import crockford
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import Score
+from djinn_memory.search.dates.former import shows_history
 from djinn_memory.search.narrowing import Narrowing
 from djinn_memory.search.options import SearchOptions
 from djinn_memory.search.query import plain
@@ -183,7 +185,8 @@ def recall(
     more = 0
     if result.confident:
         most = each or (budget if len(judged) == 1 else max(SCRAP, budget // 2))
-        memories = _within(runtime, judged, budget, most, passages=bool(each))
+        query = request.query
+        memories = _within(runtime, query, judged, budget, most, passages=bool(each))
         more = len(judged) - len(memories)
     else:
         memories = tuple(_title(runtime, *pair) for pair in judged[:closest])
@@ -242,6 +245,7 @@ def profile_for(name: str, query: str, settings: RecallConfig) -> str:
 
 def _within(
     runtime: Runtime,
+    query: str,
     judged: Sequence[tuple[Hit, Judgement]],
     budget: int,
     most: int,
@@ -256,7 +260,10 @@ def _within(
 
     memories: list[RecalledMemory] = []
     left = budget
-    texts = [hit.excerpt if hit.as_of else _text(runtime.home, hit) for hit, _ in judged]
+    texts = [
+        hit.excerpt if hit.as_of or shows_history(hit, query) else _text(runtime.home, hit)
+        for hit, _ in judged
+    ]
     # Of a very long note, only as much is counted as could ever be given.
     parts = [text[: LONGEST * most] for text in texts]
     counts = token_counts(parts)
@@ -301,7 +308,8 @@ def _text(home: Home, hit: Hit) -> str:
     [vault] = home.named((hit.vault,))
     # The note may have been removed since the search.
     with contextlib.suppress(OSError, DjinnError):
-        return body_of(vault, hit).strip("\n")
+        body = body_of(vault, hit).strip("\n")
+        return readable(body) if hit.type == "fact" else body
     return hit.excerpt
 
 

@@ -117,13 +117,13 @@ class Rescorer:
         self._asks_for_newest = False
         """Whether the question has only words of the profile. The newest memories are then
         added."""
-        self._as_of: str | None = None
+        self._asks_for_past = False
         self.judgements: dict[str, Judgement] = {}
         """Judgements by the address of the memory."""
 
     def rescore(self, search: Search) -> list[Candidate]:
         """One candidate of each memory, best first."""
-        self._as_of = search.as_of
+        self._asks_for_past = bool(search.as_of) or search.asks_for_former
         candidates = _once([*search.candidates, *self._pulled(search)])
         memories = dict(search.lookup(each.memory_id for each in candidates))
         for memory in self._newest(search):
@@ -218,7 +218,7 @@ class Rescorer:
         kind = profile.types.get(memory.type or "", profile.others)
         state = fold(memory.field("status") or "")
         # What is superseded now may have held at the time that is asked about.
-        past = self._as_of and state == "superseded"
+        past = self._asks_for_past and state == "superseded"
         status = 1.0 if past else profile.status.get(state, 1.0)
         if not kind or not status or self._too_old(memory):
             return None

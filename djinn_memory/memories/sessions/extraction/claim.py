@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from djinn_memory.memories.facts.keys import meaning_of
+from djinn_memory.languages.fact_keys import meaning_of
 from djinn_memory.notes.slugs import fold
 
 ClaimType = Literal["fact", "preference", "decision", "commitment", "lesson"]
