@@ -64,8 +64,8 @@ def write_episodes(data: Path, vault: Path, count: int) -> None:
             minute = key % PER_DAY * 1440 // PER_DAY
             at = f"{minute // 60:02}:{minute % 60:02}"
             fields = {"type": "interaction", "created": f"{day}T{at}:00Z"}
-            quoted = f"> {' '.join(text.split())} ({key})\n"
-            records.append(journal.compose(at, text[:60].strip(), f"t{key}", quoted, fields))
+            spoken = f"{' '.join(text.split())} ({key})"
+            records.append(journal.compose(at, text[:60].strip(), f"t{key}", spoken, fields))
         path = vault / "journal" / f"{day}.laptop.md"
         path.write_text(journal.header(day, "laptop") + "".join(records), encoding="utf-8")
 

@@ -246,6 +246,8 @@ class Search:
         self.problems: list[Problem] = []
         self.asks_for_former = False
         """Whether the question asks for what no longer holds."""
+        self.plane_sizes: dict[str, int] = {}
+        """The numbers of memories of planes that were asked by themselves."""
         self.values: dict[int, ValueThen] = {}
         """The values that facts had at the time of the search, by memory."""
         self._memories: dict[int, IndexedMemory] = {}
@@ -338,7 +340,9 @@ class Search:
         proposed = [memories[key] for key in keys]
         more = {name: [*refs] for name, refs in proposals.items()}
         depth, self.depth = self.depth, PLANE_DEPTH
-        for narrower in missing_planes(self.index, limits, selection, proposed):
+        missing = missing_planes(self.index, limits, selection, proposed)
+        for plane, narrower, size in missing:
+            self.plane_sizes[plane] = size
             for leg in self.asked:
                 more[leg.name] += leg.propose(self, narrower)
         self.depth = depth

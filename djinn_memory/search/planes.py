@@ -39,13 +39,14 @@ def plane_for(memory: Memory) -> str:
 
 def missing_planes(
     index: Index, limits: PlaneLimits, selection: Selection, proposed: Iterable[Memory]
-) -> Iterator[Selection]:
-    """Selections of the planes that have too few of the proposed memories."""
+) -> Iterator[tuple[str, Selection, int]]:
+    """The planes that have too few of the proposed memories, with their sizes in memories."""
     counts = Counter(map(plane_for, proposed))
     for plane in PLANES:
-        narrower = replace(selection, filters=_only(selection.filters, plane))
-        if counts[plane] < ENOUGH * limits.hits and index.count(narrower):
-            yield narrower
+        if counts[plane] < ENOUGH * limits.hits:
+            narrower = replace(selection, filters=_only(selection.filters, plane))
+            if size := index.count(narrower):
+                yield plane, narrower, size
 
 
 def _only(filters: Filters, plane: str) -> Filters:

@@ -26,7 +26,7 @@ from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words_query import CUT, overlong, phrase
 from djinn_memory.search.stages.names import NAME, put_named_first
 from djinn_memory.search.stages.periods import holds, prefer_current
-from djinn_memory.search.stages.planes import PlaneCounts
+from djinn_memory.search.stages.planes import PlaneCounts, known_planes
 from djinn_memory.search.stages.stand_ins import near_stub, shown_chunk
 from djinn_memory.search.suggest import near_spellings, unknown_values
 from djinn_memory.store.index.records import Selection
@@ -54,8 +54,13 @@ class RescoreStage(Protocol):
     def rescore(self, search: Search) -> list[Candidate]:
         """The candidates, best first. `search.gather` finds more candidates under other filters."""
 
-    def confident(self, search: Search, chosen: Sequence[Candidate]) -> bool:
-        """Whether any of the chosen candidates is likely to answer the request."""
+    def confident(
+        self, search: Search, chosen: Sequence[Candidate], among: int | None = None
+    ) -> bool:
+        """Whether any of the chosen candidates is likely to answer the request.
+
+        They are the best of `among` memories, by default of all.
+        """
 
 
 def search(
@@ -98,10 +103,12 @@ def search(
         if former:
             former.put_first(search)
         chosen = _cut(search, search.limits.hits)
+        judge = rescorer.confident if rescorer else confident
         if period:
             chosen = period.in_sequence(search, chosen)
+        if planes and not (period and period.everything):
+            chosen = known_planes(search, chosen, judge)
         shown = _present(search, chosen)
-        judge = rescorer.confident if rescorer else confident
         if period and period.everything:
             sure = period.answered(chosen)
         else:
@@ -310,7 +317,7 @@ def has_certain(search: Search, chosen: Sequence[Candidate]) -> bool:
     return any(each.chunk_id in certain or not names.isdisjoint(each.verdicts) for each in chosen)
 
 
-def confident(search: Search, chosen: Sequence[Candidate]) -> bool:
+def confident(search: Search, chosen: Sequence[Candidate], among: int | None = None) -> bool:
     """Whether the shown candidates are likely to answer. A deleted note does not count."""
     if has_certain(search, chosen):
         return True

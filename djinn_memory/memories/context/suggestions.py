@@ -90,12 +90,16 @@ def patterns_now(runtime: Runtime, vaults: Sequence[Vault], now: datetime) -> It
 
 
 def applies(pattern: IndexedMemory, local: datetime) -> bool:
-    """Whether a pattern with weekdays or hours applies at a local time."""
+    """Whether a pattern with weekdays or hours applies at a local time.
+
+    Rhythms of activity, such as peak hours, are no habits and suggest nothing.
+    """
     days, hours = (
         [value for name, text in pattern.fields if name == key for value in _values(text)]
         for key in ("weekdays", "hours")
     )
-    if not (days or hours):
+    month_day = pattern.field("month_day") or str(local.day)
+    if not (days or hours) or pattern.field("habit") == "false" or month_day != str(local.day):
         return False
     in_days = not days or any(_weekday(text) == local.weekday() for text in days)
     return in_days and (not hours or any(_has_hour(text, local.hour) for text in hours))

@@ -30,8 +30,10 @@ from djinn_memory.models import (
     SearchStep,
     extended,
 )
+from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.fact_note import readable
 from djinn_memory.notes.ids import crockford
+from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import Score
 from djinn_memory.search.dates.former import shows_history
@@ -269,7 +271,10 @@ def _within(
     counts = token_counts(parts)
     if passages:
         pairs = zip(judged, parts, counts, strict=True)
-        parts = [hit.excerpt if count > most else text for (hit, _), text, count in pairs]
+        parts = [
+            _passage(runtime.home, hit, most) if count > most else text
+            for (hit, _), text, count in pairs
+        ]
         counts = token_counts(parts)
     for (hit, judgement), whole, text, count in zip(judged, texts, parts, counts, strict=True):
         room = min(left, most)
@@ -310,6 +315,23 @@ def _text(home: Home, hit: Hit) -> str:
     with contextlib.suppress(OSError, DjinnError):
         body = body_of(vault, hit).strip("\n")
         return readable(body) if hit.type == "fact" else body
+    return hit.excerpt
+
+
+def _passage(home: Home, hit: Hit, most: int) -> str:
+    """The chunk that answers, as it is on disk now; for a chunk of over `most` tokens, its excerpt.
+
+    An excerpt is plain text, without code and links.
+    """
+    from djinn_memory.chunking.tokens import token_counts
+
+    first, last = hit.lines
+    [vault] = home.named((hit.vault,))
+    with contextlib.suppress(OSError, DjinnError):
+        lines = decode(disk.read(vault, hit.path))[0].splitlines()
+        text = "\n".join(lines[first - 1 : last]).strip("\n")[: LONGEST * most]
+        if text and token_counts([text])[0] <= most:
+            return text
     return hit.excerpt
 
 

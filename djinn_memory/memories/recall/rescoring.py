@@ -29,6 +29,7 @@ from djinn_memory.scoring import (
     score,
     share_of,
 )
+from djinn_memory.search import fusion
 from djinn_memory.search.candidates import Candidate, Search
 from djinn_memory.search.fusion import NOISE, known
 from djinn_memory.search.legs.words import WordsLeg
@@ -142,16 +143,21 @@ class Rescorer:
         judged.sort(key=_by_score)
         return [replace(candidate, score=judgement.weight.score) for candidate, judgement in judged]
 
-    def confident(self, search: Search, chosen: Sequence[Candidate]) -> bool:
-        """Whether the best chosen memory is likely to help."""
+    def confident(
+        self, search: Search, chosen: Sequence[Candidate], among: int | None = None
+    ) -> bool:
+        """Whether the best chosen memory, of `among` memories, is likely to help."""
         if self._asks_for_newest or has_certain(search, chosen):
             return True
         words, front = search.legs.get("words"), chosen[:JUDGED]
         if "meaning" not in search.weights or not isinstance(words, WordsLeg):
             return confident(search, front)
+        # What waits for its vector can only be judged by words.
+        if fusion.confident((each.value("words") for each in front if each.vector is None), None):
+            return True
         coverage = words.coverage(search, [candidate.chunk_id for candidate in front])
         cosines = [candidate.value("meaning") for candidate in front]
-        return known(cosines, coverage.values(), search.index.words.total)
+        return known(cosines, coverage.values(), among or search.index.words.total)
 
     def _pulled(self, search: Search) -> Sequence[Candidate]:
         filters = search.selection.filters

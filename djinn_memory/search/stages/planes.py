@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 
 from djinn_memory.models import Memory
 from djinn_memory.search.candidates import Candidate, Search
 from djinn_memory.search.planes import plane_for
-from djinn_memory.search.stages.names import NAME
+
+_OF_TEXTS = frozenset({"tokens", "rerank"})
+"""The verdicts of stages that read the text."""
+
+Judge = Callable[[Search, Sequence[Candidate], int | None], bool]
+"""Whether any candidate, of so many memories, is likely to answer."""
 
 
 class PlaneCounts:
@@ -48,13 +54,32 @@ def front(search: Search, count: int) -> list[Candidate]:
     return [search.candidates[at] for at in sorted(at for _, at in sorted(turns)[:count])]
 
 
+def known_planes(search: Search, chosen: Sequence[Candidate], judge: Judge) -> list[Candidate]:
+    """The chosen candidates without the planes in which nothing is likely to answer.
+
+    What is near by chance is nearer in a large plane, so each is judged by its own size.
+    """
+    memories = search.lookup(candidate.memory_id for candidate in chosen)
+    groups: dict[str, list[Candidate]] = {}
+    for candidate in chosen:
+        groups.setdefault(plane_for(memories[candidate.memory_id]), []).append(candidate)
+    kept = [
+        candidate.chunk_id
+        for plane, group in groups.items()
+        if judge(search, group, search.plane_sizes.get(plane))
+        for candidate in group
+    ]
+    return [candidate for candidate in chosen if candidate.chunk_id in kept]
+
+
 def _matches(search: Search, candidate: Candidate, least: float) -> bool:
     """Whether a candidate matches by meaning or by words.
 
-    Candidates that were added for another reason, such as their date, need not match. Without a
-    model every candidate matches.
+    Candidates that were asked for by their name or time need not match, nor those that were added
+    for another reason. Without a model every candidate matches.
     """
-    if "meaning" not in search.weights or not candidate.scores or NAME in candidate.verdicts:
+    asked_for = candidate.verdicts.keys() - _OF_TEXTS
+    if "meaning" not in search.weights or not candidate.scores or asked_for:
         return True
     # Imported here: few searches have limits for planes.
     from djinn_memory.embedding.calibration import relevance
