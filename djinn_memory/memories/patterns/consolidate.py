@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
 
 from djinn_memory.errors import DjinnError, UsageError
+from djinn_memory.home.settings import PatternsConfig
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.patterns.log import ConsolidationLog
+from djinn_memory.memories.patterns.outcomes import Outcome, read_outcomes
 from djinn_memory.memories.patterns.reading import EpisodeScope
 from djinn_memory.memories.patterns.requests import (
     Consolidate,
     ConsolidationReport,
+    LearnedPattern,
     PatternChange,
     SkippedPattern,
 )
@@ -19,6 +24,9 @@ from djinn_memory.memories.patterns.writer import PatternWriter
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.system.locks import lock
+
+if TYPE_CHECKING:
+    from djinn_memory.memories.patterns.detection.occasion import Occasion
 
 PATIENCE = 30.0
 """Seconds to wait for another consolidation for the same agent."""
@@ -52,26 +60,35 @@ def _run(
         new = max(0, total - log.read[0])
         is_new = log.read != (total, frozenset(log.marked))
         occasions = scope.occasions(index, config.history_days) if is_new and total else []
+    outcomes = read_outcomes(runtime, (scope.vault,)) if is_new and total else []
     changes: list[PatternChange] = []
     skipped: list[SkippedPattern] = []
-    if occasions:
-        # numpy takes longer to load than a run that finds nothing new.
-        from djinn_memory.memories.patterns.detection.history import History
-        from djinn_memory.memories.patterns.detection.learn import learn
-
-        patterns = learn(History(occasions), today, config)
-        try:
+    try:
+        if occasions or outcomes:
+            patterns = _patterns(occasions, outcomes, today, config)
             changes, skipped = writer.take(patterns)
-        except (OSError, DjinnError) as error:
-            why = getattr(error, "strerror", None) or str(error)
-            problems.append(Problem("patterns", f"{why}; run it again"))
-            is_new = False
-    changes += writer.deprecate(today, config)
-    if is_new:
-        log.consolidated(total)
+        changes += writer.deprecate(today, config, {change.id for change in changes})
+        problems += writer.apply()
+        if is_new:
+            log.consolidated(total)
+    except (OSError, DjinnError) as error:
+        # What was written is logged. The next run continues.
+        why = getattr(error, "strerror", None) or str(error)
+        problems.append(Problem("patterns", f"{why}; run it again"))
     return ConsolidationReport(
         len(occasions), new, tuple(changes), tuple(skipped), dry_run, tuple(problems)
     )
+
+
+def _patterns(
+    occasions: Sequence[Occasion], outcomes: Sequence[Outcome], today: date, config: PatternsConfig
+) -> list[LearnedPattern]:
+    # numpy takes longer to load than a run that finds nothing new.
+    from djinn_memory.memories.patterns.causes import find_causes
+    from djinn_memory.memories.patterns.detection.history import History
+    from djinn_memory.memories.patterns.detection.learn import learn
+
+    return [*learn(History(occasions), today, config), *find_causes(outcomes, today, config)]
 
 
 def _age(text: str) -> timedelta:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory.memories.episodes.verbs import MARKED
 from djinn_memory.memories.patterns.requests import LearnedPattern
@@ -36,8 +37,8 @@ class KnownPattern(Struct, frozen=True):
     weekdays: frozenset[str]
     hours: frozenset[int]
     month_day: int | None
-    fields: Mapping[str, str]
-    """The digests of the fields that djinn wrote, by name."""
+    fields: Mapping[str, frozenset[str]]
+    """The digests of all values that djinn wrote, or was about to write, by field."""
 
 
 class ConsolidationLog:
@@ -65,7 +66,7 @@ class ConsolidationLog:
     def write(
         self, key: str, pattern: LearnedPattern, memory: str | None, fields: Mapping[str, str]
     ) -> None:
-        """Record that a note was written, with the digests of its fields."""
+        """Record that a note was written, or is about to be changed, with digests of fields."""
         data = {"agent": self._agent, **_described(pattern), "memory": memory, "fields": {**fields}}
         self._append(Event(WRITTEN, key, data))
 
@@ -88,7 +89,14 @@ class ConsolidationLog:
             marked = map(str, _listed(data.get("marked")))
             self.read = (episodes if isinstance(episodes, int) else 0), frozenset(marked)
         else:
-            self.patterns[event.subject] = _known(event.subject, data)
+            known = _known(event.subject, data)
+            if before := self.patterns.get(event.subject):
+                fields = {
+                    name: known.fields.get(name, frozenset()) | before.fields.get(name, frozenset())
+                    for name in {**before.fields, **known.fields}
+                }
+                known = replace(known, memory=known.memory or before.memory, fields=fields)
+            self.patterns[event.subject] = known
 
 
 def key_of(agent: str, pattern: LearnedPattern) -> str:
@@ -162,7 +170,7 @@ def _known(key: str, data: Mapping[str, Any]) -> KnownPattern:
         frozenset(map(str, _listed(data.get("weekdays")))),
         frozenset(hour for hour in _listed(data.get("hours")) if isinstance(hour, int)),
         month_day if isinstance(month_day, int) else None,
-        {str(name): str(value) for name, value in fields.items()}
+        {str(name): frozenset({str(value)}) for name, value in fields.items()}
         if isinstance(fields, dict) else {},
     )  # fmt: skip
 

@@ -15,13 +15,13 @@ TYPE, SOURCE, KEY = "pattern", "consolidation", "pattern"
 """The type and the source of the notes, and the field with a pattern's key."""
 
 FIELDS = (
-    "status", "category", "habit", "action", "words", "wordings", "weekdays", "hours", "around",
-    "month_day", "domain", "entities", "support", "evidence_count", "strength", "expected",
-    "p_value", "q_value", "first_seen", "last_seen", "evidence", "confidence", "source",
+    "status", "category", "habit", "action", "after", "words", "wordings", "weekdays", "hours",
+    "around", "month_day", "domain", "entities", "support", "evidence_count", "strength",
+    "expected", "p_value", "q_value", "first_seen", "last_seen", "evidence", "confidence", "source",
 )  # fmt: skip
 """The front matter of the note of a pattern."""
 
-_FIXED = frozenset({"category", "habit", "action", "words", "wordings", "source"})
+_FIXED = frozenset({"category", "habit", "action", "after", "words", "wordings", "source"})
 """The fields that do not change when a pattern is reinforced."""
 
 
@@ -74,6 +74,7 @@ def pattern_in(memory: IndexedMemory) -> Pattern:
         memory, Pattern,
         name=memory.title, category=text("category"), habit=text("habit") == "true",
         confidence=number("confidence"), status=text("status"), action=text("action"),
+        after=text("after"),
         words=tuple(values["words"]), wordings=tuple(values["wordings"]),
         weekdays=tuple(values["weekdays"]), hours=tuple(hours),
         around=text("around"), month_day=whole("month_day"), domain=text("domain"),

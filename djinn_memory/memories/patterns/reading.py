@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.memories.episodes.reading import EPISODES
-from djinn_memory.memories.patterns.detection.history import Occasion
+from djinn_memory.memories.patterns.detection.occasion import Occasion
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.search.backend import Index
@@ -40,7 +40,8 @@ class EpisodeScope(Struct, frozen=True):
 
     def count(self, index: Index) -> int:
         """The number of all episodes that count, however old."""
-        return index.count(self._aged()) + sum(1 for _ in self._marked(index))
+        aged = Selection(replace(EPISODES, until=moment(self.cutoff)))
+        return index.count(aged) + sum(1 for _ in self._marked(index))
 
     def occasions(self, index: Index, days: int) -> list[Occasion]:
         """The episodes of the last `days` that count."""

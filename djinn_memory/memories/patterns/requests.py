@@ -104,8 +104,11 @@ class LearnedPattern(Struct, frozen=True):
     """emerging, active or deprecated."""
     action: str | None = None
     """The action, in the words of the episodes."""
+    after: str | None = None
+    """The action that comes before it; null if it does not depend on one."""
     words: tuple[str, ...] = ()
-    """The stems of the action's words, by which episodes were grouped."""
+    """The stems of the action's words, by which episodes were grouped. Those of the action before
+    it begin with `after:`, those of a thing that was not chosen with `over:`."""
     wordings: tuple[str, ...] = ()
     """The most frequent wordings of the action."""
     weekdays: tuple[str, ...] = ()

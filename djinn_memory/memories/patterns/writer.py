@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import date
 from typing import Any
+
+from msgspec import Struct
 
 from djinn_memory.home.settings import PatternsConfig
 from djinn_memory.memories.patterns import notes
@@ -22,16 +24,28 @@ from djinn_memory.memories.patterns.requests import (
     PatternChange,
     SkippedPattern,
 )
+from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.changes import dated
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
-from djinn_memory.memories.writing.vault_writer import writing
-from djinn_memory.models import Filters, Vault, extended
+from djinn_memory.models import Filters, Problem, Vault, extended
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.system.plural import count
+
+
+class _Edit(Struct, frozen=True):
+    """A change of the note of a known pattern."""
+
+    known: KnownPattern
+    note: IndexedMemory
+    pattern: LearnedPattern
+    digests: Mapping[str, str]
+    before: bytes
+    after: bytes
 
 
 class PatternWriter:
@@ -41,6 +55,7 @@ class PatternWriter:
         self, runtime: Runtime, agent: str, log: ConsolidationLog, *, dry_run: bool
     ) -> None:
         self._runtime, self._agent, self._log, self._dry_run = runtime, agent, log, dry_run
+        self._edits: list[_Edit] = []
         self._vault: Vault = runtime.home.personal(agent)
         with runtime.index([self._vault]) as index:
             of_type = Selection(Filters(types=(notes.TYPE,)))
@@ -62,18 +77,20 @@ class PatternWriter:
                 changes.append(self._write(pattern))
         return changes, skipped
 
-    def deprecate(self, today: date, config: PatternsConfig) -> list[PatternChange]:
-        """Mark the patterns that were not reinforced for a long time."""
+    def deprecate(
+        self, today: date, config: PatternsConfig, taken: Set[str | None]
+    ) -> list[PatternChange]:
+        """Mark the patterns that were not reinforced for a long time, but for the `taken` ones."""
         changes = []
         for known in [*self._log.patterns.values()]:
             note = self._note(known)
             last = note and note.field("last_seen")
-            if note is None or not last or note.field("status") == "deprecated":
+            if note is None or note.id in taken or not last or note.field("status") == "deprecated":
                 continue
             with suppress(ValueError):
                 if (today - date.fromisoformat(last)).days >= config.deprecated_days:
                     pattern = notes.pattern_in(note)
-                    changed = self._edit(known, note, {"status": "deprecated"}, pattern)
+                    changed = self._plan(known, note, {"status": "deprecated"}, pattern)
                     if changed:
                         changes.append(self._change(pattern, "deprecated", note, changed))
         return changes
@@ -144,7 +161,7 @@ class PatternWriter:
         self, known: KnownPattern, note: IndexedMemory, pattern: LearnedPattern
     ) -> list[PatternChange]:
         fields = notes.changing(notes.fields_of(pattern, self._agent))
-        changed = self._edit(known, note, fields, pattern)
+        changed = self._plan(known, note, fields, pattern)
         if not changed:
             return []
         was = note.field("status")
@@ -152,29 +169,45 @@ class PatternWriter:
         change: PatternAction = "deprecated" if deprecated else "reinforced"
         return [self._change(pattern, change, note, changed)]
 
-    def _edit(
+    def _plan(
         self,
         known: KnownPattern,
         note: IndexedMemory,
         fields: Mapping[str, Any],
         pattern: LearnedPattern,
     ) -> dict[str, Any]:
-        """Write the fields that differ, except those that a person edited. Returns them."""
-        data = disk.read(self._vault, note.path)
-        current = frontmatter.read(decode(data)[0]).fields
+        """Plan to write the fields that differ, except those that a person edited."""
+        before = disk.read(self._vault, note.path)
+        current = frontmatter.read(decode(before)[0]).fields
+        nothing = frozenset({digest(None)})
         changed = {
             name: value
             for name, value in fields.items()
             if digest(_plain(value)) != digest(_plain(current.get(name)))
-            and known.fields.get(name, digest(_plain(None))) == digest(_plain(current.get(name)))
+            and digest(_plain(current.get(name))) in known.fields.get(name, nothing)
         }
-        if not changed or self._dry_run:
-            return changed
-        with writing(self._runtime, self._vault) as writer:
-            writer.rewrite(note.path, lambda data: dated(data, changed, writer.now))
-        digests = {name: digest(_plain(value)) for name, value in changed.items()}
-        self._log.write(known.key, pattern, note.id, {**known.fields, **digests})
+        if changed:
+            after = dated(before, changed, self._runtime.now())
+            digests = {name: digest(_plain(value)) for name, value in changed.items()}
+            self._edits.append(_Edit(known, note, pattern, digests, before, after))
         return changed
+
+    def apply(self) -> list[Problem]:
+        """Change the notes of known patterns in one change set, which `djinn undo` takes back.
+
+        Raises `Changed` if one of them was edited a moment ago; then none is changed.
+        """
+        edits, self._edits = self._edits, []
+        if not edits or self._dry_run:
+            return []
+        for edit in edits:
+            # Before the note, so that after a crash its values are not taken for a person's.
+            self._log.write(edit.known.key, edit.pattern, edit.note.id, edit.digests)
+        what = f"Updated {count(len(edits), 'pattern')}"
+        with change_set(self._runtime, "consolidate", what, agent=self._agent) as changes:
+            for edit in edits:
+                changes.rewrite(self._vault, edit.note.path, edit.before, edit.after)
+        return [*changes.result.problems]
 
     def _change(
         self,

@@ -13,7 +13,8 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
-from djinn_memory.memories.patterns.detection.history import Occasion
+from djinn_memory.memories.patterns.detection.occasion import Occasion
+from djinn_memory.memories.patterns.requests import OutcomeResult
 from tests.memories.patterns.years import BEGIN, noise, weekly
 
 NAME = "Plans the week on Mondays around 09:15"
@@ -124,6 +125,36 @@ def test_a_known_pattern_is_reinforced_and_then_deprecated(year: Djinn, clock: C
     kept = notes(year)
     assert year.patterns.consolidate().changes == ()
     assert notes(year) == kept
+
+
+def test_a_reinforcement_can_be_undone(year: Djinn, clock: Clock) -> None:
+    year.patterns.consolidate()
+    before = notes(year)
+    clock.now += timedelta(weeks=6)
+    record(year, weekly("Plan the week", 0, 9, range(40, 46)))
+    year.patterns.consolidate()
+    assert notes(year) != before
+    year.changes.undo()
+    assert notes(year) == before
+
+
+def test_what_outcomes_tell(djinn: Djinn, clock: Clock) -> None:
+    for number in range(12):
+        result: OutcomeResult = "failure" if number % 2 else "success"
+        context = "on a Friday" if number % 2 else "on a Monday"
+        djinn.outcomes.record("Deploy", result, context=context)
+    for _ in range(12):
+        djinn.outcomes.record("Restart the router", "success")
+    clock.now += timedelta(days=8)
+    names = [pattern.name for pattern in djinn.patterns.consolidate().changes]
+    assert sorted(names) == [
+        "\u201cDeploy\u201d mostly fails in the context \u201con a Friday\u201d",
+        "\u201cDeploy\u201d mostly succeeds in the context \u201con a Monday\u201d",
+        "\u201cRestart the router\u201d mostly succeeds",
+    ]
+    assert djinn.patterns.consolidate().changes == ()
+    [pattern] = djinn.patterns.list(category="causal", limit=1).patterns
+    assert len(pattern.evidence) == 12
 
 
 def test_a_deleted_pattern_is_not_written_again(year: Djinn) -> None:

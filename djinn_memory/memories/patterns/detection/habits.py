@@ -166,6 +166,20 @@ class _HabitSearch:
 
         The time of a habit may have moved by an hour.
         """
+        while 1 < window.width <= WIDTHS[-1]:
+            hits = self._days_in(window, episodes)
+            narrower = [
+                replace(window, start=(window.start + step) % 24, width=window.width - 1)
+                for step in (0, 1)
+            ]
+            left = [self._days_in(each, episodes) for each in narrower]
+            best = int(np.argmax(left))
+            chance = counts.days * (
+                self._share(window, counts) - self._share(narrower[best], counts)
+            )
+            if hits - left[best] > max(LEAST_MORE / 2 * hits, 2 * chance):
+                break
+            window = narrower[best]
         while window.width < WIDTHS[-1]:
             hits, share = self._days_in(window, episodes), self._share(window, counts)
             wider = [

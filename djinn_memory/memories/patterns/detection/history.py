@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import Struct
 
+from djinn_memory.memories.patterns.detection.occasion import Occasion
 from djinn_memory.memories.patterns.detection.words import features_of
 
 if TYPE_CHECKING:
@@ -25,21 +25,6 @@ FEWEST_WEEKS = 4
 
 MOST_FEATURES = 4_000
 """The features that are tested, those of most days first."""
-
-
-class Occasion(Struct, frozen=True):
-    """An episode, as detection reads it."""
-
-    at: datetime
-    """Its time on the clock of the user."""
-    text: str
-    """The beginning of its message."""
-    key: str
-    """What identifies it, such as a link."""
-    domain: str | None = None
-    """The domain of the episode."""
-    entities: tuple[str, ...] = ()
-    """The names in the episode."""
 
 
 class History:

@@ -15,9 +15,13 @@ from djinn_memory.languages.calendar_names import WEEKDAY_NAMES
 from djinn_memory.memories.patterns.confidence import confidence, status_of
 from djinn_memory.memories.patterns.detection import naming
 from djinn_memory.memories.patterns.detection.chance import SMALLEST
+from djinn_memory.memories.patterns.detection.choices import ConsistentChoice, find_choices
 from djinn_memory.memories.patterns.detection.habits import Habit, find_habits
-from djinn_memory.memories.patterns.detection.history import History, Occasion
+from djinn_memory.memories.patterns.detection.history import History
+from djinn_memory.memories.patterns.detection.occasion import Occasion
+from djinn_memory.memories.patterns.detection.sequences import ActionSequence, find_sequences
 from djinn_memory.memories.patterns.detection.windows import EVERY_DAY, TimeWindow
+from djinn_memory.memories.patterns.detection.words import stem_of
 from djinn_memory.memories.patterns.requests import LearnedPattern
 
 if TYPE_CHECKING:
@@ -28,6 +32,9 @@ LEAST_ACTIVE_DAYS = 30
 
 PEAK_HOURS = 3
 """The hours of the peak of activity."""
+
+WIDEST = 75
+"""Minutes of the middle half of a habit's times, up to which its name says a time of day."""
 
 LEAST_PEAK = 2.0
 """The least ratio of activity in the peak to that of other hours of the same number."""
@@ -40,6 +47,14 @@ def learn(history: History, today: date, config: PatternsConfig) -> list[Learned
     """The patterns of a history: first the habits, then the peak of activity and the focus."""
     habits = find_habits(history, config.significance)
     patterns = [_habit(history, habit, today, config) for habit in habits]
+    patterns += [
+        _sequence(history, sequence, today, config)
+        for sequence in find_sequences(history, config.significance)
+    ]
+    patterns += [
+        _choice(history, choice, today, config)
+        for choice in find_choices(history, config.significance)
+    ]
     patterns += _activity(history, today, config)
     patterns += _focus(history, today, config)
     return patterns
@@ -55,22 +70,68 @@ def _habit(history: History, habit: Habit, today: date, config: PatternsConfig) 
         f"Is busy with {habit.features[0].removeprefix('domain:')}"
         if action is None else naming.sentence(action)
     )  # fmt: skip
-    around = _around(history, habit)
+    around, spread = _around(history, habit)
     window = habit.window
     words = dict.fromkeys(
         word for name in habit.features if ":" not in name for word in name.split()
     )
     return _pattern(
         history, [*habit.episodes], today, config, habit.expected,
-        name=f"{subject} {naming.when(window, around)}",
+        name=f"{subject} {naming.when(window, around if spread <= WIDEST else None)}",
         category="domain" if is_domain else "behavioural",
         habit=True, action=action, words=tuple(words),
         wordings=() if is_domain else naming.wordings_of(texts),
         around=around, domain=domain, entities=_names(occasions),
         strength=round(habit.share, 3), expected=round(habit.expected, 2),
-        p_value=_probability(habit.log_probability), q_value=float(f"{max(SMALLEST, habit.q):.2e}"),
+        p_value=_probability(habit.log_probability), q_value=_shown(habit.q),
         **_window_fields(window),
     )  # fmt: skip
+
+
+def _sequence(
+    history: History, sequence: ActionSequence, today: date, config: PatternsConfig
+) -> LearnedPattern:
+    """The pattern of one action after another."""
+    actions = [
+        naming.action_of([history.occasions[number].text for number in own], (feature,))
+        for own, feature in (
+            (sequence.firsts, sequence.first), (sequence.seconds, sequence.second),
+        )
+    ]  # fmt: skip
+    texts = [history.occasions[number].text for number in sequence.seconds]
+    return _pattern(
+        history, sequence.seconds, today, config, sequence.expected,
+        name=f"{naming.sentence(actions[1])} after {_quoted(actions[0])}",
+        category="behavioural", habit=True, action=actions[1], after=actions[0],
+        words=(*sequence.second.split(), *(f"after:{word}" for word in sequence.first.split())),
+        wordings=naming.wordings_of(texts), domain=_only(_domains(history, sequence.seconds)),
+        strength=round(sequence.share, 3), expected=round(sequence.expected, 2),
+        p_value=_probability(sequence.log_probability), q_value=_shown(sequence.q),
+    )  # fmt: skip
+
+
+def _choice(
+    history: History, choice: ConsistentChoice, today: date, config: PatternsConfig
+) -> LearnedPattern:
+    """The pattern of one thing that is chosen over another."""
+    total = choice.days + choice.against
+    texts = [history.occasions[number].text for number in choice.episodes]
+    return _pattern(
+        history, choice.episodes, today, config, total / 2,
+        name=f"Chooses {choice.chosen} over {choice.other}", category="preference", habit=True,
+        action=f"choose {choice.chosen} over {choice.other}",
+        words=(stem_of(choice.chosen), f"over:{stem_of(choice.other)}"),
+        wordings=naming.wordings_of(texts), strength=round(choice.days / total, 3),
+        expected=total / 2, p_value=_probability(choice.log_probability), q_value=_shown(choice.q),
+    )  # fmt: skip
+
+
+def _domains(history: History, episodes: Sequence[int]) -> list[str | None]:
+    return [history.occasions[number].domain for number in episodes]
+
+
+def _quoted(action: str) -> str:
+    return f"\u201c{action}\u201d"
 
 
 def _window_fields(window: TimeWindow) -> dict[str, object]:
@@ -157,14 +218,15 @@ def _focus(history: History, today: date, config: PatternsConfig) -> list[Learne
     return [pattern]
 
 
-def _around(history: History, habit: Habit) -> str | None:
-    """The median time of a habit, to a quarter of an hour."""
+def _around(history: History, habit: Habit) -> tuple[str | None, float]:
+    """The median time of a habit, to a quarter of an hour, and the minutes of its middle half."""
     if habit.window.width == 24:
-        return None
+        return None, 0.0
     start = habit.window.start * 60
     minutes = np.sort((history.minutes[[*habit.episodes]] - start + 60) % 1440)
     middle = int(round((float(np.median(minutes)) - 60 + start) / 15) * 15) % 1440
-    return f"{middle // 60:02}:{middle % 60:02}"
+    low, high = np.quantile(minutes, (0.25, 0.75))
+    return f"{middle // 60:02}:{middle % 60:02}", float(high - low)
 
 
 def _names(occasions: Sequence[Occasion]) -> tuple[str, ...]:
@@ -179,5 +241,10 @@ def _only(values: object) -> str | None:
     return next(iter(different)) if len(different) == 1 else None
 
 
+def _shown(probability: float) -> float:
+    """A probability with three digits."""
+    return float(f"{max(SMALLEST, probability):.2e}")
+
+
 def _probability(logarithm: float) -> float:
-    return float(f"{max(SMALLEST, math.exp(max(-690.0, logarithm))):.2e}")
+    return _shown(math.exp(max(-690.0, logarithm)))

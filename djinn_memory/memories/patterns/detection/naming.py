@@ -96,7 +96,7 @@ def _days(window: TimeWindow) -> str:
 def _hours(window: TimeWindow, around: str | None) -> str:
     if window.width == 24:
         return ""
-    if window.width <= 2 and around:
+    if around:
         return f"around {around}"
     return f"between {window.start:02}:00 and {(window.start + window.width) % 24:02}:00"
 

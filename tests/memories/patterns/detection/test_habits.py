@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from djinn_memory.memories.patterns.detection.habits import Habit, find_habits
-from djinn_memory.memories.patterns.detection.history import History, Occasion
+from djinn_memory.memories.patterns.detection.history import History
+from djinn_memory.memories.patterns.detection.occasion import Occasion
 from tests.memories.patterns.years import noise, weekly
 
 

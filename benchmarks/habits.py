@@ -1,0 +1,102 @@
+"""Which planted habits `djinn consolidate` finds in made years, and how many it invents.
+
+The numbers of a year choose its habits, its rhythm and its words. The seeds are others than those
+that were used while the rules were written. Run: `python benchmarks/habits.py [YEARS]`
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import date
+
+from common import machine, table
+from habit_years import EmptyShape, MadeYear, PlantedHabit, YearShape, empty_year, made_year
+
+from djinn_memory.home.settings import PatternsConfig
+from djinn_memory.languages.calendar_names import WEEKDAY_NAMES
+from djinn_memory.memories.patterns.detection.history import History
+from djinn_memory.memories.patterns.detection.learn import learn
+from djinn_memory.memories.patterns.requests import LearnedPattern
+
+SEED = 70_000
+YEARS = 20
+"""Years of each shape with habits. There are five times as many without habits."""
+
+SHAPES: dict[str, YearShape] = {
+    "habit moved to another time, 20 %": YearShape(0.2),
+    "moved, 35 %": YearShape(0.35),
+    "moved, 50 %": YearShape(0.5),
+    "moved, 65 %": YearShape(0.65),
+    "moved, 50 %, 1 other turn a day": YearShape(0.5, turns=1),
+    "moved, 50 %, 40 other turns a day": YearShape(0.5, turns=40),
+    "moved, 50 %, in bursts": YearShape(0.5, turns=15, bursts=True),
+    "moved, 50 %, drifts by 90 minutes": YearShape(0.5, drift=1.5),
+    "moved, 50 %, in the first half of the year": YearShape(0.5, span=(0, 0.5)),
+    "habit skipped, 50 %": YearShape(0.5, "skipped"),
+    "skipped, 65 %": YearShape(0.65, "skipped"),
+    "50 % of all episodes are noise": YearShape(0.5, "episodes"),
+    "65 % of all episodes": YearShape(0.65, "episodes"),
+}
+EMPTY: tuple[tuple[str, EmptyShape, YearShape], ...] = (
+    ("shuffled", "shuffled", YearShape(0.2)),
+    ("rhythm alone", "rhythm", YearShape()),
+    ("rhythm alone, 1 turn a day", "rhythm", YearShape(turns=1)),
+    ("bursts and projects", "bursty", YearShape(turns=15)),
+)
+
+
+def is_found(planted: PlantedHabit, pattern: LearnedPattern) -> bool:
+    """Whether a pattern says what was planted: the words, most weekdays, and the time."""
+    said = f"{pattern.name} {' '.join(pattern.wordings)}".casefold()
+    days = {WEEKDAY_NAMES.index(day.capitalize()) for day in pattern.weekdays} or {*range(7)}
+    own = {*planted.weekdays}
+    hours = [abs((hour + 0.5 - planted.hour + 12) % 24 - 12) for hour in pattern.hours]
+    return (
+        any(word in said for word in planted.words)
+        and len(days & own) >= 0.5 * len(days | own)
+        and bool(hours)
+        and min(hours) <= 1.5
+    )
+
+
+def habits_of(year: MadeYear) -> list[LearnedPattern]:
+    """The habits that are found in a year."""
+    history = History(year.occasions)
+    return [each for each in learn(history, date(2027, 1, 1), PatternsConfig()) if each.habit]
+
+
+def planted_row(name: str, shape: YearShape, years: int) -> tuple[str, ...]:
+    """Precision and recall in years of one shape."""
+    planted = hit = reported = right = 0
+    for seed in range(SEED, SEED + years):
+        year = made_year(seed, shape)
+        patterns = habits_of(year)
+        planted += len(year.planted)
+        hit += sum(any(is_found(habit, each) for each in patterns) for habit in year.planted)
+        reported += len(patterns)
+        right += sum(any(is_found(habit, each) for habit in year.planted) for each in patterns)
+    return name, str(planted), f"{right / max(1, reported):.3f}", f"{hit / planted:.3f}"
+
+
+def main() -> None:
+    """Print the tables."""
+    years = int(sys.argv[1]) if sys.argv[1:] else YEARS
+    print("## Habits in made years\n")
+    print(f"{machine()}. Five habits a year, `benchmarks/habits.py`.\n")
+    rows = [planted_row(name, shape, years) for name, shape in SHAPES.items()]
+    table(("noise", "planted", "precision", "recall"), rows)
+    rows = []
+    for name, kind, shape in EMPTY:
+        began = time.process_time()
+        made = [empty_year(seed, shape, kind) for seed in range(SEED, SEED + 5 * years)]
+        false = [pattern for year in made for pattern in habits_of(year)]
+        seconds = (time.process_time() - began) / len(made)
+        for pattern in false:
+            print(f"false: {pattern.name}", file=sys.stderr)
+        rows.append((name, str(len(made)), str(len(false)), f"{seconds:.1f} s"))
+    table(("without habits", "years", "false habits", "CPU for a year"), rows)
+
+
+if __name__ == "__main__":
+    main()

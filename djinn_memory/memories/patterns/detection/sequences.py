@@ -1,0 +1,192 @@
+"""Sequences: after one action comes another, more often than at that hour without the first one.
+
+Topics of one session come in any order, so that the order itself must be significant too.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+
+from djinn_memory.memories.patterns.detection.chance import binomial_tail, odds_ratio
+from djinn_memory.memories.patterns.detection.history import FEWEST_DAYS, FEWEST_WEEKS, History
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from djinn_memory.memories.patterns.detection.history import Integers
+
+WITHIN = 120
+"""Minutes after the first action in which the second one counts."""
+
+MOST_ACTIONS = 250
+"""The features that are compared with each other, those of most days first."""
+
+MOST_DAYS = 0.6
+"""A feature of more than this part of the active days says nothing about what came before."""
+
+LEAST_ODDS, LEAST_SHARE = 3.0, 0.3
+"""The least ratio of odds, and the least share of the days with the first action."""
+
+PRIOR = 10
+"""Hours of the usual rate that are added to the hours of a weekday, which may be few."""
+
+
+class ActionSequence(Struct, frozen=True):
+    """One action after another."""
+
+    first: str
+    """The feature of the first action."""
+    second: str
+    """The feature of the second action."""
+    firsts: tuple[int, ...]
+    """The numbers of the episodes of the first action that were followed by the second."""
+    seconds: tuple[int, ...]
+    """The numbers of the episodes that followed."""
+    days: int
+    """The number of days with both in this order."""
+    expected: float
+    """The number of days that chance explains."""
+    share: float
+    """The share of the days with the first action."""
+    log_probability: float
+    q: float
+    """The probability times the number of pairs, at most 1."""
+
+
+class _Action(Struct):
+    """A feature with its episodes, and the rates of its hours."""
+
+    name: str
+    episodes: Integers
+    cells: Integers
+
+
+def find_sequences(history: History, significance: float) -> list[ActionSequence]:
+    """The sequences of a history, the most significant first."""
+    if not history.length:
+        return []
+    return _SequenceSearch(history, significance).run()
+
+
+class _SequenceSearch:
+    def __init__(self, history: History, significance: float) -> None:
+        self._history = history
+        self._significance = significance
+        self._times = history.days * 1440 + history.minutes
+        active = np.zeros(history.length * 24, dtype=bool)
+        active[history.days * 24 + history.minutes // 60] = True
+        self._active = active.reshape(-1, 24)
+        most = MOST_DAYS * len(np.unique(history.days))
+        self._actions = [
+            _Action(name, episodes, np.unique(history.cells(episodes)))
+            for name, episodes in zip(history.names, history.episodes, strict=True)
+            if ":" not in name and len(np.unique(history.days[episodes])) <= most
+        ][:MOST_ACTIONS]
+
+    def run(self) -> list[ActionSequence]:
+        """Test all pairs of actions without a common word."""
+        pairs = len(self._actions) * (len(self._actions) - 1)
+        limit = math.log(self._significance / max(1, pairs))
+        candidates = [
+            (sequence, before)
+            for second in self._actions
+            for first in self._actions
+            if not set(first.name.split()) & set(second.name.split())
+            for sequence, before in self._tested(first, second, limit, pairs)
+        ]
+        # Only what passes the first test can fail the second one by chance.
+        order = math.log(self._significance / max(1, len(candidates)))
+        ordered = [
+            sequence
+            for sequence, before in candidates
+            if binomial_tail(sequence.days, sequence.days + before, 0.5) <= order
+        ]
+        return _distinct(ordered)
+
+    def _tested(
+        self, first: _Action, second: _Action, limit: float, pairs: int
+    ) -> list[tuple[ActionSequence, int]]:
+        """The sequence of a pair, and the days of the other order, if it is significant."""
+        history = self._history
+        firsts, seconds = self._followed(first, second)
+        days = np.unique(history.days[firsts])
+        if len(days) < FEWEST_DAYS:
+            return []
+        weeks = np.unique((days + history.first_day - 1) // 7)
+        trials = len(np.unique(history.days[first.episodes]))
+        share = len(days) / trials
+        if len(weeks) < FEWEST_WEEKS or share < LEAST_SHARE:
+            return []
+        chance = self._chance(first, second)
+        logarithm = binomial_tail(len(days), trials, chance)
+        if logarithm > limit or odds_ratio(share, chance) < LEAST_ODDS:
+            return []
+        before = len(np.unique(history.days[self._followed(second, first)[0]]))
+        sequence = ActionSequence(
+            first.name, second.name, tuple(firsts.tolist()), tuple(np.unique(seconds).tolist()),
+            len(days), trials * chance, share, logarithm,
+            min(1.0, math.exp(min(0.0, logarithm + math.log(pairs)))),
+        )  # fmt: skip
+        return [(sequence, before)]
+
+    def _followed(self, first: _Action, second: _Action) -> tuple[Integers, Integers]:
+        """The episodes of the first action that the second one follows, and those that follow."""
+        following = np.searchsorted(second.episodes, first.episodes, side="right")
+        inside = following < len(second.episodes)
+        firsts, seconds = first.episodes[inside], second.episodes[following[inside]]
+        near = self._times[seconds] - self._times[firsts] <= WITHIN
+        # Words of one message are no sequence.
+        near &= ~np.isin(firsts, second.episodes) & ~np.isin(seconds, first.episodes)
+        return firsts[near], seconds[near]
+
+    def _chance(self, first: _Action, second: _Action) -> float:
+        """The mean chance of the second action in the hours after the first one.
+
+        It is taken from the active hours of the days without the first action.
+        """
+        history = self._history
+        without = np.ones(history.length, dtype=bool)
+        own_days = np.unique(history.days[first.episodes])
+        without[own_days] = False
+        if without.sum() < PRIOR:
+            without[:] = True
+        grid = np.zeros((history.length, 24))
+        grid.flat[second.cells] = 1
+        grid[~without] = 0
+        active = self._active & without[:, None]
+        by_hour, active_by_hour = np.zeros((7, 24)), np.zeros((7, 24))
+        np.add.at(by_hour, history.weekdays, grid)
+        np.add.at(active_by_hour, history.weekdays, active)
+        # Also at hours that have never been active there is a chance.
+        usual = (by_hour.sum(axis=0) + 0.5) / (active_by_hour.sum(axis=0) + PRIOR)
+        overall = (by_hour.sum() + 0.5) / max(1.0, active_by_hour.sum())
+        usual = np.maximum(usual, overall)
+        rates = (by_hour + PRIOR * usual) / (active_by_hour + PRIOR)
+        cells = first.cells
+        hours, weekdays = cells % 24, history.weekdays[cells // 24]
+        missing: NDArray[np.float64] = np.ones(len(cells))
+        for step in range(WITHIN // 60 + 1):
+            missing *= 1 - rates[weekdays, (hours + step) % 24]
+        of_day = np.searchsorted(own_days, cells // 24)
+        none = np.ones(len(own_days))
+        np.multiply.at(none, of_day, missing)
+        return float(1 - none.mean())
+
+
+def _distinct(sequences: list[ActionSequence]) -> list[ActionSequence]:
+    """The most significant of sequences in the same episodes."""
+    sequences.sort(key=lambda sequence: (round(sequence.log_probability, 6),
+                                         -sequence.first.count(" ") - sequence.second.count(" "),
+                                         sequence.first, sequence.second))  # fmt: skip
+    kept: list[ActionSequence] = []
+    for sequence in sequences:
+        own = {*sequence.firsts, *sequence.seconds}
+        if all(
+            len(own & {*other.firsts, *other.seconds}) < 0.3 * len(own) for other in kept
+        ):  # fmt: skip
+            kept.append(sequence)
+    return kept
