@@ -310,6 +310,11 @@ def masked_value(value: Any, names: tuple[str, ...]) -> Any:
     return value
 
 
+def title_of(message: str) -> str:
+    """The title of the episode of a message. Raises `UsageError` for an empty message."""
+    return _title(_masked(message[:MAX_TEXT], "")[0])
+
+
 def _title(message: str) -> str:
     """The first words of the first line that has words."""
     line = next(filter(None, (" ".join(line.split()) for line in message.split("\n"))), "Episode")

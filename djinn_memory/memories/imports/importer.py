@@ -15,6 +15,7 @@ from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.recorder import Turn, known_replies, record_turns
 from djinn_memory.memories.imports.ahead import EmbeddingAhead
 from djinn_memory.memories.imports.detect import Export, find_exports
+from djinn_memory.memories.imports.hooked import HookedPrompts
 from djinn_memory.memories.imports.messages import Exchange, LeftOut, exchanges, timed
 from djinn_memory.memories.imports.reading import Reading
 from djinn_memory.memories.imports.requests import (
@@ -60,7 +61,8 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
     problems: list[Problem] = []
     exports = [*_exports(request, problems)]
     total = sum(export.size for export in exports)
-    run = _Run(runtime, request, agent, vault, problems, EmbeddingAhead(runtime.home), total)
+    ahead, hooked = EmbeddingAhead(runtime.home), HookedPrompts(runtime, agent)
+    run = _Run(runtime, request, agent, vault, problems, ahead, hooked, total)
     with _alone(runtime, vault):
         # What is recorded is told by the index, so it must know all of it.
         read(runtime.state, [vault], progress=runtime.progress)
@@ -165,6 +167,7 @@ class _Run(Struct):
     vault: Vault
     problems: list[Problem]
     ahead: EmbeddingAhead
+    hooked: HookedPrompts
     bytes: int
     """The size of all exports."""
     done: int = 0
@@ -248,7 +251,7 @@ class _Run(Struct):
         turns: list[Turn] = []
         for source, (count, entry) in drafts.items():
             more = self._continued(entry, recorded[source]) if source in recorded else entry
-            if more is None:
+            if more is None or (source not in recorded and self.hooked.take(entry)):
                 count.known += 1
             else:
                 count.recorded += 1

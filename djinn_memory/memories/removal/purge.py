@@ -90,8 +90,8 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
     redact_events(state, phrases(texts), _may_quote(state.home, doomed.vault))
     if doomed.block and doomed.id:
         # Another import of the conversation must not bring it back.
-        purged = Event(EPISODE_PURGED, doomed.id, {"agent": agent, "vault": doomed.vault.id})
-        state.ledger.append([purged])
+        data = {"agent": agent, "vault": doomed.vault.id, **_origin(notes)}
+        state.ledger.append([Event(EPISODE_PURGED, doomed.id, data)])
     with state.lock():
         if doomed.block:
             # The file first: what is left of a failure is the section, and the index has it.
@@ -113,6 +113,17 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
     return replace(
         report, vectors=vectors, events=events, values=values, problems=problems, purged=True
     )
+
+
+def _origin(notes: Sequence[tuple[str, Note]]) -> dict[str, str]:
+    """When and in which client's session an episode was said. A transcript may have it too."""
+    for _, note in notes:
+        fields = dict(note.fields)
+        named = {"client": fields.get("client"), "session": fields.get("session")}
+        named["said"] = fields.get("created")
+        if named["client"]:
+            return {key: value for key, value in named.items() if value}
+    return {}
 
 
 def _remove_files(doomed: DoomedMemory) -> None:

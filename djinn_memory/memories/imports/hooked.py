@@ -1,0 +1,107 @@
+"""Finds exchanges of transcripts that hooks have recorded already.
+
+A hook and a transcript name the session alike, but share no key of a prompt. The same prompt has
+the same title in both, and nearly the same time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.memories.episodes.recorder import title_of
+from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
+from djinn_memory.memories.imports.formats.coding_agents import CLAUDE_CODE, CODEX
+from djinn_memory.memories.imports.turns import TurnDraft
+from djinn_memory.models import Filters
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.index.records import Selection
+from djinn_memory.store.ledger import EPISODE_PURGED, reading
+
+CLIENTS = {CLAUDE_CODE: "claude", CODEX: "codex"}
+"""The name of a client in its hooks, by its name in transcripts."""
+
+NEAR = timedelta(minutes=1)
+"""Maximum time between a prompt in the transcript and the call of its hook, which takes less than a
+second on a machine that is not busy."""
+
+_Prompts = dict[str | None, list[datetime]]
+"""The times of prompts, by title. A purged prompt has no title any more."""
+
+
+class HookedPrompts:
+    """The prompts of an agent that hooks recorded. Each stands for one exchange of a transcript."""
+
+    def __init__(self, runtime: Runtime, agent: str) -> None:
+        """Nothing is read yet."""
+        self._runtime = runtime
+        self._agent = agent
+        self._read: dict[tuple[str, str], _Prompts] = {}
+        """The prompts that no exchange was matched with, by client and session."""
+
+    def take(self, entry: TurnDraft) -> bool:
+        """Whether a hook recorded the prompt of an exchange. Only one exchange gets it."""
+        client = CLIENTS.get(entry.client or "")
+        if client is None or entry.kind != "interaction":
+            return False
+        prompts = self._prompts(client, entry.session)
+        for title in (_key(title_of(entry.message)), None) if prompts else ():
+            times = prompts.get(title, [])
+            nearest = min(times, key=lambda at: abs(at - entry.at), default=None)
+            if nearest is not None and abs(nearest - entry.at) <= NEAR:
+                times.remove(nearest)
+                return True
+        return False
+
+    def _prompts(self, client: str, session: str) -> _Prompts:
+        key = client, session
+        if key not in self._read:
+            prompts: _Prompts = defaultdict(list)
+            # The spool first: a prompt that is taken in meanwhile is then in one of both.
+            self._add_waiting(prompts, client, session)
+            self._add_recorded(prompts, client, session)
+            self._add_purged(prompts, client, session)
+            self._read[key] = prompts
+        return self._read[key]
+
+    def _add_waiting(self, prompts: _Prompts, client: str, session: str) -> None:
+        """Add the prompts in the spool."""
+        with suppress(OSError, SpoolBusyError, RecursionError):
+            spool = Spool(str(self._runtime.home.state))
+            for line in spool.read().splitlines() if spool.size() else ():
+                # A damaged entry is for the intake to report.
+                with suppress(LookupError, TypeError, ArithmeticError, ValueError, DjinnError):
+                    entry = json.loads(line)
+                    named = entry["client"], entry["session"], entry["event"]
+                    agent = self._runtime.home.agent(entry["agent"] or None)
+                    if (*named, agent) == (client, session, "UserPromptSubmit", self._agent):
+                        at = datetime.fromtimestamp(entry["at"], UTC)
+                        prompts[_key(title_of(entry["prompt"]))].append(at)
+
+    def _add_recorded(self, prompts: _Prompts, client: str, session: str) -> None:
+        where = ("session", session), ("client", client)
+        selection = Selection(Filters(types=("interaction",), paths=("journal/",), where=where))
+        vault = self._runtime.home.personal(self._agent)
+        with self._runtime.index([vault]) as index:
+            for memory in index.memories(selection, fields=()):
+                prompts[_key(memory.title)].append(_time(memory.created or memory.date))
+
+    def _add_purged(self, prompts: _Prompts, client: str, session: str) -> None:
+        ledger = self._runtime.state.ledger_if_any
+        for event in reading.agent_events(ledger, (EPISODE_PURGED,), self._agent) if ledger else ():
+            data = event.data
+            if (data.get("client"), data.get("session")) == (client, session):
+                prompts[None].append(_time(str(data.get("said"))))
+
+
+def _key(title: str) -> str:
+    """The letters and digits of a title, whose other characters a journal may escape."""
+    return "".join(filter(str.isalnum, title))
+
+
+def _time(text: str) -> datetime:
+    at = datetime.fromisoformat(text)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
