@@ -13,6 +13,9 @@ from msgspec import Struct
 MOST_BYTES = 64_000_000
 """Maximum size of a record. A longer one is not held in memory."""
 
+SKIPPED_BYTES = 65_536
+"""Bytes of a longer one that are read at once."""
+
 MOST_DEPTH = 500
 """Maximum depth of nested arrays and objects."""
 
@@ -58,8 +61,12 @@ def _lines(stream: BinaryIO, advance: Callable[[int], None]) -> Iterator[tuple[s
         number += 1
         advance(len(line))
         if len(line) == MOST_BYTES and not line.endswith(b"\n"):
-            while (rest := stream.readline(MOST_BYTES)) and not rest.endswith(b"\n"):
+            # What was read of it must not stay in memory beside the rest.
+            line = b""
+            while rest := stream.readline(SKIPPED_BYTES):
                 advance(len(rest))
+                if rest.endswith(b"\n"):
+                    break
             yield f"line {number}", BadRecord(f"it is longer than {MOST_BYTES:,} bytes")
         elif line.strip(b" \t\r\n\x1e"):
             yield f"line {number}", parsed(line)

@@ -146,7 +146,10 @@ def _archive(path: Path) -> Tree:
     def opener(name: str) -> IO[bytes]:
         info = archive.getinfo(name)
         if info.file_size > SMALL and info.file_size > MOST_RATIO * max(info.compress_size, 1):
-            raise zipfile.BadZipFile(f"{info.file_size:,} bytes from {info.compress_size:,}")
+            raise DjinnError(
+                f"would unpack {info.file_size:,} bytes from {info.compress_size:,}, as a zip bomb "
+                "does; unpack it yourself if you trust it"
+            )
         return archive.open(info)
 
     return Tree(path, dict(sorted(entries.items())), opener)
