@@ -79,15 +79,23 @@ class JournalRecord(Struct, frozen=True):
         return blank(self.text, self.marks)[self.body :].strip()
 
     @property
+    def spoken(self) -> tuple[str, str | None]:
+        """The message and the response without quote marks; None for no response."""
+        quoted = (self.text[start:stop] for start, stop in self.quoted)
+        lines = [line[1:].removeprefix(" ") for line in quoted]
+        border = str(self.data.get("response", ""))
+        if border.isdigit() and 0 < int(border) <= len(lines):
+            # The number of the quoted line between the message and the response.
+            return "\n".join(lines[: int(border) - 1]), "\n".join(lines[int(border) :])
+        return "\n".join(lines), None
+
+    @property
     def words(self) -> str:
-        """The content as it was said: without quote marks, and a blank line before a response."""
+        """What was said, without quote marks, then what a person added to the section."""
+        message, response = self.spoken
         lines = self.content.split("\n")
-        quoted = [number for number, line in enumerate(lines) if line.startswith(">")]
-        for count, number in enumerate(quoted, start=1):
-            # The response begins after the quoted line with this count.
-            border = str(count) == self.data.get("response")
-            lines[number] = "" if border else lines[number][1:].removeprefix(" ")
-        return "\n".join(lines)
+        added = "\n".join(line for line in lines if not line.startswith(">")).strip("\n")
+        return "\n\n".join(filter(None, (message, response, added)))
 
     @property
     def comment(self) -> dict[str, Any]:

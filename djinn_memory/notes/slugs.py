@@ -22,6 +22,11 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else normalize("NFC", normalize("NFC", text).casefold())
 
 
+def flat(text: str) -> str:
+    """A text in the form for comparisons that ignore case and white space."""
+    return fold(" ".join(text.split()))
+
+
 def name_key(name: str) -> str:
     """The form in which a title, an alias or a file name is looked up as a whole.
 

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from djinn_memory.memories.contradictions.finder import ContradictionSide
     from djinn_memory.memories.contradictions.verbs import ContradictionList, SettledContradiction
 
+DIFFERENCES = {
+    "value": "one fact has two values",
+    "number": "the numbers differ",
+    "date": "the dates differ",
+    "negation": "one says the opposite of the other",
+}
+"""What each difference is called."""
+
 WIDEST = 200
 """Maximum characters of what a side says."""
 
@@ -32,7 +40,7 @@ def list_(call: Call, answer: ContradictionList) -> None:
     if not answer.contradictions:
         talk("No contradictions.")
     for contradiction in answer.contradictions:
-        say(f"{contradiction.id}  {contradiction.difference}")
+        say(f"{contradiction.id}  {DIFFERENCES[contradiction.difference]}")
         _print_side("A", contradiction.a)
         _print_side("B", contradiction.b)
     if left := answer.total - len(answer.contradictions):

@@ -28,7 +28,7 @@ from djinn_memory.models import Filters, MemoryRef, Vault, extended
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.ids import derived_id
 from djinn_memory.notes.periods import period_of
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import flat, fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory, Selection
@@ -134,7 +134,7 @@ def _between_facts(runtime: Runtime, index: Index, vaults: Mapping[str, Vault]) 
                 fact = read_fact(vaults[memory.vault], memory.path, now).on(moment(now))
                 values += [(memory, fact)] if fact else []
         for (left, first), (right, second) in combinations(values, 2):
-            if _flat(first.value) != _flat(second.value):
+            if flat(first.value) != flat(second.value):
                 sides = (_fact_side(left, first), _fact_side(right, second))
                 yield _pair("value", (left, right), sides, index)
 
@@ -200,7 +200,3 @@ def _pair(
     return Pair(
         Contradiction(identity, kind, first, second), (names[0], names[1]), (left.hash, right.hash)
     )
-
-
-def _flat(text: str) -> str:
-    return fold(" ".join(text.split()))

@@ -60,7 +60,7 @@ def read_episodes(runtime: Runtime, memories: Iterable[IndexedMemory]) -> Iterat
             journals[place] = _records(runtime, *place)
         record = journals[place].get(str(memory.block))
         if record is not None:
-            message, response = _spoken(record)
+            message, response = record.spoken
             context = record.comment.get("context")
             data = context if isinstance(context, dict) else None
             yield EpisodeText(memory, message, response, data)
@@ -88,14 +88,3 @@ def _records(runtime: Runtime, vault_name: str, path: str) -> _Records:
         text = decode(disk.read(vault, path))[0]
         return {record.block: record for record in journal.read(path, text).records}
     return {}
-
-
-def _spoken(record: JournalRecord) -> tuple[str, str | None]:
-    """The message and the response of a record, without quotation marks."""
-    quoted = [record.text[start:stop] for start, stop in record.quoted]
-    lines = [line.removeprefix(">").removeprefix(" ") for line in quoted]
-    behind = str(record.data.get("response", ""))
-    if behind.isdigit() and 0 < int(behind) <= len(lines):
-        begin = int(behind)
-        return "\n".join(lines[: begin - 1]), "\n".join(lines[begin:])
-    return "\n".join(lines), None

@@ -45,7 +45,7 @@ from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.dates import local_day, moment
 from djinn_memory.notes.periods import end_of_day
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import flat, fold
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
 from djinn_memory.search.dates.former import asks_for_former
@@ -256,15 +256,15 @@ class Facts(Namespace):
         self, facts: Sequence[IndexedFact], text: str, at: str | None = None
     ) -> Iterator[tuple[IndexedFact, Fact]]:
         """The facts that have a text in category, key or value."""
-        needle = _flat(text)
+        needle = flat(text)
         indexed = texts(self._state, facts)
         for entry in facts:
             name = f"{entry.category}/{entry.key}"
             value = indexed.get(entry.memory_id, "")
-            if needle not in _flat(name) and needle not in _flat(value):
+            if needle not in flat(name) and needle not in flat(value):
                 continue
             fact = self._read(entry, at)
-            if fact and any(needle in _flat(part) for part in (name, entry.key, fact.value)):
+            if fact and any(needle in flat(part) for part in (name, entry.key, fact.value)):
                 yield entry, fact
 
     def _find(
@@ -345,7 +345,3 @@ def _in_order(
         key=(lambda fact: fold(key(fact))) if by_name else key,
         reverse=order == "desc" or (order is None and not by_name),
     )
-
-
-def _flat(text: str) -> str:
-    return fold(" ".join(text.split()))

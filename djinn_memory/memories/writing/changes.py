@@ -19,6 +19,7 @@ from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.markdown import body
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.note_file import parse_file
+from djinn_memory.notes.periods import first_end, period_date
 from djinn_memory.notes.slugs import slug, unique
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.search.hits import on_disk
@@ -30,9 +31,10 @@ def change_note(
     """Append a draft to a note, or with `revise` replace the note.
 
     Appending adds the text and the tags, and replaces the other fields. The old version of a
-    revised note is kept as a note in a folder beside it. Returns the id of the note and the path of
-    the old version. Raises `Refused` for a journal, for a note of another type, and for a text that
-    the note already contains.
+    revised note is kept as a note in a folder beside it. Its period ends where that of the new
+    version begins, which is now unless the draft gives `valid_from`. Returns the id of the note and
+    the path of the old version. Raises `Refused` for a journal, for a note of another type, and for
+    a text that the note already contains.
     """
     name = f"{writer.vault.name}/{path}"
     current, dialect = disk.read(writer.vault, path), writer.vault.dialect
@@ -49,7 +51,10 @@ def change_note(
         # By its path: versions of one second have one title.
         own = {"title": draft.title, "type": draft.type}
         # The origin of the old text is not that of the new one.
-        fields = {**dict.fromkeys(ORIGIN), **own, **fields, "supersedes": f"[[{place}/{old_name}]]"}
+        began = str(fields.get("valid_from") or moment(writer.now))
+        period = {"valid_from": began, "valid_to": fields.get("valid_to")}
+        link = {"supersedes": f"[[{place}/{old_name}]]"}
+        fields = {**dict.fromkeys(ORIGIN), **own, **fields, **link, **period}
     elif draft.text and f"\n{draft.text}\n" in f"\n{note.text[note.body :]}\n":
         raise Refused(f"{name} already contains that text; nothing was added")
     elif isinstance(tags, list):
@@ -72,10 +77,16 @@ def change_note(
             "title": f"{draft.title} (until {until})",
             "status": "superseded",
             "superseded_by": f"[[{path.removesuffix('.md')}]]",
+            "valid_to": first_end(_end(note), began),
         }
         previous = writer.put(place, old_name, frontmatter.edit_fields(current, version))
     writer.rewrite(path, change)
     return note.id, previous
+
+
+def _end(note: Note) -> str | None:
+    """When a note ceased to hold, if it says so."""
+    return period_date(dict(reversed(note.fields)).get("valid_to"))
 
 
 def _place_of_version(writer: VaultWriter, path: str, until: str) -> tuple[str, str]:

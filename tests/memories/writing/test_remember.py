@@ -177,6 +177,27 @@ def test_what_is_superseded_is_told_so(djinn: Djinn, home: Home) -> None:
             djinn.remember("decision", "Flask", "z", supersedes=new.id, existing=existing)
 
 
+def test_a_revision_closes_the_period_of_the_old_version(home: Home) -> None:
+    now = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    djinn = Djinn(home, clock=lambda: now)
+    djinn.remember("decision", "Web framework", "Django serves the shop.")
+    now = datetime(2026, 7, 1, 12, tzinfo=UTC)
+    done = djinn.remember("decision", "Web framework", "Flask serves it.", existing="revise")
+    old = (home.root / "vaults" / "me" / str(done.previous)).read_text()
+    assert 'valid_to: "2026-07-01T12:00:00Z"' in old and "valid_from" not in old
+    now = datetime(2026, 9, 1, 12, tzinfo=UTC)
+    for day, text in (("2026-05-10", "Django"), ("2026-07-10", "Flask")):
+        hits = djinn.search("web framework of the shop", as_of=day).hits
+        assert [hit.snippet.split()[0] for hit in hits] == [text]
+    assert djinn.search("web framework of the shop").hits[0].holds == "since 1 July 2026"
+    given = djinn.remember(
+        "decision", "Web framework", "None.", existing="revise",
+        fields={"valid_from": "2026-08-15"},
+    )  # fmt: skip
+    old = (home.root / "vaults" / "me" / str(given.previous)).read_text()
+    assert "valid_to: 2026-08-15" in old.replace('"', "")
+
+
 def test_what_is_superseded_still_held_before(home: Home) -> None:
     now = datetime(2026, 5, 1, tzinfo=UTC)
     with Djinn(home, clock=lambda: now) as djinn:

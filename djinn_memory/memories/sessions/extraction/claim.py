@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from djinn_memory.languages.fact_keys import meaning_of
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import flat, fold
 
 ClaimType = Literal["fact", "preference", "decision", "commitment", "lesson"]
 
@@ -59,7 +59,7 @@ def claim_digest(agent: str, claim: Claim) -> str:
     It does not reveal the text. Each agent has its own.
     """
     fact = f"{fold(claim.category)}/{fold(claim.key)}" if claim.is_keyed else ""
-    words = " ".join(_WORD.findall(fold(claim.text)))
+    words = " ".join(_WORD.findall(flat(claim.text)))
     return _hash(agent, claim.type, fact, claim.due or "", words)
 
 

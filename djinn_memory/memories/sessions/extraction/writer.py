@@ -28,7 +28,7 @@ from djinn_memory.memories.writing.provenance import Provenance, evidence_link
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, extended
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import flat, fold
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import mask, masked
@@ -112,7 +112,7 @@ class ClaimWriter:
         """The place of a memory that says the same already."""
         if claim.is_keyed:
             value = self._value(claim)
-            if value is not None and _same(value, claim.text):
+            if value is not None and flat(value) == flat(claim.text):
                 fact = self._fact(claim)
                 return f"{fact.vault}/{fact.path}" if fact else claim.title
             if claim.category != REMEMBERED:
@@ -240,7 +240,3 @@ def _says_the_same(planned: Claim, claim: Claim) -> bool:
     """Whether a note of `planned` would be a duplicate of a claim, by its words."""
     alike = likeness(planned.text, claim.text) >= SAME_WORDS
     return alike and not planned.is_keyed and numbers(claim.text) <= numbers(planned.text)
-
-
-def _same(value: str, other: str) -> bool:
-    return fold(" ".join(value.split())) == fold(" ".join(other.split()))
