@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from msgspec import Struct
@@ -263,6 +264,11 @@ class Search:
     def asked(self) -> list[Leg]:
         """The legs that take part in the search."""
         return [self.legs[name] for name, weight in self.weights.items() if weight]
+
+    @cached_property
+    def certain(self) -> AbstractSet[int]:
+        """Chunks that match the query with certainty, by any leg."""
+        return {chunk for leg in self.asked for chunk in leg.certain(self)}
 
     def lookup(self, memory_ids: Iterable[int]) -> Mapping[int, IndexedMemory]:
         """The memories of candidates. Each memory is read once."""

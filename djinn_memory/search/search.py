@@ -312,9 +312,10 @@ def _present(search: Search, chosen: Sequence[Candidate]) -> tuple[Hit, ...]:
 
 def has_certain(search: Search, chosen: Sequence[Candidate]) -> bool:
     """Whether any of the chosen candidates matches with certainty, whatever its score."""
-    certain = {chunk for leg in search.asked for chunk in leg.certain(search)}
     names = {NAME, FORMER}
-    return any(each.chunk_id in certain or not names.isdisjoint(each.verdicts) for each in chosen)
+    return any(
+        each.chunk_id in search.certain or not names.isdisjoint(each.verdicts) for each in chosen
+    )
 
 
 def confident(search: Search, chosen: Sequence[Candidate], among: int | None = None) -> bool:

@@ -46,6 +46,7 @@ class SqliteVectorIndex:
         self._connection = connection
         self._selections = selections
         self._token_signs = token_signs
+        self._measured: tuple[Vectors, dict[int, tuple[NDArray[np.int64], Vectors]]] | None = None
 
     @cached_property
     def space(self) -> VectorSpace | None:
@@ -75,7 +76,7 @@ class SqliteVectorIndex:
         allowed = self._windows_of(selection)
         near: list[ChunkRef] = []
         for vault in self._selections.vaults_of(selection):
-            windows, cosines = matrix.cosines(self._connection, space, vault, vector)
+            windows, cosines = self._cosines(space, vault, vector)
             if allowed is not None:
                 kept = np.isin(windows, allowed)
                 windows, cosines = windows[kept], cosines[kept]
@@ -88,6 +89,20 @@ class SqliteVectorIndex:
                 depth *= 4
             near += chunks
         return near
+
+    def _cosines(
+        self, space: VectorSpace, vault: int, vector: Vectors
+    ) -> tuple[NDArray[np.int64], Vectors]:
+        """All windows of a vault and their cosines with a vector.
+
+        Those of the last vector are kept, because a search may ask for several selections.
+        """
+        if self._measured is None or self._measured[0] is not vector:
+            self._measured = (vector, {})
+        known = self._measured[1]
+        if vault not in known:
+            known[vault] = matrix.cosines(self._connection, space, vault, vector)
+        return known[vault]
 
     def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
         """The exact cosine of the best window of each chunk that has vectors."""

@@ -48,6 +48,8 @@ class SqliteWordIndex:
         self._known: dict[tuple[Phrase, int], dict[int, float]] = {}
         self._phrases: dict[Phrase, list[tuple[float, dict[int, float]]]] = {}
         self._sums: dict[tuple[Forms, ...], dict[int, float]] = {}
+        self._orders: dict[WordMatch, list[int]] = {}
+        """The chunks that match, best first."""
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
@@ -146,7 +148,11 @@ class SqliteWordIndex:
         where = self._selections.where(selection, chunks=True)
         refs: list[ChunkRef] = []
         taken: Counter[int] = Counter()
-        for batch in self._batches(scores, where, 2 * limit):
+        best = self._orders.get(match)
+        if best is None:
+            best = sorted(scores, key=scores.__getitem__, reverse=True)
+            self._orders[match] = best
+        for batch in self._batches(best, scores, where, 2 * limit):
             for ref in sorted(batch, key=lambda ref: (-scores[ref.chunk_id], ref.place)):
                 if taken[ref.memory_id] < per_memory:
                     taken[ref.memory_id] += 1
@@ -156,14 +162,13 @@ class SqliteWordIndex:
         return refs
 
     def _batches(
-        self, scores: Mapping[int, float], where: Condition, size: int
+        self, best: list[int], scores: Mapping[int, float], where: Condition, size: int
     ) -> Iterator[Collection[ChunkRef]]:
-        """The chunks that meet a condition, best first, in batches. Equal scores are in one batch.
+        """Those of the `best` chunks that meet a condition, in batches. Equals are in one batch.
 
         The first batch has at least `size` of all chunks. Filters that leave little would need many
         more batches, so the chunks that they leave are then read at once.
         """
-        best = sorted(scores, key=scores.__getitem__, reverse=True)
         start, filtered = 0, False
         while start < len(best):
             stop = start + size
