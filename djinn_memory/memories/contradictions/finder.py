@@ -1,8 +1,9 @@
 """Finds memories that contradict each other, among those that an agent sees.
 
 Facts with one category and key are compared by their values. Other memories are compared sentence
-by sentence: sentences with the same words, apart from numbers, dates and negations, meet under one
-key, so that the cost grows with the number of sentences and not with its square.
+by sentence: sentences with the same words, or with words that say the same, meet under one key,
+apart from their numbers, dates and negations. So the cost grows with the number of sentences and
+not with its square.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from djinn_memory.memories.contradictions.wording import FRAMES, WORDS
 from djinn_memory.notes.slugs import fold
 
 Kind = Literal["negation", "month", "date", "number", "filler", "word"]
@@ -21,6 +22,10 @@ FEWEST_WORDS = 3
 FEWEST_NEGATED = 2
 """Minimum words of a statement, besides words such as `the`, for its negation to be the opposite of
 another. `I do not think so` may be about anything."""
+
+FEWEST_CONTENT = 2
+"""Minimum words of a statement besides those that only frame it. Of a shorter one all words count.
+"""
 
 MOST_WORDS = 40
 """Maximum words of a statement. Longer ones are lists or several sentences."""
@@ -91,6 +96,9 @@ _WORD = re.compile(
     r"|\d+(?:st|nd|rd|th)\b|\d{1,3}(?:[, ]\d{3})+(?!\d)|\d+(?:[.,]\d+)*(?:\s?[ap]m\b)?"
     r"(?![\w.-]*[^\W\d_])|[^\W_](?:[\w'’.-]*[\w])?"
 )
+_SEVERAL = re.compile(r"\b(?:(?:every|each) day|(?:takes?|took) place)\b")
+"""Several words that only frame a statement, as `daily` does."""
+
 _NUMBER = re.compile(r"\d[\d., ]*|\d{1,2}:\d{2}.*|\d+\s?[ap]m")
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d+(?:st|nd|rd|th)")
 
@@ -101,7 +109,8 @@ class ComparedSentence(Struct, frozen=True):
     text: str
     """The sentence as written, on one line."""
     words: tuple[str, ...]
-    """The stems of its words, in alphabetical order. Statements about one thing have the same."""
+    """The stems of its words in their normal form, in alphabetical order. Statements about one
+    thing have the same."""
     numbers: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     negated: bool = False
@@ -135,6 +144,7 @@ def parse_statement(sentence: str) -> ComparedSentence | None:
     if len(tokens) > MOST_WORDS or not tokens or tokens[0] in _NO_SUBJECT:
         return None
     words: list[str] = []
+    frames: list[str] = []
     numbers: list[str] = []
     dates: list[str] = []
     negations = 0
@@ -154,7 +164,9 @@ def parse_statement(sentence: str) -> ComparedSentence | None:
             (dates if before in _MONTH_OF else numbers).append(plain)
         elif kind == "word":
             hedged |= token in _HEDGES
-            words.append(plain)
+            (frames if token in FRAMES else words).append(plain)
+    if len(set(words)) < FEWEST_CONTENT:
+        words += frames
     content = any(any(map(str.isalpha, word)) for word in words)
     if not content or len(tokens) < FEWEST_WORDS:
         return None
@@ -214,11 +226,12 @@ def _kind(token: str) -> tuple[Kind, str]:
         return "date", _plain_date(token)
     if _NUMBER.fullmatch(token):
         return "number", _plain_number(token)
-    return ("filler", "") if token in _FILLERS else ("word", _stem(token))
+    return ("filler", "") if token in _FILLERS else ("word", _stem(WORDS.get(token, token)))
 
 
 def _tokens(text: str) -> list[str]:
     folded = fold(text).replace("’", "'").replace("can't", "can not").replace("won't", "will not")
+    folded = _SEVERAL.sub("daily", folded)
     folded = re.sub(r"\bcannot\b", "can not", re.sub(r"n't\b", " not", folded))
     tokens = [token.strip(".-'") for token in _WORD.findall(folded)]
     return [_NUMBERS.get(token, token) for token in tokens if token]

@@ -77,6 +77,44 @@ Deployments need an approval. | Deployments don't need an approval. | negation
 The backup runs without encryption. | The backup runs with encryption. | negation
 """
 
+PARAPHRASED = """\
+The office opens at 9 am. | Our office's opening time is 10 am. | number
+We keep logs for 30 days. | Logs are retained for 90 days. | number
+The backup begins at 2 am. | The backup starts every day at 3 am. | number
+The ferry takes 40 minutes. | The ferry lasts 55 mins. | number
+Postgres runs on port 5432. | We run Postgres on port 5433. | number
+A ticket costs 30 euros. | The price of a ticket is 35 EUR. | number
+The retry limit of the gateway is 3. | The gateway's maximum of retries is 5. | number
+Anna has three children. | Anna has 2 kids. | number
+The house was built for 12 people. | The house is built for 14 persons. | number
+The exam of the pilots is on Tuesday. | The pilots' exam takes place on Wednesday. | date
+The grant ends in August. | The grant finishes in September. | date
+The launch of the app is planned for May 3. | The launch of the app is scheduled for June 3. | date
+Deploys need approval. | No approval is required for deploys. | negation
+Guests are allowed in the tower. | Guests are not permitted in the tower. | negation
+The harbour lamp needs oil. | The harbour lamp requires no oil. | negation
+We purchase milk from Arla. | We do not buy milk from Arla. | negation
+"""
+
+DIFFERENT_THINGS = """\
+The lamp in the hall burns 40 litres. | The lamp in the attic burns 45 litres.
+The staging server has 16 GB. | The production server has 32 GB.
+The server has 16 GB of memory. | The staging server has 32 GB of memory.
+The office opens at 9 am. | The office closes at 6 pm.
+Anna has two children. | Ben has three kids.
+Logs are kept for 30 days. | Backups are retained for 90 days.
+The red team needs approval. | The blue team requires no approval.
+Port 5432 serves Postgres. | Port 6379 serves Redis.
+The morning ferry takes 40 minutes. | The evening ferry lasts 55 minutes.
+The total amount is 40 euros. | The value is 50 euros.
+The meeting with Ilse is on Tuesday. | The meeting with Maren takes place on Wednesday.
+A ticket costs 30 euros. | The price of a berth is 35 euros.
+The build starts at 9. | The build ends at 10.
+Deploys to staging need approval. | No approval is required for deploys.
+Guests are allowed in the tower. | Guests are not allowed in the cellar.
+We buy milk. | We do not purchase bread.
+"""
+
 AGREE = """\
 The harbour opens at 9 am. | The harbour opens at 9 am.
 The harbour opens at nine. | The harbour opens at 9.
@@ -186,3 +224,17 @@ def test_no_text_breaks_the_rules(text: str) -> None:
 def test_code_and_quotations_state_nothing() -> None:
     text = "```\nThe tank holds 300 litres.\n```\n> The tank holds 400 litres.\n"
     assert list(statements(text)) == []
+
+
+@pytest.mark.parametrize("row", PARAPHRASED.splitlines())
+def test_statements_in_other_words_contradict_each_other(row: str) -> None:
+    first, second, kind = (part.strip() for part in row.split(" | "))
+    left, right = parse_statement(first), parse_statement(second)
+    assert left and right and left.words == right.words
+    assert difference(left, right) == kind
+
+
+@pytest.mark.parametrize("row", DIFFERENT_THINGS.splitlines())
+def test_statements_about_different_things_do_not(row: str) -> None:
+    first, second = map(parse_statement, row.split(" | "))
+    assert first is None or second is None or difference(first, second) is None
