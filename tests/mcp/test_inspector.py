@@ -18,6 +18,7 @@ PACKAGE = "@modelcontextprotocol/inspector@0.15.0"
 CALLS = {
     "wake": {"task": "lamp"},
     "build_context": {"task": "lamp"},
+    "recall_similar": {"text": "lamp"},
     "search": {"query": "lamp"},
     "recall": {"query": "lamp"},
     "rate": {"request": "last", "gap": "who owns the lamp"},

@@ -147,6 +147,7 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "wake", {"task": "layoffs kettle"}
     yield "build_context", {"task": "layoffs kettle"}
     yield "build_context", {}
+    yield "recall_similar", {"text": "layoffs kettle"}
     yield "summary", {"action": "build"}
     yield "summary", {"action": "show"}
     yield "sleep", {"summary": "done"}

@@ -24,6 +24,7 @@ MOST_CHARACTERS = 22_000
 
 SAY_ALL = {
     "limit", "page", "sort", "key", "value", "query", "type", "from_line", "max_characters",
+    "limit_per_type",
 }  # fmt: skip
 """Arguments that need no description."""
 
@@ -60,11 +61,12 @@ def test_only_tools_that_change_nothing_say_that_they_only_read(pair: Home) -> N
     async def work(client: Client) -> None:
         hints = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
         assert {name for name, hint in hints.items() if hint and hint.read_only_hint} == {
-            "search", "list", "neighbours", "score",
+            "search", "recall_similar", "list", "neighbours", "score",
         }  # fmt: skip
         # Where nothing is said, a tool may destroy.
         assert {name for name, hint in hints.items() if hint and hint.destructive_hint is None} == {
-            "search", "list", "neighbours", "score", "forget", "fact", "summary", "working",
+            "search", "recall_similar", "list", "neighbours", "score", "forget", "fact", "summary",
+            "working",
         }  # fmt: skip
 
     asked(pair, work)
@@ -529,3 +531,27 @@ def _events(home: Home) -> list[Event]:
     with closing(apsw.Connection(str(home.ledger_path))) as connection:
         found = connection.execute("select kind, subject, data, at from event order by id")
         return [Event(kind, subject, json.loads(data), at) for kind, subject, data, at in found]
+
+
+def test_build_context(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        answer = await call(client, "build_context", task="the lamp", limit_per_type=2)
+        assert answer["query_used"] == "the lamp"
+        assert answer["confident"]
+        assert len(answer["patterns"]) <= 2
+        shown = text(await client.call_tool("build_context", {"task": "the lamp"}))
+        assert shown.startswith("# Context for finn: the lamp")
+        assert "Rate what helped" in shown
+        assert (await call(client, "build_context"))["query_used"] is None
+
+    asked(pair, work)
+
+
+def test_recall_similar(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        answer = await call(client, "recall_similar", text="the lamp", limit=3)
+        similarities = [memory["similarity"] for memory in answer["memories"]]
+        assert similarities == sorted(similarities, reverse=True)
+        assert answer["memories"][0]["content"]
+
+    asked(pair, work)

@@ -14,6 +14,7 @@ from djinn_memory.mcp.tools import (
     recall,
     remember,
     sessions,
+    similar,
     summary,
     working,
 )
@@ -24,6 +25,7 @@ TOOLS = (
     sessions.sleep,
     recall.recall,
     context.build_context,
+    similar.recall_similar,
     judging.rate,
     judging.score,
     gap.gap,

@@ -16,7 +16,7 @@ from djinn_memory.memories.sessions.requests import MIN_BUDGET
     arguments={
         "task": optional_text(2000, "The task or message."),
         "budget": number(MIN_BUDGET, 50_000, "Maximum tokens of text.", 4000),
-        "limit_per_type": number(1, 50, "Maximum memories of each type."),
+        "limit_per_type": number(1, 50),
     },
 )
 def build_context(answer: ContextBundle) -> list[str]:
@@ -26,4 +26,4 @@ def build_context(answer: ContextBundle) -> list[str]:
     apply now. Not for a single question: use `recall`.
     Example: {"task": "plan the launch of MyApp"}
     """
-    return [bundle_markdown(answer)]
+    return [bundle_markdown(answer).rstrip()]

@@ -94,8 +94,7 @@ def _check(context: ClientContext, request: IngestOptions) -> None:
 def ingest(answer: IngestAnswer) -> list[str]:
     """Turn files (PDF, text, CSV, office) into documents, which `search` finds and cites by page.
 
-    Use it when a person names files to keep. A changed file becomes the next version of its
-    document. Not for what you learned: use `remember`.
+    Use it when a person names files to keep. Not for what you learned: use `remember`.
     Example: {"paths": ["/home/maren/report.pdf"], "document_type": "technical"}
     """
     lines = []

@@ -99,7 +99,7 @@ def fact(answer: FactAnswer) -> list[str]:
     Use it for values that are looked up by name and replaced when they change: a birthday, the
     version in production. Not for knowledge that needs a reason or a sentence: `remember` it.
     {actions}
-    forget moves a fact to the trash; verify confirms that it is still valid.
+    forget moves it to the trash; verify confirms it.
     Example: {"action": "set", "category": "grace", "key": "birthday", "value": "9 December",
     "source": "user_explicit"}
     """

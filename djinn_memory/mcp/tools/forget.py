@@ -30,7 +30,7 @@ def _present(result: MemoryDeletion, _: object) -> ForgetAnswer:
 def forget(answer: ForgetAnswer) -> list[str]:
     """Move a note with its earlier versions to the trash, from which a person can restore it.
 
-    Use it when the user asks for it, or when you wrote the note by mistake. Not for outdated
+    Use it when the user asks, or when you wrote the note by mistake. Not for outdated
     content: `remember` with existing=revise keeps the old version.
     Example: {"name": "shared:ideas/old.md"}
     """

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project, uri
 from djinn_memory.mcp.arguments import (
@@ -71,14 +71,14 @@ def _present_passages(result: SearchResult, _: object) -> SearchAnswer:
             2000, 'A question or words; "a b" for a phrase, -word to leave out, path:x to filter.'
         ),
         "limit": number(1, 50, default=10),
-        "mode": Argument(Annotated[Mode, Meta(description="What to search by.")], "hybrid"),
+        "mode": Argument(Mode, "hybrid"),
     },
 )
 def search(answer: SearchAnswer) -> list[str]:
     """Search all notes and documents by keywords and meaning; returns passages and their paths.
 
     Use it to look something up. `read` then gives the whole note. Not for preparing a piece of
-    work: use `recall`.
+    work: use `build_context`.
     Example: {"query": "why did we choose PostgreSQL", "types": ["decision"]}
     """
     parts = []
@@ -230,8 +230,8 @@ class ListAnswer(Answer):
 def list_(answer: ListAnswer) -> list[str]:
     """List memories, newest first.
 
-    Use it to see recent memories, or those of a type or tag. Not for finding something by its
-    content: use `search`.
+    Use it to see recent memories, or those of a type or tag. Not for finding by content: use
+    `search`.
     Example: {"types": ["commitment"], "since": "30d"}
     """
     return [f"- {headline(memory)}" for memory in answer.memories] or ["Nothing found."]

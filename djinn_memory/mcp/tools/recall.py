@@ -70,9 +70,8 @@ def recall(answer: RecallAnswer) -> list[str]:
     """Recall whole memories that help with a question, best first.
 
     Use it before you begin a piece of work, decide something or answer from memory; `rate` the
-    result afterwards. Useful memories then rank higher. Profiles: planning (decisions, plans,
-    commitments), incident (lessons, recent changes), handoff (the last days). Not for looking up a
-    passage: use `search`.
+    result afterwards. Profiles: planning (decisions, plans, commitments), incident (lessons, recent
+    changes), handoff (the last days). Not for looking up a passage: use `search`.
     Example: {"query": "database of MyApp", "profile": "planning"}
     """
     parts = []

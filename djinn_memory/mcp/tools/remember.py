@@ -49,8 +49,8 @@ def remember(answer: RememberResult) -> list[str]:
     """Write a memory, which the next search finds.
 
     Use it at once when something is settled that will matter in another session: a decision and
-    why, a lesson, a preference, a commitment, what a person or project is like. Write one memory
-    for one thing, in words that make sense without this conversation. `recall` or `search` first.
+    why, a lesson, a preference, a commitment, what a person or project is like. One memory for
+    one thing, in words that make sense without this conversation. `recall` or `search` first.
     Not for temporary values (`working`), single values with a name (`fact`), nor for handing over
     (`checkpoint`, `sleep`). If it is refused because a note has the title or says the same,
     call again with `existing` or `force`. Passwords and keys are refused.

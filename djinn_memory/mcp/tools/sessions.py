@@ -46,8 +46,8 @@ def _points(description: str) -> Argument:
 def wake(answer: WakeContext) -> list[str]:
     """Start a session and read its context.
 
-    The context has the summary, the last handoff or checkpoint, open commitments, active projects,
-    preferences, the previous conversation, and memories about the task.
+    It has the summary, the last handoff or checkpoint, open commitments, projects, preferences, the
+    previous conversation, and memories about the task.
 
     Use it once, before anything else. Not later in a session: use `recall`.
     Example: {"task": "fix the login of MyApp"}

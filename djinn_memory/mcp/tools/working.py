@@ -84,7 +84,7 @@ def _prepare(fields: dict[str, Any]) -> None:
     },
 )
 def working(answer: WorkingAnswer) -> list[str]:
-    """Keep values and the steps of tasks for minutes or hours; they are not memories.
+    """Keep values and the steps of tasks for minutes or hours.
 
     Use it for temporary values: an intermediate result, your position in a long piece of work. A
     task outlives the session: resume shows its values and next steps. Not for lasting knowledge:
