@@ -82,7 +82,7 @@ class Contradiction(Struct, frozen=True):
     """Two memories that say different things and both hold now."""
 
     id: str
-    """`con_` and 10 characters, made from the two memories."""
+    """`con_` and 10 characters, made from the two memories and what they say."""
     difference: Difference
     """In what they differ: the `value` of a fact, else a `number`, a `date` or a `negation`."""
     a: ContradictionSide
@@ -196,7 +196,9 @@ def _pair(
     ends = sorted(zip(memories, sides, strict=True), key=lambda end: end[0].address)
     (left, first), (right, second) = ends
     names = [ledger_name(memory, vaults[memory.vault]).memory for memory in (left, right)]
-    both = "\n".join(sorted(names))
+    # With the texts: who settles a contradiction has read these and no others.
+    said = (f"{name} {side.text}" for name, side in zip(names, (first, second), strict=True))
+    both = "\n".join(sorted(said))
     identity = f"con_{derived_id(both).removeprefix('mem_')[:10]}"
     return Pair(
         Contradiction(identity, kind, first, second), (names[0], names[1]), (left.hash, right.hash)

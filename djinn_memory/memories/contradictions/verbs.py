@@ -30,6 +30,7 @@ from djinn_memory.runtime import Namespace, operation
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.ledger import Event, reading
+from djinn_memory.system.locks import lock
 
 SETTLED = "contradiction.settled"
 """The kind of the events. There is one for the contradiction, and one for each of its memories."""
@@ -88,6 +89,11 @@ class Contradictions(Namespace):
         home = self.runtime.home
         if request.note:
             guard(request.note, what="the note", settings=home.config.secrets, option=False)
+        # Two at once would close both sides.
+        with lock(home.state / "settle.lock"):
+            return self._settle(request)
+
+    def _settle(self, request: SettleContradiction) -> SettledContradiction:
         pairs = {pair.contradiction.id: pair for pair in self._open(request.agent)[0]}
         pair = pairs.get(request.contradiction)
         if pair is None:

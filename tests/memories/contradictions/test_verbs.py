@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -81,6 +83,37 @@ def test_sentences_are_compared_and_both_may_hold(home: Home, djinn: Djinn) -> N
     assert len(djinn.contradictions.list().contradictions) == 2
     djinn.contradictions.settle(found[1].id, "B")
     assert [each.id for each in djinn.contradictions.list().contradictions] == [found[0].id]
+
+
+def test_a_side_that_says_something_else_since_is_not_settled(home: Home, djinn: Djinn) -> None:
+    lamp = note(home, "me/lamp.md", "The lamp burns 40 litres of oil.", type="lesson")
+    note(home, "me/light.md", "The lamp burns 45 litres of oil.", type="lesson")
+    [before] = djinn.contradictions.list().contradictions
+    lamp.write_text(lamp.read_text().replace("40", "90"))
+    with pytest.raises(NotFound, match="no open contradiction"):
+        djinn.contradictions.settle(before.id, "A")
+    [now] = djinn.contradictions.list().contradictions
+    assert djinn.contradictions.settle(now.id, "A").closed == now.b
+    with pytest.raises(NotFound):
+        djinn.contradictions.settle(now.id, "A")
+
+
+def test_two_that_settle_at_once_close_one_side(home: Home, djinn: Djinn) -> None:
+    note(home, "me/lamp.md", "The lamp burns 40 litres of oil.", type="lesson")
+    note(home, "me/light.md", "The lamp burns 45 litres of oil.", type="lesson")
+    [contradiction] = djinn.contradictions.list().contradictions
+
+    def settle(keep: Literal["A", "B"]) -> bool:
+        with Djinn(home) as other:
+            try:
+                return bool(other.contradictions.settle(contradiction.id, keep).closed)
+            except NotFound:
+                return False
+
+    with ThreadPoolExecutor() as pool:
+        assert sorted(pool.map(settle, ("A", "B"))) == [False, True]
+    texts = [path.read_text() for path in (home.root / "vaults" / "me").glob("*.md")]
+    assert sum("status: superseded" in text for text in texts) == 1
 
 
 def test_a_vault_that_djinn_only_reads_is_not_changed(
