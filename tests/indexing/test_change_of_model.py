@@ -33,7 +33,8 @@ CALIBRATION = 20
 
 def falls_ill(server: ModelServer) -> None:
     """Let one batch of windows pass, and fail from then on."""
-    server.mood, server.ill_after = "500", len(server.asked) + CALIBRATION + 1
+    # A failure that is not tried again, so that no test waits.
+    server.mood, server.ill_after = "redirect", len(server.asked) + CALIBRATION + 1
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def to_server(home: Home, server: ModelServer) -> Djinn:
         (("embedding", "model"), "nomic-embed-text"),
         (("embedding", "url"), server.url),
         (("embedding", "batch"), 4),
-        (("embedding", "timeout"), 1),
+        (("embedding", "timeout"), HANG),
     )
     home.trust(home.untrusted)
     return Djinn(home)
@@ -139,7 +140,6 @@ def test_notes_that_change_half_way_are_whole_in_both(
 def half_way(home: Home, server: ModelServer, batches: int) -> subprocess.Popen[str]:
     """An index run that has so many batches from the server and waits for the next."""
     to_server(home, server)
-    home.edit((("embedding", "timeout"), HANG))
     server.hold(CALIBRATION + batches)
     process = start(home, "index", "--json")
     server.until_held()
@@ -210,7 +210,7 @@ def test_in_the_background(filled: Home, run: Run) -> None:
     done = run("index", "--model", "local", "--background", "--json", home=filled.root)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["process"] > 0
-    for _ in range(300):
+    for _ in range(10 * HANG):
         if spaces(Djinn(filled)) == ("minilm", None):
             break
         # Words alone in the moment in which the new model takes over.

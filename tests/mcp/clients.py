@@ -24,6 +24,7 @@ from djinn_memory.mcp.calls import Calls
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.server import server
 from djinn_memory.mcp.tools import TOOLS
+from tests.processes.commands import HANG
 
 T = TypeVar("T")
 TOKEN = "a-token-of-the-tests"
@@ -90,7 +91,7 @@ def http_server(home: Home, *options: str) -> Iterator[tuple[subprocess.Popen[st
     finally:
         if running.poll() is None:
             running.send_signal(signal.SIGTERM)
-        running.communicate(timeout=20)
+        running.communicate(timeout=HANG)
 
 
 @asynccontextmanager
@@ -98,7 +99,7 @@ async def over_http(address: str, mode: str = "auto") -> AsyncIterator[Client]:
     """A client of a server over HTTP."""
     headers = {"Authorization": f"Bearer {TOKEN}"}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=30) as http,
+        httpx2.AsyncClient(headers=headers, timeout=HANG) as http,
         Client(streamable_http_client(address, http_client=http), mode=mode) as client,
     ):
         yield client
