@@ -54,6 +54,9 @@ def resolve(
 
 def read(path: Path) -> dict[str, Any]:
     """The mapping in a settings file, not yet validated; empty for an empty file."""
+    if path.is_fifo():
+        # To read it would block.
+        raise ConfigError(f"{path} is a pipe; replace it with a file")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

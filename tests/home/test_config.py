@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,13 @@ def test_what_is_no_config_is_one_line(file: Path, text: bytes) -> None:
     assert str(file) in str(error.value)
     assert len(str(error.value).splitlines()) == 1
     assert len(str(error.value)) < 400
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="makes a pipe")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.yaml")
+    with pytest.raises(ConfigError, match=r"config\.yaml is a pipe"):
+        config.read(tmp_path / "config.yaml")
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:

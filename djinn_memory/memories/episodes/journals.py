@@ -18,7 +18,7 @@ from djinn_memory.notes import journal
 from djinn_memory.notes.ids import crockford
 from djinn_memory.notes.slugs import unique
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.system.files import create, inside, make_folder, write_atomic
+from djinn_memory.system.files import create, inside, make_folder, read_regular, write_atomic
 from djinn_memory.system.interrupts import deferred
 
 FULL = 1_000_000
@@ -67,7 +67,7 @@ def home_name_if_any(home: Home) -> str | None:
 
 def _written_name(place: Path) -> str | None:
     try:
-        name = place.read_text(encoding="utf-8", errors="replace").strip()
+        name = read_regular(place).decode("utf-8", "replace").strip()
     except OSError:
         return None
     return name if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) else None
