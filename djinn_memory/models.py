@@ -73,6 +73,9 @@ class Vault(Struct, frozen=True):
     it."""
     others: frozenset[Path] = frozenset()
     """The real paths of the home's other vaults. A link to one of them hides no notes."""
+    reader: str | None = None
+    """The agent that reads the vault, if its access to domains is limited; None sees all domains.
+    """
 
 
 class Problem(Struct, frozen=True):

@@ -249,13 +249,13 @@ def embeds(djinn: Djinn) -> None:
     """Gives all her notes their vectors, and no other note."""
     from djinn_memory.indexing.embed import embed
     from djinn_memory.indexing.refresh import read
-    from djinn_memory.store.index.memories import vault_ids
+    from djinn_memory.store.index import compartments
 
     hers = [djinn.home.personal("grace")]
     state, models = djinn.runtime.state, djinn.models
     read(state, hers)
     assert models.embedder
-    embed(state, models.embedder, models.recipe, only=vault_ids(state.index, hers))
+    embed(state, models.embedder, models.recipe, only=compartments.numbers(state.index, hers))
 
 
 def indexes(djinn: Djinn) -> None:

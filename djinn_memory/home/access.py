@@ -1,15 +1,22 @@
-"""Who may read and write a vault: the only policy for agents, vaults and, later, pools.
+"""Who may read and write a vault or a domain: the only policy for agents, vaults and domains.
 
 A vault is open to all agents or reserved for one. Each agent writes into its personal vault, which
 has the agent's name, and into the vault `shared`. djinn creates both. An added vault is written to
 only when it is named.
+
+A memory may have domains, such as `work`. The setting `access` limits an agent to some of them. The
+agent then sees memories without a domain, and those whose domains were all granted to it. The first
+agent of the settings is the owner of the home and sees every domain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from djinn_memory.models import Vault
+
+DOMAIN = "domain"
+"""The front matter field, and the field of a journal section, with the domain of a memory."""
 
 SHARED = "shared"
 """The name of the vault that all agents read and write."""
@@ -23,6 +30,24 @@ def is_open(vault: Vault) -> bool:
 def may_read(vault: Vault, agent: str | None) -> bool:
     """Whether an agent may read the vault; None stands for every agent."""
     return is_open(vault) or vault.agent == agent
+
+
+def excluded(grants: Mapping[str, Collection[str]], domains: Collection[str]) -> list[str]:
+    """The agents that may not see a memory with these domains, in alphabetical order.
+
+    `grants` are the domains that each limited agent may see. Domains are in the form of `fold`.
+    """
+    return sorted(agent for agent, granted in grants.items() if not set(domains) <= set(granted))
+
+
+def may_see(grants: Mapping[str, Collection[str]], agent: str | None, domain: str) -> bool:
+    """Whether an agent may see a domain, given in the form of `fold`."""
+    return agent not in excluded(grants, [domain])
+
+
+def is_owner(agent: str, agents: Sequence[str]) -> bool:
+    """Whether this is the owner of the home, who sees every domain."""
+    return agent == agents[0]
 
 
 def is_personal(vault: Vault, agent: str) -> bool:

@@ -160,6 +160,19 @@ def _contradictions(config: Config) -> Iterator[ConfigError]:
                 f"vaults.{name}.id: {_one_line(vault.id)} is already the id of "
                 f"vaults.{owners[vault.id]}; remove it here"
             )
+    for agent, granted in config.access.items():
+        if agent not in config.agents:
+            allowed = ", ".join(config.agents[1:])
+            yield ConfigError(f"access.{agent}: no agent {agent!r}; allowed: {allowed}")
+        if access.is_owner(agent, config.agents):
+            yield ConfigError(
+                f"access.{agent}: {agent} is the first agent, which sees every domain; "
+                "list another agent first in agents"
+            )
+        for domain in granted:
+            if config.domains and domain not in config.domains:
+                allowed = ", ".join(config.domains)
+                yield ConfigError(f"access.{agent}: no domain {domain!r}; allowed: {allowed}")
     for number, pattern in enumerate(config.secrets.allow):
         try:
             re.compile(pattern)

@@ -210,7 +210,13 @@ class Home:
 
     def scope(self, agent: str, only: Sequence[str] = ()) -> tuple[Vault, ...]:
         """The vaults that `agent` sees, or those of them in `only`."""
-        return _select(access.readable(self.vaults, agent), only)
+        return _select(
+            [self._seen_by(vault, agent) for vault in access.readable(self.vaults, agent)], only
+        )
+
+    def _seen_by(self, vault: Vault, agent: str) -> Vault:
+        limited = agent in self.config.access
+        return replace(vault, reader=agent) if limited else vault
 
     def visible(self, agent: str | None, only: Sequence[str] = ()) -> tuple[Vault, ...]:
         """As `scope`. With None as the agent, all vaults of the home."""
@@ -223,7 +229,7 @@ class Home:
 
     def personal(self, agent: str) -> Vault:
         """The vault to which only `agent` writes, and which no other agent sees."""
-        return self._own(agent)
+        return self._seen_by(self._own(agent), agent)
 
     def _own(self, agent: str | None) -> Vault:
         if vault := access.own_vault(self.vaults, agent):

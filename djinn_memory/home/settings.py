@@ -309,6 +309,8 @@ class Config(Struct, forbid_unknown_fields=True):
     inbox: str | None = None
     working_memory: Redis | None = None
     exclude: list[str] = field(default_factory=list)
+    domains: dict[Name, str] = field(default_factory=dict)
+    access: dict[Name, list[Name]] = field(default_factory=dict)
     embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     documents: DocumentsConfig = field(default_factory=DocumentsConfig)
@@ -326,7 +328,7 @@ class Config(Struct, forbid_unknown_fields=True):
     hooks: HooksConfig = field(default_factory=HooksConfig)
 
 
-HOME_ONLY = ("agents", "vaults", "state_dir", "hooks")
+HOME_ONLY = ("agents", "vaults", "state_dir", "hooks", "domains", "access")
 """Settings of a single home. They are not allowed in the user's own file."""
 
 RECIPE = (

@@ -148,6 +148,8 @@ def remove_agent(home: Home, name: str, *, trash: bool = False) -> Path | None:
     def removal() -> Iterable[Change]:
         check_removal(home, name)
         yield ("agents",), [agent for agent in home.config.agents if agent != home.agent(name)]
+        if name in home.config.access:
+            yield ("access", name), None
         own = access.own_vault(home.vaults, name)
         if own:
             vaults.append(own)

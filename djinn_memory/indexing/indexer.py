@@ -35,7 +35,7 @@ from djinn_memory.notes.note import VERSION as NOTES_VERSION
 from djinn_memory.notes.note_file import NoteFile, parse_appended, parse_file
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.walk import FileStat, attachments, walk
-from djinn_memory.store.index import links, memories, meta, words
+from djinn_memory.store.index import compartments, links, memories, meta, words
 from djinn_memory.store.index.memories import IndexedFile
 from djinn_memory.store.index.memory_rows import ParsedMemory, Window
 from djinn_memory.store.sqlite import Connection, DatabaseError, explained, transaction
@@ -108,6 +108,8 @@ def update(
     connection = state.index
     if meta.get(connection, "maker") is None:
         meta.put(connection, "maker", MAKER)
+    if state.home.config.access:
+        state.apply_grants()
     # A sweep before a search leaves an index of another maker to `djinn index`.
     whole = at_most is None and only is None
     anew = rebuild or (whole and outdated(connection))
@@ -135,7 +137,8 @@ def update(
                 memories.remove(connection, entry.note_id)
                 tally.removed += 1
             if wanted or gone:
-                words.merge_many(connection, number)
+                for compartment in compartments.of_vault(connection, number):
+                    words.merge_many(connection, compartment)
             if whole or dialect is None:
                 memories.set_dialect(connection, number, vault.dialect)
         if deadline is None:

@@ -23,7 +23,7 @@ from djinn_memory.models import (
     silent,
 )
 from djinn_memory.store.busy import within
-from djinn_memory.store.index import links, memories, meta, vectors
+from djinn_memory.store.index import compartments, links, memories, meta, vectors
 from djinn_memory.store.sqlite import DamagedDatabase, explained, transaction
 from djinn_memory.store.state import State
 
@@ -85,8 +85,8 @@ def index(
     tally = _read(state, vaults, whole=whole, rebuild=rebuild, progress=progress)
     problems = list(tally.problems)
     embedded = reused = 0
-    numbers = memories.vault_ids(state.index, vaults)
-    waiting = vectors.pending(state.index, numbers) if scoped else 0
+    readable = compartments.numbers(state.index, vaults)
+    waiting = vectors.pending(state.index, readable) if scoped else 0
     if models.embedder:
         from djinn_memory.indexing.embed import embed_all
 
@@ -112,10 +112,10 @@ def index(
     counts = asdict(tally)
     del counts["pending"], counts["problems"]
     if scoped:
-        embedded, reused = max(0, waiting - vectors.pending(state.index, numbers)), 0
+        embedded, reused = max(0, waiting - vectors.pending(state.index, readable)), 0
     return IndexReport(
         **counts,
-        windows=vectors.count(state.index, numbers if scoped else None),
+        windows=vectors.count(state.index, readable if scoped else None),
         embedded=embedded,
         reused=reused,
         seconds=time.monotonic() - began,
@@ -206,7 +206,7 @@ def sweep(
 
 def _few_wait(state: State, vaults: Sequence[Vault]) -> bool:
     """Whether windows wait for a vector that were written without the model, and are few."""
-    waiting = vectors.pending(state.index, memories.vault_ids(state.index, vaults))
+    waiting = vectors.pending(state.index, compartments.numbers(state.index, vaults))
     return 0 < waiting <= SWEEP_WINDOWS and vectors.serving(state.index) is not None
 
 
@@ -217,7 +217,7 @@ def _embed_few(state: State, vaults: Sequence[Vault], spare: Spare) -> None:
     space = vectors.serving(state.index)
     embedder = spare() if space else None
     if space and embedder:
-        only = memories.vault_ids(state.index, vaults)
+        only = compartments.numbers(state.index, vaults)
         embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS, only=only)
 
 
@@ -288,8 +288,8 @@ def _embed_notes(state: State, models: ModelRegistry, vault: Vault, paths: Seque
     if embedder is None or not embedder.local:
         return False
     # Only of this vault, and as if no other were there that its readers do not see.
-    only = memories.vault_ids(state.index, [vault])
-    seen = memories.vault_ids(state.index, access.readable(state.home.vaults, vault.agent))
+    only = compartments.numbers(state.index, [vault])
+    seen = compartments.numbers(state.index, access.readable(state.home.vaults, vault.agent))
     space = vectors.serving(state.index)
     if space and vectors.holds(state.index, space, seen):
         if embedder.ready and space.identity == embedder.identity:

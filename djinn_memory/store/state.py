@@ -84,8 +84,26 @@ class State:
         """The index of some vaults. All reads in the block see one state of it."""
         from djinn_memory.store.index.sqlite_index import SqliteIndex
 
+        if any(vault.reader for vault in vaults):
+            self.apply_grants()
         with explained(self.home.index_path), sqlite.snapshot(self.index):
             yield SqliteIndex(self.index, vaults, self.home.vaults, self._token_signs)
+
+    def apply_grants(self) -> None:
+        """Divide the index by the current grants, if they changed.
+
+        This happens before a limited agent reads it. Raises `Unavailable` if the index cannot be
+        written.
+        """
+        from djinn_memory.store.index import compartments, memory_rows
+
+        granted = self.home.config.access
+        with explained(self.home.index_path):
+            if compartments.grants(self.index) == compartments.folded(granted):
+                return
+            self.need_writable()
+            with sqlite.transaction(self.index):
+                memory_rows.regroup(self.index, granted)
 
     def _token_signs(self, identity: str, hashes: Sequence[bytes]) -> Mapping[bytes, bytes]:
         with explained(self.home.embeddings_path):

@@ -12,7 +12,7 @@ from djinn_memory.embedding.spec import to_spec
 from djinn_memory.home.watcher import watcher
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.models import Problem
-from djinn_memory.store.index import memories, vectors
+from djinn_memory.store.index import compartments, vectors
 from djinn_memory.store.index.records import CatalogStats
 from djinn_memory.store.state import State
 from djinn_memory.system.locks import is_locked
@@ -85,7 +85,7 @@ def status(state: State, problems: Sequence[Problem], agent: str | None) -> Home
             current = not space or wanted.provider == "none" or space.recipe == to_spec(wanted)
             coming = vectors.coming(state.index)
             if coming and space:
-                numbers = memories.vault_ids(state.index, vaults)
+                numbers = compartments.numbers(state.index, vaults)
                 left = vectors.pending(state.index, numbers, coming)
                 change = ModelChange(coming.identity, counted.windows - left, counted.windows)
             deadline = time.monotonic() + LOOK_SECONDS

@@ -44,7 +44,10 @@ def content(index: Path) -> dict[str, list[Any]]:
         kind: sorted(connection.execute(sql.replace("vectors_1", table)).fetchall(), key=repr)
         for kind, sql in _QUERIES.items()
     }
-    for number, vault in connection.execute("select id, name from vault").fetchall():
+    compartments = (
+        "select compartment.id, name || excluded from compartment join vault on vault.id = vault_id"
+    )
+    for number, vault in connection.execute(compartments).fetchall():
         sql = f"select term, doc, cnt from vocabulary_{number}"
         listed[f"words of {vault}"] = sorted(connection.execute(sql).fetchall())
     return listed

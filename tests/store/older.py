@@ -13,6 +13,12 @@ REPLACED = {
 }
 """How the rows of a table are read that had other columns before."""
 
+MOVED = {
+    ("vault", "languages"): "(select languages from now.compartment where vault_id = vault.id)",
+    ("chunk", "in_vault"): "in_compartment",
+}
+"""How a column is read that stands elsewhere now."""
+
 
 def older(newest: Path, target: Path, schema: Schema, version: int) -> None:
     """Write what `newest` holds into a database of an earlier version."""
@@ -27,9 +33,11 @@ def older(newest: Path, target: Path, schema: Schema, version: int) -> None:
         "and name not like 'sqlite_%' and name not like 'words_%'"
     ).fetchall()
     for (table,) in tables:
-        names = ", ".join(name for _, name in columns(connection, table))
+        listed = [name for _, name in columns(connection, table)]
+        names = ", ".join(listed)
+        sources = ", ".join(MOVED.get((table, name), name) for name in listed)
         connection.execute(f"delete from main.{table}")
-        source = REPLACED.get(table, f"select {names} from now.{table}")
+        source = REPLACED.get(table, f"select {sources} from now.{table}")
         connection.execute(f"insert into main.{table} ({names}) {source}")
     if "window" in {name for (name,) in tables}:
         _vectors(connection, version)
@@ -51,7 +59,7 @@ def _vectors(connection: apsw.Connection, version: int) -> None:
     )
     connection.execute(
         f"insert into main.{name} (window_id, vault_id, embedding) "
-        "select window_id, vault_id, embedding from now.vectors_1"
+        "select window_id, compartment_id, embedding from now.vectors_1"
     )
     if version == 1:
         connection.execute("insert into main.meta values ('identity', 'hashing-128-1')")

@@ -93,6 +93,11 @@ def test_an_upgrade_keeps_the_words_that_are_there(whole: Home) -> None:
     expected = content(whole.index_path)
     with apsw.Connection(str(whole.index_path)) as connection:
         load_vectors(connection)
+        connection.execute(
+            "alter table vault add column languages text not null default ''; "
+            "alter table chunk rename column in_compartment to in_vault; "
+            "alter table memory drop column compartment_id; drop table compartment"
+        )
         for table in ("note", "memory", "alias"):
             connection.execute(f"drop index {table}_name; alter table {table} drop column name")
         connection.pragma("user_version", 9)

@@ -24,9 +24,12 @@ from djinn_memory.store.index.word_index import SqliteWordIndex
 def connection() -> Iterator[apsw.Connection]:
     with contextlib.closing(apsw.Connection(":memory:")) as opened:
         opened.execute(
-            "create table vault (id integer primary key, languages text not null default '');"
-            "insert into vault (id) values (1), (2);"
-            "create table chunk (id integer primary key, in_vault integer)"
+            "create table vault (id integer primary key, uuid text);"
+            "create table compartment (id integer primary key, vault_id integer, "
+            "excluded text default '', languages text not null default '');"
+            "insert into vault values (1, '1'), (2, '2');"
+            "insert into compartment (id, vault_id) values (1, 1), (2, 2);"
+            "create table chunk (id integer primary key, in_compartment integer)"
         )
         for vault in (1, 2):
             words.create(opened, vault)

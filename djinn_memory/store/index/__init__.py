@@ -66,11 +66,11 @@ def _disorder(connection: apsw.Connection) -> Iterator[str]:
     for table in ("vault", "note", "memory", "tag", "alias", "field", "chunk", "link"):
         for _ in connection.execute(f"select * from {table}"):
             pass  # Text that is not UTF-8 shows when it is read.
-    for vault, chunks in sqlite.rows(
+    for compartment, chunks in sqlite.rows(
         connection,
-        "select cast(ifnull(in_vault, 0) as integer), count(*) from chunk group by 1",
+        "select cast(ifnull(in_compartment, 0) as integer), count(*) from chunk group by 1",
     ):
-        indexed = words.chunk_count(connection, vault)
+        indexed = words.chunk_count(connection, compartment)
         if chunks != indexed:
             yield f"it contains the words of {count(indexed, 'chunk')} but the texts of {chunks:,}"
     for space in vectors.spaces(connection):

@@ -1,4 +1,6 @@
-"""The vectors of a vault as arrays, read from `vec0`'s tables, because `vec0`'s search is slower.
+"""The vectors of a compartment as arrays.
+
+They are read from `vec0`'s tables, because `vec0`'s own search is slower.
 
 A process that answers many questions keeps them in memory.
 """
@@ -37,7 +39,7 @@ class HeldVectors(Struct):
     space: VectorSpace
     state: int
     """SQLite's data version of the file. It changes with every commit by another connection."""
-    vaults: dict[int, list[Block]] = field(default_factory=dict)
+    compartments: dict[int, list[Block]] = field(default_factory=dict)
     rows: dict[int, Vectors] = field(default_factory=dict)
     """Vectors by window id."""
 
@@ -63,13 +65,13 @@ def products(vectors: Vectors, query: Vectors) -> Vectors:
 
 
 def cosines(
-    connection: apsw.Connection, space: VectorSpace, vault: int, query: Vectors
+    connection: apsw.Connection, space: VectorSpace, compartment: int, query: Vectors
 ) -> tuple[NDArray[np.int64], Vectors]:
-    """All windows of a vault that have a vector, and their cosines with the query vector."""
+    """All windows of a compartment that have a vector, and their cosines with the query vector."""
     import numpy as np
 
     windows, results = [np.empty(0, "<i8")], [np.empty(0, "<f4")]
-    for numbers, vectors in _blocks(connection, space, vault):
+    for numbers, vectors in _blocks(connection, space, compartment):
         windows.append(numbers)
         results.append(products(vectors, query))
     return np.concatenate(windows), np.concatenate(results)
@@ -110,23 +112,23 @@ def _held(connection: apsw.Connection, space: VectorSpace) -> HeldVectors | None
     return held
 
 
-def _blocks(connection: apsw.Connection, space: VectorSpace, vault: int) -> Iterator[Block]:
+def _blocks(connection: apsw.Connection, space: VectorSpace, compartment: int) -> Iterator[Block]:
     held = _held(connection, space)
-    if held and vault in held.vaults:
-        return iter(held.vaults[vault])
+    if held and compartment in held.compartments:
+        return iter(held.compartments[compartment])
     chunks = rows(
         connection,
         f"select chunk_id, validity, rowids from {space.table}_chunks where partition00 = ?",
-        (vault,),
+        (compartment,),
     )
     blocks = _read(connection, space, chunks)
     count = sum(len(numbers) // 8 for *_, numbers in chunks)
     if held is None or (len(held.rows) + count) * space.dimensions * 4 > MAX_BYTES:
         return blocks
-    held.vaults[vault] = list(blocks)
-    for windows, vectors in held.vaults[vault]:
+    held.compartments[compartment] = list(blocks)
+    for windows, vectors in held.compartments[compartment]:
         held.rows.update(zip(windows.tolist(), vectors, strict=True))
-    return iter(held.vaults[vault])
+    return iter(held.compartments[compartment])
 
 
 def _read(

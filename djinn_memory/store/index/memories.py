@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 from djinn_memory.models import Vault
 from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.notes.vault.walk import FileStat
-from djinn_memory.store.index import links, vectors, words
+from djinn_memory.store.index import compartments, links, vectors, words
 from djinn_memory.store.index.memory_rows import ParsedMemory, modified, put_memory
 from djinn_memory.store.sqlite import rows, write_row
 
@@ -57,14 +57,10 @@ def vault_row(connection: apsw.Connection, vault: Vault) -> tuple[int, str | Non
         "on conflict (uuid) do update set name = excluded.name where name <> excluded.name",
         (vault.id, vault.name),
     )
-    [(number, dialect, has_words)] = rows(
-        connection,
-        "select id, dialect, exists (select 1 from sqlite_schema where name = 'words_' || id) "
-        "from vault where uuid = ?",
-        (vault.id,),
+    [(number, dialect)] = rows(
+        connection, "select id, dialect from vault where uuid = ?", (vault.id,)
     )
-    if not has_words:
-        words.create(connection, number)
+    compartments.of_memory(connection, number, [])
     return number, dialect
 
 
@@ -226,8 +222,10 @@ def keep_vaults(connection: apsw.Connection, uuids: Collection[str]) -> None:
     """Remove all vaults except these, with their notes and words."""
     listed = rows(connection, "select id, uuid from vault")
     for number in [number for number, uuid in listed if uuid not in uuids]:
+        held = compartments.of_vault(connection, number)
         connection.execute("delete from vault where id = ?", (number,))
-        words.drop(connection, number)
+        for compartment in held:
+            words.drop(connection, compartment)
         links.unsettle(connection)
 
 
@@ -257,8 +255,8 @@ def window_hashes(connection: apsw.Connection, vaults: Sequence[Vault] | None = 
     sql, values = "select distinct window.hash from window", []
     if vaults is not None:
         sql += (
-            " join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
-            "join note on note.id = note_id where vault_id in (select value from json_each(?))"
+            " join chunk on chunk.id = chunk_id "
+            "where in_compartment in (select value from json_each(?))"
         )
-        values = [json.dumps(list(vault_ids(connection, vaults)))]
+        values = [json.dumps(compartments.numbers(connection, vaults))]
     return {key for (key,) in rows(connection, sql, values)}

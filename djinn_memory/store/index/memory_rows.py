@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from posixpath import basename
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from djinn_memory.home import access
 from djinn_memory.models import PLANES, Chunk, plane_of
 from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.notes.vault.walk import FileStat
-from djinn_memory.store.index import links, words
+from djinn_memory.store.index import compartments, links, vectors, words
 from djinn_memory.store.sqlite import rows, write_row
 
 if TYPE_CHECKING:
@@ -65,7 +66,9 @@ def put_memory(
     # Words and vectors go with the chunks. A new memory has none.
     for table in () if memory_id is None else ("chunk", "tag", "alias", "field", "link", "block"):
         connection.execute(f"delete from {table} where memory_id = ?", (memory_id,))
-    row = {"note_id": note_id, **_row(file, source, note)}
+    domains = [fold(value) for key, value in note.fields if fold(key) == access.DOMAIN]
+    compartment = compartments.of_memory(connection, vault, domains)
+    row = {"note_id": note_id, "compartment_id": compartment, **_row(file, source, note)}
     memory_id = write_row(connection, "memory", row, memory_id)
     connection.executemany(
         "insert or ignore into tag values (?, ?, ?)",
@@ -84,11 +87,18 @@ def put_memory(
     names = _names(note.title, file.path, aliases, tags)
     for ordinal, (chunk, windows) in enumerate(memory.chunks):
         text = note.searched[chunk.start : chunk.end]
-        row = {"memory_id": memory_id, "in_vault": vault, "ordinal": ordinal, "text": text}
+        row = {"memory_id": memory_id, "in_compartment": compartment}
+        row |= {"ordinal": ordinal, "text": text}
         chunk_id = _put_chunk(connection, {**row, **_place(chunk, source)}, windows)
         spoken = note.text[chunk.start : chunk.end]
         names = _put_words(
-            connection, vault, chunk_id, names, chunk.headings, text, detect_part(spoken, language)
+            connection,
+            compartment,
+            chunk_id,
+            names,
+            chunk.headings,
+            text,
+            detect_part(spoken, language),
         )
     links.put(connection, note_id, memory_id, source, note)
 
@@ -104,34 +114,70 @@ def write_names(connection: apsw.Connection) -> None:
 
 
 def index_words(connection: apsw.Connection) -> None:
-    """Index the words of vaults that have none, from the texts in the index.
+    """Index the words of compartments that have none, from the texts in the index.
 
     An upgrade needs this.
     """
+    lacking = (
+        "select id from compartment where 'words_' || id not in (select name from sqlite_schema)"
+    )
+    for (compartment,) in rows(connection, lacking):
+        words.create(connection, compartment)
+        listed = rows(connection, "select id from memory where compartment_id = ?", (compartment,))
+        for (memory_id,) in listed:
+            _put_words_again(connection, compartment, memory_id)
+
+
+def regroup(connection: apsw.Connection, granted: Mapping[str, Collection[str]]) -> None:
+    """Divide all memories by these grants: the domains that each limited agent may see."""
+    compartments.put_grants(connection, granted)
+    listed = rows(
+        connection,
+        "select memory.id, vault_id, compartment_id, json_group_array(field.folded) from memory "
+        "join note on note.id = note_id join field on field.memory_id = memory.id and key = ? "
+        "group by memory.id",
+        (access.DOMAIN,),
+    )
+    for memory_id, vault, before, domains in listed:
+        after = compartments.of_memory(connection, vault, json.loads(domains))
+        if after != before:
+            _move(connection, memory_id, before, after)
+
+
+def _move(connection: apsw.Connection, memory_id: int, before: int, after: int) -> None:
+    """Move the words and vectors of a memory to another compartment."""
+    own = "(select id from chunk where memory_id = ?)"
+    with vectors.moved(connection, memory_id):
+        connection.execute(f"delete from words_{before:d} where rowid in {own}", (memory_id,))
+        connection.execute(
+            "update chunk set in_compartment = ? where memory_id = ?", (after, memory_id)
+        )
+        connection.execute("update memory set compartment_id = ? where id = ?", (after, memory_id))
+        _put_words_again(connection, after, memory_id)
+
+
+def _put_words_again(connection: apsw.Connection, compartment: int, memory_id: int) -> None:
+    """Index the words of a memory from the texts in the index."""
     from djinn_memory.languages.detection import detect, detect_part
 
-    lacking = "select id from vault where 'words_' || id not in (select name from sqlite_schema)"
-    for (vault,) in rows(connection, lacking):
-        words.create(connection, vault)
-        listed = rows(
-            connection,
-            "select memory.id, title, path, "
-            "(select group_concat(alias, ?1) from alias where memory_id = memory.id), "
-            "(select group_concat(tag, ' ') from tag where memory_id = memory.id) "
-            "from memory join note on note.id = note_id where vault_id = ?2",
-            (NAME_BREAK, vault),
-        )
-        for memory_id, title, path, aliases, tags in listed:
-            chunks = rows(
-                connection,
-                "select id, headings, text from chunk where memory_id = ? order by ordinal",
-                (memory_id,),
-            )
-            language = detect("\n\n".join(text for _, _, text in chunks))
-            names = _names(title, path, aliases or "", tags or "")
-            for chunk, headings, text in chunks:
-                own = detect_part(text, language)
-                names = _put_words(connection, vault, chunk, names, json.loads(headings), text, own)
+    [(title, path, aliases, tags)] = rows(
+        connection,
+        "select title, path, "
+        "(select group_concat(alias, ?1) from alias where memory_id = memory.id), "
+        "(select group_concat(tag, ' ') from tag where memory_id = memory.id) "
+        "from memory join note on note.id = note_id where memory.id = ?2",
+        (NAME_BREAK, memory_id),
+    )
+    chunks = rows(
+        connection,
+        "select id, headings, text from chunk where memory_id = ? order by ordinal",
+        (memory_id,),
+    )
+    language = detect("\n\n".join(text for _, _, text in chunks))
+    names = _names(title, path, aliases or "", tags or "")
+    for chunk, headings, text in chunks:
+        own = detect_part(text, language)
+        names = _put_words(connection, compartment, chunk, names, json.loads(headings), text, own)
 
 
 def modified(file: FileStat) -> str:
@@ -205,7 +251,7 @@ def _names(title: str, path: str, aliases: str, tags: str) -> words.Columns:
 
 def _put_words(
     connection: apsw.Connection,
-    vault: int,
+    compartment: int,
     chunk_id: int,
     names: words.Columns,
     headings: Sequence[str],
@@ -216,5 +262,5 @@ def _put_words(
     from djinn_memory.languages.detection import ENGLISH
 
     columns = replace(names, headings=NAME_BREAK.join(headings), body=text)
-    words.add(connection, vault, chunk_id, columns, None if language == ENGLISH else language)
+    words.add(connection, compartment, chunk_id, columns, None if language == ENGLISH else language)
     return replace(names, aliases=names.aliases[:MAX_NAMES], tags=names.tags[:MAX_NAMES])

@@ -11,7 +11,7 @@ from djinn_memory.models import Vault
 from djinn_memory.notes.dialects.rules import of_vault
 from djinn_memory.notes.link_resolution import LinkTarget, Resolver
 from djinn_memory.notes.slugs import name_key
-from djinn_memory.store.index import links, memories
+from djinn_memory.store.index import compartments, links
 from djinn_memory.store.sqlite import rows
 
 
@@ -29,8 +29,13 @@ def resolve(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> 
         rows(
             connection,
             "select note_id, id from memory where note_id in (select value from json_each(?)) "
-            "and block is ? collate nocase",
-            (json.dumps(keys), block if section else None),
+            "and block is ? collate nocase "
+            "and compartment_id in (select value from json_each(?))",
+            (
+                json.dumps(keys),
+                block if section else None,
+                json.dumps(compartments.numbers(connection, vaults)),
+            ),
         )
     )
     return [listed[key] for key in keys if key in listed] or _sections(connection, name, vaults)
@@ -38,13 +43,12 @@ def resolve(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> 
 
 def _sections(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> list[int]:
     """The sections of journals with this id, or else with this title."""
-    for column, wanted in (("uid", name), ("memory.name", name_key(name))):
+    for column, wanted in (("uid", name), ("name", name_key(name))):
         listed = rows(
             connection,
-            "select memory.id from memory join note on note.id = note_id "
-            f"join vault on vault.id = vault_id where {column} = ? and block is not null "
-            "and vault.uuid in (select value from json_each(?))",
-            (wanted, json.dumps([vault.id for vault in vaults])),
+            f"select id from memory where {column} = ? and block is not null "
+            "and compartment_id in (select value from json_each(?))",
+            (wanted, json.dumps(compartments.numbers(connection, vaults))),
         )
         if numbers := [memory_id for (memory_id,) in listed]:
             return numbers
@@ -80,11 +84,11 @@ def _as_link(name: str, targets: Sequence[LinkTarget], vaults: Sequence[Vault]) 
 def count_hash(connection: apsw.Connection, digest: str, vaults: Sequence[Vault]) -> int:
     """The number of notes and sections of `vaults` whose text has this hash, in hexadecimal."""
     count: int = connection.execute(
-        "with at as (select value from json_each(?2)) "
-        "select (select count(*) from note where hash = ?1 and vault_id in at) "
-        "+ (select count(*) from memory join note on note.id = note_id "
-        "where digest = ?1 and block is not null and vault_id in at)",
-        (bytes.fromhex(digest), json.dumps(list(memories.vault_ids(connection, vaults)))),
+        "with readable as (select value from json_each(?2)) "
+        "select (select count(*) from note where hash = ?1 and exists (select 1 from memory "
+        "where note_id = note.id and compartment_id in readable)) + (select count(*) from memory "
+        "where digest = ?1 and block is not null and compartment_id in readable)",
+        (bytes.fromhex(digest), json.dumps(compartments.numbers(connection, vaults))),
     ).get
     return count
 

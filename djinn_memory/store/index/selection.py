@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
 
 import apsw
 from msgspec import Struct, field
 
+from djinn_memory.home import access
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.slugs import fold, name_key
+from djinn_memory.store.index import compartments
 from djinn_memory.store.index.records import ChunkRef, Forms, Phrase, Selection
 from djinn_memory.store.sqlite import rows
+
+if TYPE_CHECKING:
+    from djinn_memory.store.index.links import SeenTarget
 
 _IN_PATH = "instr(note.folded, ?) > 0"
 _HAS_FIELD = (
@@ -32,6 +38,14 @@ _SOMEWHERE = f"memory.id in (select memory_id from chunk where {_PHRASE})"
 _LINKED = (
     "memory.id in (select target_memory_id from link where memory_id = ? "
     "union select memory_id from link where target_memory_id = ?)"
+)
+_LINKED_AS_SEEN = (
+    "memory.id in (select target_memory_id from link where memory_id = ? "
+    "and id not in (select value from json_each(?)) "
+    "union select memory_id from link where target_memory_id = ? "
+    "and id not in (select value from json_each(?)) "
+    "union select value ->> 1 from json_each(?) where value ->> 0 = ? "
+    "union select value ->> 0 from json_each(?) where value ->> 1 = ?)"
 )
 _NAMED = (
     "memory.id in (select id from memory where name = ? "
@@ -98,19 +112,39 @@ _ANY = Condition()
 class Selections:
     """Translates selections of memories in some vaults to SQL conditions."""
 
-    def __init__(self, connection: apsw.Connection, vaults: Mapping[int, Vault]) -> None:
-        """The keys of `vaults` are their numbers in the index."""
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        vaults: Mapping[int, Vault],
+        every: Sequence[Vault] = (),
+    ) -> None:
+        """The keys of `vaults` are their numbers in the index; `every` are those of the home."""
         self._connection = connection
+        self._vaults = tuple(vaults.values())
+        self._every = every or self._vaults
+        self._compartments = compartments.readable(connection, vaults.values())
+        self.hides = bool(compartments.hidden(connection, vaults.values()))
+        """Whether any memory of these vaults may be hidden from the reader."""
         self._names = {number: vault.name for number, vault in vaults.items()}
         self._numbers = {name: number for number, name in self._names.items()}
         self._expired: dict[datetime, tuple[str, ...]] = {}
 
     @property
-    def vaults(self) -> list[int]:
-        """The numbers of the vaults."""
-        return list(self._numbers.values())
+    def compartments(self) -> list[int]:
+        """The numbers of the readable compartments."""
+        return [compartment.number for compartment in self._compartments]
 
-    def vaults_of(self, selection: Selection) -> list[int]:
+    def compartments_of(self, selection: Selection) -> list[int]:
+        """The numbers of the readable compartments that a selection covers."""
+        names = selection.filters.vaults or self._numbers
+        return [
+            compartment.number
+            for name in names
+            for compartment in self._compartments
+            if compartment.vault.name == name
+        ]
+
+    def _vaults_of(self, selection: Selection) -> list[int]:
         """The numbers of the vaults that a selection covers."""
         names = selection.filters.vaults or self._numbers
         return [self._numbers[name] for name in names if name in self._numbers]
@@ -126,7 +160,9 @@ class Selections:
         With `chunks`, the chunk itself must contain the phrases.
         """
         where = Condition()
-        where.among("note.vault_id", self.vaults_of(selection))
+        where.among("note.vault_id", self._vaults_of(selection))
+        if self.hides:
+            where.among("memory.compartment_id", self.compartments)
         _filter(where, selection.filters)
         if selection.filters.as_of:
             self._held(where, selection.filters.as_of)
@@ -152,10 +188,20 @@ class Selections:
         if selection.name is not None:
             where.add(_NAMED, *[name_key(selection.name)] * 4)
         if selection.linked is not None:
-            where.add(_LINKED, selection.linked, selection.linked)
+            self._linked(where, selection.linked)
         if selection.whole_files:
             where.add(f"not {_IN_JOURNAL}")
         return where
+
+    @cached_property
+    def seen_targets(self) -> dict[int, SeenTarget]:
+        """The targets of links that the reader may not follow to where they lead, by link."""
+        if not self.hides:
+            return {}
+        from djinn_memory.store.index.links import seen_targets
+
+        reserved = access.reserved_for(self._every)
+        return seen_targets(self._connection, self._vaults, reserved)
 
     def refs(
         self, table: Literal["chunk", "window"], ids: Collection[int], where: Condition = _ANY
@@ -188,13 +234,22 @@ class Selections:
         wanted = " OR ".join(quoted(words, prefixes=False) for words in spellings)
         return [
             chunk
-            for vault in self.vaults
+            for number in self.compartments
             for (chunk,) in rows(
                 self._connection,
-                f"select rowid from words_{vault:d} where words_{vault:d} match ?",
+                f"select rowid from words_{number:d} where words_{number:d} match ?",
                 (wanted,),
             )
         ]
+
+    def _linked(self, where: Condition, memory_id: int) -> None:
+        """Require that a link leads to a memory or comes from it, as the reader may see links."""
+        if not self.seen_targets:
+            where.add(_LINKED, memory_id, memory_id)
+            return
+        links = json.dumps(list(self.seen_targets))
+        ends = json.dumps([(seen.source, seen.memory_id) for seen in self.seen_targets.values()])
+        where.add(_LINKED_AS_SEEN, memory_id, links, memory_id, links, *(ends, memory_id) * 2)
 
     def _held(self, where: Condition, at: str) -> None:
         """Require that a memory held at a time.
@@ -209,10 +264,9 @@ class Selections:
         for memory, key, value in rows(
             self._connection,
             "select memory_id, key, value from field join memory on memory.id = memory_id "
-            "join note on note.id = note_id where key in ('valid_from', 'valid_to') "
-            "and memory.type is not 'fact' and vault_id in (select value from json_each(?)) "
-            "order by field.rowid desc",
-            (json.dumps(self.vaults),),
+            "where key in ('valid_from', 'valid_to') and memory.type is not 'fact' "
+            "and compartment_id in (select value from json_each(?)) order by field.rowid desc",
+            (json.dumps(self.compartments),),
         ):
             fields.setdefault(memory, {})[key] = value
         periods = {
@@ -235,9 +289,8 @@ class Selections:
             listed = rows(
                 self._connection,
                 "select distinct field.folded from field join memory on memory.id = memory_id "
-                "join note on note.id = note_id "
-                "where key = 'expires' and vault_id in (select value from json_each(?))",
-                (json.dumps(self.vaults),),
+                "where key = 'expires' and compartment_id in (select value from json_each(?))",
+                (json.dumps(self.compartments),),
             )
             self._expired[now] = tuple(text for (text,) in listed if over(text.upper(), now))
         return self._expired[now]

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from djinn_memory.models import Part, Vault
-from djinn_memory.store.index import memories
+from djinn_memory.store.index import compartments, memories
 from djinn_memory.store.index.records import (
     CatalogStats,
     FieldGroup,
@@ -63,19 +63,19 @@ _COLUMNS = {
 }
 """The fields of an `IndexedMemory` that come from a single column."""
 
-# A memory of a vault for everybody keeps its id whatever vaults of agents hold, so that nobody is
-# shown a trace of what is hidden, and each agent sees one owner.
+# A memory for everybody keeps its id whatever memories of some agents hold, so that nobody is shown
+# a trace of what is hidden, and each agent sees one owner.
 _OWNS_ID = """uid is not null and not exists (
     select 1 from memory as other join note as place on place.id = other.note_id
-    join json_each(?3) as theirs on theirs.key = place.vault_id
-    join json_each(?3) as its on its.key = note.vault_id
+    join json_each(?3) as theirs on theirs.key = other.compartment_id
+    join json_each(?3) as its on its.key = memory.compartment_id
     where other.uid = memory.uid and other.id <> memory.id
     and (theirs.value is null and its.value is not null or theirs.value is its.value
         and (coalesce(other.created, 'z'), place.mtime_ns, place.path)
             < (coalesce(memory.created, 'z'), note.mtime_ns, note.path)))"""
 
 _MEMORY = f"""
-select vault_id, block, dated, {_OWNS_ID},
+select vault_id, compartment_id, block, dated, {_OWNS_ID},
     (select json_group_array(tag) from
         (select tag from tag where memory_id = memory.id order by folded)),
     (select json_group_array(alias) from
@@ -105,10 +105,15 @@ class SqliteIndex:
         """
         self._connection = connection
         self._numbered = memories.vault_ids(connection, vaults)
-        known = memories.vault_ids(connection, every or vaults)
-        self._agents = json.dumps({key: vault.agent for key, vault in known.items()})
+        known = [msgspec.structs.replace(vault, reader=None) for vault in every or vaults]
+        self._readers = json.dumps(
+            {
+                part.number: _readers(part.vault.agent, part.excluded)
+                for part in compartments.readable(connection, known)
+            }
+        )
         self._roots = {key: vault.root.resolve() for key, vault in self._numbered.items()}
-        self._selections = Selections(connection, self._numbered)
+        self._selections = Selections(connection, self._numbered, every)
         self.words = SqliteWordIndex(connection, self._selections)
         self.vectors = SqliteVectorIndex(connection, self._selections, token_signs)
 
@@ -159,11 +164,12 @@ class SqliteIndex:
     ) -> dict[int, IndexedMemory]:
         """Memories by number. `fields` are the front matter keys to load; None loads all."""
         wanted = None if fields is None else json.dumps(list(fields))
-        keys = json.dumps(list(memory_ids)), wanted, self._agents
+        keys = json.dumps(list(memory_ids)), wanted, self._readers
         listed = rows(self._connection, _MEMORY, keys)
         loaded = {}
-        for vault, block, dated, owns_id, tags, aliases, values, *row in listed:
-            if vault in self._numbered:
+        readable = set(self._selections.compartments)
+        for vault, compartment, block, dated, owns_id, tags, aliases, values, *row in listed:
+            if compartment in readable:
                 memory = IndexedMemory(
                     vault=self._numbered[vault].name,
                     file=f"{self._roots[vault]}/{row[1]}",
@@ -287,21 +293,31 @@ class SqliteIndex:
         listed = rows(
             self._connection,
             "select memory_id, target_memory_id, target, line, start, field, embed, how, "
-            "candidates, heading, link.block, kind, source.vault_id, other.vault_id from link "
-            "join note as source on source.id = link.note_id "
+            "candidates, heading, link.block, kind, link.id, source.compartment_id, "
+            "other.vault_id from link join memory as source on source.id = link.memory_id "
             "left join note as other on other.id = target_note_id "
-            f"where memory_id in {these} or target_memory_id in {these}",
-            (ids, ids),
+            f"where memory_id in {these} or target_memory_id in {these} "
+            "or link.id in (select value from json_each(?))",
+            (ids, ids, json.dumps(list(self._selections.seen_targets))),
         )
-        return [
-            IndexedLink(
-                source, target, text, line, start, field, bool(embed), how, bool(candidates), *parts
+        readable = set(self._selections.compartments)
+        wanted = set(memory_ids)
+        seen_links = []
+        for source, target, text, line, start, field, embed, how, candidates, *more in listed:
+            *parts, key, compartment, vault = more
+            ambiguous = bool(candidates)
+            if compartment not in readable or not (vault is None or vault in self._numbered):
+                continue
+            if seen := self._selections.seen_targets.get(key):
+                target, how, ambiguous = seen.memory_id, seen.how, seen.ambiguous
+                if source not in wanted and target not in wanted:
+                    continue
+            seen_links.append(
+                IndexedLink(
+                    source, target, text, line, start, field, bool(embed), how, ambiguous, *parts
+                )
             )
-            for source, target, text, line, start, field, embed, how, candidates, *parts, a, b in (
-                listed
-            )
-            if all(vault is None or vault in self._numbered for vault in (a, b))
-        ]
+        return seen_links
 
     def counts(self, selection: Selection = _ALL) -> CatalogStats:
         """Counts of notes, chunks, windows and links in a selection."""
@@ -327,7 +343,7 @@ class SqliteIndex:
             windows=count(window),
             pending=count(f"{window} and not embedded"),
             links=count(link),
-            unresolved=count(f"{link} and how is null"),
+            unresolved=count(f"{link} and how is null") + self._unresolved_of(base, where.values),
             broken=count(f"{base} and problem is not null"),
             types=group("type"),
             planes=group("plane"),
@@ -373,6 +389,21 @@ class SqliteIndex:
         )
         return [FieldGroup(*row) for row in listed]
 
+    def _unresolved_of(self, base: str, bound: Sequence[object]) -> int:
+        """The number of links in a selection that are resolved, but not for the reader."""
+        unresolved = [
+            key for key, seen in self._selections.seen_targets.items() if seen.how is None
+        ]
+        if not unresolved:
+            return 0
+        return int(
+            self._connection.execute(
+                "select count(*) from link where id in (select value from json_each(?)) "
+                f"and memory_id in (select memory.id {base})",
+                (json.dumps(unresolved), *bound),
+            ).get
+        )
+
     def _chunks(self, which: str, ids: Collection[int]) -> Iterator[IndexedChunk]:
         listed = rows(
             self._connection,
@@ -392,6 +423,11 @@ class SqliteIndex:
                 tuple(Part(*part) for part in msgspec.json.decode(parts or "[]")),
                 text,
             )
+
+
+def _readers(agent: str | None, excluded: str) -> str | None:
+    """Who reads a compartment, as a text to compare; None for everybody."""
+    return f"{agent or ''} but {excluded}" if agent or excluded else None
 
 
 @contextmanager

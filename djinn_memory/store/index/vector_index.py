@@ -52,19 +52,19 @@ class SqliteVectorIndex:
     def space(self) -> VectorSpace | None:
         """The vectors in use; None while nothing in these vaults is embedded."""
         space = vectors.serving(self._connection)
-        held = space and vectors.holds(self._connection, space, self._selections.vaults)
+        held = space and vectors.holds(self._connection, space, self._selections.compartments)
         return space if held else None
 
     def waiting(self) -> int:
         """The number of windows that are not embedded yet."""
-        return vectors.pending(self._connection, self._selections.vaults)
+        return vectors.pending(self._connection, self._selections.compartments)
 
     def nearest(
         self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
     ) -> list[ChunkRef]:
-        """The chunks of the `limit` nearest windows of each vault.
+        """The chunks of the `limit` nearest windows of each compartment.
 
-        Each vault is searched separately, so that a large vault does not crowd out a small one. If
+        Each is searched separately, so that a large vault does not crowd out a small one. If
         a few long memories fill the answer, more windows are read until there are enough
         `memories`.
         """
@@ -75,8 +75,8 @@ class SqliteVectorIndex:
             return []
         allowed = self._windows_of(selection)
         near: list[ChunkRef] = []
-        for vault in self._selections.vaults_of(selection):
-            windows, cosines = self._cosines(space, vault, vector)
+        for compartment in self._selections.compartments_of(selection):
+            windows, cosines = self._cosines(space, compartment, vector)
             if allowed is not None:
                 kept = np.isin(windows, allowed)
                 windows, cosines = windows[kept], cosines[kept]
@@ -91,18 +91,18 @@ class SqliteVectorIndex:
         return near
 
     def _cosines(
-        self, space: VectorSpace, vault: int, vector: Vectors
+        self, space: VectorSpace, compartment: int, vector: Vectors
     ) -> tuple[NDArray[np.int64], Vectors]:
-        """All windows of a vault and their cosines with a vector.
+        """All windows of a compartment and their cosines with a vector.
 
         Those of the last vector are kept, because a search may ask for several selections.
         """
         if self._measured is None or self._measured[0] is not vector:
             self._measured = (vector, {})
         known = self._measured[1]
-        if vault not in known:
-            known[vault] = matrix.cosines(self._connection, space, vault, vector)
-        return known[vault]
+        if compartment not in known:
+            known[compartment] = matrix.cosines(self._connection, space, compartment, vector)
+        return known[compartment]
 
     def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
         """The exact cosine of the best window of each chunk that has vectors."""

@@ -1,4 +1,4 @@
-"""The vectors of windows, in sqlite-vec tables partitioned by vault.
+"""The vectors of windows, in sqlite-vec tables partitioned by compartment.
 
 The vectors of one model are a space. One space answers queries. While the vectors of another model
 are being made, they fill a second space, which replaces the first when it is complete.
@@ -50,12 +50,12 @@ def serving(connection: apsw.Connection) -> VectorSpace | None:
     return next((space for space in spaces(connection) if space.serving), None)
 
 
-def holds(connection: apsw.Connection, space: VectorSpace, vault_ids: Iterable[int]) -> bool:
-    """Whether any window of these vaults has a vector in a space."""
+def holds(connection: apsw.Connection, space: VectorSpace, compartments: Iterable[int]) -> bool:
+    """Whether any window of these compartments has a vector in a space."""
     exists: int = connection.execute(
         f"select exists (select 1 from {space.table}_chunks where validity <> "
         "zeroblob(length(validity)) and partition00 in (select value from json_each(?)))",
-        (json.dumps(list(vault_ids)),),
+        (json.dumps(list(compartments)),),
     ).get
     return bool(exists)
 
@@ -103,7 +103,7 @@ def begin(
     space = VectorSpace(number, identity, dimensions, recipe, calibration, serves)
     connection.execute(
         f"create virtual table {space.table} using vec0("
-        "window_id integer primary key, vault_id integer partition key, "
+        "window_id integer primary key, compartment_id integer partition key, "
         f"embedding float[{dimensions}] distance_metric=cosine)"
     )
     connection.execute(f"update window set {space._mark} = 0")
@@ -170,9 +170,8 @@ def add(
     """
     for window_id, digest, vector in vectors:
         connection.execute(
-            f"insert into {space.table} select window.id, note.vault_id, ? from window "
+            f"insert into {space.table} select window.id, memory.compartment_id, ? from window "
             "join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
-            "join note on note.id = note_id "
             f"where window.id = ? and window.hash = ? and not {space._mark}",
             (vector, window_id, digest),
         )
@@ -208,6 +207,18 @@ def kept(connection: apsw.Connection, memory_id: int | None) -> Iterator[None]:
         add(connection, space, same)
 
 
+@contextmanager
+def moved(connection: apsw.Connection, memory_id: int) -> Iterator[None]:
+    """While the block moves a memory to another compartment, its vectors move too."""
+    sql = "select window.id from window join chunk on chunk.id = chunk_id where memory_id = ?"
+    with kept(connection, memory_id):
+        for space in spaces(connection):
+            windows = rows(connection, sql, (memory_id,))
+            connection.executemany(f"delete from {space.table} where window_id = ?", windows)
+            connection.executemany(f"update window set {space._mark} = 0 where id = ?", windows)
+        yield
+
+
 def texts(connection: apsw.Connection, window_ids: Sequence[int]) -> dict[int, str]:
     """The text that is embedded for each window. Windows that no longer exist are left out."""
     from djinn_memory.chunking.window_text import path_at, prefix, window_text
@@ -226,27 +237,27 @@ def texts(connection: apsw.Connection, window_ids: Sequence[int]) -> dict[int, s
     return texts
 
 
-def count(connection: apsw.Connection, vault_ids: Iterable[int] | None = None) -> int:
-    """The number of windows in these vaults, or in all."""
+def count(connection: apsw.Connection, compartments: Iterable[int] | None = None) -> int:
+    """The number of windows in these compartments, or in all."""
     sql = "select count(*) from window"
-    if vault_ids is not None:
-        sql = f"select count(*) {_WINDOWS} where vault_id in (select value from json_each(?))"
-    values = () if vault_ids is None else (json.dumps(list(vault_ids)),)
+    if compartments is not None:
+        sql = f"select count(*) {_WINDOWS} where compartment_id in (select value from json_each(?))"
+    values = () if compartments is None else (json.dumps(list(compartments)),)
     number: int = connection.execute(sql, values).get
     return number
 
 
 def waiting(
-    connection: apsw.Connection, space: VectorSpace, vault_ids: Iterable[int] | None = None
+    connection: apsw.Connection, space: VectorSpace, compartments: Iterable[int] | None = None
 ) -> list[tuple[int, bytes, int]]:
-    """Windows without a vector in a space, in these vaults or in all: id, hash, tokens."""
+    """Windows without a vector in a space: id, hash, tokens. In these compartments, or in all."""
     sql = f"select window.id, hash, length from window where not {space._mark}"
-    if vault_ids is None:
+    if compartments is None:
         listed = rows(connection, sql)
     else:
         sql = sql.replace("where", "join chunk on chunk.id = chunk_id where")
-        among = "in_vault in (select value from json_each(?))"
-        listed = rows(connection, f"{sql} and {among}", (json.dumps(list(vault_ids)),))
+        among = "in_compartment in (select value from json_each(?))"
+        listed = rows(connection, f"{sql} and {among}", (json.dumps(list(compartments)),))
     return [(window, digest, length) for window, digest, length in listed]
 
 
@@ -263,16 +274,16 @@ def lacking(connection: apsw.Connection) -> bool:
 
 
 def pending(
-    connection: apsw.Connection, vault_ids: Iterable[int], space: VectorSpace | None = None
+    connection: apsw.Connection, compartments: Iterable[int], space: VectorSpace | None = None
 ) -> int:
-    """Count the windows of these vaults without a vector in `space`, or else in the current one."""
+    """Count windows of these compartments without a vector in `space`, else in the current one."""
     mark = space._mark if space else "embedded"
     if not connection.execute(f"select exists (select 1 from window where not {mark})").get:
         return 0
     number: int = connection.execute(
         f"select count(*) {_WINDOWS} where not {mark} "
-        "and vault_id in (select value from json_each(?))",
-        (json.dumps(list(vault_ids)),),
+        "and compartment_id in (select value from json_each(?))",
+        (json.dumps(list(compartments)),),
     ).get
     return number
 

@@ -43,7 +43,7 @@ class SqliteWordIndex:
     def __init__(self, connection: apsw.Connection, selections: Selections) -> None:
         self._connection = connection
         self._selections = selections
-        self._vaults = selections.vaults
+        self._compartments = selections.compartments
         self._frequencies: dict[str, int] = {}
         self._known: dict[tuple[Phrase, int], dict[int, float]] = {}
         self._phrases: dict[Phrase, list[tuple[float, dict[int, float]]]] = {}
@@ -54,11 +54,11 @@ class SqliteWordIndex:
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """The languages, English aside, whose stemmers made words of these vaults."""
-        return languages(self._connection, self._vaults)
+        return languages(self._connection, self._compartments)
 
     @cached_property
     def _totals(self) -> dict[int, int]:
-        return {vault: chunk_count(self._connection, vault) for vault in self._vaults}
+        return {number: chunk_count(self._connection, number) for number in self._compartments}
 
     @property
     def total(self) -> int:
@@ -236,39 +236,41 @@ class SqliteWordIndex:
         return {chunk: scores[chunk] for chunk in set.intersection(*held)}
 
     def _phrase(self, words: Phrase) -> list[tuple[float, dict[int, float]]]:
-        """For each vault: a factor, and the BM25 scores of its chunks that contain a phrase.
+        """For each compartment: a factor, and the BM25 scores of its chunks with a phrase.
 
-        FTS5 computes the rarity of a phrase from one vault; the factor replaces it with the rarity
-        in all vaults. A chunk's length is compared with the other chunks of its vault.
+        FTS5 computes the rarity of a phrase from one compartment; the factor replaces it with the
+        rarity in all. A chunk's length is compared with the other chunks of its compartment.
         """
         if words not in self._phrases:
-            matches = {vault: self._matches(words, vault) for vault in self._vaults}
+            matches = {number: self._matches(words, number) for number in self._compartments}
             rarity = idf(self.total, sum(map(len, matches.values())))
             self._phrases[words] = [
-                (rarity / idf(self._totals[vault], len(listed)), listed)
-                for vault, listed in matches.items()
+                (rarity / idf(self._totals[number], len(listed)), listed)
+                for number, listed in matches.items()
                 if listed
             ]
         return self._phrases[words]
 
-    def _matches(self, words: Phrase, vault: int) -> dict[int, float]:
-        """The BM25 scores by FTS5 of the chunks of one vault that contain a phrase."""
-        known = self._known.get((words, vault))
+    def _matches(self, words: Phrase, compartment: int) -> dict[int, float]:
+        """The BM25 scores by FTS5 of the chunks of one compartment that contain a phrase."""
+        known = self._known.get((words, compartment))
         if known is None:
             known = {}
-            singles = [self._matches((word,), vault) for word in words[: len(words) - 1 and 2]]
-            # Most chunks with one word of a pair lack the other, in a small vault all of them.
+            singles = [
+                self._matches((word,), compartment) for word in words[: len(words) - 1 and 2]
+            ]
+            # Most chunks with one word of a pair lack the other, among few chunks all of them.
             if not singles or not singles[0].keys().isdisjoint(singles[1]):
-                known = dict(self._of(vault, _BM25, quoted(words)))
-            self._known[words, vault] = known
+                known = dict(self._of(compartment, _BM25, quoted(words)))
+            self._known[words, compartment] = known
         return known
 
     def _listed(self, sql: str, *values: object) -> list[Row]:
-        """The rows of a query over `{words}` and `{terms}` for all vaults."""
-        return [row for vault in self._vaults for row in self._of(vault, sql, *values)]
+        """The rows of a query over `{words}` and `{terms}` for all compartments."""
+        return [row for number in self._compartments for row in self._of(number, sql, *values)]
 
-    def _of(self, vault: int, sql: str, *values: object) -> list[Row]:
-        named = sql.format(words=f"words_{vault:d}", terms=f"vocabulary_{vault:d}")
+    def _of(self, compartment: int, sql: str, *values: object) -> list[Row]:
+        named = sql.format(words=f"words_{compartment:d}", terms=f"vocabulary_{compartment:d}")
         return rows(self._connection, named, values)
 
 

@@ -1,4 +1,4 @@
-"""The words of chunks: an FTS5 table for each vault, with a column for each field."""
+"""The words of chunks: an FTS5 table for each compartment, with a column for each field."""
 
 from __future__ import annotations
 
@@ -63,77 +63,86 @@ class Columns(Struct, frozen=True):
     body: str
 
 
-def create(connection: apsw.Connection, vault: int) -> None:
-    """Create the tables for the words of a vault.
+def create(connection: apsw.Connection, compartment: int) -> None:
+    """Create the tables for the words of a compartment.
 
     A trigger deletes a chunk's words with the chunk.
     """
+    words, vocabulary = f"words_{compartment:d}", f"vocabulary_{compartment:d}"
     connection.execute(
-        f"create virtual table words_{vault:d} using fts5({', '.join(Columns.__struct_fields__)}, "
+        f"create virtual table {words} using fts5({', '.join(Columns.__struct_fields__)}, "
         f"content='', contentless_delete=1, tokenize=\"{_TOKENIZER}\");"
-        f"create virtual table vocabulary_{vault:d} using fts5vocab(words_{vault:d}, row);"
-        f"create trigger chunk_words_{vault:d} after delete on chunk when old.in_vault = {vault:d} "
-        f"begin delete from words_{vault:d} where rowid = old.id; end"
+        f"create virtual table {vocabulary} using fts5vocab({words}, row);"
+        f"create trigger chunk_{words} after delete on chunk "
+        f"when old.in_compartment = {compartment:d} "
+        f"begin delete from {words} where rowid = old.id; end"
     )
 
 
-def drop(connection: apsw.Connection, vault: int) -> None:
-    """Remove the tables of a vault."""
+def drop(connection: apsw.Connection, compartment: int) -> None:
+    """Remove the tables of a compartment."""
+    words, vocabulary = f"words_{compartment:d}", f"vocabulary_{compartment:d}"
     connection.execute(
-        f"drop trigger if exists chunk_words_{vault:d}; "
-        f"drop table if exists vocabulary_{vault:d}; drop table if exists words_{vault:d}"
+        f"drop trigger if exists chunk_{words}; "
+        f"drop table if exists {vocabulary}; drop table if exists {words}"
     )
 
 
 def add(
     connection: apsw.Connection,
-    vault: int,
+    compartment: int,
     chunk_id: int,
     columns: Columns,
     language: str | None = None,
 ) -> None:
     """Index the words of a chunk, stemmed as in `language`; None for English."""
-    if language and language not in (known := languages(connection, [vault])):
+    if language and language not in (known := languages(connection, [compartment])):
         spoken = " ".join(sorted({*known, language}))
-        connection.execute("update vault set languages = ? where id = ?", (spoken, vault))
+        connection.execute(
+            "update compartment set languages = ? where id = ?", (spoken, compartment)
+        )
     texts = [prepare(text, language) for text in astuple(columns)]
     connection.execute(
-        f"insert into words_{vault:d} (rowid, {', '.join(columns.__struct_fields__)}) "
+        f"insert into words_{compartment:d} (rowid, {', '.join(columns.__struct_fields__)}) "
         "values (?, ?, ?, ?, ?, ?, ?)",
         (chunk_id, *texts),
     )
 
 
-def languages(connection: apsw.Connection, vaults: Collection[int]) -> tuple[str, ...]:
-    """The languages, English aside, whose stemmers made words of these vaults."""
+def languages(connection: apsw.Connection, compartments: Collection[int]) -> tuple[str, ...]:
+    """The languages, English aside, whose stemmers made words of these compartments."""
     listed = rows(
         connection,
-        "select languages from vault where id in (select value from json_each(?))",
-        (json.dumps(list(vaults)),),
+        "select languages from compartment where id in (select value from json_each(?))",
+        (json.dumps(list(compartments)),),
     )
     return tuple(sorted({language for (spoken,) in listed for language in spoken.split()}))
 
 
-def chunk_count(connection: apsw.Connection, vault: int) -> int:
-    """The number of chunks of a vault that have words."""
-    return int(connection.execute(f"select count(*) from words_{vault:d}_docsize").get or 0)
+def chunk_count(connection: apsw.Connection, compartment: int) -> int:
+    """The number of chunks of a compartment that have words."""
+    return int(connection.execute(f"select count(*) from words_{compartment:d}_docsize").get or 0)
 
 
-def merge_many(connection: apsw.Connection, vault: int) -> None:
-    """Merge the segments of a vault's words when there are more than `MAX_SEGMENTS`."""
-    segments: int = connection.execute(f"select count(distinct segid) from words_{vault:d}_idx").get
+def merge_many(connection: apsw.Connection, compartment: int) -> None:
+    """Merge the segments of a compartment's words when there are more than `MAX_SEGMENTS`."""
+    segments: int = connection.execute(
+        f"select count(distinct segid) from words_{compartment:d}_idx"
+    ).get
     if segments > MAX_SEGMENTS:
-        _merge(connection, vault)
+        _merge(connection, compartment)
 
 
 def compact(connection: apsw.Connection) -> None:
     """Remove the words of deleted chunks. Otherwise they stay until segments are merged."""
-    for (vault,) in rows(connection, "select id from vault"):
-        _merge(connection, vault)
+    for (compartment,) in rows(connection, "select id from compartment"):
+        _merge(connection, compartment)
 
 
-def _merge(connection: apsw.Connection, vault: int) -> None:
-    connection.execute(f"insert into words_{vault:d} (words_{vault:d}) values ('optimize')")
+def _merge(connection: apsw.Connection, compartment: int) -> None:
+    connection.execute(
+        f"insert into words_{compartment:d} (words_{compartment:d}) values ('optimize')"
+    )
 
 
 def idf(total: int, holding: int) -> float:
