@@ -153,6 +153,7 @@ class Filters(Struct, frozen=True):
     types: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     planes: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     since: str | None = None
     """Inclusive ISO date or time, compared with the memory's own date. A day begins and ends in the

@@ -155,6 +155,8 @@ class Runtime:
         """Index changed notes, within the limits of a sweep. Returns the vaults `agent` sees."""
         from djinn_memory.indexing.refresh import resolve_pending_links, sweep
 
+        if filters:
+            self.home.check_domains(filters.domains)
         self.take_in(agent)
         vaults = self.home.scope(self.home.agent(agent), filters.vaults if filters else ())
         pending, problems = sweep(self.state, vaults)

@@ -62,6 +62,8 @@ FIELDS = {
     "types": Field("TYPE", candidates.types),
     "tags": Field("TAG", candidates.tags),
     "planes": Field("PLANE", candidates.planes),
+    "domain": Field("NAME", candidates.domains),
+    "domains": Field("NAME", candidates.domains),
     "since": Field("DATE"),
     "until": Field("DATE"),
     "as_of": Field("DATE"),

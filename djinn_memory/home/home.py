@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from djinn_memory.errors import ConfigError, NotFound, Refused, Remedy
+from djinn_memory.errors import ConfigError, NotFound, Refused, Remedy, UsageError
 from djinn_memory.home import access, trust
 from djinn_memory.home import config as configuration
 from djinn_memory.home.settings import Config, EmbeddingConfig
@@ -221,6 +221,31 @@ class Home:
     def visible(self, agent: str | None, only: Sequence[str] = ()) -> tuple[Vault, ...]:
         """As `scope`. With None as the agent, all vaults of the home."""
         return self.named(only) if agent is None else self.scope(self.agent(agent), only)
+
+    def check_domains(self, domains: Iterable[str], agent: str | None = None) -> None:
+        """Raise `UsageError` for a domain that the settings do not list, if they list any.
+
+        With `agent`, which is going to write into the domains, raises `Refused` for a domain that
+        the agent may not see.
+        """
+        from unicodedata import normalize
+
+        known = {normalize("NFC", name).casefold() for name in self.config.domains}
+        for domain in domains:
+            name = normalize("NFC", domain).casefold()
+            if not name.strip():
+                raise UsageError("the domain is empty; give a name such as work", argument="domain")
+            if known and name not in known:
+                listed = ", ".join(self.config.domains)
+                raise UsageError(f"no domain {domain!r}; known: {listed}", argument="domain")
+            granted = self.config.access.get(agent) if agent else None
+            if granted is not None and name not in {
+                normalize("NFC", each).casefold() for each in granted
+            }:
+                raise Refused(
+                    f"{agent} may not see the domain {domain!r}, so it cannot write into it; "
+                    f"access.{agent} in config.yaml grants domains"
+                )
 
     @property
     def shared(self) -> Vault:

@@ -149,7 +149,8 @@ def remove_agent(home: Home, name: str, *, trash: bool = False) -> Path | None:
         check_removal(home, name)
         yield ("agents",), [agent for agent in home.config.agents if agent != home.agent(name)]
         if name in home.config.access:
-            yield ("access", name), None
+            others = {key: value for key, value in home.config.access.items() if key != name}
+            yield ("access",), others or None
         own = access.own_vault(home.vaults, name)
         if own:
             vaults.append(own)

@@ -29,7 +29,7 @@ _FOR_PERSONS = frozenset({"allow_secret"})
 
 _DAYS = frozenset({"since", "until", "as_of"})
 
-OTHER_NARROWING = frozenset({"planes", "paths", "where"})
+OTHER_NARROWING = frozenset({"planes", "domains", "paths", "where"})
 """Filters that no tool offers, because a model that uses many filters misses memories."""
 
 

@@ -190,7 +190,7 @@ class Memories(Namespace):
         home = self.runtime.home
         vaults = home.scope(home.agent(request.agent))
         try:
-            with peeking(home.index_path, vaults) as index:
+            with peeking(home.index_path, vaults, home.config.access) as index:
                 return FieldValues(tuple(catalog.values(index, request.field)))
         except store_errors():
             return FieldValues(())

@@ -18,6 +18,11 @@ WHOLE_HOME = "Show only what this agent may see. Default: the whole home."
 OnlyAgent = Annotated[str | None, Meta(description=WHOLE_HOME)]
 """The agent of a request about the whole home."""
 
+DomainName = Annotated[
+    Annotated[str, Meta(max_length=64)] | None,
+    Meta(description="The domain of what is written, such as work. Default: none."),
+]
+
 SinceDay = Annotated[
     Annotated[str, Meta(max_length=40)] | None,
     Meta(description="From this day on: 2026-03-01, 2026-03, 30d, yesterday."),
@@ -61,6 +66,9 @@ class Narrowing(Struct, frozen=True, kw_only=True):
     planes: Annotated[
         _Names, Meta(description=f"Only memories of one of these planes: {', '.join(PLANES)}.")
     ] = ()
+    domains: Annotated[
+        _Names, Meta(description="Only memories of one of these domains, such as work.")
+    ] = ()
     paths: Annotated[
         _Names, Meta(description="Only memories whose path contains one of these texts.")
     ] = ()
@@ -88,6 +96,7 @@ class Narrowing(Struct, frozen=True, kw_only=True):
             types=tuple(self.types),
             tags=tuple(self.tags),
             planes=tuple(self.planes),
+            domains=tuple(self.domains),
             paths=tuple(self.paths),
             since=day("since", self.since, now),
             until=day("until", self.until, now),

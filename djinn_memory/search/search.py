@@ -148,6 +148,7 @@ def _parse(
     """Parse the query, the filters and the mode, and start the legs."""
     settings, now = runtime.home.config.search, runtime.now()
     question, given = query.parse(options.query), options.filters(now)
+    runtime.home.check_domains(given.domains)
     filters = question.narrow(given)
     if not (question.asks or question.without) and replace(filters, vaults=()) == Filters():
         raise UsageError("the query is empty; give a question or keywords")

@@ -25,7 +25,16 @@ _Paths = Annotated[
 ]
 
 _FOR_A_PERSON = frozenset(
-    {"strategy", "chunk_size", "chunk_overlap", "model_context", "password", "ocr", "retry"}
+    {
+        "strategy",
+        "chunk_size",
+        "chunk_overlap",
+        "model_context",
+        "domain",
+        "password",
+        "ocr",
+        "retry",
+    }
 )
 
 

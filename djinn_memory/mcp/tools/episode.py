@@ -7,7 +7,11 @@ from djinn_memory.mcp.arguments import required_text
 from djinn_memory.mcp.tool import tool
 from djinn_memory.memories.episodes.requests import MAX_TEXT, RecordedEpisode
 
-_HINTS = {"channel": "", "context": "A JSON object.", "at": "Default: now."}
+_HINTS = {
+    "channel": "",
+    "context": "A JSON object.",
+    "at": "Default: now.",
+}
 
 
 class EpisodeAnswer(Answer):
@@ -43,6 +47,7 @@ def _lines(answer: EpisodeAnswer) -> list[str]:
     "Record an interaction",
     "episodes.record_interaction",
     present=_present,
+    without=frozenset({"domain"}),
     hints={"response": "Your answer.", **_HINTS},
     arguments={"message": required_text(MAX_TEXT, "What the user said.")},
 )
@@ -60,6 +65,7 @@ def record_interaction(answer: EpisodeAnswer) -> list[str]:
     "Record an observation",
     "episodes.record_observation",
     present=_present,
+    without=frozenset({"domain"}),
     hints=_HINTS,
     arguments={"text": required_text(MAX_TEXT, "What happened.")},
 )

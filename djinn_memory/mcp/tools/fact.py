@@ -64,7 +64,7 @@ def _prepare(fields: dict[str, Any]) -> None:
     actions=("set", "get", "list", "search", "forget", "verify"),
     present=_present,
     prepare=_prepare,
-    without=frozenset({"order"}),
+    without=frozenset({"order", "domain"}),
     names={"search": "contains"},
     hints={
         "category": "What it is about, such as a person.",

@@ -28,6 +28,7 @@ def saved_lines(result: RememberResult) -> list[str]:
         "importance": "0 to 1.",
         "confidence": "0 to 1.",
         "expires": "30d, 12h or 2026-12-31.",
+        "domain": "Such as work.",
         "due": "2w, tomorrow or 2026-12-31.",
         "status": "active or done.",
         "supersedes": "The note that it replaces.",

@@ -70,6 +70,8 @@ class Turn(Struct, frozen=True):
     """Its key in that program. A turn with a known key is not recorded again."""
     replies: int = 0
     """The number of that program's messages in the response, if a later import may find more."""
+    domain: str | None = None
+    """The domain of the episode. It must be one that the agent may see."""
 
 
 SimilarIntents = Callable[[str], tuple[str, ...]]
@@ -104,17 +106,18 @@ def record_turns(
     """Append turns to the journals of an agent's vault, with their secrets masked.
 
     They are searchable by words at once. The next question embeds them. `similar` is asked for the
-    action of a message in which the patterns find none. Raises `UsageError` for a message that is
-    empty or too long, before anything is written.
+    action of a message in which the patterns find none. Before anything is written, this raises
+    `UsageError` for a message that is empty or too long, and for an unknown domain.
     """
     home = runtime.home
     vault = home.personal(agent)
+    turns = list(turns)
+    home.check_domains({turn.domain for turn in turns if turn.domain is not None}, agent)
     with ExitStack() as stack:
         index: Index | None = None
         # An index that another process holds must not keep an episode from being recorded.
         with suppress(Busy):
             index = stack.enter_context(runtime.index(home.scope(agent)))
-        turns = list(turns)
         recorded = _recorded(runtime, index, vault, turns)
         known = _known(index, len(turns))
         drafts = [
@@ -216,6 +219,7 @@ def _draft(
         created=moment(turn.at),
         session=_masked_name(turn.session),
         channel=turn.channel,
+        domain=turn.domain,
         client=turn.client,
         source=turn.source and mask(turn.source),
         replies=turn.replies or None,

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from djinn_memory.memories.episodes.importance import Importance
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import Memory, MemoryRef, Problem
-from djinn_memory.search.narrowing import AgentName, SinceDay, UntilDay
+from djinn_memory.search.narrowing import AgentName, DomainName, SinceDay, UntilDay
 
 MAX_TEXT = 200_000
 """Maximum characters of a message and of a response."""
@@ -45,6 +45,7 @@ class RecordInteraction(Struct, frozen=True):
     ] = ""  # fmt: skip
     channel: Annotated[Channel, Meta(description="Where it was said.")] = "api"
     context: _Context = None
+    domain: DomainName = None
     at: _Time = None
     session: Session = None
     agent: AgentName = None
@@ -56,6 +57,7 @@ class RecordObservation(Struct, frozen=True):
     text: Annotated[str, Meta(max_length=MAX_TEXT, description="What happened.")]
     channel: Annotated[Channel, Meta(description="Where it was seen.")] = "api"
     context: _Context = None
+    domain: DomainName = None
     at: _Time = None
     session: Session = None
     agent: AgentName = None
@@ -75,6 +77,10 @@ class ListEpisodes(Struct, frozen=True):
             description="Only episodes of this channel: cli, api, slack, voice, or that of an "
             "import, such as chatgpt."
         ),
+    ] = None
+    domain: Annotated[
+        Annotated[str, Meta(max_length=64)] | None,
+        Meta(description="Only episodes of this domain."),
     ] = None
     since: SinceDay = None
     until: UntilDay = None

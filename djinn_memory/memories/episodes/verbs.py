@@ -74,7 +74,9 @@ class Episodes(Namespace):
         """List the episodes that an agent sees, newest first."""
         where = {"session": request.session, "channel": request.channel}
         filters = self._filters(request.since, request.until, request.kind, where)
-        vaults = self.runtime.fresh_scope(request.agent)
+        if request.domain is not None:
+            filters = replace(filters, domains=(request.domain,))
+        vaults = self.runtime.fresh_scope(request.agent, filters)
         with self.runtime.index(vaults) as index:
             selection = Selection(filters)
             memories = index.memories(
@@ -168,6 +170,7 @@ class Episodes(Namespace):
             request.channel,
             request.context,
             self.runtime.client,
+            domain=request.domain,
         )
         [episode] = record_turns(self.runtime, agent, [turn], self._similar_intents).episodes
         return episode

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.search.narrowing import AgentName
+from djinn_memory.search.narrowing import AgentName, DomainName
 
 CONFIDENCES = {
     "tool_call": 0.95,
@@ -89,6 +89,7 @@ class SetFact(Struct, frozen=True):
     context: Annotated[
         _Short | None, Meta(description="The context of the source, such as the conversation.")
     ] = None
+    domain: DomainName = None
     shared: Annotated[
         bool, Meta(description="Write into the shared vault instead of your own.")
     ] = False

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Remedy, UsageError
-from djinn_memory.home.access import is_own
+from djinn_memory.home.access import DOMAIN, is_own
 from djinn_memory.languages.fact_keys import meaning_of
 from djinn_memory.memories.facts.queries import (
     UNKNOWN,
@@ -80,15 +81,23 @@ def set_fact(
     author = home.agent(request.agent) if runtime.client else None
     origin = provenance or Provenance("", evidence, author, runtime.client)
     statement = Statement(request.value, given, period, origin)
-    vault = home.shared if request.shared else home.personal(home.agent(request.agent))
+    agent = home.agent(request.agent)
+    if request.domain is not None:
+        home.check_domains([request.domain], agent)
+    vault = home.shared if request.shared else home.personal(agent)
     runtime.fresh_scope(request.agent)
     with writing(runtime, vault) as writer:
         action: Action
         before = None
         if path := _path_of(runtime, vault, category, key):
             action, before = _change(writer, path, statement)
+            if request.domain is not None:
+                domain = {DOMAIN: request.domain}
+                writer.rewrite(path, lambda data: edit_fields(data, domain))
         else:
             draft = draft_of_fact(category, key, statement, now)
+            if request.domain is not None:
+                draft = replace(draft, fields={**draft.fields, DOMAIN: request.domain})
             draft.guard(home.config.secrets, allow=request.allow_secret)
             action, path = "created", writer.create(draft)[1]
         # Read before the vault is released, while nobody else can set the fact.

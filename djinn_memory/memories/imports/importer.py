@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable, UsageError
 from djinn_memory.indexing.refresh import read
@@ -58,6 +59,8 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
     vault = runtime.home.personal(agent)
     if vault.read_only:
         raise Refused(f"vault {vault.name} is read-only; remove read_only from config.yaml first")
+    if request.domain is not None:
+        runtime.home.check_domains([request.domain], agent)
     problems: list[Problem] = []
     exports = [*_exports(request, problems)]
     total = sum(export.size for export in exports)
@@ -255,7 +258,7 @@ class _Run(Struct):
                 count.known += 1
             else:
                 count.recorded += 1
-                turns += pieces(more)
+                turns += (replace(turn, domain=self.request.domain) for turn in pieces(more))
         return sorted(turns, key=lambda turn: turn.at)
 
     def _continued(self, entry: TurnDraft, have: int) -> TurnDraft | None:

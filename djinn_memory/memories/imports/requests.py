@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from djinn_memory.models import Problem
-from djinn_memory.search.narrowing import AgentName
+from djinn_memory.search.narrowing import AgentName, DomainName
 
 ImportFormat = Literal["jsonl", "claude", "chatgpt", "slack", "calendar"]
 FormatChoice = Literal["auto", "jsonl", "claude", "chatgpt", "slack", "calendar"]
@@ -35,6 +35,7 @@ class ImportHistory(Struct, frozen=True):
             "for logs with names instead of roles."
         ),
     ] = None
+    domain: DomainName = None
     dry_run: Annotated[bool, Meta(description="Report what would be recorded. Write nothing.")] = (
         False
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from djinn_memory.models import DocumentType, Problem, Strategy
-from djinn_memory.search.narrowing import AgentName
+from djinn_memory.search.narrowing import AgentName, DomainName
 
 if TYPE_CHECKING:
     from djinn_memory.documents.pool.pool import Event
@@ -61,6 +61,7 @@ class IngestOptions(ChunkOptions, frozen=True):
     document_type: Annotated[
         DocumentType | None, Meta(description="The kind of document. Default: `general`.")
     ] = None
+    domain: DomainName = None
     vault: Annotated[
         str | None,
         Meta(description="The vault for the documents. Default: the vault of the agent."),

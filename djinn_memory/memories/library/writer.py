@@ -17,6 +17,7 @@ from djinn_memory.documents.document import Document
 from djinn_memory.documents.note import HISTORY, extension, title_of
 from djinn_memory.documents.titles import clean
 from djinn_memory.errors import Changed, Refused
+from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.library import files
 from djinn_memory.memories.library.catalog import StoredDocument, original_path, read_fields
 from djinn_memory.memories.library.files import DocumentPlace, Keep
@@ -125,6 +126,7 @@ def _fields(
         "title": clean(options.title) or title_of(document, name),
         "type": "document",
         **carried,
+        **({DOMAIN: options.domain} if options.domain is not None else {}),
         "document_type": _document_type(options, before),
         "author": clean(document.author) or None,
         "subject": clean(document.subject) or None,

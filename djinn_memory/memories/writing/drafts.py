@@ -85,6 +85,7 @@ def draft_of(
         "tags": list(dict.fromkeys(map(_tag, request.tags))) or None,
         "importance": request.importance,
         "confidence": request.confidence,
+        "domain": writable(request.domain) if request.domain else None,
         "source": writable(request.source) if request.source else None,
         "expires": date_field("expires", request.expires, now),
         "due": date_field("due", request.due, now, past=True),

@@ -63,6 +63,8 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
     """Write a memory as a note; see `Djinn.remember`."""
     state, home = runtime.state, runtime.home
     agent = home.agent(request.agent)
+    if request.domain is not None:
+        home.check_domains([request.domain], agent)
     runtime.take_in(request.agent)
     vault = home.shared if request.shared else home.personal(agent)
     # Other vaults matter only where the same may be said, or the superseded note may be.

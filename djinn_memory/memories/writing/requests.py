@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.search.narrowing import AgentName
+from djinn_memory.search.narrowing import AgentName, DomainName
 
 Existing = Literal["refuse", "append", "revise", "new"]
 
@@ -66,6 +66,7 @@ class NewMemory(Struct, frozen=True):
             "as superseded."
         ),
     ] = None
+    domain: DomainName = None
     existing: Annotated[
         Existing,
         Meta(

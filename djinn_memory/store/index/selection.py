@@ -25,6 +25,10 @@ _IN_PATH = "instr(note.folded, ?) > 0"
 _HAS_FIELD = (
     "exists (select 1 from field where field.memory_id = memory.id and key = ? and folded = ?)"
 )
+_HAS_DOMAIN = (
+    "exists (select 1 from field where field.memory_id = memory.id and key = ? "
+    "and folded in (select value from json_each(?)))"
+)
 _HAS_TAG = (
     "exists (select 1 from tag where tag.memory_id = memory.id "
     "and (folded = ? or substr(folded, 1, ?) in (?, ?)))"
@@ -306,12 +310,15 @@ def _filter(where: Condition, filters: Filters) -> None:
     """Add the conditions of the filters.
 
     A memory must have all `tags`; a nested tag such as `project/x` also matches `project`. It needs
-    only one of several types, planes or paths.
+    only one of several types, planes, domains or paths.
     """
     if filters.types:
         where.among("memory.type", [fold(kind) for kind in filters.types])
     if filters.planes:
         where.among("memory.plane", filters.planes)
+    if filters.domains:
+        listed = json.dumps([fold(domain) for domain in filters.domains])
+        where.add(_HAS_DOMAIN, access.DOMAIN, listed)
     for tag in filters.tags:
         where.add(_HAS_TAG, *_tag(tag))
     if filters.paths:

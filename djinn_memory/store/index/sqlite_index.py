@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -431,7 +431,14 @@ def _readers(agent: str | None, excluded: str) -> str | None:
 
 
 @contextmanager
-def peeking(path: Path, vaults: Sequence[Vault]) -> Iterator[SqliteIndex]:
-    """The index at `path` for a short read. No file is created beside it."""
+def peeking(
+    path: Path, vaults: Sequence[Vault], granted: Mapping[str, Collection[str]]
+) -> Iterator[SqliteIndex]:
+    """The index at `path` for a short read. No file is created beside it.
+
+    An index that is not divided by `granted` yet shows a limited agent no vault.
+    """
     with closing(peek(path)) as connection:
-        yield SqliteIndex(connection, vaults)
+        limited = any(vault.reader for vault in vaults)
+        divided = compartments.grants(connection) == compartments.folded(granted)
+        yield SqliteIndex(connection, vaults if divided or not limited else ())
