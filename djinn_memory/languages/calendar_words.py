@@ -10,33 +10,34 @@ from collections.abc import Callable, Iterator
 from datetime import date
 
 from djinn_memory.languages.calendar_meanings import (
-    NUMBERS,
-    CalendarWord,
-    ago,
-    ahead,
     day_of_month,
     dotted_day,
-    end_of,
     holiday,
     iso_day,
     iso_month,
-    last_units,
     named_month,
     named_year,
-    near_day,
-    nth_of_month,
     part_of_month,
     quarter,
-    relative_unit,
     season,
     slashed_day,
-    weekday,
 )
 from djinn_memory.languages.calendar_names import (
     MONTHS,
     SHORT_MONTHS,
     WEEKDAYS,
     has_calendar_words,
+)
+from djinn_memory.languages.calendar_word import NUMBERS, CalendarWord
+from djinn_memory.languages.relative_meanings import (
+    ago,
+    ahead,
+    end_of,
+    last_units,
+    near_day,
+    nth_of_month,
+    relative_unit,
+    weekday,
 )
 
 _MONTH = rf"(?P<month>{'|'.join(MONTHS)}|(?:{'|'.join(reversed(SHORT_MONTHS))})\b\.?)"

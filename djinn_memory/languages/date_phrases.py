@@ -8,7 +8,7 @@ from datetime import date
 
 from msgspec import Struct
 
-from djinn_memory.languages.calendar_meanings import CalendarWord, number
+from djinn_memory.languages.calendar_word import CalendarWord, number
 from djinn_memory.languages.calendar_words import NUMBER, calendar_words
 from djinn_memory.languages.day_window import DayWindow, days_later, years_earlier
 

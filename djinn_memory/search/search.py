@@ -20,7 +20,7 @@ from djinn_memory.models import Filters, Hit, Mode, SearchResult
 from djinn_memory.notes.dates import moment
 from djinn_memory.search import fusion, hits, query
 from djinn_memory.search.candidates import Candidate, HitLimits, Search
-from djinn_memory.search.dates.former import FORMER, gather_former
+from djinn_memory.search.dates.former import FORMER, FormerValues, gather_former
 from djinn_memory.search.legs import LEGS
 from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words_query import CUT, overlong, phrase
@@ -87,11 +87,13 @@ def search(
         search.problems += unknown_values(search.index, search.selection.filters)
         search.candidates = search.gather(search.selection.filters)
         period = _asked_period(search)
-        former = None if period or not asks else gather_former(search)
+        former = None if period else _former_values(search)
         search.asks_for_former = former is not None
         _interact(search)
         if period:
             period.put_first(search)
+        elif former:
+            former.put_first(search)
         _rerank(search)
         if not former:
             prefer_current(search)
@@ -100,7 +102,7 @@ def search(
             search.candidates = rescorer.rescore(search)
         if period:
             period.put_first(search)
-        if former:
+        elif former:
             former.put_first(search)
         chosen = _cut(search, search.limits.hits)
         judge = rescorer.confident if rescorer else confident
@@ -140,6 +142,12 @@ def _asked_period(search: Search) -> QuestionPeriod | None:
     from djinn_memory.search.dates.period import gather_dated
 
     return gather_dated(search)
+
+
+def _former_values(search: Search) -> FormerValues | None:
+    """What the question asks for that no longer holds; see `gather_former`."""
+    dates = search.runtime.home.config.search.dates
+    return gather_former(search) if dates and search.query.asks else None
 
 
 def _parse(

@@ -28,6 +28,7 @@ def print_hits(result: SearchResult, form: str, *, explain: bool) -> None:
     for step in result.steps if explain else ():
         talk(dim(f"{step.name}: {clean(step.what)} ({step.milliseconds:,.0f} ms)"))
     print_periods(result.periods, any("dates" in hit.legs for hit in result.hits))
+    print_former(any("former" in hit.legs for hit in result.hits))
     if form != "table":
         if not result.hits:
             talk(f"{NO_RESULTS}{_spellings(result)}")
@@ -51,6 +52,12 @@ def print_periods(periods: Sequence[AskedPeriod], has_memories: bool) -> None:
     talk(dim(f'"{clean(periods[0].words)}" was read as {spans}; {result}.'))
     if events := periods[0].events:
         talk(dim(clean(f"{events[0]} is meant, not {' or '.join(events[1:])}.")))
+
+
+def print_former(has_values: bool) -> None:
+    """Print on stderr that a question was read as one about what no longer holds."""
+    if has_values:
+        talk(dim("The question asks for what held before; earlier values come first."))
 
 
 def _span(period: AskedPeriod) -> str:

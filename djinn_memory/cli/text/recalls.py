@@ -8,7 +8,7 @@ import typer
 
 from djinn_memory.cli import output
 from djinn_memory.cli.output import clean, dim, say, talk
-from djinn_memory.cli.text.hits import print_periods
+from djinn_memory.cli.text.hits import print_former, print_periods
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def print_recall(result: RecallResult, *, explain: bool) -> None:
     for step in result.steps if explain else ():
         talk(dim(f"{step.name}: {clean(step.what)} ({step.milliseconds:,.0f} ms)"))
     print_periods(result.periods, any("dates" in each.why.legs for each in result.memories))
+    print_former(any("former" in each.why.legs for each in result.memories))
     if not result.memories:
         near = ", ".join(map(clean, result.suggestions))
         say(f"No memories found.{f' Did you mean: {near}?' if near else ''}")

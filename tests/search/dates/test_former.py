@@ -100,3 +100,9 @@ def test_a_search_of_facts_finds_earlier_values_with_their_periods(djinn: Djinn)
     assert [hit.fact.value for hit in djinn.facts.search("previous employer", limit=1).facts] == [
         "Acme"
     ]
+
+
+def test_the_setting_for_dates_turns_it_off(djinn: Djinn) -> None:
+    djinn.home.edit((("search", "dates"), False))
+    with Djinn(Home(djinn.home.root), clock=lambda: NOW) as plain:
+        assert plain.search("where did I live before?").hits[0].title != "user/city"
