@@ -3,20 +3,21 @@
 Facts with one category and key are compared by their values. Other memories are compared sentence
 by sentence: sentences with the same words, or with words that say the same, meet under one key,
 apart from their numbers, dates and negations. So the cost grows with the number of sentences and
-not with its square.
+not with its square. Notes that are near each other in meaning are also compared pair by pair.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.identity import ledger_name
+from djinn_memory.memories.contradictions.neighbours import near_notes
 from djinn_memory.memories.contradictions.statements import (
     ComparedSentence,
     Difference,
@@ -39,6 +40,9 @@ MOST_MEMORIES = 20_000
 
 MOST_ALIKE = 6
 """Memories with one sentence apart from its numbers. More are a form that was filled in."""
+
+MOST_COMPARED = 20
+"""Sentences of a note that are compared with those of a note that is near in meaning."""
 
 PAGE = 500
 """Memories whose texts are read at once."""
@@ -143,9 +147,14 @@ def _between_facts(runtime: Runtime, index: Index, vaults: Mapping[str, Vault]) 
 def _between_notes(runtime: Runtime, index: Index) -> Iterator[Pair]:
     """Memories with a sentence that differs from another's in a number, a date or a negation."""
     said: dict[tuple[str, ...], list[tuple[IndexedMemory, ComparedSentence]]] = {}
+    memories: list[IndexedMemory] = []
+    compared: list[list[ComparedSentence]] = []
     for memory, text in _current(runtime, index):
-        for statement in {each.words: each for each in statements(text)}.values():
+        memories.append(memory)
+        compared.append([*{each.words: each for each in statements(text)}.values()])
+        for statement in compared[-1]:
             said.setdefault(statement.words, []).append((memory, statement))
+    common = {words for words, group in said.items() if len(group) > MOST_ALIKE}
     for group in said.values():
         if not 1 < len(group) <= MOST_ALIKE:
             continue
@@ -154,6 +163,25 @@ def _between_notes(runtime: Runtime, index: Index) -> Iterator[Pair]:
             if kind and left.address != right.address:
                 sides = (_side(left, first.text), _side(right, second.text))
                 yield _pair(kind, (left, right), sides, index)
+    yield from _between_neighbours(index, memories, compared, common)
+
+
+def _between_neighbours(
+    index: Index,
+    memories: Sequence[IndexedMemory],
+    compared: Sequence[Sequence[ComparedSentence]],
+    common: Container[tuple[str, ...]],
+) -> Iterator[Pair]:
+    """Notes near each other in meaning, with sentences of akin words. `common` words are forms."""
+    for left, right in near_notes(index, memories):
+        for first, second in product(
+            compared[left][:MOST_COMPARED], compared[right][:MOST_COMPARED]
+        ):
+            if first.words == second.words or first.words in common or second.words in common:
+                continue
+            if kind := difference(first, second):
+                sides = _side(memories[left], first.text), _side(memories[right], second.text)
+                yield _pair(kind, (memories[left], memories[right]), sides, index)
 
 
 def _current(runtime: Runtime, index: Index) -> Iterator[tuple[IndexedMemory, str]]:

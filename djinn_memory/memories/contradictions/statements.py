@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from posixpath import commonprefix
 from typing import Literal
 
 from msgspec import Struct
@@ -26,6 +27,13 @@ another. `I do not think so` may be about anything."""
 FEWEST_CONTENT = 2
 """Minimum words of a statement besides those that only frame it. Of a shorter one all words count.
 """
+
+SHORTEST_STEM, STEM_SHARE = 5, 0.6
+"""Minimum letters that akin words have in common, and the share of the longer one. `Port` and
+`portal` are not akin."""
+
+MOST_AKIN = 2
+"""Maximum words of a statement that are only akin to words of the other."""
 
 MOST_WORDS = 40
 """Maximum words of a statement. Longer ones are lists or several sentences."""
@@ -178,12 +186,12 @@ def parse_statement(sentence: str) -> ComparedSentence | None:
 
 
 def difference(first: ComparedSentence, second: ComparedSentence) -> Difference | None:
-    """How two statements with the same words contradict each other; None if they do not.
+    """How two statements with the same or akin words contradict each other; None if they do not.
 
     They differ in one thing only: with another date or another number beside it, a statement tells
     of something else.
     """
-    if first.words != second.words or first.hedged or second.hedged:
+    if first.hedged or second.hedged or not _says_the_same(first.words, second.words):
         return None
     differences: list[Difference] = []
     if Counter(first.numbers) != Counter(second.numbers):
@@ -205,6 +213,26 @@ def difference(first: ComparedSentence, second: ComparedSentence) -> Difference 
     if kind == "date" and (first.happens or second.happens):
         return None
     return kind
+
+
+def _says_the_same(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether each word has the same or an akin one in the other statement."""
+    if first == second or len(first) != len(second):
+        return first == second
+    words = set(first)
+    # Most pairs end here.
+    if len(words.intersection(second)) < len(words) - MOST_AKIN:
+        return False
+    left, right = Counter(first), Counter(second)
+    rest, others = sorted((left - right).elements()), sorted((right - left).elements())
+    akin = len(rest) <= MOST_AKIN and len(rest) < len(first)
+    return akin and all(map(_are_akin, rest, others))
+
+
+def _are_akin(first: str, second: str) -> bool:
+    """Whether two words have one stem, such as `deploy` and `deployment`."""
+    shared = len(commonprefix((first, second)))
+    return shared >= SHORTEST_STEM and shared >= STEM_SHARE * max(len(first), len(second))
 
 
 def _alike(first: ComparedSentence, second: ComparedSentence) -> bool:

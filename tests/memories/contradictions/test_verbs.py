@@ -150,3 +150,14 @@ def test_forms_and_episodes_contradict_nothing(home: Home, djinn: Djinn) -> None
     djinn.episodes.record_observation("The lamp burns 40 litres of oil.")
     note(home, "me/lamp.md", "The lamp burns 45 litres of oil.")
     assert not djinn.contradictions.list().contradictions
+
+
+def test_akin_words_are_compared_in_notes_that_are_near_in_meaning(
+    home: Home, djinn: Djinn
+) -> None:
+    note(home, "me/a.md", "The deployment of the shop needs approval.", type="lesson")
+    note(home, "me/b.md", "A deploy of the shop requires no approval.", type="lesson")
+    note(home, "me/c.md", "The shop in the deployed tent needs no approval.", type="lesson")
+    djinn.index()
+    [found] = djinn.contradictions.list().contradictions
+    assert (found.difference, found.a.path, found.b.path) == ("negation", "a.md", "b.md")
