@@ -12,8 +12,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SCRIPTS = (
     "install.py", "speed.py", "quality.py", "documents.py", "watch.py", "verbs.py", "agent.py",
-    "server.py", "thresholds.py", "journal.py", "imports.py", "hook.py", "dates.py", "habits.py",
-    "hostile.py",
+    "server.py", "thresholds.py", "journal.py", "context.py", "imports.py", "hook.py", "dates.py",
+    "habits.py", "hostile.py",
 )  # fmt: skip
 TARGET = HERE.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks

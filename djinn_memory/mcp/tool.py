@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Optional, get_args, get_origin, get_type_hints
@@ -32,6 +33,16 @@ _DAYS = frozenset({"since", "until", "as_of"})
 OTHER_NARROWING = frozenset({"planes", "domains", "paths", "where"})
 """Filters that no tool offers, because a model that uses many filters misses memories."""
 
+
+_BOUNDS = (
+    (r"^Expected str of length >= 1$", "give a text"),
+    (r"^Expected str of length >= (\d+)$", r"give at least \1 characters"),
+    (r"^Expected str of length <= (\d+)$", r"give at most \1 characters"),
+    (r"^Expected array of length <= (\d+)$", r"give at most \1 values"),
+    (r"^Expected int >= (\d+)$", r"give a whole number from \1"),
+    (r"^Expected int <= (\d+)$", r"give a whole number up to \1"),
+)
+"""What msgspec says about a bound, and the same in plain words."""
 
 Text = Callable[[Any], Sequence[str]]
 
@@ -273,9 +284,11 @@ def _meaning(kind: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """A message from msgspec in plain words: `limit: expected int <= 50`."""
+    """A message from msgspec in plain words: `limit: give a whole number up to 50`."""
     what, at, where = text.partition(" - at `$")
     name = where.strip("`").lstrip(".")
     what = what.replace("Object ", "").replace("`", "")
+    for pattern, words in _BOUNDS:
+        what = re.sub(pattern, words, what)
     what = what[:1].lower() + what[1:]
     return f"{name}: {what}" if at and name else what

@@ -333,8 +333,10 @@ def test_scores(pair: Home) -> None:
     ("tool", "arguments", "said"),
     [
         ("search", {}, "missing required field query"),
-        ("search", {"query": "x", "limit": 99}, "limit: expected int <= 50"),
+        ("search", {"query": "x", "limit": 99}, "limit: give a whole number up to 50"),
         ("search", {"query": 7}, "query: expected str, got int"),
+        ("search", {"query": ""}, "query: give a text"),
+        ("build_context", {"budget": 5}, "budget: give a whole number from 100"),
         ("search", {"query": "x", "mode": "z"}, "mode: invalid enum value 'z'"),
         ("search", {"query": "x", "colour": 1}, "unknown field colour"),
         ("search", {"query": "x", "since": "soon"}, "`since` soon: not a date"),

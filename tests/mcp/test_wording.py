@@ -41,6 +41,8 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("score", {"name": "nothing"}, "`list`"),
     ("gap", {"action": "close", "gap": "gap_1"}, "`gap` with `action: list`"),
     ("gap", {"action": "report"}, "needs `description`, what was missing"),
+    ("build_context", {"budget": 1}, "budget"),
+    ("recall_similar", {"text": " "}, "the query is empty"),
     ("search", {"query": " "}, "the query is empty"),
     ("search", {"query": "lamp", "vaults": ["none"]}, "known:"),
     ("read", {"name": "nothing"}, "`list`"),

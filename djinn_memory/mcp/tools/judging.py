@@ -12,6 +12,7 @@ from djinn_memory.mcp.arguments import NAME_HINT, Argument, number
 from djinn_memory.mcp.tool import tool
 from djinn_memory.memories.recall.rating import RatingResult
 from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
+from djinn_memory.system.plural import count
 
 _Memory = Annotated[int, Meta(ge=1, le=1000)] | Annotated[str, Meta(min_length=1, max_length=300)]
 
@@ -76,8 +77,8 @@ def score(answer: ScoreAnswer) -> list[str]:
     """
     lines = [
         f"- {memory.title} [{memory.vault}:{memory.path}]: {memory.score.adaptive:.3f}, x"
-        f"{memory.score.multiplier:.3f} at recall; used {memory.record.uses} times, rated "
-        f"{memory.record.valuations} times, {memory.record.useful} of them useful"
+        f"{memory.score.multiplier:.3f} at recall; used {count(memory.record.uses, 'time')}, rated "
+        f"{count(memory.record.valuations, 'time')}, {memory.record.useful} of them useful"
         for memory in answer.memories
     ]
     lines = lines or ["Nothing was used or rated yet."]
