@@ -10,6 +10,7 @@ import json
 from collections import defaultdict
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.episodes.recorder import title_of
@@ -59,42 +60,62 @@ class HookedPrompts:
     def _prompts(self, client: str, session: str) -> _Prompts:
         key = client, session
         if key not in self._read:
-            prompts: _Prompts = defaultdict(list)
             # The spool first: a prompt that is taken in meanwhile is then in one of both.
-            self._add_waiting(prompts, client, session)
-            self._add_recorded(prompts, client, session)
-            self._add_purged(prompts, client, session)
+            prompts = self._unrecorded.pop(key, {})
+            if session.casefold() in self._sessions:
+                self._add_recorded(prompts, client, session)
             self._read[key] = prompts
         return self._read[key]
 
-    def _add_waiting(self, prompts: _Prompts, client: str, session: str) -> None:
-        """Add the prompts in the spool."""
+    @cached_property
+    def _unrecorded(self) -> dict[tuple[str, str], _Prompts]:
+        """The prompts that are in the spool, and those that were purged."""
+        prompts: dict[tuple[str, str], _Prompts] = defaultdict(dict)
         with suppress(OSError, SpoolBusyError, RecursionError):
             spool = Spool(str(self._runtime.home.state))
             for line in spool.read().splitlines() if spool.size() else ():
                 # A damaged entry is for the intake to report.
                 with suppress(LookupError, TypeError, ArithmeticError, ValueError, DjinnError):
                     entry = json.loads(line)
-                    named = entry["client"], entry["session"], entry["event"]
                     agent = self._runtime.home.agent(entry["agent"] or None)
-                    if (*named, agent) == (client, session, "UserPromptSubmit", self._agent):
-                        at = datetime.fromtimestamp(entry["at"], UTC)
-                        prompts[_key(title_of(entry["prompt"]))].append(at)
+                    if (agent, entry["event"]) == (self._agent, "UserPromptSubmit"):
+                        at, title = (
+                            datetime.fromtimestamp(entry["at"], UTC),
+                            title_of(entry["prompt"]),
+                        )
+                        key = entry["client"], entry["session"]
+                        prompts[key].setdefault(_key(title), []).append(at)
+        ledger = self._runtime.state.ledger_if_any
+        for event in reading.agent_events(ledger, (EPISODE_PURGED,), self._agent) if ledger else ():
+            client, session, said = (event.data.get(key) for key in ("client", "session", "said"))
+            if client and session and said:
+                prompts[str(client), str(session)].setdefault(None, []).append(_time(str(said)))
+        return prompts
+
+    @cached_property
+    def _sessions(self) -> set[str]:
+        """The sessions of which hooks recorded something."""
+        sessions: set[str] = set()
+        with self._runtime.index([self._runtime.home.personal(self._agent)]) as index:
+            for client in CLIENTS.values():
+                groups = index.groups("session", Selection(_by(client)))
+                sessions.update(group.value.casefold() for group in groups)
+        return sessions
 
     def _add_recorded(self, prompts: _Prompts, client: str, session: str) -> None:
-        where = ("session", session), ("client", client)
-        selection = Selection(Filters(types=("interaction",), paths=("journal/",), where=where))
+        selection = Selection(_by(client, session))
         vault = self._runtime.home.personal(self._agent)
         with self._runtime.index([vault]) as index:
             for memory in index.memories(selection, fields=()):
-                prompts[_key(memory.title)].append(_time(memory.created or memory.date))
+                at = _time(memory.created or memory.date)
+                prompts.setdefault(_key(memory.title), []).append(at)
 
-    def _add_purged(self, prompts: _Prompts, client: str, session: str) -> None:
-        ledger = self._runtime.state.ledger_if_any
-        for event in reading.agent_events(ledger, (EPISODE_PURGED,), self._agent) if ledger else ():
-            data = event.data
-            if (data.get("client"), data.get("session")) == (client, session):
-                prompts[None].append(_time(str(data.get("said"))))
+
+def _by(client: str, session: str | None = None) -> Filters:
+    """The filters that select the interactions of a client."""
+    where = {"client": client, "session": session}
+    given = tuple((key, value) for key, value in where.items() if value)
+    return Filters(types=("interaction",), paths=("journal/",), where=given)
 
 
 def _key(title: str) -> str:

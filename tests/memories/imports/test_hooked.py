@@ -13,6 +13,9 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
+from djinn_memory.memories.imports.hooked import HookedPrompts
+from djinn_memory.memories.imports.turns import TurnDraft
+from tests.growth import assert_linear
 from tests.memories.hooks.events import prompt, record, stop, tool
 from tests.memories.imports.exports import lines
 
@@ -110,3 +113,22 @@ def test_a_damaged_spool_keeps_nothing_from_being_imported(
     damaged = [{}, [], {**good, "at": "x"}, {**good, "prompt": 7}, {**good, "agent": "nobody"}]
     spool.write_text("{\n" + "".join(f"{json.dumps(entry)}\n" for entry in damaged))
     assert djinn.import_history(transcript(tmp_path, said("user", "Hello?"))).recorded == 1
+
+
+def test_many_sessions_are_matched_in_linear_time(home: Home, djinn: Djinn) -> None:
+    record(home, prompt("Hello?"))
+    spool = home.state / "hooks" / "spool.jsonl"
+    waiting = json.loads(spool.read_text())
+    at = datetime.fromtimestamp(waiting["at"], UTC)
+
+    def match(number: int) -> None:
+        names = [f"s{each}" for each in range(number)]
+        spool.write_text("".join(f"{json.dumps({**waiting, 'session': name})}\n" for name in names))
+        hooked = HookedPrompts(djinn.runtime, "me")
+        for name in names:
+            draft = TurnDraft(
+                "x", "interaction", "Hello?", (), at, name, "claude-code", "claude-code", {}
+            )
+            assert hooked.take(draft) and not hooked.take(draft)
+
+    assert_linear(match, 800)
