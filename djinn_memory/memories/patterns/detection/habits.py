@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 LEAST_ODDS = 3.0
 """The least ratio of the odds of a window to those that the rhythm explains."""
 
+LEAST_LIFT = 1.5
+"""The least ratio of the days in a window to those that the rhythm explains. An action that
+would be there on most days anyway tells nothing."""
+
+MOST_HOURS = 3
+"""The most hours of a mean day with a feature. A word of the whole day is bound to no time."""
+
 LEAST_SHARE = 0.25
 """The least share of a feature's days that are in the window."""
 
@@ -124,9 +131,10 @@ class _HabitSearch:
         episodes = self._left[feature]
         if len(episodes) < FEWEST_DAYS:
             return None
-        counts = self._rhythm.count(episodes)
-        if counts.days < FEWEST_DAYS:
+        hours, days = (len(np.unique(self._history.cells(episodes) // part)) for part in (1, 24))
+        if days < FEWEST_DAYS or hours > MOST_HOURS * days:
             return None
+        counts = self._rhythm.count(episodes)
         shares = counts.shares
         if self._taken[feature]:
             # What was taken out leaves more for the other windows.
@@ -215,6 +223,8 @@ class _HabitSearch:
         if log_probability > self._limit:
             return None
         if hits / days < LEAST_SHARE or odds_ratio(hits / days, share) < LEAST_ODDS:
+            return None
+        if hits < LEAST_LIFT * days * share:
             return None
         inside = np.unique(self._history.days[self._rhythm.hits(window, self._left[feature])])
         weeks = np.unique((inside + self._history.first_day - 1) // 7)

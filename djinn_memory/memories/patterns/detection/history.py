@@ -23,6 +23,9 @@ FEWEST_DAYS = 6
 FEWEST_WEEKS = 4
 """The least number of weeks in which it occurs, so that a burst is no habit."""
 
+MOST_AN_HOUR = 1_000
+"""The most independent episodes that are told apart in an hour."""
+
 MOST_FEATURES = 4_000
 """The features that are tested, those of most days first."""
 
@@ -59,22 +62,43 @@ class History:
 
     @cached_property
     def activity(self) -> NDArray[np.float64]:
-        """How much there is in each hour of each day: the number of different words.
+        """How much there is in each hour of each day.
 
-        Several turns about one topic in an hour count little more than one, as they give its words
-        little more room to occur.
+        It is the number of independent episodes that would have as many different words. Several
+        turns about one topic in an hour count little more than one, as they give other words
+        little room to occur.
         """
         cells = np.zeros((self.length, 24))
+        rates = []
         for name, episodes in zip(self.names, self.episodes, strict=True):
             if " " not in name and ":" not in name:
                 cells.flat[np.unique(self.cells(episodes))] += 1
+                rates.append(len(episodes) / len(self.occasions))
         bare = np.bincount(self.days * 24 + self.minutes // 60, minlength=cells.size) > 0
         # An hour whose words are all rare still counts as active.
-        return np.maximum(cells, bare.reshape(cells.shape))
+        return np.maximum(_independent(cells, np.array(rates)), bare.reshape(cells.shape))
 
     def cells(self, episodes: Integers) -> Integers:
         """The numbers of the hours since the first day in which these episodes are."""
         return self.days[episodes] * 24 + self.minutes[episodes] // 60
+
+
+def _independent(words: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The number of independent episodes with a number of different words.
+
+    `rates` are the shares of episodes that have each word.
+    """
+    most = words.max(initial=0)
+    if not most:
+        return words
+    episodes, different = [0.0], [0.0]
+    number = 0.25
+    while different[-1] < most and number < MOST_AN_HOUR:
+        episodes.append(number)
+        different.append(float((1 - (1 - rates) ** number).sum()))
+        number *= 1.2
+    independent: NDArray[np.float64] = np.interp(words, different, episodes)
+    return independent
 
 
 def _indexed(

@@ -87,6 +87,13 @@ class _SequenceSearch:
             if ":" not in name and len(np.unique(history.days[episodes])) <= most
         ][:MOST_ACTIONS]
 
+        self._all = _joined([action.episodes for action in self._actions])
+        sizes = [len(action.episodes) for action in self._actions]
+        self._owners = np.repeat(np.arange(len(self._actions)), sizes)
+        self._days = np.array(
+            [len(np.unique(history.days[action.episodes])) for action in self._actions]
+        )
+
     def run(self) -> list[ActionSequence]:
         """Test all pairs of actions without a common word."""
         pairs = len(self._actions) * (len(self._actions) - 1)
@@ -94,7 +101,7 @@ class _SequenceSearch:
         candidates = [
             (sequence, before)
             for second in self._actions
-            for first in self._actions
+            for first in self._often_before(second)
             if not set(first.name.split()) & set(second.name.split())
             for sequence, before in self._tested(first, second, limit, pairs)
         ]
@@ -106,6 +113,18 @@ class _SequenceSearch:
             if binomial_tail(sequence.days, sequence.days + before, 0.5) <= order
         ]
         return _distinct(ordered)
+
+    def _often_before(self, second: _Action) -> list[_Action]:
+        """The actions that another one follows on enough days. All are looked at together."""
+        following = np.searchsorted(second.episodes, self._all, side="right")
+        inside = following < len(second.episodes)
+        firsts, owners = self._all[inside], self._owners[inside]
+        near = self._times[second.episodes[following[inside]]] - self._times[firsts] <= WITHIN
+        length = self._history.length
+        pairs = np.unique(owners[near] * length + self._history.days[firsts[near]])
+        days = np.bincount(pairs // length, minlength=len(self._actions))
+        enough = days >= np.maximum(FEWEST_DAYS, LEAST_SHARE * self._days)
+        return [self._actions[number] for number in np.flatnonzero(enough)]
 
     def _tested(
         self, first: _Action, second: _Action, limit: float, pairs: int
@@ -175,6 +194,10 @@ class _SequenceSearch:
         none = np.ones(len(own_days))
         np.multiply.at(none, of_day, missing)
         return float(1 - none.mean())
+
+
+def _joined(parts: list[Integers]) -> Integers:
+    return np.concatenate(parts) if parts else np.array([], dtype=np.int64)
 
 
 def _distinct(sequences: list[ActionSequence]) -> list[ActionSequence]:
