@@ -40,6 +40,9 @@ TIMEOUT = 10
 END_TIMEOUT = 2
 """The same for SessionEnd. Claude Code gives these hooks 1.5 s unless they name more, Codex 3 s."""
 
+SHARED = "Keep the file out of a shared repository: it has paths of this machine."
+"""What to know of the settings of a project."""
+
 _OURS = re.compile(r"\bdjinn(?:_memory|\.exe)?[\"']* hook .*--client[ =]")
 
 _EMPTY = "{}\n"
@@ -136,7 +139,7 @@ def install(home: Home, request: InstallHooks) -> HookSettings:
         events,
         command,
         after if request.print else None,
-        HOOK_CLIENTS[client].note,
+        " ".join([HOOK_CLIENTS[client].note, *([SHARED] if request.project else [])]),
     )
 
 

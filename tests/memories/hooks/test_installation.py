@@ -73,6 +73,7 @@ def test_hooks_are_installed_once(home: Home, user: Path, client: Client, projec
     folder = (user / "project" if project else user) / f".{client}"
     local = "settings.local.json" if project else "settings.json"
     assert answer.path == folder / ("hooks.json" if client == "codex" else local)
+    assert ("out of a shared repository" in (answer.note or "")) == project
     command = hook_command(home, "me", client)
     assert hooks_of(answer.path) == {event: [command] for event in HOOK_CLIENTS[client].events}
     assert answer.path.stat().st_mode & 0o077 == 0
