@@ -109,6 +109,8 @@ COMMANDS = {
     "entity show": "Show an entity: its properties, relations and mentions.",
     "entity set": "Set a property or a relation. The value before is closed and kept.",
     "entity alias": "Add or remove aliases of an entity.",
+    "entity merge": "Merge an entity into another, with its history and its links.",
+    "entity split": "Take a merge of two entities apart.",
     "entity remove": "Move the note of an entity to the `.trash/` of its vault.",
     "episode record": "Record a message and its response, or an observation.",
     "episode list": "List episodes, newest first.",

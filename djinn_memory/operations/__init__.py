@@ -121,6 +121,8 @@ OPERATIONS = {
         Operation("entities.resolve"),
         Operation("entities.set", writes=True),
         Operation("entities.alias", writes=True),
+        Operation("entities.merge", writes=True),
+        Operation("entities.split", writes=True),
         Operation("entities.remove", writes=True, removes=True),
         Operation("contradictions.list"),
         Operation("contradictions.settle", writes=True),

@@ -26,6 +26,7 @@ from djinn_memory.store.index.records import (
 )
 
 if TYPE_CHECKING:
+    from djinn_memory.languages.day_window import DayWindow
     from djinn_memory.models import Vectors
     from djinn_memory.notes.fact_note import PastValue
     from djinn_memory.runtime import Runtime
@@ -250,7 +251,11 @@ class Search:
         self.plane_sizes: dict[str, int] = {}
         """The numbers of memories of planes that were asked by themselves."""
         self.values: dict[int, ValueThen] = {}
-        """The values that facts had at the time of the search, by memory."""
+        """The values that facts and properties had at the time of the search, by memory."""
+        self.windows: tuple[DayWindow, ...] = ()
+        """The periods that the question asks about."""
+        self.asked_words: frozenset[str] = frozenset()
+        """The stems of the content words of the question."""
         self._memories: dict[int, IndexedMemory] = {}
         self._chunks: dict[int, IndexedChunk] = {}
         self._telling: dict[int, list[IndexedChunk]] = {}

@@ -23,7 +23,7 @@ from djinn_memory.search.candidates import Candidate, HitLimits, Search
 from djinn_memory.search.dates.former import FORMER, FormerValues, gather_former
 from djinn_memory.search.legs import LEGS
 from djinn_memory.search.legs.meaning import MeaningLeg
-from djinn_memory.search.legs.words_query import CUT, overlong, phrase
+from djinn_memory.search.legs.words_query import CUT, content, overlong, phrase
 from djinn_memory.search.stages.names import NAME, put_named_first
 from djinn_memory.search.stages.periods import holds, prefer_current
 from djinn_memory.search.stages.planes import PlaneCounts, known_planes
@@ -87,6 +87,7 @@ def search(
         search.problems += unknown_values(search.index, search.selection.filters)
         search.candidates = search.gather(search.selection.filters)
         period = _asked_period(search)
+        search.windows = period.windows if period else ()
         former = None if period else _former_values(search)
         search.asks_for_former = former is not None
         _interact(search)
@@ -234,6 +235,7 @@ def _settle(search: Search) -> None:
     )
     if not question.asks:
         return
+    search.asked_words = content(vocabulary, question.text)
     names = _LEGS.get(search.mode, ready)
     weights = {name: ready[name].weight for name in names if name in ready}
     if search.mode == "meaning":

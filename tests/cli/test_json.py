@@ -117,6 +117,11 @@ RUNS = {
         ["entity", "show", "Quay lamp"], ["entity", "show", "Ada", "--as-of", "2026-05-02"],
         ["entity", "show", "Holt", "--context", "she glows"],
     ],
+    "entity merge": [
+        ["entity", "merge", "Ada", "Quay lamp", "--dry-run"],
+        ["entity", "merge", "Ada", "Quay lamp"],
+    ],
+    "entity split": [["entity", "split", "Quay lamp"]],
     "entity remove": [
         ["entity", "remove", "Quay lamp", "--dry-run"], ["entity", "remove", "Quay lamp"],
     ],

@@ -1,4 +1,4 @@
-"""djinn entity add, list, show, set, alias, remove."""
+"""djinn entity add, list, show, set, alias, merge, split, remove."""
 
 from __future__ import annotations
 
@@ -116,6 +116,43 @@ def alias(call: Call, answer: verbs.EntityChange) -> None:
         djinn entity alias remove "Maren Holt" Maren
     """
     _print_change(answer, f"aliases: {', '.join(answer.entity.aliases) or 'none'}")
+
+
+@command(
+    "entities.merge",
+    requests.MergeEntities,
+    fields={"name": NAME, "into": Field("INTO", candidates.entities)},
+)
+def merge(call: Call, answer: verbs.EntityMerge) -> None:
+    """Merge an entity into another, with its history and its links.
+
+    `djinn undo` takes it back, and so does `djinn entity split`, also after other edits.
+
+    Examples:
+        djinn entity merge Bob "Robert Alder"
+    """
+    if call.request.dry_run:
+        for note in answer.notes:
+            say(f"would change links in {clean(note)}")
+        return
+    entity = answer.entity
+    place = clean(f"{entity.vault}/{entity.path}")
+    links = f"{count(answer.links, 'link')} in {count(len(answer.notes), 'note')}"
+    say(f"merged {clean(call.request.name)} into {clean(entity.title)}, {links} -> {place}")
+    output.problems(answer.left)
+
+
+@command("entities.split", requests.SplitEntity, fields={"name": NAME, "other": Field("[OTHER]")})
+def split(call: Call, answer: verbs.EntitySplit) -> None:
+    """Take a merge of two entities apart. Edits since then are kept.
+
+    Examples:
+        djinn entity split "Robert Alder"
+        djinn entity split "Robert Alder" Bob
+    """
+    for entity in (answer.entity, answer.other):
+        say(f"{clean(entity.title)} -> {clean(f'{entity.vault}/{entity.path}')}")
+    say(f"links changed in {count(len(answer.notes), 'note')}")
 
 
 @command("entities.remove", requests.RemoveEntity, fields={"name": NAME})

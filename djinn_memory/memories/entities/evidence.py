@@ -37,7 +37,8 @@ def evidence(
     another entity.
     """
     vaults = {vault.name: vault for vault in index.vaults}
-    sentences: list[str] = [entity.type] if entity.type else []
+    # Of two people the kind tells nothing.
+    sentences: list[str] = [entity.type] if entity.type and entity.type != "person" else []
     with suppress(OSError, DjinnError):
         note = read_note(vaults[entity.vault], entity.path)
         for key, values in timelines(note).items():

@@ -14,8 +14,16 @@ from djinn_memory.search.suggest import near_titles
 from djinn_memory.store.index.records import IndexedMemory, MemoryNames, Selection
 
 _OTHERS = tuple(("type", kind) for kind in PLANES["knowledge"] if kind not in KINDS)
-ENTITIES = Selection(Filters(planes=("knowledge",), excluded=_OTHERS), whole_files=True)
-"""All entities: notes of the plane `knowledge` that are no facts, relationships or skills."""
+_NO_ENTITIES = (*_OTHERS, ("status", "superseded"))
+ENTITIES = Selection(Filters(planes=("knowledge",), excluded=_NO_ENTITIES), whole_files=True)
+"""All entities: notes of the plane `knowledge` that are no facts, relationships or skills.
+
+Earlier versions of a note do not count.
+"""
+
+
+MERGED = "merged"
+"""The field with the ids of the entities that were merged into one."""
 
 
 def of_kind(kind: str | None) -> Selection:
@@ -67,6 +75,11 @@ def _named(index: Index, name: str) -> list[IndexedMemory]:
     }
     if by_name:
         return [*by_name.values()]
+    if name.startswith("mem_"):
+        # The id of an entity that was merged into another.
+        filters = replace(ENTITIES.filters, where=((MERGED, name),))
+        if merged := [*index.memories(replace(ENTITIES, filters=filters), fields=())]:
+            return merged
     return [memory for memory in index.resolve(name) if is_entity(memory)]
 
 

@@ -100,6 +100,25 @@ def timelines(note: Note) -> dict[str, Timeline]:
     return result
 
 
+def merged_timelines(kept: Note, gone: Note) -> dict[str, Timeline]:
+    """The values of the properties of `gone`, joined with those that `kept` has by the same key.
+
+    Where both have a current value, the one that began last is current. Of two values whose
+    beginnings are unknown, it is the one of `kept`.
+    """
+    own = {fold(key): (key, values) for key, values in timelines(kept).items()}
+    result: dict[str, Timeline] = {}
+    for key, theirs in timelines(gone).items():
+        key, mine = own.get(fold(key), (key, None))
+        values = [
+            value for each in (mine, theirs) if each for value in (each.current, *each.history)
+        ]
+        unique = [*dict.fromkeys(values)]
+        if joined := _merged(unique, "", kept, edited=False):
+            result[key] = joined
+    return result
+
+
 def with_property(
     data: bytes, path: str, vault: Vault, key: str, statement: Statement, now: datetime
 ) -> tuple[Action, bytes]:
@@ -170,8 +189,13 @@ def _lined(body: str) -> dict[str, list[PastValue]]:
     return values
 
 
-def _merged(values: Iterable[PastValue], stated: str, note: Note) -> Timeline | None:
-    """The values of a property in order, with the value in the front matter as the last."""
+def _merged(
+    values: Iterable[PastValue], stated: str, note: Note, *, edited: bool = True
+) -> Timeline | None:
+    """The values of a property in order, with the value in the front matter as the last.
+
+    Unless `edited` is set, the front matter does not count.
+    """
     # The sort is stable: of values that began at once, the upper one was recorded last.
     listed = sorted(values, key=lambda value: value.valid_from or "", reverse=True)
     closed: list[PastValue] = []
@@ -183,16 +207,17 @@ def _merged(values: Iterable[PastValue], stated: str, note: Note) -> Timeline | 
         closed.append(value)
     if not closed:
         return Timeline(PastValue(None, None, None, stated), ()) if stated else None
-    first = closed[0]
-    edited = note.updated or ""
+    first, changed = closed[0], note.updated or ""
+    if not edited:
+        return Timeline(first, tuple(closed[1:]))
     if stated and stated != first.value:
         # A person replaced the value in the front matter.
-        began = max(edited, first.valid_from or "") or None
+        began = max(changed, first.valid_from or "") or None
         closed[0] = replace(first, until=first_end(first.until, began))
         closed.insert(0, PastValue(None, None, None, stated, began))
     elif not stated and first.until is None:
         # A person removed the value from the front matter.
-        closed[0] = replace(first, until=max(edited, first.valid_from or "") or None)
+        closed[0] = replace(first, until=max(changed, first.valid_from or "") or None)
     return Timeline(closed[0], tuple(closed[1:]))
 
 

@@ -156,3 +156,33 @@ class RemoveEntity(Struct, frozen=True):
     dry_run: Annotated[bool, Meta(description="Report what would be moved, without moving it.")] = (
         False
     )
+
+
+class MergeEntities(Struct, frozen=True):
+    """Merge an entity into another. Links to the first then lead to the second."""
+
+    name: Annotated[
+        str, Meta(min_length=1, max_length=1000, description="The entity that is merged.")
+    ]
+    into: Annotated[
+        str,
+        Meta(min_length=1, max_length=1000, description="The entity that it becomes a part of."),
+    ]
+    agent: AgentName = None
+    dry_run: Annotated[
+        bool, Meta(description="List the notes that would be changed, without changing them.")
+    ] = False
+
+
+class SplitEntity(Struct, frozen=True):
+    """Take the last merge into an entity apart again."""
+
+    name: EntityName
+    other: Annotated[
+        str | None,
+        Meta(
+            max_length=1000,
+            description="The name of the entity that was merged. Default: the one merged last.",
+        ),
+    ] = None
+    agent: AgentName = None

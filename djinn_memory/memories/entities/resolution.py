@@ -28,7 +28,7 @@ from djinn_memory.search.backend import Index
 from djinn_memory.search.legs.words_query import content
 from djinn_memory.store.index.records import MemoryNames
 
-MEANING = 14.0
+MEANING = 28.0
 """The weight of a cosine. Measured with `benchmarks/entities.py`, like the values below."""
 
 WORDS = 4.0
@@ -37,7 +37,7 @@ WORDS = 4.0
 NAME = 2.0
 """The weight of how well the name fits."""
 
-SURE = 0.8
+SURE = 0.62
 """The least chance with which a candidate is taken as meant."""
 
 

@@ -10,21 +10,25 @@ from msgspec import Struct
 
 from djinn_memory.memories.entities.detail import EntityDetail, entity_detail, written_entity
 from djinn_memory.memories.entities.mentions import count_of, everyone, occurrences
+from djinn_memory.memories.entities.merging import merge
 from djinn_memory.memories.entities.names import named_entity, no_entity, of_kind
 from djinn_memory.memories.entities.requests import (
     AddEntity,
     ChangeAliases,
     ListEntities,
+    MergeEntities,
     RemoveEntity,
     ResolveMention,
     SetProperty,
     ShowEntity,
+    SplitEntity,
 )
 from djinn_memory.memories.entities.resolution import (
     EntityCandidate,
     EntityResolution,
     resolve_mention,
 )
+from djinn_memory.memories.entities.splitting import split
 from djinn_memory.memories.entities.writer import (
     add_entity,
     change_aliases,
@@ -89,6 +93,39 @@ class EntityRemoval(Struct, frozen=True):
     """The entity."""
     moved_to: Path | None
     """The new path of its note; null if it was not moved."""
+
+
+class EntityMerge(Struct, frozen=True):
+    """The result of a merge, or of its dry run."""
+
+    entity: EntityDetail
+    """The entity after the merge, without its mentions."""
+    change: str | None
+    """The id of the change, for `djinn undo`; null for a dry run."""
+    links: int
+    """The number of links that were changed."""
+    notes: tuple[str, ...]
+    """The notes with links that were changed, or would be, as `vault/path`."""
+    left: tuple[Problem, ...]
+    """Notes with links that were left alone, and why. Their links still lead to the entity by its
+    aliases."""
+    problems: tuple[Problem, ...] = ()
+    """Problems that keep the notes from being searchable at once."""
+
+
+class EntitySplit(Struct, frozen=True):
+    """The result of taking a merge apart."""
+
+    entity: EntityDetail
+    """The entity into which the other was merged, without its mentions."""
+    other: EntityDetail
+    """The entity that was merged, as it was before."""
+    change: str | None
+    """The id of the change, for `djinn undo`."""
+    notes: tuple[str, ...]
+    """The notes with links that were changed, as `vault/path`."""
+    problems: tuple[Problem, ...] = ()
+    """Problems that keep the notes from being searchable at once."""
 
 
 class Entities(Namespace):
@@ -173,6 +210,29 @@ class Entities(Namespace):
     def alias(self, request: ChangeAliases) -> EntityChange:
         """Add or remove aliases of an entity. Raises `UsageError` for an alias that it lacks."""
         return self._change("changed", *change_aliases(self.runtime, request))
+
+    @operation(MergeEntities, patient=True)
+    def merge(self, request: MergeEntities) -> EntityMerge:
+        """Merge an entity into another, in one change that `djinn undo` takes back.
+
+        The note of the second keeps the text, the aliases, the id and the properties of the first
+        with their histories. The note of the first is removed, and links to it lead to the second.
+        Raises `Refused` when different agents may see the two, and for a read-only vault.
+        """
+        done = merge(self.runtime, request)
+        entity = written_entity(done.vault, done.path, moment(self.runtime.now()))
+        return EntityMerge(entity, done.change, done.links, done.notes, done.left, done.problems)
+
+    @operation(SplitEntity, patient=True)
+    def split(self, request: SplitEntity) -> EntitySplit:
+        """Take a merge into an entity apart, by default the last one.
+
+        Edits since then are kept. Raises `Refused` if a line that the merge changed was edited, and
+        `NotFound` if there is no merge, or if its bytes are no longer kept.
+        """
+        done, at = split(self.runtime, request), moment(self.runtime.now())
+        entity, other = (written_entity(*place, at) for place in (done.kept, done.other))
+        return EntitySplit(entity, other, done.change, done.notes, done.problems)
 
     @operation(RemoveEntity)
     def remove(self, request: RemoveEntity) -> EntityRemoval:

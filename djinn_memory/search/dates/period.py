@@ -17,7 +17,8 @@ from djinn_memory.search.dates.events import dates_of_event
 from djinn_memory.search.dates.memory_days import days_of
 from djinn_memory.search.dates.question import dates_in_question, event_in_question
 from djinn_memory.search.stages.names import NAME
-from djinn_memory.store.index.records import IndexedMemory
+from djinn_memory.search.stages.statements import answering, statements, then
+from djinn_memory.store.index.records import IndexedChunk, IndexedMemory
 
 DATES = "dates"
 """The name of this stage among a candidate's verdicts."""
@@ -190,6 +191,9 @@ def _about(
         days = period.days.get(candidate.memory_id)
         today = days.first if days and days.first else period.today
         chunk = chunks[candidate.chunk_id]
+        if _stated(search, period, chunk):
+            yield candidate.chunk_id
+            continue
         text = "\n".join([*chunk.headings[-1:], chunk.text])
         for phrase in date_phrases(text, today, subjects=True):
             years = range(1)
@@ -203,6 +207,14 @@ def _about(
             if any(_names(day, window) for day in said for window in period.windows):
                 yield candidate.chunk_id
                 break
+
+
+def _stated(search: Search, period: QuestionPeriod, chunk: IndexedChunk) -> bool:
+    """Whether the history of an entity has a property that held then and answers the question."""
+    if "\n- " not in f"\n{chunk.text}":
+        return False
+    listed = then([*statements(chunk.text)], None, period.windows)
+    return bool(answering(listed, search.asked_words, search.index.words))
 
 
 def _names(said: DayWindow, wanted: DayWindow) -> bool:

@@ -52,8 +52,10 @@ def holds(search: Search, memory: IndexedMemory, vault: Vault) -> bool:
     `search.values`. Without a time this is done for a fact whose current value has not begun.
     """
     at = search.as_of
-    if memory.type != "fact" or memory.block is not UNSET:
+    if memory.plane != "knowledge" or memory.block is not UNSET:
         return True
+    if memory.type != "fact":
+        return _entity_held(search, memory, vault)
     if not at and period(memory).begun(now := moment(search.runtime.now())):
         return True
     # Imported here: few searches read a fact.
@@ -69,3 +71,27 @@ def holds(search: Search, memory: IndexedMemory, vault: Vault) -> bool:
             line = line_of(note, value)
             search.values[memory.memory_id] = ValueThen(at or now, line, value)
     return value is not None or not at
+
+
+def _entity_held(search: Search, memory: IndexedMemory, vault: Vault) -> bool:
+    """Whether an entity was known at the time of a search, or had a property then.
+
+    If one of its properties answers the question, it is added to `search.values`.
+    """
+    at = search.as_of
+    if not (at or search.windows):
+        return True
+    from djinn_memory.notes.note import parse
+    from djinn_memory.search.stages.statements import answering, joined, statements, then
+
+    with suppress(OSError, DjinnError):
+        note = parse(memory.path, disk.read(vault, memory.path), vault.dialect)
+        listed = then([*statements(note.text)], at, search.windows)
+        answers = answering(listed, search.asked_words, search.index.words)
+        if answers:
+            search.values[memory.memory_id] = ValueThen(
+                at or moment(search.runtime.now()), answers[0][0] + 1, joined(answers)
+            )
+        if listed:
+            return True
+    return not at or memory.created is None or (period(memory).covers(at) and memory.created <= at)

@@ -69,9 +69,14 @@ _HELD = (
     "coalesce(memory.created, iif(memory.type is 'fact', '', memory.date)) "
     "<= iif(instr(coalesce(memory.created, memory.date), 'T'), ?, ?) or "
     "memory.type is 'fact' and exists "
-    "(select 1 from field where memory_id = memory.id and key = 'valid_from'))"
+    "(select 1 from field where memory_id = memory.id and key = 'valid_from') or "
+    "memory.plane is 'knowledge' and exists "
+    "(select 1 from chunk where memory_id = memory.id and headings like '%\"History\"]'))"
 )
-"""Whether a memory has a period that began, or was created before a time."""
+"""Whether a memory has a period that began, or was created before a time.
+
+The properties of an entity may have held before its note was made. Its history tells, which the
+index does not know."""
 
 PLACE = "(select name from vault where id = note.vault_id), note.path, memory.lines_above"
 """The sort order for otherwise equal rows. It does not depend on when they were indexed."""

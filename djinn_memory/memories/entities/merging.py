@@ -1,0 +1,246 @@
+"""Merges two entities into one note, and points the links of other notes at it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import PurePosixPath
+
+from msgspec import Struct
+
+from djinn_memory.errors import DjinnError, Refused, UsageError
+from djinn_memory.home.access import same_readers
+from djinn_memory.memories.entities.names import MERGED, find_entity
+from djinn_memory.memories.entities.properties import merged_timelines, with_lines
+from djinn_memory.memories.entities.requests import MergeEntities
+from djinn_memory.memories.writing.change_set import ChangeSet, change_set
+from djinn_memory.models import Memory, Problem, Vault
+from djinn_memory.notes import frontmatter
+from djinn_memory.notes.fact_note import HISTORY, value_of_line
+from djinn_memory.notes.frontmatter import block_end, edit_fields, opened
+from djinn_memory.notes.link_edit import relinked
+from djinn_memory.notes.links import Link
+from djinn_memory.notes.note import Note, parse
+from djinn_memory.notes.note_file import parse_file
+from djinn_memory.notes.slugs import fold, name_key
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.runtime import Runtime
+from djinn_memory.search.backend import Index
+from djinn_memory.store.index.records import IndexedMemory
+from djinn_memory.system.yaml_edit import line_end
+
+COMMAND = "entity merge"
+"""The command of the change set, by which `entity split` finds it."""
+
+_TAKEN_OVER = ("confidence", "importance", "domain", "source", "source_context", "last_verified")
+"""Fields that a merged note takes over if it has none of its own."""
+
+_UNLINKABLE = re.compile(r"""[][|#^"'\\]""")
+"""Characters that a link in the front matter cannot contain."""
+
+
+_Sources = dict[tuple[str, str], set[str]]
+"""The texts of links to an entity, by the vault and the path of their note."""
+
+
+class Merge(Struct, frozen=True):
+    """A merge that was carried out."""
+
+    vault: Vault
+    path: str
+    change: str | None
+    """The id of the change set."""
+    links: int
+    """The number of links that were changed."""
+    notes: tuple[str, ...]
+    """The notes with changed links, as `vault/path`."""
+    left: tuple[Problem, ...]
+    """Notes whose links were left alone, and why."""
+    problems: tuple[Problem, ...]
+
+
+def merge(runtime: Runtime, request: MergeEntities) -> Merge:
+    """Merge an entity into another; see `Entities.merge`."""
+    with runtime.index(runtime.fresh_scope(request.agent)) as index:
+        gone, kept = find_entity(index, request.name), find_entity(index, request.into)
+        if gone.memory_id == kept.memory_id:
+            raise UsageError(f"{request.name!r} and {request.into!r} are the same entity")
+        by_name = {vault.name: vault for vault in index.vaults}
+        source, target = by_name[gone.vault], by_name[kept.vault]
+        if not same_readers(source, target):
+            raise Refused(
+                f"{source.name}/{gone.path} and {target.name}/{kept.path} are not visible to the "
+                "same agents; a merge would show one to those who may not see it, or hide it"
+            )
+        sources = _linking(index, gone)
+        name = link_name(index, kept)
+    if request.dry_run:
+        notes = tuple(f"{vault}/{path}" for vault, path in sources)
+        return Merge(target, kept.path, None, 0, notes, (), ())
+    what = f"Merged {gone.title} into {kept.title}"
+    with change_set(runtime, COMMAND, what, agent=request.agent) as changes:
+        old, new = disk.read(source, gone.path), disk.read(target, kept.path)
+        changes.rewrite(
+            target, kept.path, new, merged(old, gone.path, source, new, kept.path, target, name)
+        )
+        links, notes, left = _relink(changes, sources, by_name, gone, kept, name)
+        changes.remove(source, gone.path, old)
+    result = changes.result
+    return Merge(target, kept.path, result.id, links, notes, left, tuple(result.problems))
+
+
+def _linking(index: Index, gone: IndexedMemory) -> _Sources:
+    """The notes that link to an entity, apart from its own, with the links as written."""
+    texts: dict[int, set[str]] = {}
+    for link in index.links([gone.memory_id]):
+        if link.target == gone.memory_id != link.source:
+            texts.setdefault(link.source, set()).add(link.text)
+    memories = index.lookup(texts, fields=())
+    sources: _Sources = {}
+    for number, memory in sorted(memories.items(), key=lambda entry: entry[1].address):
+        sources.setdefault((memory.vault, memory.path), set()).update(texts[number])
+    return sources
+
+
+def _relink(
+    changes: ChangeSet,
+    sources: _Sources,
+    vaults: dict[str, Vault],
+    gone: IndexedMemory,
+    kept: IndexedMemory,
+    name: str,
+) -> tuple[int, tuple[str, ...], tuple[Problem, ...]]:
+    total, notes, left = 0, [], []
+    for (vault_name, path), texts in sources.items():
+        vault, place = vaults[vault_name], f"{vault_name}/{path}"
+        if (vault_name, path) == (kept.vault, kept.path):
+            continue
+        if vault.read_only:
+            left.append(Problem(place, "is in a read-only vault, so its links were left alone"))
+            continue
+        try:
+            data = disk.read(vault, path)
+            if any(memory.block for memory in parse_file(path, data, vault.dialect).memories):
+                left.append(Problem(place, "is a journal, so its links were left alone"))
+                continue
+            changed, count = repointed(data, vault, path, texts.__contains__, name, kept.path)
+        except (OSError, DjinnError) as error:
+            left.append(Problem(place, f"its links were left alone: {error}"))
+            continue
+        if changed != data:
+            changes.rewrite(vault, path, data, changed)
+            total += count
+            notes.append(place)
+    return total, tuple(notes), tuple(left)
+
+
+def by_name(gone: Note, path: str) -> Callable[[str], bool]:
+    """Whether a link as written leads to an entity by one of its names."""
+    names = {*map(name_key, filter(None, (gone.title, *gone.aliases, gone.id)))}
+    names.add(name_key(PurePosixPath(path).stem))
+
+    def leads(text: str) -> bool:
+        written = name_key(text)
+        return written in names or written.rpartition("/")[2] in names
+
+    return leads
+
+
+def repointed(
+    data: bytes, vault: Vault, path: str, leads: Callable[[str], bool], name: str, target: str
+) -> tuple[bytes, int]:
+    """The bytes of a note with some of its links led to `name` at `target`, and their number.
+
+    `leads` tells for the text of a link whether it is one of them.
+    """
+
+    def is_wanted(link: Link) -> bool:
+        return leads(link.target)
+
+    return relinked(data, path, is_wanted, name, target, vault.dialect)
+
+
+def link_name(index: Index, entity: Memory) -> str:
+    """The name by which links lead to an entity: its title, or its path if others have it too."""
+    unique = len(index.resolve(entity.title)) == 1
+    if unique and not _UNLINKABLE.search(entity.title):
+        return entity.title
+    return entity.path.removesuffix(".md")
+
+
+def merged(
+    old: bytes,
+    old_path: str,
+    source: Vault,
+    new: bytes,
+    new_path: str,
+    target: Vault,
+    name: str,
+) -> bytes:
+    """The bytes of a note after another was merged into it. They depend on these bytes alone."""
+    gone, kept = parse(old_path, old, source.dialect), parse(new_path, new, target.dialect)
+    leads = by_name(gone, old_path)
+    with suppress(DjinnError):
+        old = repointed(old, source, old_path, leads, name, new_path)[0]
+    new = repointed(new, target, new_path, leads, name, new_path)[0]
+    gone, kept = parse(old_path, old, source.dialect), parse(new_path, new, target.dialect)
+    new = _with_text(new, gone)
+    new = edit_fields(new, _fields(gone, kept))
+    for key, values in merged_timelines(kept, gone).items():
+        new = edit_fields(new, {key: values.current.value})
+        new = with_lines(new, key, (values.current, *values.history))
+    return new
+
+
+def _fields(gone: Note, kept: Note) -> dict[str, object]:
+    """The front matter that a note takes over, apart from properties."""
+    known = {name_key(each) for each in (kept.title, *kept.aliases)}
+    aliases = [*kept.aliases]
+    for alias in (gone.title, *gone.aliases):
+        if name_key(alias) not in known:
+            aliases.append(alias)
+            known.add(name_key(alias))
+    mine, theirs = (frontmatter.read(note.text).fields for note in (kept, gone))
+    ids = [value for note in (kept, gone) for key, value in note.fields if key == MERGED]
+    ids += [gone.id] if gone.id else []
+    tags = list(kept.tags) + [
+        tag for tag in gone.tags if fold(tag) not in set(map(fold, kept.tags))
+    ]
+    fields: dict[str, object] = {
+        key: theirs[key] for key in _TAKEN_OVER if key in theirs and key not in mine
+    }
+    if aliases != [*kept.aliases]:
+        fields |= {"alias": None, "aliases": aliases}
+    if tags != [*kept.tags]:
+        fields["tags"] = tags
+    if ids:
+        fields[MERGED] = list(dict.fromkeys(ids))
+    return fields
+
+
+def _with_text(new: bytes, gone: Note) -> bytes:
+    """The bytes of a note with the text of another in a section, above the history."""
+    text = _own_text(gone)
+    if not text:
+        return new
+    bom, encoding, whole = opened(new)
+    newline, end = line_end(whole), block_end(whole)
+    section = f"## {gone.title}\n\n{text}\n".replace("\n", newline)
+    body = whole[end:]
+    history = re.search(rf"^{HISTORY}[ \t]*\r?$", body, re.MULTILINE)
+    at = history.start() if history else len(body)
+    above = body[:at]
+    gap = "" if not above.strip() else newline if above.endswith(newline) else 2 * newline
+    if above.endswith(2 * newline):
+        gap = ""
+    below = newline + body[at:] if history else ""
+    return bom + (whole[:end] + above + gap + section + below).encode(encoding)
+
+
+def _own_text(note: Note) -> str:
+    """The text of a note without the lines of its properties."""
+    lines = note.text[note.body :].split("\n")
+    kept = [line for line in lines if not ((value := value_of_line(line)) and ": " in value.value)]
+    text = "\n".join(kept).strip()
+    return re.sub(rf"(?:^|\n){HISTORY}[ \t]*\s*\Z", "", text).strip()

@@ -1,0 +1,159 @@
+"""Takes a merge of two entities apart, also after other edits of the notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from djinn_memory.errors import NotFound, Refused, Remedy
+from djinn_memory.memories.changes import files
+from djinn_memory.memories.changes.history import PastChange, past_changes
+from djinn_memory.memories.changes.kept_bytes import KeptBytes
+from djinn_memory.memories.changes.plan import FileChange, digest
+from djinn_memory.memories.entities.merging import COMMAND, by_name, merged, repointed
+from djinn_memory.memories.entities.names import find_entity
+from djinn_memory.memories.entities.requests import SplitEntity
+from djinn_memory.memories.entities.three_way import taken_back
+from djinn_memory.memories.writing.change_set import change_set
+from djinn_memory.models import Problem, Vault
+from djinn_memory.notes.note import parse
+from djinn_memory.notes.slugs import name_key
+from djinn_memory.runtime import Runtime
+
+
+class Split(Struct, frozen=True):
+    """A merge that was taken apart."""
+
+    kept: tuple[Vault, str]
+    """The vault and the path of the note into which the other was merged."""
+    other: tuple[Vault, str]
+    """Those of the note that is back."""
+    notes: tuple[str, ...]
+    """The notes with changed links, as `vault/path`."""
+    change: str | None
+    problems: tuple[Problem, ...]
+
+
+class _Merged(Struct, frozen=True):
+    """What a change set tells of a merge."""
+
+    vaults: dict[str, Vault]
+    bytes_before: dict[tuple[str, str], bytes]
+    """By vault id and path."""
+    gone: FileChange
+    kept: FileChange
+    linking: tuple[FileChange, ...]
+
+    def before(self, file: FileChange) -> bytes:
+        """The bytes of a file before the merge."""
+        return self.bytes_before[file.vault, file.path]
+
+    def after(self, file: FileChange) -> bytes | None:
+        """The bytes of a file after the merge, made anew; None if that fails."""
+        gone_vault, kept_vault = self.vaults[self.gone.vault], self.vaults[self.kept.vault]
+        gone = parse(self.gone.path, self.before(self.gone), gone_vault.dialect)
+        kept = parse(self.kept.path, self.before(self.kept), kept_vault.dialect)
+        leads = by_name(gone, self.gone.path)
+        # Links lead to the title, or to the path if several notes have the title.
+        for name in (kept.title, self.kept.path.removesuffix(".md")):
+            if file == self.kept:
+                data = merged(
+                    self.before(self.gone), self.gone.path, gone_vault,
+                    self.before(file), file.path, kept_vault, name,
+                )  # fmt: skip
+            else:
+                vault = self.vaults[file.vault]
+                data = repointed(self.before(file), vault, file.path, leads, name, self.kept.path)[
+                    0
+                ]
+            if digest(data) == file.after:
+                return data
+        return None
+
+
+def split(runtime: Runtime, request: SplitEntity) -> Split:
+    """Take a merge apart; see `Entities.split`."""
+    scope = runtime.fresh_scope(request.agent)
+    with runtime.index(scope) as index:
+        entity = find_entity(index, request.name)
+    # A merge that changed notes in a vault that the asker does not see is none of theirs.
+    vaults = {vault.id: vault for vault in runtime.home.visible(request.agent)}
+    [own] = runtime.home.named((entity.vault,))
+    change, merge = _found(runtime, vaults, (own.id, entity.path), request)
+    if files.current(vaults[merge.gone.vault], merge.gone.path) is not None:
+        place = vaults[merge.gone.vault]
+        raise _edited(place, merge.gone, "exists again; rename or remove it first")
+    what = f"Took apart: {change.record.plan.what}"
+    notes = []
+    with change_set(runtime, "entity split", what, agent=request.agent) as changes:
+        for file in (merge.kept, *merge.linking):
+            vault, now = vaults[file.vault], files.current(vaults[file.vault], file.path)
+            if now is None:
+                if file == merge.kept:
+                    raise _edited(vault, file, "no longer exists")
+                continue  # A note that is gone has no links.
+            data = _without_merge(merge, vault, file, now)
+            if data != now:
+                changes.rewrite(vault, file.path, now, data)
+                notes += [f"{vault.name}/{file.path}"] if file != merge.kept else []
+        vault = vaults[merge.gone.vault]
+        changes.create(vault, merge.gone.path, merge.before(merge.gone))
+    result = changes.result
+    return Split(
+        (vaults[merge.kept.vault], merge.kept.path),
+        (vault, merge.gone.path),
+        tuple(notes),
+        result.id,
+        tuple(result.problems),
+    )
+
+
+def _without_merge(merge: _Merged, vault: Vault, file: FileChange, now: bytes) -> bytes:
+    if digest(now) == file.after:
+        return merge.before(file)
+    after = merge.after(file)
+    data = taken_back(merge.before(file), after, now) if after is not None else None
+    if data is None:
+        raise _edited(vault, file, "was edited in the lines that the merge changed")
+    return data
+
+
+def _found(
+    runtime: Runtime, vaults: dict[str, Vault], place: tuple[str, str], request: SplitEntity
+) -> tuple[PastChange, _Merged]:
+    """The last merge into a note that can be taken apart."""
+    for change, merge in _merges(runtime, vaults, place):
+        gone = parse(merge.gone.path, merge.before(merge.gone))
+        names = {name_key(name) for name in (gone.title, *gone.aliases, gone.id or "")}
+        if request.other is None or name_key(request.other) in names:
+            return change, merge
+    what = f" of {request.other!r}" if request.other else ""
+    raise NotFound(
+        f"no merge{what} into {request.name!r} that can be taken apart",
+        Remedy("changes.list", purpose="list the changes"),
+    )
+
+
+def _merges(
+    runtime: Runtime, vaults: dict[str, Vault], place: tuple[str, str]
+) -> Iterator[tuple[PastChange, _Merged]]:
+    store = KeptBytes(runtime.home)
+    for change in past_changes(runtime.state, [*vaults.values()]):
+        plan = change.record.plan
+        kept = next((file for file in plan.files if (file.vault, file.path) == place), None)
+        gone = next((file for file in plan.files if file.after is None), None)
+        if plan.command != COMMAND or change.status != "done" or not (kept and gone):
+            continue
+        before = {
+            (file.vault, file.path): data
+            for number, file in enumerate(plan.files)
+            if (data := store.read(change.record.id, number)) is not None
+        }
+        if len(before) == len(plan.files):
+            linking = tuple(file for file in plan.files if file not in (kept, gone))
+            yield change, _Merged(vaults, before, gone, kept, linking)
+
+
+def _edited(vault: Vault, file: FileChange, why: str) -> Refused:
+    return Refused(f"{vault.name}/{file.path} {why}; nothing was changed")
