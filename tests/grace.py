@@ -93,6 +93,20 @@ def takes_ids(djinn: Djinn) -> None:
         os.utime(copy, (1e9, 1e9))
 
 
+def has_entities(djinn: Djinn) -> None:
+    """Entities of her own with the names of those that finn sees, and links to all of them."""
+    for name, kind in (
+        ("Maren Holt", "person"),
+        ("Hidden boat", "boat"),
+        ("Maren Voss Kettle", "place"),
+    ):
+        djinn.entities.add(name, kind, "The kettle.", aliases=["Maren"], agent="grace", force=True)
+    djinn.entities.set("Hidden boat", "led-by", "[[Maren Voss]]", agent="grace")
+    text = "Maren Holt, [[Maren Voss]], Maren and the [[Pier]] sing of the kettle. "
+    djinn.remember("lesson", "Maren", text, agent="grace", force=True)
+    djinn.entities.merge("Maren Voss Kettle", "Hidden boat", agent="grace")
+
+
 def drops_copies(djinn: Djinn) -> None:
     for copy in vault(djinn).glob("copy-*.md"):
         djinn.memories.show(f"grace:{copy.name}", agent="grace")

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -28,7 +29,10 @@ from djinn_memory.search.backend import Index
 from djinn_memory.search.legs.words_query import content
 from djinn_memory.store.index.records import MemoryNames
 
-MEANING = 28.0
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
+
+MEANING = 44.0
 """The weight of a cosine. Measured with `benchmarks/entities.py`, like the values below."""
 
 WORDS = 4.0
@@ -37,8 +41,27 @@ WORDS = 4.0
 NAME = 2.0
 """The weight of how well the name fits."""
 
-SURE = 0.62
+NOTHING = 0.2
+"""How much nearer a context must be to a sentence of `NEUTRAL` than to what is known of the
+candidates, to be as likely to tell nothing. Without these sentences, half of the contexts that tell
+nothing are taken for one of the candidates, and with them one in ten."""
+
+SURE = 0.6
 """The least chance with which a candidate is taken as meant."""
+
+NEUTRAL = (
+    "She rang me yesterday.", "He sent me an email.", "Let us meet again soon.",
+    "I do not know more about it.", "Please remind me next week.", "They said hello.",
+    "We spoke on the phone.", "I have to answer her letter.", "Somebody asked about him.",
+    "The name came up again.", "I heard nothing new.", "We will see each other later.",
+    "He was there too.", "She wants to know more.", "I forgot what it was about.",
+    "It was nice to see them.", "Ask me again another day.", "He is on the list.",
+    "We have not decided anything yet.", "I am waiting for a reply.",
+)  # fmt: skip
+"""Sentences that tell nothing about whoever is meant."""
+
+_NEUTRAL: dict[str, Vectors] = {}
+"""Their vectors, by the identity of the model."""
 
 
 class EntityCandidate(Memory, frozen=True, kw_only=True):
@@ -49,7 +72,8 @@ class EntityCandidate(Memory, frozen=True, kw_only=True):
     how: NameMatch
     """How the mention fits that name."""
     score: float
-    """The chance that this entity is meant, from 0 to 1. The chances add up to 1."""
+    """The chance that this entity is meant, from 0 to 1. The rest of 1 is the chance that the
+    context does not tell."""
     evidence: str | None = None
     """What is known of the entity that fits the context best."""
 
@@ -77,12 +101,13 @@ def resolve_mention(runtime: Runtime, index: Index, request: ResolveMention) -> 
     problems: list[Problem] = []
     scores = [NAME * STRENGTH[each.how] for each in fitting]
     reasons: Sequence[str | None] = [None] * len(fitting)
+    nothing: float | None = None
     if len(fitting) > 1 and request.context.strip():
         context = _Context(runtime, index, request, fitting)
         known = [context.evidence(each, names) for each in fitting]
-        gains, reasons = context.compare(known, problems)
+        gains, nothing, reasons = context.compare(known, problems)
         scores = [score + gain for score, gain in zip(scores, gains, strict=True)]
-    chances = _chances(scores)
+    chances = _chances(scores, nothing)
     memories = index.lookup([each.entity.memory_id for each in fitting], fields=())
     listed = sorted(
         (
@@ -115,10 +140,12 @@ def _is_sure(listed: Sequence[EntityCandidate], in_context: bool) -> bool:
     return listed[0].score >= SURE
 
 
-def _chances(scores: Sequence[float]) -> list[float]:
-    most = max(scores, default=0.0)
-    weights = [math.exp(score - most) for score in scores]
-    return [weight / sum(weights) for weight in weights]
+def _chances(scores: Sequence[float], nothing: float | None) -> list[float]:
+    """The chance of each candidate; the rest is that of `nothing`."""
+    every = [*scores, nothing] if nothing is not None else [*scores]
+    most = max(every, default=0.0)
+    total = sum(math.exp(score - most) for score in every)
+    return [math.exp(score - most) / total for score in scores]
 
 
 class _Context:
@@ -155,12 +182,15 @@ class _Context:
 
     def compare(
         self, known: Sequence[Sequence[str]], problems: list[Problem]
-    ) -> tuple[list[float], list[str | None]]:
-        """The gain of each candidate by its evidence, and the sentence that fits best."""
-        cosines, reasons = self._by_meaning(known, problems)
+    ) -> tuple[list[float], float | None, list[str | None]]:
+        """The gain of each candidate by its evidence, the score of a context that tells nothing,
+        and the sentence that fits each candidate best.
+        """
+        cosines, neutral, reasons = self._by_meaning(known, problems)
         words = self._by_words(known)
         gains = [MEANING * a + WORDS * b for a, b in zip(cosines, words, strict=True)]
-        return gains, reasons
+        nothing = None if neutral is None else NAME + MEANING * (neutral - NOTHING)
+        return gains, nothing, reasons
 
     def _by_words(self, known: Sequence[Sequence[str]]) -> list[float]:
         """The share of the context's words, weighted by how few candidates have them."""
@@ -186,24 +216,27 @@ class _Context:
 
     def _by_meaning(
         self, known: Sequence[Sequence[str]], problems: list[Problem]
-    ) -> tuple[list[float], list[str | None]]:
+    ) -> tuple[list[float], float | None, list[str | None]]:
         embedder = self._runtime.models.embedder
         none: list[str | None] = [None] * len(known)
         if embedder is None or not embedder.ready:
-            return [0.0] * len(known), none
+            return [0.0] * len(known), None, none
         texts = list(dict.fromkeys(text for sentences in known for text in sentences))
         bare = [self._without_names(text) for text in texts]
         try:
             vectors = embedder.embed([self._without_names(self._text), *bare])
+            if embedder.identity not in _NEUTRAL:
+                _NEUTRAL[embedder.identity] = embedder.embed(NEUTRAL)
         except DjinnError as error:
             problems.append(Problem("meaning", f"{error.message}; only words were compared"))
-            return [0.0] * len(known), none
+            return [0.0] * len(known), None, none
         cosine = {
             text: float(row @ vectors[0]) for text, row in zip(texts, vectors[1:], strict=True)
         }
         best = [sorted(sentences, key=lambda text: -cosine[text]) for sentences in known]
         return (
             [_top(cosine[text] for text in sentences[:2]) for sentences in best],
+            float((_NEUTRAL[embedder.identity] @ vectors[0]).max()),
             [sentences[0] if sentences else None for sentences in best],
         )
 

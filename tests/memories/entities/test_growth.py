@@ -1,0 +1,39 @@
+"""What mentions cost grows with the mentions, and not faster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home.setup import init
+from tests.growth import assert_linear
+
+
+def test_mentions_of_many_notes(tmp_path: Path) -> None:
+    opened: dict[int, Djinn] = {}
+
+    def made(size: int) -> Djinn:
+        home, _ = init(tmp_path / str(size))
+        home.edit((("embedding", "provider"), "none"))
+        djinn = Djinn(home)
+        djinn.entities.add("Maren Holt", "person", aliases=["Maren"])
+        for number in range(size // 100):
+            lines = "".join(
+                f"Maren Holt saw lamp {number}, and [[Maren Holt|she]] left.\n\n" for _ in range(10)
+            )
+            (home.shared.root / f"{number}.md").write_text(f"# Note {number}\n\n{lines}")
+        for number in range(size // 20):
+            text = f"---\ntitle: Other {number}\ntype: concept\n---\nA lamp.\n"
+            (home.shared.root / f"other-{number}.md").write_text(text)
+        djinn.index()
+        return djinn
+
+    def work(size: int) -> int:
+        entity = opened[size].entities.show("Maren Holt", limit=5).entity
+        assert entity
+        return entity.mentioned
+
+    for size in (4_000, 500):
+        opened[size] = made(size)
+        assert work(size) == size // 100 * 20
+    assert_linear(work, 4_000)
