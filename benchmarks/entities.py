@@ -314,7 +314,13 @@ def main() -> None:
                 f"{score.kept_open}/{score.neutral}",
             ]
         )
-    print(machine())
+    print("## Ambiguous mentions\n")
+    print(f"`python benchmarks/entities.py` on {machine()}\n")
+    print(
+        f"{MENTIONS} mentions of {len(FIRST)} first names and {len(THINGS)} names of other things, "
+        "each of 2 to 4 entities. `wrong` counts every answer that is sure and not right, also to "
+        "contexts that tell nothing.\n"
+    )
     table(["seed", "right", "not sure", "wrong", "nothing tells: not sure"], rows)
 
 
