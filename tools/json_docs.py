@@ -48,6 +48,7 @@ SETTINGS = {
     settings.RecallConfig: "recall.",
     settings.ProfileConfig: "recall.profiles.*.",
     settings.HooksConfig: "hooks.",
+    settings.UpkeepConfig: "upkeep.",
 }
 """Where in the settings a struct stands: their descriptions are the comments of the example."""
 HEAD = """# JSON output

@@ -40,6 +40,10 @@ Redis = Annotated[
 ]
 """A Redis URL without options, because an option could turn off certificate checks."""
 
+ClockTime = Annotated[
+    str, Meta(pattern=r"^(?:[01]\d|2[0-3]):[0-5]\d\Z", description="a time of day, such as 04:00")
+]
+
 Languages = Annotated[
     str,
     Meta(
@@ -300,6 +304,14 @@ class HooksConfig(Struct, forbid_unknown_fields=True):
     recall: bool = False
 
 
+class UpkeepConfig(Struct, forbid_unknown_fields=True):
+    """Settings of `djinn maintain`, and of the jobs that `djinn watch` runs."""
+
+    off: list[str] = field(default_factory=list)
+    times: dict[str, ClockTime] = field(default_factory=dict)
+    keep_days: Annotated[float, Meta(ge=1, le=100_000)] = 30.0
+
+
 class Config(Struct, forbid_unknown_fields=True):
     """All settings of `config.yaml`."""
 
@@ -325,6 +337,7 @@ class Config(Struct, forbid_unknown_fields=True):
     scoring: ScoringConfig = field(default_factory=ScoringConfig)
     recall: RecallConfig = field(default_factory=RecallConfig)
     context: ContextConfig = field(default_factory=ContextConfig)
+    upkeep: UpkeepConfig = field(default_factory=UpkeepConfig)
     hooks: HooksConfig = field(default_factory=HooksConfig)
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from djinn_memory.errors import Remedy
 from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import watcher
+from djinn_memory.memories.changes.commit import recover
+from djinn_memory.memories.changes.kept_bytes import KeptBytes
 from djinn_memory.system.disks import network, open_to, synced
 from djinn_memory.system.files import is_abandoned, is_leftover, make_folder
 from djinn_memory.system.locks import is_locked
@@ -123,6 +125,7 @@ def disk(case: CheckedHome) -> Iterator[Check]:
 def leftovers(case: CheckedHome) -> Iterator[Check]:
     """Find leftovers of killed processes in the home: locks, partial files."""
     checks = [*_locks(case.home.state), *_scratch(case.home), *_set_aside(case.home.state)]
+    checks += _changes(case)
     yield from checks or [ok("leftovers", "none")]
     if process := watcher(case.home):
         yield ok("watch", f"process {process} is watching the vaults")
@@ -153,6 +156,23 @@ def _set_aside(folder: Path) -> Iterator[Check]:
         names = [path.name for path in kept if not path.name.endswith(("-wal", "-shm"))]
         what = f"{some(names)}, set aside earlier, take {_size(size)}"
         yield hint("leftovers", what, "delete them when nothing is missing")
+
+
+def _changes(case: CheckedHome) -> Iterator[Check]:
+    """Find changes of notes that were interrupted, and say what the bytes for an undo take."""
+    kept = KeptBytes(case.home)
+    # A change set that is at work holds the lock.
+    if (pending := kept.pending()) and not is_locked(case.home.state / "changes.lock"):
+
+        def mend() -> str:
+            recover(case.state)
+            return "took back what it had changed"
+
+        what = f"{count(len(pending), 'interrupted change')} of notes to take back"
+        yield warning("leftovers", what, FIX, mend)
+    if ids := kept.ids():
+        what = f"{count(len(ids), 'change')} can be taken back; the bytes take {_size(kept.size())}"
+        yield ok("undo", what)
 
 
 def _size(number: int) -> str:

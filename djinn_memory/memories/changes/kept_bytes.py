@@ -7,7 +7,7 @@ the first step of a change set until after its last.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -80,20 +80,8 @@ class KeptBytes:
 
     def size(self) -> int:
         """The number of kept bytes."""
-        return sum(file.stat().st_size for _, file in self._files())
-
-    def holding(self, is_wanted: Callable[[bytes], bool], among: Iterable[str]) -> set[str]:
-        """The ids among the given ones with bytes for which `is_wanted` is true."""
-        ids = set(among)
-        return {
-            identity
-            for identity, file in self._files()
-            if identity in ids and is_wanted(file.read_bytes())
-        }
-
-    def _files(self) -> Iterator[tuple[str, Path]]:
-        for identity in self.ids():
-            yield from ((identity, file) for file in sorted(self._of(identity).iterdir()))
+        folders = (self._of(identity) for identity in self.ids())
+        return sum(file.stat().st_size for folder in folders for file in folder.iterdir())
 
     def _of(self, identity: str) -> Path:
         return self.folder / identity

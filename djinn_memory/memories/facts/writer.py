@@ -28,6 +28,7 @@ from djinn_memory.memories.facts.statements import (
     draft_of_fact,
     with_statement,
 )
+from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.provenance import Provenance
 from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import Problem, Vault
@@ -37,9 +38,11 @@ from djinn_memory.notes.frontmatter import edit_fields
 from djinn_memory.notes.note import MAX_TITLE
 from djinn_memory.notes.periods import Period, first_day, given_date
 from djinn_memory.notes.slugs import fold, folder, slug
+from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
+from djinn_memory.system.plural import count
 
 
 class FactChange(Struct, frozen=True):
@@ -181,13 +184,27 @@ def unmarked_expired(runtime: Runtime, vaults: Sequence[Vault]) -> list[IndexedF
     return [fact for fact in facts if fact.expired and fact.status != "expired"]
 
 
-def mark_expired(runtime: Runtime, facts: Sequence[IndexedFact]) -> list[IndexedFact]:
-    """Write `status: expired` into the notes of facts. Returns those that could be written."""
+def mark_expired(
+    runtime: Runtime, facts: Sequence[IndexedFact]
+) -> tuple[list[IndexedFact], list[Problem]]:
+    """Write `status: expired` into the notes of facts, in one step for each vault.
+
+    Returns the facts that were marked. `djinn undo` takes a step back.
+    """
     marked: list[IndexedFact] = []
+    problems: list[Problem] = []
     for vault in dict.fromkeys(fact.vault for fact in facts):
-        with suppress(DjinnError, OSError), writing(runtime, vault) as writer:
-            for fact in facts:
-                if fact.vault == vault:
-                    writer.rewrite(fact.path, lambda data: edit_fields(data, {"status": "expired"}))
-                    marked.append(fact)
-    return marked
+        own = [fact for fact in facts if fact.vault == vault]
+        what = f"Marked {count(len(own), 'fact')} of vault {vault.name} as expired"
+        try:
+            with change_set(runtime, "maintain --only expire", what) as changes:
+                for fact in own:
+                    data = disk.read(vault, fact.path)
+                    expired = edit_fields(data, {"status": "expired"})
+                    changes.rewrite(vault, fact.path, data, expired)
+        except (DjinnError, OSError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            problems.append(Problem(vault.name, f"facts were not marked as expired: {why}"))
+        else:
+            marked += own
+    return marked, problems

@@ -17,6 +17,8 @@ from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.indexer import cut, resolve_links, update
 from djinn_memory.memories.catalog.requests import PurgeMemory
+from djinn_memory.memories.changes.commit import recover
+from djinn_memory.memories.changes.erase import erase_quotes
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.facts.statements import FACT
 from djinn_memory.memories.hooks.redaction import redact_events
@@ -85,7 +87,11 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
     # The files last: while they are there all of it can be done again.
     ledger = state.ledger_if_any
     agent = state.home.agent(request.agent)
-    events = ledger.redact(texts, agent, _may_quote(state.home, doomed.vault)) if ledger else 0
+    if ledger:
+        recover(state)
+        erase_quotes(state, doomed.vault, doomed.files, texts, doomed.id)
+    named = [*texts, *(() if doomed.block else doomed.files)]
+    events = ledger.redact(named, agent, _may_quote(state.home, doomed.vault)) if ledger else 0
     values = _forget_values(state, texts, agent, doomed.vault)
     redact_events(state, phrases(texts), _may_quote(state.home, doomed.vault))
     if doomed.block and doomed.id:

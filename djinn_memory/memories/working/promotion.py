@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from socket import gethostname
 from textwrap import shorten
 
@@ -14,17 +16,19 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.working.requests import WorkingValue
 from djinn_memory.memories.working.values import value_of
+from djinn_memory.memories.writing.change_set import ChangeSet, change_set
 from djinn_memory.memories.writing.drafts import draft_of
 from djinn_memory.memories.writing.duplicates import DuplicateFinder
+from djinn_memory.memories.writing.existing import choose_note
 from djinn_memory.memories.writing.provenance import Provenance
-from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
-from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import Filters, Problem, Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.markdown import body
 from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes.slugs import folder, slug, unique
+from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.expiring import WorkingEntry, forget
 from djinn_memory.store.index.records import Selection
@@ -126,8 +130,24 @@ def _promote(runtime: Runtime, vault: Vault, entry: WorkingEntry) -> Promotion:
             return Promotion(value, vault.name, path, True)
         # Nobody asked for a change of a note that a person, or another verb, has written.
         note = replace(note, links=(duplicate.memory.title,))
-    written = remember(runtime, note)
-    return Promotion(value, written.vault, written.path, False)
+    return Promotion(value, vault.name, _create(runtime, vault, note, entry), False)
+
+
+def _create(runtime: Runtime, vault: Vault, note: NewMemory, entry: WorkingEntry) -> str:
+    """Write a new note as a change that `djinn undo` takes back. Returns its path."""
+    draft = draft_of(note, runtime.now(), runtime.home.config.secrets)
+    draft = choose_note(runtime.state, vault, draft, note, old=None, duplicate=None)[1]
+    place, root = folder(draft.type), vault.root
+    free = unique(slug(draft.title), lambda name: os.path.lexists(root / place / f"{name}.md"))
+    path = f"{place}/{free}.md"
+    with _change(runtime, entry) as changes:
+        changes.create(vault, path, draft.compose(runtime.now())[1].encode("utf-8", "replace"))
+    return path
+
+
+def _change(runtime: Runtime, entry: WorkingEntry) -> AbstractContextManager[ChangeSet]:
+    what = f"Promoted the short-term entry {entry.key} of {entry.agent}"
+    return change_set(runtime, "maintain --only promote", what, entry.agent)
 
 
 def _paths(runtime: Runtime, vault: Vault, selection: Selection) -> list[str]:
@@ -178,18 +198,14 @@ def _join(
     runtime: Runtime, vault: Vault, path: str, value: WorkingValue, entry: WorkingEntry
 ) -> None:
     """Add an entry to a note. Both texts and their sources are kept."""
-
-    def change(data: bytes) -> bytes:
-        text = decode(data)[0]
-        addition = _text(value.value).strip()
-        fields = frontmatter.read(text).fields
-        data = data if addition in text else body.append(data, addition)
-        for key, more in (("source_context", _origin(value)), (MARK, entry.id)):
-            data = frontmatter.edit(data, (key,), [*_as_list(fields.get(key)), more])
-        return data
-
-    with writing(runtime, vault) as writer:
-        writer.rewrite(path, change)
+    before = disk.read(vault, path)
+    text, addition = decode(before)[0], _text(value.value).strip()
+    fields = frontmatter.read(text).fields
+    after = before if addition in text else body.append(before, addition)
+    for key, more in (("source_context", _origin(value)), (MARK, entry.id)):
+        after = frontmatter.edit(after, (key,), [*_as_list(fields.get(key)), more])
+    with _change(runtime, entry) as changes:
+        changes.rewrite(vault, path, before, after)
 
 
 def _as_list(value: object) -> Sequence[object]:

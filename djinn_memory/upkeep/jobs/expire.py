@@ -5,14 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 
 from djinn_memory.memories.facts.writer import mark_expired, unmarked_expired
+from djinn_memory.models import Problem
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
 from djinn_memory.upkeep.requests import JobAction
 
 
 def _run(context: JobContext) -> JobReport:
     facts = unmarked_expired(context.runtime, context.vaults)
+    problems: list[Problem] = []
     if not context.dry_run:
-        facts = mark_expired(context.runtime, facts)
+        facts, problems = mark_expired(context.runtime, facts)
     verb = "is to be marked" if context.dry_run else "is marked"
     return JobReport(
         tuple(
@@ -23,7 +25,8 @@ def _run(context: JobContext) -> JobReport:
                 fact.path,
             )
             for fact in facts
-        )
+        ),
+        tuple(problems),
     )
 
 

@@ -44,3 +44,6 @@ class Job(Struct, frozen=True):
     cost: str
     """The cost of a run in one sentence: its reads and writes, and the models that it uses."""
     run: Callable[[JobContext], JobReport]
+    """The work."""
+    at: str = ""
+    """The local time of day at which it is due instead, as `HH:MM`; empty for any time."""

@@ -35,6 +35,7 @@ def _action(promotion: Promotion) -> JobAction:
 JOB = Job(
     "promote",
     every=timedelta(days=1),
+    at="04:00",
     cost="Reads working memory. Embeds a text and writes a note for each entry to promote.",
     run=_run,
 )

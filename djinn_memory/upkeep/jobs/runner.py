@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, time, timedelta
 
 from djinn_memory.errors import Refused, Unavailable, UsageError
 from djinn_memory.models import Problem
@@ -19,13 +19,20 @@ NOUN = "job"
 """The noun of the events. Their subject is the name of the job."""
 
 
-def named_jobs(names: Sequence[str]) -> tuple[Job, ...]:
-    """The jobs with these names, or all without names. `UsageError` lists the known jobs."""
+def named_jobs(names: Sequence[str], off: Sequence[str] = ()) -> tuple[Job, ...]:
+    """The jobs with these names. Without names, all jobs but those of `off`.
+
+    `UsageError` lists the known jobs.
+    """
+    known = ", ".join(JOBS)
     for name in names:
         if name not in JOBS:
-            known = ", ".join(JOBS)
             raise UsageError(f"{name}: unknown task; allowed: {known}", argument="only")
-    return tuple(job for name, job in JOBS.items() if name in names or not names)
+    for name in off:
+        if name not in JOBS:
+            raise UsageError(f"upkeep.off: no task {name[:40]!r}; allowed: {known}")
+    wanted = names or [name for name in JOBS if name not in off]
+    return tuple(job for name, job in JOBS.items() if name in wanted)
 
 
 def run_jobs(
@@ -52,9 +59,31 @@ def run_jobs(
 
 
 def due(jobs: Iterable[Job], state: State, now: datetime) -> tuple[Job, ...]:
-    """The jobs that have never run or whose last run is long enough ago."""
-    ended = last_runs(state)
-    return tuple(job for job in jobs if job.name not in ended or ended[job.name] + job.every <= now)
+    """The jobs that have never run or whose last run is long enough ago.
+
+    A job with a time of day is due once that time has passed since its last run. The settings
+    `upkeep.off` and `upkeep.times` apply.
+    """
+    ended, settings = last_runs(state), state.home.config.upkeep
+    return tuple(
+        job
+        for job in jobs
+        if job.name not in settings.off
+        and (
+            job.name not in ended
+            or _next(job, ended[job.name], settings.times.get(job.name, job.at)) <= now
+        )
+    )
+
+
+def _next(job: Job, ended: datetime, at: str) -> datetime:
+    """The time at which a job that ended is due again."""
+    if not at:
+        return ended + job.every
+    local, clock = ended.astimezone(), time.fromisoformat(at)
+    day = local.date() + timedelta(days=local.time() >= clock)
+    # Without a zone, so that it is the time of that day's clock.
+    return datetime.combine(day, clock).astimezone()
 
 
 def last_runs(state: State) -> dict[str, datetime]:

@@ -230,6 +230,17 @@ def test_an_undo_that_was_cut_short_is_taken_back_too(djinn: Djinn, vaults: Path
     assert tree(vaults) == before
 
 
+def test_doctor_takes_back_what_was_cut_short(djinn: Djinn, vaults: Path) -> None:
+    for path in (vaults / "me").rglob("*.md"):
+        path.chmod(0o600)
+    before = tree(vaults)
+    killed(djinn.home, kill_at(APPLY, 3).format("carry_out(djinn)"))
+    findings = djinn.doctor(fix=True).findings
+    [fixed] = [finding for finding in findings if finding.fixed and "interrupted" in finding.what]
+    assert fixed.fixed == "took back what it had changed"
+    assert tree(vaults) == before
+
+
 def test_what_was_edited_after_a_kill_is_kept_and_named(djinn: Djinn, vaults: Path) -> None:
     before = tree(vaults)
     killed(djinn.home, kill_at(APPLY, 6).format("carry_out(djinn)"))

@@ -10,6 +10,7 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
+from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.store.ledger import Event
 from djinn_memory.system.locks import lock
 from tests.conftest import Run
@@ -234,3 +235,27 @@ def test_the_words_of_an_episode_are_removed_everywhere(home: Home, djinn: Djinn
     djinn.memories.purge(episode.id or "")
     djinn.close()
     assert holders(home, "violet") == []
+
+
+def test_the_bytes_kept_for_an_undo_are_purged_too(home: Home, djinn: Djinn) -> None:
+    made = djinn.remember("lesson", "Wibblewick", TEXT)
+    djinn.remember("lesson", "Ropes", "Knots hold longer in dry weather.", force=True)
+    vault, other = home.personal("me"), "lessons/ropes.md"
+    note, ropes = (vault.root / made.path), (vault.root / other).read_bytes()
+    with change_set(djinn.runtime, "test", "Corrected a note") as changes:
+        data = note.read_bytes()
+        changes.rewrite(vault, made.path, data, data + b"Nobody at all.")
+    with change_set(djinn.runtime, "test", "Quoted it") as changes:
+        changes.rewrite(vault, other, ropes, ropes + TEXT.encode())
+    with change_set(djinn.runtime, "test", "No longer") as changes:
+        changes.rewrite(vault, other, ropes + TEXT.encode(), ropes)
+    with change_set(djinn.runtime, "test", "Something else") as changes:
+        changes.rewrite(vault, other, ropes, ropes + b"Wet ropes shrink.")
+    assert any(path.startswith(".djinn/changes/") for path in holders(home, *WORDS[:2]))
+    djinn.memories.purge(made.id or "")
+    assert holders(home, *WORDS) == []
+    assert [change.status for change in djinn.changes.list().changes] == [
+        "done", "expired", "done", "expired",
+    ]  # fmt: skip
+    djinn.changes.undo()
+    assert (vault.root / other).read_bytes() == ropes

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import UsageError
+from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.home.home import Home
+from djinn_memory.home.setup import add_vault
+from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.upkeep.jobs import registry
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
 from djinn_memory.upkeep.jobs.registry import JOBS
@@ -25,7 +28,7 @@ def test_the_list_of_jobs_is_complete() -> None:
         "__init__", "job", "registry", "runner",
     }  # fmt: skip
     assert set(JOBS) == modules
-    assert list(JOBS) == ["promote", "expire", "extract", "consolidate", "summary"]
+    assert list(JOBS) == ["promote", "expire", "extract", "consolidate", "summary", "trash"]
     assert all(job.cost.endswith(".") and job.every >= timedelta(hours=1) for job in JOBS.values())
     assert [job.name for job in named_jobs(["expire", "promote"])] == ["promote", "expire"]
     with pytest.raises(UsageError, match="only nap: unknown task"):
@@ -44,6 +47,7 @@ def test_a_job_is_due_until_it_ran_and_again_after_its_time(djinn: Djinn) -> Non
         "extract",
         "consolidate",
         "summary",
+        "trash",
     ]
     assert abs(last_runs(state)["promote"] - now) < timedelta(minutes=5)
     djinn.maintain()
@@ -66,3 +70,81 @@ def test_a_job_of_ones_own_runs_like_the_others(djinn: Djinn, home: Home) -> Non
     now = datetime.now(UTC)
     assert due([job], djinn.runtime.state, now) == ()
     assert due([job], djinn.runtime.state, now + timedelta(hours=7)) == (job,)
+
+
+def test_a_job_with_a_time_of_day_is_due_at_that_time(
+    djinn: Djinn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Paris")
+    time.tzset()
+    try:
+        promote, state = JOBS["promote"], djinn.runtime.state
+        djinn.maintain(["promote"])
+        ended = last_runs(state)["promote"].astimezone()
+        four = ended.replace(hour=4, minute=0, second=0, microsecond=0)
+        four += DAY * (ended >= four)
+        assert promote.at == "04:00"
+        assert due([promote], state, four - timedelta(seconds=1)) == ()
+        assert due([promote], state, four) == (promote,)
+        djinn.home.edit((("upkeep", "times", "promote"), "04:01"))
+        assert due([promote], state, four) == ()
+        assert due([promote], state, four + timedelta(minutes=1)) == (promote,)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_job_can_be_switched_off(djinn: Djinn) -> None:
+    djinn.home.edit((("upkeep", "off"), ["trash", "promote"]))
+    report = djinn.maintain(dry_run=True)
+    assert "trash" not in report.tasks and "expire" in report.tasks
+    assert djinn.maintain(["trash"]).tasks == ("trash",)
+    jobs = due(tuple(JOBS.values()), djinn.runtime.state, datetime.now(UTC))
+    assert {"trash", "promote"}.isdisjoint(job.name for job in jobs)
+    djinn.home.edit((("upkeep", "off"), ["nap"]))
+    with pytest.raises(UsageError, match="no task 'nap'; allowed: promote"):
+        djinn.maintain()
+
+
+def test_old_trash_and_old_kept_bytes_are_deleted(home: Home, shared: Path) -> None:
+    now = [datetime.now(UTC)]
+    djinn = Djinn(home)
+    djinn.runtime.now = lambda: now[0]
+    (shared / "old.md").write_text("# Old\n")
+    other = home.root / "notes"
+    (other / ".trash").mkdir(parents=True)
+    (other / ".trash" / "mine.md").write_text("x")
+    add_vault(home, "notes", other)
+    djinn.memories.delete("Old")
+    with change_set(djinn.runtime, "test", "Wrote a note") as changes:
+        changes.create(home.shared, "new.md", b"# New\n")
+    assert djinn.maintain(["trash"]).deeds == ()
+    now[0] += timedelta(days=31)
+    planned = djinn.maintain(["trash"], dry_run=True).deeds
+    assert [action.path for action in planned] == [".trash/old.md", None]
+    assert (shared / ".trash" / "old.md").exists()
+    assert len(djinn.maintain(["trash"]).deeds) == 2
+    assert not list((shared / ".trash").iterdir()) and (other / ".trash" / "mine.md").exists()
+    assert djinn.maintain(["trash"]).deeds == ()
+    with pytest.raises(NotFound, match="no change to take back"):
+        djinn.changes.undo()
+    assert djinn.changes.list().changes[0].status == "expired"
+
+
+def test_what_jobs_change_in_notes_is_taken_back(home: Home, djinn: Djinn) -> None:
+    djinn.facts.set("boat", "berth", "12", expires="1d")
+    note = home.root / "vaults" / "me" / "facts" / "boat-berth.md"
+    before = note.read_bytes()
+    djinn.runtime.now = lambda: datetime.now(UTC) + 3 * DAY
+    assert len(djinn.maintain(["expire"]).deeds) == 1
+    assert b"status: expired" in note.read_bytes() and djinn.maintain(["expire"]).deeds == ()
+    djinn.changes.undo()
+    assert note.read_bytes() == before
+    djinn.working.set("plan", "Rig the second mast before the regatta", short=True)
+    for _ in range(3):
+        djinn.working.get("plan")
+    [action] = djinn.maintain(["promote"]).deeds
+    promoted = home.root / "vaults" / "me" / (action.path or "")
+    assert promoted.exists() and djinn.maintain(["promote"]).deeds == ()
+    assert djinn.changes.undo().change.command == "maintain --only promote"
+    assert not promoted.exists()

@@ -1,0 +1,79 @@
+"""The job that deletes old files in the trash, and the bytes that old changes kept for an undo."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+from djinn_memory.home.access import is_own
+from djinn_memory.memories.changes.erase import expired
+from djinn_memory.memories.changes.kept_bytes import KeptBytes
+from djinn_memory.models import Problem, Vault
+from djinn_memory.notes.vault.files import TRASH
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
+from djinn_memory.upkeep.requests import JobAction
+
+
+def _run(context: JobContext) -> JobReport:
+    age = timedelta(days=context.runtime.home.config.upkeep.keep_days)
+    limit = (context.runtime.now() - age).timestamp()
+    verb = "is to be deleted" if context.dry_run else "was deleted"
+    actions: list[JobAction] = []
+    problems: list[Problem] = []
+    for vault in context.vaults:
+        # Other vaults belong to the user, and so does their trash.
+        if vault.read_only or not is_own(vault):
+            continue
+        for file in _old(vault, limit):
+            path = file.relative_to(vault.root).as_posix()
+            try:
+                if not context.dry_run:
+                    file.unlink()
+            except OSError as error:
+                problems.append(
+                    Problem(f"{vault.name}/{path}", f"was not deleted: {error.strerror}")
+                )
+            else:
+                actions.append(JobAction("trash", f"{verb} from the trash", vault.name, path))
+        if not context.dry_run:
+            _remove_empty_folders(vault.root / TRASH)
+    # The changes of a home may be in vaults that an agent does not see.
+    whole = context.vaults == context.runtime.home.vaults
+    for identity in expired(context.runtime.state, context.runtime.now(), age) if whole else ():
+        what = "can no longer be taken back" if not context.dry_run else "is to be forgotten"
+        actions.append(JobAction("trash", f"{identity} {what}"))
+        if not context.dry_run:
+            KeptBytes(context.runtime.home).drop(identity)
+    return JobReport(tuple(actions), tuple(problems))
+
+
+def _old(vault: Vault, limit: float) -> Iterator[Path]:
+    """The files in the trash of a vault that were moved there before `limit`."""
+    root = vault.root / TRASH
+    if root.is_symlink() or not root.is_dir():
+        return
+    for path in sorted(root.rglob("*")):
+        with suppress(OSError):
+            # A move keeps the time of the last save. It sets the time of the last change of status.
+            if (path.is_symlink() or path.is_file()) and path.lstat().st_ctime < limit:
+                yield path
+
+
+def _remove_empty_folders(root: Path) -> None:
+    if root.is_symlink():
+        return
+    for folder in sorted(root.rglob("*"), reverse=True):
+        with suppress(OSError):
+            if folder.is_dir() and not folder.is_symlink():
+                folder.rmdir()
+
+
+JOB = Job(
+    "trash",
+    every=timedelta(days=1),
+    cost="Lists the trash of the vaults that djinn manages. Deletes files that were moved there "
+    "more than `upkeep.keep_days` ago, and the bytes that `djinn undo` needs for changes as old.",
+    run=_run,
+)
