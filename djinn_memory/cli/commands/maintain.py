@@ -24,7 +24,8 @@ def maintain(call: Call, answer: MaintenanceReport) -> None:
     entries that say the same become one note. expire: expired memories are marked as expired.
     extract: what was stated in idle sessions becomes memories, as `djinn session extract` does it.
     summary: the summary is built again if facts have changed, unless it was written by hand.
-    trash: files in the `.trash/` of djinn's own vaults are deleted after `upkeep.keep_days`.
+    daily: a note with links to yesterday's episodes and notes is written. trash: files in the
+    `.trash/` of djinn's own vaults are deleted after `upkeep.keep_days`.
 
     Without `--agent` it works for all agents, and names their keys and files.
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from djinn_memory.upkeep.jobs import consolidate, expire, extract, promote, summary, trash
+from djinn_memory.upkeep.jobs import consolidate, daily, expire, extract, promote, summary, trash
 from djinn_memory.upkeep.jobs.job import Job
 
 JOBS: dict[str, Job] = {
     job.name: job
-    for job in (promote.JOB, expire.JOB, extract.JOB, consolidate.JOB, summary.JOB, trash.JOB)
+    for job in (
+        promote.JOB,
+        expire.JOB,
+        extract.JOB,
+        consolidate.JOB,
+        summary.JOB,
+        daily.JOB,
+        trash.JOB,
+    )
 }
 """The jobs by name, in the order in which they run."""

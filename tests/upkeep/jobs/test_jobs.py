@@ -28,7 +28,15 @@ def test_the_list_of_jobs_is_complete() -> None:
         "__init__", "job", "registry", "runner",
     }  # fmt: skip
     assert set(JOBS) == modules
-    assert list(JOBS) == ["promote", "expire", "extract", "consolidate", "summary", "trash"]
+    assert list(JOBS) == [
+        "promote",
+        "expire",
+        "extract",
+        "consolidate",
+        "summary",
+        "daily",
+        "trash",
+    ]
     assert all(job.cost.endswith(".") and job.every >= timedelta(hours=1) for job in JOBS.values())
     assert [job.name for job in named_jobs(["expire", "promote"])] == ["promote", "expire"]
     with pytest.raises(UsageError, match="only nap: unknown task"):
@@ -47,6 +55,7 @@ def test_a_job_is_due_until_it_ran_and_again_after_its_time(djinn: Djinn) -> Non
         "extract",
         "consolidate",
         "summary",
+        "daily",
         "trash",
     ]
     assert abs(last_runs(state)["promote"] - now) < timedelta(minutes=5)
@@ -148,3 +157,27 @@ def test_what_jobs_change_in_notes_is_taken_back(home: Home, djinn: Djinn) -> No
     assert promoted.exists() and djinn.maintain(["promote"]).deeds == ()
     assert djinn.changes.undo().change.command == "maintain --only promote"
     assert not promoted.exists()
+
+
+def test_a_day_with_episodes_gets_a_note_once(home: Home) -> None:
+    now = [datetime.now(UTC)]
+    djinn = Djinn(home)
+    djinn.runtime.now = lambda: now[0]
+    assert djinn.maintain(["daily"]).deeds == ()
+    djinn.episodes.record_observation(text="The pier is wet")
+    djinn.remember("lesson", "Piers dry [slowly]", "After rain, wait an hour.", force=True)
+    day = now[0].astimezone().date().isoformat()
+    assert djinn.maintain(["daily"]).deeds == ()
+    now[0] += DAY
+    [planned] = djinn.maintain(["daily"], dry_run=True).deeds
+    assert planned.what == f"the note about {day} with 1 episode of me is to be written"
+    [action] = djinn.maintain(["daily"]).deeds
+    assert (action.vault, action.path) == ("me", f"days/{day}.md")
+    shown = djinn.memories.show(f"Summary of {day}")
+    assert shown.type == "day" and "[[lessons/piers-dry-slowly]] Piers dry (slowly)" in shown.text
+    assert [link.title for link in djinn.memories.links(f"Summary of {day}").links] == [
+        "The pier is wet", "Piers dry [slowly]",
+    ]  # fmt: skip
+    assert djinn.maintain(["daily"]).deeds == ()
+    djinn.changes.undo()
+    assert djinn.maintain(["daily"]).deeds == () and not (home.root / "vaults/me/days").exists()

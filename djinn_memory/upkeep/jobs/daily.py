@@ -1,0 +1,113 @@
+"""The job that writes a note about each day with links to its episodes and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.memories.changes.history import past_changes
+from djinn_memory.memories.writing.change_set import change_set
+from djinn_memory.memories.writing.drafts import Draft
+from djinn_memory.memories.writing.provenance import Provenance, evidence_link
+from djinn_memory.models import Filters, Problem, Vault
+from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes.slugs import folder
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.system.plural import count
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
+from djinn_memory.upkeep.requests import JobAction
+
+TYPE = "day"
+"""The type of the notes. It is not `summary`, which is the type of the narrative summary."""
+
+RULE = "maintain.daily"
+"""The rule of the notes."""
+
+MOST_LINKS = 50
+"""Maximum links to episodes, and to notes. A day of imports has thousands."""
+
+
+def _run(context: JobContext) -> JobReport:
+    actions: list[JobAction] = []
+    problems: list[Problem] = []
+    today = context.runtime.now().astimezone().date()
+    for agent in context.agents:
+        try:
+            action = _write(context, agent, (today - timedelta(days=1)).isoformat())
+        except (DjinnError, OSError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            problems.append(Problem(f"day of {agent}", f"was not written: {why}"))
+        else:
+            actions += [action] if action else []
+    return JobReport(tuple(actions), tuple(problems))
+
+
+def _write(context: JobContext, agent: str, day: str) -> JobAction | None:
+    """Write the note about a day. None if there were no episodes, or if it was written before."""
+    runtime = context.runtime
+    scope = runtime.fresh_scope(agent)
+    vault = runtime.home.personal(agent)
+    path = f"{folder(TYPE)}/{day}.md"
+    written = (vault.root / path).exists() or any(
+        # A note that was moved, deleted or taken back does not return.
+        (file.vault, file.path) == (vault.id, path)
+        for change in past_changes(runtime.state, scope)
+        for file in change.record.plan.files
+    )
+    episodes, total = ([], 0) if written else _memories(runtime, (vault,), day, episodic=True)
+    if not episodes:
+        return None
+    notes, others = _memories(runtime, scope, day, episodic=False)
+    text = "\n\n".join(
+        part
+        for part in (_section("Episodes", episodes, total), _section("Notes", notes, others))
+        if part
+    )
+    about = f"the note about {day} with {count(total, 'episode')} of {agent}"
+    if context.dry_run:
+        return JobAction("daily", f"{about} is to be written")
+    fields = {"date": day, **Provenance(RULE, author=agent).fields()}
+    draft = Draft(TYPE, f"Summary of {day}", text, fields)
+    what = f"Wrote {about}"
+    with change_set(runtime, "maintain --only daily", what, agent) as changes:
+        data = draft.compose(runtime.now())[1].encode("utf-8", "replace")
+        changes.create(vault, path, data)
+    return JobAction("daily", f"{about} was written", vault.name, path)
+
+
+def _memories(
+    runtime: Runtime, vaults: Sequence[Vault], day: str, *, episodic: bool
+) -> tuple[list[IndexedMemory], int]:
+    """The first episodes or notes of a day, oldest first, and the number of all of them."""
+    excluded = (("type", TYPE),) if episodic else (("type", TYPE), ("plane", "episodic"))
+    planes = ("episodic",) if episodic else ()
+    selection = Selection(Filters(planes=planes, since=day, until=day, excluded=excluded))
+    with runtime.index(vaults) as index:
+        memories = list(index.memories(selection, limit=MOST_LINKS, fields=()))
+        return memories[::-1], index.count(selection)
+
+
+def _section(heading: str, memories: Sequence[IndexedMemory], total: int) -> str:
+    if not memories:
+        return ""
+    lines = [f"- {evidence_link(memory)} {_shown(memory)}".rstrip() for memory in memories]
+    if total > len(memories):
+        lines.append(f"- and {total - len(memories):,} earlier ones")
+    return "\n".join([f"## {heading}", "", *lines])
+
+
+def _shown(memory: IndexedMemory) -> str:
+    """The title of a memory, in which nothing is a link or a tag."""
+    return inline(memory.title).translate(str.maketrans("[]#`", "()  "))
+
+
+JOB = Job(
+    "daily",
+    every=timedelta(days=1),
+    at="00:30",
+    cost="Reads the titles of yesterday's episodes and notes, and writes a note for each agent "
+    "that had episodes.",
+    run=_run,
+)
