@@ -351,7 +351,7 @@ class Djinn(Namespace):
         """
         from djinn_memory.upkeep.jobs.runner import named_jobs, run_jobs
 
-        jobs = named_jobs(request.only, self.home.config.upkeep.off)
+        jobs = named_jobs(request.only, self.home.config.upkeep.skip)
         return run_jobs(jobs, self.runtime, dry_run=request.dry_run, agent=request.agent)
 
     @operation(DoctorOptions, recover=False, patient=True)

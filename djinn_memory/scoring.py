@@ -38,6 +38,8 @@ class ScoringConfig(Struct, forbid_unknown_fields=True, frozen=True):
     blend_frequency_weight: Factor = 0.15
     blend_base_factor: Factor = 0.70
     blend_boost_factor: Factor = 0.30
+    importance_fresh_days: Days = 90.0
+    importance_half_life_days: Days = 180.0
     importance_factor: Annotated[float, Meta(ge=0, lt=1)] = 0.10
     confidence_factor: Annotated[float, Meta(ge=0, lt=1)] = 0.05
     shared: bool = False
@@ -179,6 +181,18 @@ def share_of(text: str | None) -> float | None:
         return None
     value = value / 100 if 1 < value <= 100 else value
     return value if 0 <= value <= 1 else None
+
+
+def decayed(importance: float, idle_days: float, config: ScoringConfig) -> float:
+    """The importance of a memory that was neither used nor changed for `idle_days`.
+
+    What exceeds the neutral 0.5 stays for `importance_fresh_days` and is then halved in each
+    `importance_half_life_days`. A memory of little importance keeps it, and no memory falls below
+    neutral: it loses its advantage and gets no disadvantage.
+    """
+    stale = max(0.0, idle_days - config.importance_fresh_days)
+    gain = max(0.0, importance - NEUTRAL)
+    return float(importance - gain + gain * 2.0 ** -(stale / config.importance_half_life_days))
 
 
 def own_word(importance: float | None, confidence: float | None, config: ScoringConfig) -> float:

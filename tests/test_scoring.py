@@ -21,6 +21,7 @@ from djinn_memory.scoring import (
     alike,
     at_question,
     blended,
+    decayed,
     multiplier,
     own_word,
     pooled,
@@ -292,3 +293,15 @@ def test_a_setting_holds_for_the_next_command(home: Home, run: Run) -> None:
     assert Home(home.root).config.scoring.blend_recency_weight == 0.5
     text = Path(home.config_path).read_text(encoding="utf-8")
     assert "# The weight of ratings" in text
+
+
+def test_the_importance_of_a_stale_note_decays() -> None:
+    # Worked by hand: 0.4 above neutral, halved after 90 + 180 days, and again after 180 more.
+    assert decayed(0.9, 0, USUAL) == decayed(0.9, 90, USUAL) == 0.9
+    assert decayed(0.9, 270, USUAL) == pytest.approx(0.7)
+    assert decayed(0.9, 450, USUAL) == pytest.approx(0.6)
+    # 2 ** -(10 / 180) = 0.9622238
+    assert decayed(1.0, 100, USUAL) == pytest.approx(0.5 + 0.5 * 0.9622238)
+    assert decayed(0.9, -5, USUAL) == 0.9
+    assert decayed(0.5, 9_999, USUAL) == 0.5 and decayed(0.2, 9_999, USUAL) == 0.2
+    assert decayed(1.0, 1e9, USUAL) == 0.5

@@ -307,7 +307,7 @@ class HooksConfig(Struct, forbid_unknown_fields=True):
 class UpkeepConfig(Struct, forbid_unknown_fields=True):
     """Settings of `djinn maintain`, and of the jobs that `djinn watch` runs."""
 
-    off: list[str] = field(default_factory=list)
+    skip: list[str] = field(default_factory=list)
     times: dict[str, ClockTime] = field(default_factory=dict)
     keep_days: Annotated[float, Meta(ge=1, le=100_000)] = 30.0
 

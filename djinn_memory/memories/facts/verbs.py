@@ -211,7 +211,7 @@ class Facts(Namespace):
         Facts in vaults that djinn does not write to are unchanged.
         """
         vaults = self.runtime.fresh_scope(agent)
-        return len(mark_expired(self.runtime, unmarked_expired(self.runtime, vaults)))
+        return len(mark_expired(self.runtime, unmarked_expired(self.runtime, vaults))[0])
 
     def _hit(
         self, entry: IndexedFact, cosines: Mapping[int, float], at: str | None

@@ -198,7 +198,8 @@ class Rescorer:
                     for rating in ratings.get(name, {}).get(agent, ())
                 ]
                 multiplier = scoring.at_question(record, alike, self._scoring, at)
-            weight = self._weight(candidate.score, memories[candidate.memory_id], multiplier)
+            used = entry.pooled.last_used if entry.records else None
+            weight = self._weight(candidate.score, memories[candidate.memory_id], multiplier, used)
             if weight:
                 judged.append((candidate, Judgement(entry.name, current, weight)))
         return judged
@@ -218,7 +219,7 @@ class Rescorer:
         return records_of(self._state, None, memories, self._agent), {}
 
     def _weight(
-        self, raw: float, memory: IndexedMemory, multiplier: float
+        self, raw: float, memory: IndexedMemory, multiplier: float, used: str | None
     ) -> ScoreBreakdown | None:
         profile = self._profile
         kind = profile.types.get(memory.type or "", profile.others)
@@ -228,11 +229,21 @@ class Rescorer:
         status = 1.0 if past else profile.status.get(state, 1.0)
         if not kind or not status or self._too_old(memory):
             return None
-        importance, confidence = memory.field("importance"), memory.field("confidence")
-        own = own_word(share_of(importance), share_of(confidence), self._scoring)
+        confidence = share_of(memory.field("confidence"))
+        own = own_word(self._importance(memory, used), confidence, self._scoring)
         recency = self._recency(memory)
         score = blended(raw, multiplier * own * kind * status * recency)
         return ScoreBreakdown(raw, multiplier, own, kind, status, recency, 1.0, 0, None, score)
+
+    def _importance(self, memory: IndexedMemory, used: str | None) -> float | None:
+        """The importance of a memory, less when it was neither used nor changed for long."""
+        importance = share_of(memory.field("importance"))
+        # The date of an episode is the time at which it happened.
+        if importance is None or memory.plane == "episodic":
+            return importance
+        latest = max(filter(None, (memory.updated, memory.date, used)))
+        idle = days_since(latest, self._now) or 0
+        return scoring.decayed(importance, idle, self._scoring)
 
     def _too_old(self, memory: IndexedMemory) -> bool:
         days = self._profile.since_days

@@ -19,8 +19,8 @@ NOUN = "job"
 """The noun of the events. Their subject is the name of the job."""
 
 
-def named_jobs(names: Sequence[str], off: Sequence[str] = ()) -> tuple[Job, ...]:
-    """The jobs with these names. Without names, all jobs but those of `off`.
+def named_jobs(names: Sequence[str], skip: Sequence[str] = ()) -> tuple[Job, ...]:
+    """The jobs with these names. Without names, all jobs but those of `skip`.
 
     `UsageError` lists the known jobs.
     """
@@ -28,10 +28,10 @@ def named_jobs(names: Sequence[str], off: Sequence[str] = ()) -> tuple[Job, ...]
     for name in names:
         if name not in JOBS:
             raise UsageError(f"{name}: unknown task; allowed: {known}", argument="only")
-    for name in off:
+    for name in skip:
         if name not in JOBS:
-            raise UsageError(f"upkeep.off: no task {name[:40]!r}; allowed: {known}")
-    wanted = names or [name for name in JOBS if name not in off]
+            raise UsageError(f"upkeep.skip: no task {name[:40]!r}; allowed: {known}")
+    wanted = names or [name for name in JOBS if name not in skip]
     return tuple(job for name, job in JOBS.items() if name in wanted)
 
 
@@ -62,13 +62,13 @@ def due(jobs: Iterable[Job], state: State, now: datetime) -> tuple[Job, ...]:
     """The jobs that have never run or whose last run is long enough ago.
 
     A job with a time of day is due once that time has passed since its last run. The settings
-    `upkeep.off` and `upkeep.times` apply.
+    `upkeep.skip` and `upkeep.times` apply.
     """
     ended, settings = last_runs(state), state.home.config.upkeep
     return tuple(
         job
         for job in jobs
-        if job.name not in settings.off
+        if job.name not in settings.skip
         and (
             job.name not in ended
             or _next(job, ended[job.name], settings.times.get(job.name, job.at)) <= now

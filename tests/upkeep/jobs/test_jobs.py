@@ -104,13 +104,13 @@ def test_a_job_with_a_time_of_day_is_due_at_that_time(
 
 
 def test_a_job_can_be_switched_off(djinn: Djinn) -> None:
-    djinn.home.edit((("upkeep", "off"), ["trash", "promote"]))
+    djinn.home.edit((("upkeep", "skip"), ["trash", "promote"]))
     report = djinn.maintain(dry_run=True)
     assert "trash" not in report.tasks and "expire" in report.tasks
     assert djinn.maintain(["trash"]).tasks == ("trash",)
     jobs = due(tuple(JOBS.values()), djinn.runtime.state, datetime.now(UTC))
     assert {"trash", "promote"}.isdisjoint(job.name for job in jobs)
-    djinn.home.edit((("upkeep", "off"), ["nap"]))
+    djinn.home.edit((("upkeep", "skip"), ["nap"]))
     with pytest.raises(UsageError, match="no task 'nap'; allowed: promote"):
         djinn.maintain()
 
