@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, Refused, UsageError
-from djinn_memory.home.access import same_readers
+from djinn_memory.home.access import DOMAIN, excluded, same_readers
 from djinn_memory.memories.entities.names import MERGED, find_entity
 from djinn_memory.memories.entities.properties import merged_timelines, with_lines
 from djinn_memory.memories.entities.requests import MergeEntities
@@ -68,7 +68,10 @@ def merge(runtime: Runtime, request: MergeEntities) -> Merge:
             raise UsageError(f"{request.name!r} and {request.into!r} are the same entity")
         by_name = {vault.name: vault for vault in index.vaults}
         source, target = by_name[gone.vault], by_name[kept.vault]
-        if not same_readers(source, target):
+        listed = runtime.home.config.access.items()
+        grants = {agent: set(map(fold, domains)) for agent, domains in listed}
+        hidden = [excluded(grants, _domains(each)) for each in (gone, kept)]
+        if not same_readers(source, target) or hidden[0] != hidden[1]:
             raise Refused(
                 f"{source.name}/{gone.path} and {target.name}/{kept.path} are not visible to the "
                 "same agents; a merge would show one to those who may not see it, or hide it"
@@ -88,6 +91,10 @@ def merge(runtime: Runtime, request: MergeEntities) -> Merge:
         changes.remove(source, gone.path, old)
     result = changes.result
     return Merge(target, kept.path, result.id, links, notes, left, tuple(result.problems))
+
+
+def _domains(memory: IndexedMemory) -> list[str]:
+    return [fold(value) for key, value in memory.fields if key == DOMAIN]
 
 
 def _linking(index: Index, gone: IndexedMemory) -> _Sources:

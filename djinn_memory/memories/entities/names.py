@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
+from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.catalog.catalog import MOST_PLACES
 from djinn_memory.memories.entities.requests import KINDS
 from djinn_memory.models import PLANES, Filters
@@ -71,7 +72,7 @@ def _named(index: Index, name: str) -> list[IndexedMemory]:
     """The entities that a name may mean. A link may lead to a note that is no entity."""
     by_name = {
         memory.memory_id: memory
-        for memory in index.memories(replace(ENTITIES, name=name), order="title", fields=())
+        for memory in index.memories(replace(ENTITIES, name=name), order="title", fields=(DOMAIN,))
     }
     if by_name:
         return [*by_name.values()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -20,6 +20,7 @@ from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import name_key
 from djinn_memory.runtime import Runtime
+from djinn_memory.store.index.records import Selection
 
 
 class Split(Struct, frozen=True):
@@ -81,6 +82,7 @@ def split(runtime: Runtime, request: SplitEntity) -> Split:
     vaults = {vault.id: vault for vault in runtime.home.visible(request.agent)}
     [own] = runtime.home.named((entity.vault,))
     change, merge = _found(runtime, vaults, (own.id, entity.path), request)
+    _require_visible(runtime, scope, merge)
     if files.current(vaults[merge.gone.vault], merge.gone.path) is not None:
         place = vaults[merge.gone.vault]
         raise _edited(place, merge.gone, "exists again; rename or remove it first")
@@ -107,6 +109,20 @@ def split(runtime: Runtime, request: SplitEntity) -> Split:
         result.id,
         tuple(result.problems),
     )
+
+
+def _require_visible(runtime: Runtime, scope: Sequence[Vault], merge: _Merged) -> None:
+    """Raise `Refused` if the merge changed a note that the asker does not see."""
+    places = [
+        (merge.vaults[file.vault], file.path)
+        for file in merge.linking
+        if files.current(merge.vaults[file.vault], file.path) is not None
+    ]
+    selection = Selection(places=tuple((vault.name, path) for vault, path in places))
+    with runtime.index(scope) as index:
+        seen = {(memory.vault, memory.path) for memory in index.memories(selection, fields=())}
+    if any((vault.name, path) not in seen for vault, path in places):
+        raise Refused("the merge changed notes that this agent does not see; nothing was changed")
 
 
 def _without_merge(merge: _Merged, vault: Vault, file: FileChange, now: bytes) -> bytes:

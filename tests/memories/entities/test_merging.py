@@ -164,3 +164,25 @@ def test_hidden_and_read_only_notes_are_left_alone(djinn: Djinn, tmp_path: Path)
         # The alias leads these links to the note.
         links = djinn.memories.links("Robert", agent="finn").backlinks
         assert [link.path for link in links] == ["old.md"]
+
+
+def test_domains_that_an_agent_may_not_see(djinn: Djinn) -> None:
+    config = djinn.home.config_path
+    config.write_text(config.read_text() + "\naccess:\n  grace: [work]\n")
+    write(djinn.home, "shared/bob.md", "---\ntype: person\ndomain: money\n---\nPays [[Ann]].\n")
+    write(djinn.home, "shared/ann.md", "---\ntype: person\n---\n")
+    write(djinn.home, "shared/rob.md", "---\ntype: person\n---\n")
+    write(djinn.home, "shared/pay.md", "---\ndomain: money\n---\nAnn and [[ann]] are paid.\n")
+    with Djinn(Home(djinn.home.root)) as djinn:
+        mentioned = [djinn.entities.show("ann", agent=agent).entity for agent in ("finn", "grace")]
+        assert [entity.mentioned for entity in mentioned if entity] == [3, 0]
+        assert [each.title for each in djinn.entities.list(agent="grace").entities] == [
+            "ann",
+            "rob",
+        ]
+        with pytest.raises(Refused, match="not visible to the same agents"):
+            djinn.entities.merge("bob", "rob", agent="finn")
+        djinn.entities.merge("ann", "rob", agent="finn")
+        with pytest.raises(Refused, match="notes that this agent does not see"):
+            djinn.entities.split("rob", agent="grace")
+        djinn.entities.split("rob", agent="finn")
