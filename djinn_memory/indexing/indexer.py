@@ -148,6 +148,11 @@ def update(
                 for path, entry in memories.known(connection, number, only).items()
                 if entry.problem
             ]
+    if any(vault.reader for vault in vaults):
+        # A note that a limited agent may not see has no problem that the agent may know.
+        visible = memories.visible_notes(connection, vaults)
+        shown = [each for each in tally.problems if "/" not in each.what or each.what in visible]
+        tally.problems = shown
     return tally
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Literal
 
@@ -82,7 +82,11 @@ def index(
     """
     began = time.monotonic()
     state.need_writable()
+    limited = any(vault.reader for vault in vaults)
+    before = memories.visible_notes(state.index, vaults) if limited else {}
     tally = _read(state, vaults, whole=whole, rebuild=rebuild, progress=progress)
+    if limited:
+        _limit(tally, before, memories.visible_notes(state.index, vaults))
     problems = list(tally.problems)
     embedded = reused = 0
     readable = compartments.numbers(state.index, vaults)
@@ -121,6 +125,14 @@ def index(
         seconds=time.monotonic() - began,
         problems=(*state.problems, *problems),
     )
+
+
+def _limit(tally: IndexTally, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> None:
+    """Let a tally count only the notes that a limited agent may see, before and after the run."""
+    tally.notes = len(after)
+    tally.added, tally.removed = len(after.keys() - before), len(before.keys() - after)
+    tally.changed = sum(after[name] != before[name] for name in after.keys() & before)
+    tally.moved, tally.read = 0, tally.added + tally.changed
 
 
 def rebuild_index(state: State, models: ModelRegistry, progress: ProgressCallback) -> None:

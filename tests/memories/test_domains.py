@@ -94,6 +94,26 @@ def test_a_memory_with_two_domains_needs_both(djinn: Djinn, home: Home) -> None:
     assert "both" in titles(djinn, "me")
 
 
+def test_a_domain_counts_in_front_matter_that_cannot_be_parsed(djinn: Djinn, home: Home) -> None:
+    note = "---\ndomain: money\nfoo: [\n---\nA kettle.\n"
+    (home.root / "vaults" / "shared" / "broken.md").write_text(note)
+    assert "broken" not in titles(djinn, "grace")
+    assert "broken" in titles(djinn, "me")
+
+
+def test_a_hidden_fact_is_not_read_from_its_file(djinn: Djinn) -> None:
+    djinn.facts.set("salary", "ceo", "1", domain="money", shared=True)
+    assert djinn.facts.get("salary", "ceo").value == "1"
+    with pytest.raises(NotFound, match="no fact"):
+        djinn.facts.get("salary", "ceo", agent="grace")
+
+
+def test_an_index_run_of_a_limited_agent_counts_what_it_sees(djinn: Djinn, home: Home) -> None:
+    (home.root / "vaults" / "shared" / "new.md").write_text("---\ndomain: money\n---\nNew.\n")
+    report = djinn.index(agent="grace")
+    assert (report.notes, report.added, report.read) == (2, 0, 0)
+
+
 def test_the_words_of_hidden_memories_move_no_score(djinn: Djinn, home: Home) -> None:
     before = [(hit.title, hit.score) for hit in djinn.search("kettle", agent="grace").hits]
     for number in range(30):

@@ -149,6 +149,9 @@ def unindexed(
     name = fold(category.strip()), fold(key.strip())
     path = f"{folder(FACT)}/{slug('/'.join(name))}.md"
     for vault in vaults:
+        # Only the index says what a limited agent may see.
+        if vault.reader:
+            continue
         with suppress(OSError, DjinnError):
             fact = read_fact(vault, path, runtime.now())
             if (fact.expired and not expired) or fold(fact.status or "") in UNKNOWN:

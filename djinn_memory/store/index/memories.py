@@ -250,6 +250,18 @@ def _shift(connection: apsw.Connection, before: KnownMemory, source: NoteMemory)
     )
 
 
+def visible_notes(connection: apsw.Connection, vaults: Sequence[Vault]) -> dict[str, bytes]:
+    """The hashes of the notes with a memory that the readers of vaults may see, by vault/path."""
+    listed = rows(
+        connection,
+        "select distinct vault.name || '/' || path, hash from memory "
+        "join note on note.id = note_id join vault on vault.id = vault_id "
+        "where compartment_id in (select value from json_each(?))",
+        (json.dumps(compartments.numbers(connection, vaults)),),
+    )
+    return dict(listed)
+
+
 def window_hashes(connection: apsw.Connection, vaults: Sequence[Vault] | None = None) -> set[bytes]:
     """The window hashes of `vaults`, or of all vaults. Vectors are cached under these hashes."""
     sql, values = "select distinct window.hash from window", []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from posixpath import basename
 from typing import TYPE_CHECKING
@@ -30,6 +31,9 @@ MAX_NAMES = 2_000
 """Maximum characters of tags, and of aliases, that are indexed with every chunk of a note. The rest
 is indexed with the first chunk only: 100,000 tags in every chunk of a long note would fill the
 disk."""
+
+
+_DOMAIN_LINE = re.compile(r"^domain:[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
 
 
 class Window(Struct, frozen=True):
@@ -66,8 +70,7 @@ def put_memory(
     # Words and vectors go with the chunks. A new memory has none.
     for table in () if memory_id is None else ("chunk", "tag", "alias", "field", "link", "block"):
         connection.execute(f"delete from {table} where memory_id = ?", (memory_id,))
-    domains = [fold(value) for key, value in note.fields if fold(key) == access.DOMAIN]
-    compartment = compartments.of_memory(connection, vault, domains)
+    compartment = compartments.of_memory(connection, vault, _domains(note))
     row = {"note_id": note_id, "compartment_id": compartment, **_row(file, source, note)}
     memory_id = write_row(connection, "memory", row, memory_id)
     connection.executemany(
@@ -187,6 +190,19 @@ def modified(file: FileStat) -> str:
     from djinn_memory.notes.dates import moment
 
     return moment(datetime.fromtimestamp(file.mtime_ns / 1e9, UTC))
+
+
+def _domains(note: Note) -> list[str]:
+    """The domains of a memory. Front matter that is not clear about them hides rather than shows.
+
+    That is one with several lines for the domain, or one that cannot be parsed.
+    """
+    domains = [fold(value) for key, value in note.fields if fold(key) == access.DOMAIN]
+    if note.text.startswith("---"):
+        lines = _DOMAIN_LINE.findall(note.text[: note.body or MAX_NAMES])
+        if len(lines) > 1 or (lines and not domains):
+            domains += [fold(line.strip(" \t\r\"'")) for line in lines]
+    return domains
 
 
 def _row(file: FileStat, source: NoteMemory, note: Note) -> dict[str, object]:

@@ -1,0 +1,192 @@
+"""What an agent is answered does not depend on a domain that it may not see, down to the byte."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home.setup import init
+from djinn_memory.notes import journal
+from tests import grace
+from tests.examples import examples
+from tests.grace import SAME_ID, Deed
+from tests.memories.imports.exports import LOG, lines
+from tests.memories.test_unseen_vaults import OWN, SHARED, answers
+
+HIDDEN = "---\ndomain: money\n---\n# Old\n\nA harbour, a kettle and the layoffs of the year.\n"
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with an indexed home, in which finn may see only one of two domains."""
+    with pytest.MonkeyPatch.context() as context, grace.fixed():
+        context.setenv("DJINN_CONFIG_DIR", str(tmp_path_factory.mktemp("user")))
+        folder = tmp_path_factory.mktemp("unseen") / "template"
+        home, _ = init(folder / "home", ("grace", "finn"))
+        home.edit(
+            (("embedding", "provider"), "hashing"),
+            (("search", "sweep_ms"), 10_000),
+            (("access",), {"finn": ["harbour"]}),
+        )
+        (folder / "paper.txt").write_text("A kettle sings at the pier.\n\n" * 90)
+        lines(folder / "log.jsonl", LOG)
+        for vault, notes in (("shared", SHARED), ("finn", OWN), ("shared", {"old.md": HIDDEN})):
+            for path, text in notes.items():
+                (home.root / "vaults" / vault / path).write_text(text, encoding="utf-8")
+        port = home.root / "vaults" / "shared" / "port.md"
+        port.write_text(f"---\ndomain: Harbour\n---\n{port.read_text()}")
+        with Djinn(home) as djinn:
+            djinn.episodes.record_observation(text="The pier is wet", agent="finn")
+            djinn.index()
+        yield folder
+
+
+def shared(djinn: Djinn) -> Path:
+    return djinn.home.root / "vaults" / "shared"
+
+
+def own(djinn: Djinn) -> Path:
+    return djinn.home.root / "vaults" / "finn"
+
+
+def hide(text: str) -> str:
+    """The text of a note with a domain that finn may not see."""
+    front = text.removeprefix("---\n") if text.startswith("---\n") else f"---\n{text}"
+    return f"---\ndomain: money\n{front}"
+
+
+def remembers(djinn: Djinn) -> None:
+    for agent, is_shared in (("grace", True), ("grace", False)):
+        djinn.remember(
+            "vibraphone", "The private budget", "layoffs [[Mine]] kettle kettle", tags=["hers"],
+            domain="money", agent=agent, shared=is_shared, force=True,
+        )  # fmt: skip
+
+
+def writes_links(djinn: Djinn) -> None:
+    """Notes that could be meant by links of what finn sees."""
+    for folder in (shared(djinn), own(djinn) / "deep"):
+        folder.mkdir(exist_ok=True)
+        (folder / "private plan.md").write_text(hide("# Private plan\n\n[[Kettle]] [[Tides]]\n"))
+        (folder / "other.md").write_text(
+            hide("---\naliases: [Tides, Kettle, Private plan]\ntags: [hers]\n---\n[[Mine]]\n")
+        )
+
+
+def takes_ids(djinn: Djinn) -> None:
+    """Older copies of what finn sees, with the same ids."""
+    for number, note in enumerate([*own(djinn).glob("*.md"), *shared(djinn).glob("*.md")]):
+        copy = note.parent / f"copy-{number}.md"
+        copy.write_text(hide(note.read_text()))
+        os.utime(copy, (1e9, 1e9))
+
+
+def drops_copies(djinn: Djinn) -> None:
+    for folder in (own(djinn), shared(djinn)):
+        for copy in folder.glob("copy-*.md"):
+            copy.unlink()
+
+
+def sets_facts(djinn: Djinn) -> None:
+    for category, key, value in (("boat", "name", "Hidden"), ("salary", "ceo", "1")):
+        djinn.facts.set(category, key, value, domain="money", shared=True, agent="grace")
+
+
+def records(djinn: Djinn) -> None:
+    """A journal in the vault of finn with episodes that he may not see."""
+    data = {"type": "interaction", "session": "dig", "channel": "slack", "domain": "money"}
+    folder = own(djinn) / "journal"
+    folder.mkdir(exist_ok=True)
+    composed = [
+        journal.compose(
+            "09:30", f"Layoffs {n}", f"hid{n}", "layoffs at the harbour",
+            {**data, "id": f"mem_7k2m9q4dxw30hv0{n}", "created": f"2026-04-30T09:3{n}:00Z"},
+        )
+        for n in range(4)
+    ]  # fmt: skip
+    text = journal.header("2026-04-30", "other") + "".join(composed)
+    (folder / "2026-04-30.other.md").write_text(text)
+
+
+def ingests(djinn: Djinn) -> None:
+    folder = djinn.home.root.parent / "of grace"
+    folder.mkdir(exist_ok=True)
+    (folder / "secret.txt").write_text("A paper on layoffs and kettles.\n" * 9)
+    djinn.documents.ingest([folder / "secret.txt"], domain="money", vault="shared", agent="grace")
+
+
+def judges(djinn: Djinn) -> None:
+    djinn.recall("kettle layoffs", agent="grace")
+    djinn.rate("last", useful=[1], gap="who knows of layoffs", agent="grace")
+
+
+def writes_much(djinn: Djinn) -> None:
+    for name in ("long", "longer"):
+        (shared(djinn) / f"{name}.md").write_text(hide(grace.LONG_NOTE))
+
+
+def says_the_same(djinn: Djinn) -> None:
+    """What finn is going to write, and a statement that contradicts one of his."""
+    (shared(djinn) / "same.md").write_text(
+        hide(f"---\nid: {SAME_ID}\ntype: lesson\n---\nThe tide comes in at noon, I saw.\n")
+    )
+    (own(djinn) / "not.md").write_text(hide("The tide does not come in at noon.\n"))
+
+
+def expires(djinn: Djinn) -> None:
+    (shared(djinn) / "gone.md").write_text(hide("---\nexpires: 2020-01-01\n---\nA kettle.\n"))
+
+
+def is_german(djinn: Djinn) -> None:
+    (shared(djinn) / "de.md").write_text(
+        hide("Die Schiffe liegen im Hafen und die Kessel singen nicht mehr. " * 3)
+    )
+
+
+def indexes(djinn: Djinn) -> None:
+    djinn.index()
+
+
+DEEDS: tuple[Deed, ...] = (
+    remembers, writes_links, takes_ids, drops_copies, sets_facts, records, ingests, judges,
+    writes_much, says_the_same, expires, is_german, indexes,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def expected(template: Path) -> list[tuple[str, str]]:
+    with grace.fixed():
+        return answers(template, (), ())
+
+
+def compare(template: Path, expected: list[tuple[str, str]], *stages: tuple[Deed, ...]) -> None:
+    with grace.fixed():
+        given = answers(template, *stages)
+    for (question, after), (_, before) in zip(given, expected, strict=True):
+        assert after == before, question
+
+
+def test_no_hidden_memory_changes_an_answer(
+    template: Path, expected: list[tuple[str, str]]
+) -> None:
+    compare(template, expected, DEEDS, (takes_ids, indexes))
+
+
+STAGE = st.lists(st.sampled_from(DEEDS), max_size=6).map(tuple)
+
+
+@settings(max_examples=examples(100, 0.02), suppress_health_check=list(HealthCheck))
+@given(first=STAGE, second=STAGE)
+def test_a_hidden_domain_changes_no_answer(
+    template: Path,
+    expected: list[tuple[str, str]],
+    first: tuple[Deed, ...],
+    second: tuple[Deed, ...],
+) -> None:
+    compare(template, expected, first, second)
