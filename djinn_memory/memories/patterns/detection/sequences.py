@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from djinn_memory.memories.patterns.detection.history import Integers
 
+    Numbers = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
 WITHIN = 120
 """Minutes after the first action in which the second one counts."""
 
@@ -171,20 +174,10 @@ class _SequenceSearch:
         without = np.ones(history.length, dtype=bool)
         own_days = np.unique(history.days[first.episodes])
         without[own_days] = False
-        if without.sum() < PRIOR:
-            without[:] = True
-        grid = np.zeros((history.length, 24))
-        grid.flat[second.cells] = 1
-        grid[~without] = 0
-        active = self._active & without[:, None]
-        by_hour, active_by_hour = np.zeros((7, 24)), np.zeros((7, 24))
-        np.add.at(by_hour, history.weekdays, grid)
-        np.add.at(active_by_hour, history.weekdays, active)
-        # Also at hours that have never been active there is a chance.
-        usual = (by_hour.sum(axis=0) + 0.5) / (active_by_hour.sum(axis=0) + PRIOR)
-        overall = (by_hour.sum() + 0.5) / max(1.0, active_by_hour.sum())
-        usual = np.maximum(usual, overall)
-        rates = (by_hour + PRIOR * usual) / (active_by_hour + PRIOR)
+        rates, active = self._rates(second, without)
+        every, _ = self._rates(second, np.ones(history.length, dtype=bool))
+        # Hours that are only active with the first action may be those of two habits.
+        rates = np.where(active < PRIOR, np.maximum(rates, every), rates)
         cells = first.cells
         hours, weekdays = cells % 24, history.weekdays[cells // 24]
         missing: NDArray[np.float64] = np.ones(len(cells))
@@ -194,6 +187,23 @@ class _SequenceSearch:
         none = np.ones(len(own_days))
         np.multiply.at(none, of_day, missing)
         return float(1 - none.mean())
+
+    def _rates(self, action: _Action, days: Flags) -> tuple[Numbers, Numbers]:
+        """How often an action is in the active hours of some days, by weekday and hour.
+
+        Also returns the number of these hours.
+        """
+        history = self._history
+        grid = np.zeros((history.length, 24))
+        grid.flat[action.cells] = 1
+        grid[~days] = 0
+        by_hour, active = np.zeros((7, 24)), np.zeros((7, 24))
+        np.add.at(by_hour, history.weekdays, grid)
+        np.add.at(active, history.weekdays, self._active & days[:, None])
+        # Also at hours that have never been active there is a chance.
+        usual = (by_hour.sum(axis=0) + 0.5) / (active.sum(axis=0) + PRIOR)
+        usual = np.maximum(usual, (by_hour.sum() + 0.5) / max(1.0, active.sum()))
+        return (by_hour + PRIOR * usual) / (active + PRIOR), active
 
 
 def _joined(parts: list[Integers]) -> Integers:

@@ -49,6 +49,11 @@ def test_two_habits_one_hour_apart_are_none() -> None:
     assert sequences(noise(3), planned, reports) == []
 
 
+def test_two_habits_that_are_always_kept_are_none() -> None:
+    planned, reports = weekly("Plan the week", 4, 14), weekly("Order groceries", 4, 15)
+    assert sequences(noise(5, a_day=1), planned, reports) == []
+
+
 def test_noise_has_no_sequences() -> None:
     assert [sequences(noise(seed, a_day=9)) for seed in range(4)] == [[]] * 4
     assert sequences([]) == []
