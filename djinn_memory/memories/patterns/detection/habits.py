@@ -260,11 +260,11 @@ class _HabitSearch:
         if habit.features[0] in other.features:
             return same_hours
         own, theirs = {*habit.window.weekdays}, {*other.window.weekdays}
+        words = [set(" ".join(each.features).split()) for each in (habit, other)]
+        if same_hours and words[0] & words[1] and (own <= theirs or theirs <= own):
+            return True
         if not same_hours or len(own & theirs) < SAME_WEEKDAYS * len(own | theirs):
             return False
-        words = [set(" ".join(each.features).split()) for each in (habit, other)]
-        if words[0] & words[1]:
-            return True
         days = [{*self._history.days[[*each.episodes]].tolist()} for each in (habit, other)]
         first, last = min(map(min, days)), max(map(max, days))
         occasions = max(1, self._rhythm.occasions(other.window, first, last))
