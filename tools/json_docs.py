@@ -47,6 +47,7 @@ SETTINGS = {
     ScoringConfig: "scoring.",
     settings.RecallConfig: "recall.",
     settings.ProfileConfig: "recall.profiles.*.",
+    settings.ContextConfig: "context.",
     settings.HooksConfig: "hooks.",
     settings.UpkeepConfig: "upkeep.",
 }
