@@ -29,6 +29,7 @@ _OPTIONS = {
     "tags": "--tag",
     "types": "--type",
     "vaults": "--vault",
+    "domains": "--domain",
 }
 """Options with a different name than their field."""
 

@@ -217,7 +217,7 @@ def purge(call: Call, answer: PurgeReport) -> None:
 @command(
     "memories.stats",
     requests.CountMemories,
-    without=["types", "tags", "planes", "paths", "since", "until", "where"],
+    without=["types", "tags", "planes", "domains", "paths", "since", "until", "where"],
 )
 def stats(call: Call, answer: CatalogStats) -> None:
     """Count notes and memories by type, plane, tag and vault.
