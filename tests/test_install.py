@@ -29,6 +29,7 @@ HEAVY = {
 }  # fmt: skip
 
 MOST_BYTES = 350_000_000
+"""What the installation may add to an environment, which has 23 MB of pip already."""
 
 SCRIPTS = "Scripts" if os.name == "nt" else "bin"
 
@@ -161,9 +162,10 @@ def test_an_installation_is_small_and_complete(tmp_path: Path, user_folder: Path
         )  # fmt: skip
 
     run(sys.executable, "-m", "venv", tmp_path / "venv")
+    empty = {path for path in (tmp_path / "venv").rglob("*") if path.is_file()}
     run(place / "pip", "install", "-c", "constraints.txt", ".")
     files = [path for path in (tmp_path / "venv").rglob("*") if path.is_file()]
-    assert sum(path.lstat().st_size for path in files) <= MOST_BYTES
+    assert sum(path.lstat().st_size for path in files if path not in empty) <= MOST_BYTES
     assert not [path for path in files if path.parent.name == "torch"]
 
     run(place / "djinn", "init", tmp_path / "home", cwd=tmp_path)

@@ -72,8 +72,9 @@ def check_note(data: bytes, dialect: Dialect, path: str) -> None:
     with swiftly():
         note = parse(path, data, dialect)
     _check_note(note)
+    outline = RULES[dialect].outline
     with swiftly():
-        parts = list(cut(note, outline=RULES[dialect].outline))
+        parts = list(cut(note, outline=outline))
     assert parts
     covered = bytearray(len(note.text))
     for chunk, spans in parts:
@@ -84,7 +85,8 @@ def check_note(data: bytes, dialect: Dialect, path: str) -> None:
         for before, after in pairwise(spans):
             assert before.start < after.start <= before.end < after.end
         covered[chunk.start : chunk.end] = b"x" * (chunk.end - chunk.start)
-    for section in sections(note.searched, note.body, code_blocks(note.searched)):
+    fences = code_blocks(note.searched, outline=outline)
+    for section in sections(note.searched, note.body, fences):
         for at in range(section.start, section.end):
             assert covered[at] or note.searched[at].isspace(), (at, note.searched[at])
 
