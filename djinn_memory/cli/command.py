@@ -101,7 +101,8 @@ class Call:
         if self.view.yes:
             return True
         if not sys.stdin.isatty():
-            raise UsageError("without a terminal nobody can confirm this; pass --yes to confirm it")
+            why = "without a terminal nobody can confirm this; pass --yes to confirm it"
+            raise UsageError(f"{output.clean(about).rstrip('.')}: {why}")
         interruptible()
         output.talk(output.clean(about))
         try:

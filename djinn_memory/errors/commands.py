@@ -41,6 +41,7 @@ ARGUMENTS = {
     "changes.undo": ("change",),
     "checkpoint": ("text",),
     "config.set": ("key", "value"),
+    "context": ("task",),
     "contradictions.settle": ("contradiction",),
     "documents.ingest": ("paths",),
     "documents.remove": ("name",),

@@ -69,7 +69,7 @@ MISTAKES = {
     "rate good": "`djinn rate last --useful 1,3 --not-useful 2`",
     "fact get colour": "`djinn fact list`",
     "doctor --repair": "see `djinn doctor --help`",
-    "memory delete 'Chart datum'": "Pass --yes",
+    "memory delete 'Chart datum'": "pass --yes",
     "document show nothing.pdf": "`djinn document list`",
     "--home /nope search tide": "`djinn init /nope`",
 }

@@ -54,6 +54,7 @@ async def everything(client: Client) -> None:
     found = await use("recall", query="lamp")
     assert found["memories"]
     assert await use("build_context", task="oil the lamp")
+    assert (await use("recall_similar", text="lamp"))["memories"]
     assert (await use("rate", useful=[1]))["judged"]
     assert (await use("score", limit=5))["memories"]
     assert await use("gap", action="list")

@@ -20,6 +20,7 @@ _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _CHANGING = (
     (r"\b(mem|rec|gap)_[0-9a-z]+", r"\1_ID"),
     (r"\bs\d{8}-\d{6}-\d{6}\b", "SESSION"),
+    (r"(?<=\.)[\w-]+-[0-9a-z]{4}(?=\.md\b)", "HOME"),
     (r"\b20\d\d-\d\d-\d\d([T -]\d\d[:-]\d\d(:\d\d)?Z?)?", "DATE"),
     (r"-?\b\d+\.\d+\b", "N"),
     (r"\b\d+ (days ago|bytes|of [\d,]+ tokens)", r"N \1"),

@@ -144,7 +144,9 @@ def merge(call: Call, answer: verbs.EntityMerge) -> None:
 
 @command("entities.split", requests.SplitEntity, fields={"name": NAME, "other": Field("[OTHER]")})
 def split(call: Call, answer: verbs.EntitySplit) -> None:
-    """Take a merge of two entities apart. Edits since then are kept.
+    """Take a merge of two entities apart.
+
+    Edits since then are kept.
 
     Examples:
         djinn entity split "Robert Alder"

@@ -179,9 +179,8 @@ class SplitEntity(Struct, frozen=True):
 
     name: EntityName
     other: Annotated[
-        str | None,
+        Annotated[str, Meta(max_length=1000)] | None,
         Meta(
-            max_length=1000,
             description="The name of the entity that was merged. Default: the one merged last.",
         ),
     ] = None

@@ -40,7 +40,7 @@ TIMEOUT = 10
 END_TIMEOUT = 2
 """The same for SessionEnd. Claude Code gives these hooks 1.5 s unless they name more, Codex 3 s."""
 
-SHARED = "Keep the file out of a shared repository: it has paths of this machine."
+UNSHARED = "Keep the file out of a shared repository: it has paths of this machine."
 """What to know of the settings of a project."""
 
 _OURS = re.compile(r"\bdjinn(?:_memory|\.exe)?[\"']* hook .*--client[ =]")
@@ -139,7 +139,7 @@ def install(home: Home, request: InstallHooks) -> HookSettings:
         events,
         command,
         after if request.print else None,
-        " ".join([HOOK_CLIENTS[client].note, *([SHARED] if request.project else [])]),
+        " ".join([HOOK_CLIENTS[client].note, *([UNSHARED] if request.project else [])]),
     )
 
 
