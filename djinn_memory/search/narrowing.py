@@ -32,6 +32,22 @@ UntilDay = Annotated[
     Meta(description="Up to and including this day."),
 ]
 
+ValidFrom = Annotated[
+    Annotated[str, Meta(max_length=500)] | None,
+    Meta(
+        description="When the value began to hold: 2026-05-01, 2026-05, a time, or 30d for 30 "
+        "days ago. Default: now. A value that began before the current one goes into the "
+        "history."
+    ),
+]
+"""The start of the period in which a value of a fact or an entity holds."""
+
+ValidTo = Annotated[
+    Annotated[str, Meta(max_length=500)] | None,
+    Meta(description="The last day on which the value holds. Default: until the next value."),
+]
+"""The end of that period."""
+
 AsOf = Annotated[
     Annotated[str, Meta(max_length=40)] | None,
     Meta(

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.search.narrowing import AgentName
+from djinn_memory.search.narrowing import AgentName, ValidFrom, ValidTo
 
 KINDS = ("person", "place", "project", "concept")
 """The types of notes that are entities. A note of a user's own type is one if it states
@@ -114,18 +114,8 @@ class SetProperty(Struct, frozen=True):
     value: Annotated[
         str, Meta(max_length=20_000, description="The value, or a link such as `[[Maren Holt]]`.")
     ]
-    valid_from: Annotated[
-        _Short | None,
-        Meta(
-            description="When the value began to hold: 2026-05-01, 2026-05, a time, or 30d for 30 "
-            "days ago. Default: now. A value that began before the current one goes into the "
-            "history."
-        ),
-    ] = None
-    valid_to: Annotated[
-        _Short | None,
-        Meta(description="The last day on which the value holds. Default: until the next value."),
-    ] = None
+    valid_from: ValidFrom = None
+    valid_to: ValidTo = None
     source: Annotated[
         _Short | None, Meta(description="The source of the value. Default: user_explicit.")
     ] = None

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.search.narrowing import AgentName, DomainName
+from djinn_memory.search.narrowing import AgentName, DomainName, ValidFrom, ValidTo
 
 CONFIDENCES = {
     "tool_call": 0.95,
@@ -70,18 +70,8 @@ class SetFact(Struct, frozen=True):
         _Short | None,
         Meta(description="When the fact expires: a date, or an interval such as 30d."),
     ] = None
-    valid_from: Annotated[
-        _Short | None,
-        Meta(
-            description="When the value began to hold: 2026-05-01, 2026-05, a time, or 30d for 30 "
-            "days ago. Default: now. A value that began before the current one goes into the "
-            "history."
-        ),
-    ] = None
-    valid_to: Annotated[
-        _Short | None,
-        Meta(description="The last day on which the value holds. Default: until the next value."),
-    ] = None
+    valid_from: ValidFrom = None
+    valid_to: ValidTo = None
     evidence: Annotated[
         Sequence[_Short],
         Meta(max_length=20, description="Memories that say so, by title or path."),

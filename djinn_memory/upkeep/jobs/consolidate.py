@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from djinn_memory.errors import DjinnError
 from djinn_memory.memories.patterns.consolidate import consolidate
 from djinn_memory.memories.patterns.requests import Consolidate, PatternChange
-from djinn_memory.models import Problem
-from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport, Work, for_each_agent
 from djinn_memory.upkeep.requests import JobAction
 
 
 def _run(context: JobContext) -> JobReport:
-    actions: list[JobAction] = []
-    problems: list[Problem] = []
-    for agent in context.agents:
+    def work(agent: str) -> Work:
         request = Consolidate(dry_run=context.dry_run, agent=agent)
-        try:
-            report = consolidate(context.runtime, request)
-        except DjinnError as error:
-            problems.append(Problem(f"patterns of {agent}", str(error)))
-            continue
-        actions += (_action(agent, change, context.dry_run) for change in report.changes)
-        problems += (problem for problem in report.problems if problem not in problems)
-    return JobReport(tuple(actions), tuple(problems))
+        report = consolidate(context.runtime, request)
+        actions = [_action(agent, change, context.dry_run) for change in report.changes]
+        return actions, report.problems
+
+    return for_each_agent(context, "patterns", work)
 
 
 def _action(agent: str, pattern: PatternChange, dry_run: bool) -> JobAction:

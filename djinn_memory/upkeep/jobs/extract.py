@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from djinn_memory.errors import DjinnError
 from djinn_memory.memories.sessions.extraction.run import extract
 from djinn_memory.memories.sessions.session_requests import ExtractedMemory, ExtractSessions
-from djinn_memory.models import Problem
-from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport, Work, for_each_agent
 from djinn_memory.upkeep.requests import JobAction
 
 
 def _run(context: JobContext) -> JobReport:
-    actions: list[JobAction] = []
-    problems: list[Problem] = []
-    for agent in context.agents:
+    def work(agent: str) -> Work:
         if context.runtime.home.personal(agent).read_only:
-            continue
+            return (), ()
         request = ExtractSessions(dry_run=context.dry_run, agent=agent)
-        try:
-            report = extract(context.runtime, request)
-        except DjinnError as error:
-            problems.append(Problem(f"sessions of {agent}", str(error)))
-            continue
-        actions += (_action(agent, memory, context.dry_run) for memory in report.written)
-        problems += (problem for problem in report.problems if problem not in problems)
-    return JobReport(tuple(actions), tuple(problems))
+        report = extract(context.runtime, request)
+        actions = [_action(agent, memory, context.dry_run) for memory in report.written]
+        return actions, report.problems
+
+    return for_each_agent(context, "sessions", work)
 
 
 def _action(agent: str, memory: ExtractedMemory, dry_run: bool) -> JobAction:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from msgspec import Struct
 
+from djinn_memory.errors import DjinnError
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.upkeep.requests import JobAction
@@ -32,6 +33,29 @@ class JobContext(Struct, frozen=True):
     """The vaults that the job may read and change."""
     dry_run: bool
     """Whether only to report what would be done."""
+
+
+Work = tuple[Iterable[JobAction], Iterable[Problem]]
+"""The actions of a job for one agent, and the problems with them."""
+
+
+def for_each_agent(context: JobContext, noun: str, work: Callable[[str], Work]) -> JobReport:
+    """Run a job for one agent after another, and list each problem once.
+
+    An error for one agent is a problem of its `noun`, such as `patterns of me`. The other agents
+    are not affected.
+    """
+    actions: list[JobAction] = []
+    problems: list[Problem] = []
+    for agent in context.agents:
+        try:
+            done, failed = work(agent)
+        except DjinnError as error:
+            problems.append(Problem(f"{noun} of {agent}", str(error)))
+            continue
+        actions += done
+        problems += (problem for problem in failed if problem not in problems)
+    return JobReport(tuple(actions), tuple(problems))
 
 
 class Job(Struct, frozen=True):

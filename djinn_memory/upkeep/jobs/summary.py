@@ -4,33 +4,24 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from djinn_memory.errors import DjinnError
 from djinn_memory.memories.sessions.requests import BuildSummary
 from djinn_memory.memories.sessions.summary import Summaries, is_stale
-from djinn_memory.models import Problem
-from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport, Work, for_each_agent
 from djinn_memory.upkeep.requests import JobAction
 
 
 def _run(context: JobContext) -> JobReport:
-    actions: list[JobAction] = []
-    problems: list[Problem] = []
-    for agent in context.agents:
-        try:
-            if not is_stale(context.runtime, agent):
-                continue
-            if context.dry_run:
-                actions.append(JobAction("summary", f"the summary of {agent} is to be built"))
-                continue
-            change = Summaries(context.runtime).build(BuildSummary(agent=agent))
-        except DjinnError as error:
-            problems.append(Problem(f"summary of {agent}", str(error)))
-            continue
+    def work(agent: str) -> Work:
+        if not is_stale(context.runtime, agent):
+            return (), ()
+        if context.dry_run:
+            return [JobAction("summary", f"the summary of {agent} is to be built")], ()
+        change = Summaries(context.runtime).build(BuildSummary(agent=agent))
         summary = change.summary
         what = f"the summary of {agent} was {change.action}"
-        actions.append(JobAction("summary", what, summary.vault, summary.path))
-        problems += change.problems
-    return JobReport(tuple(actions), tuple(problems))
+        return [JobAction("summary", what, summary.vault, summary.path)], change.problems
+
+    return for_each_agent(context, "summary", work)
 
 
 JOB = Job(
