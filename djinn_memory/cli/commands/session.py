@@ -223,5 +223,7 @@ def _print_no_turns(session: str | None, near: Sequence[str]) -> None:
     if session is None:
         talk("No turns.")
         return
-    meant = f"did you mean {' or '.join(map(repr, near))}?" if near else ""
-    talk(clean(f"No turns in session {session}; {meant or 'djinn session list lists the names'}"))
+    hint = "run `djinn session list` to list the sessions"
+    if near:
+        hint = f"did you mean {' or '.join(map(repr, near))}?"
+    talk(clean(f"No turns in session {session}; {hint}"))
