@@ -255,6 +255,7 @@ def _read_file(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> It
                 yield partial(_put, run, file, seen, digest, content, parsed, appended=True)
                 return
         content = parse_file(file.path, data, run.vault.dialect)
+        del data  # A note may have 50 MB, and its text is in memory too.
         # A path is searched too, so another path changes the words of all memories.
         same_place = before is not None and before.stat.path == file.path and not run.force
         known = memories.of_note(run.connection, before.note_id) if before and same_place else {}

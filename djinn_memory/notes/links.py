@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Literal
 from urllib.parse import unquote
 
@@ -46,6 +47,10 @@ MARKDOWN = LinkSyntax(re.compile(_MARKDOWN, re.VERBOSE))
 
 Kind = Literal["wiki", "markdown", "block"]
 
+MAX_HELD = 10_000
+"""Maximum number of links of a text that are held in memory. A million links take 350 MB, eight
+times as much as their text. More links are found again each time that they are iterated."""
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -74,18 +79,34 @@ def parse_links(
     fields: Mapping[str, object] | None = None,
     prose: str | None = None,
     syntax: LinkSyntax = OBSIDIAN,
-) -> list[Link]:
+) -> Iterable[Link]:
     """Return the links in `fields`, a note's front matter, then those in `text`, its body.
 
-    With `fields`, pass only the body: front matter in `text` is read as prose, so its links would
-    be returned twice. `prose` is `mask(text)`, if the caller already has it.
+    The result can be iterated repeatedly. It is a tuple unless there are very many links. With
+    `fields`, pass only the body: front matter in `text` is read as prose, so its links would be
+    returned twice. `prose` is `mask(text)`, if the caller already has it.
     """
-    in_fields = [
+    in_fields = tuple(
         replace(link, field=name, start=-1, end=-1, line=0)
         for name, value in _strings(fields or {})
         for link in _links(value, value, syntax)
-    ]
-    return in_fields + list(_links(text, mask(text) if prose is None else prose, syntax))
+    )
+    scan = _LinkScan(in_fields, text, mask(text) if prose is None else prose, syntax)
+    held = tuple(islice(scan, MAX_HELD + 1))
+    return held if len(held) <= MAX_HELD else scan
+
+
+@dataclass(frozen=True, slots=True)
+class _LinkScan:
+    """The links of a text, found anew by each iteration."""
+
+    in_fields: tuple[Link, ...]
+    text: str
+    prose: str
+    syntax: LinkSyntax
+
+    def __iter__(self) -> Iterator[Link]:
+        return chain(self.in_fields, _links(self.text, self.prose, self.syntax))
 
 
 def _strings(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:

@@ -60,7 +60,7 @@ class Note(Struct, frozen=True):
     """The day or time that the note is about: `date`, `created`, or the day in the file name."""
     fields: tuple[tuple[str, str], ...]
     """Every scalar of the front matter as text, by its dotted key."""
-    links: tuple[Link, ...]
+    links: Iterable[Link]
     blocks: tuple[str, ...]
     """UUIDs by which Logseq names blocks of the note, lower case."""
     problem: str | None
@@ -124,7 +124,7 @@ def understand(
         date=_date(fields, ("date",), rules.moment)
         or next(filter(None, (day, created) if rules.journals else (created, day)), None),
         fields=tuple(_flat("", fields)),
-        links=tuple(parse_links(body, fields=front.fields, prose=prose, syntax=rules.syntax)),
+        links=parse_links(body, fields=front.fields, prose=prose, syntax=rules.syntax),
         blocks=tuple(dict.fromkeys(rules.blocks(front, masked))),
         problem="; ".join(remarks) or None,
     )

@@ -1,4 +1,5 @@
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from djinn_memory.notes.link_resolution import LinkTarget, Resolver
-from djinn_memory.notes.links import Link, parse_links
+from djinn_memory.notes.links import MAX_HELD, Link, parse_links
 from tests.growth import assert_linear
 
 FRONT_MATTER = re.compile(r"---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
@@ -90,7 +91,7 @@ def test_markdown_links(
     ],
 )  # fmt: skip
 def test_no_links(text: str) -> None:
-    assert parse_links(text) == []
+    assert parse_links(text) == ()
 
 
 def test_embeds_and_places() -> None:
@@ -112,7 +113,7 @@ def test_front_matter() -> None:
         "count": 3,
         "empty": None,
     }
-    links = parse_links("[[body]]", fields=fields)
+    links = [*parse_links("[[body]]", fields=fields)]
     assert [(link.field, link.target) for link in links] == [
         ("related", "X"),
         ("related", "z"),
@@ -143,13 +144,29 @@ def test_links_are_found_where_they_stand(before: str, name: str, around: str) -
         assert re.fullmatch(r"!?\[.*[])]", (before + around)[link.start : link.end], re.DOTALL)
         assert link.line == (before + around).count("\n", 0, link.start) + 1
     text = f"{around}\n\nsee [[{name}]]"
-    assert parse_links(text)[-1].target == re.sub(r"(?i)\.md$", "", name)
-    assert parse_links(f"````\n{text}\n````") == []
+    assert [*parse_links(text)][-1].target == re.sub(r"(?i)\.md$", "", name)
+    assert parse_links(f"````\n{text}\n````") == ()
+
+
+def test_a_million_links_do_not_stay_in_memory() -> None:
+    text = "".join(f"see [[The tide {number}]]\n" for number in range(3 * MAX_HELD))
+    tracemalloc.start()
+    links = parse_links(text, fields={"about": "[[Harbour]]"})
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 3 * len(text)
+    for _ in range(2):
+        first, *others = links
+        assert (first.target, first.field) == ("Harbour", "about")
+        assert [link.target for link in others] == [f"The tide {n}" for n in range(3 * MAX_HELD)]
+        assert (others[-1].line, text[slice(others[-1].start, others[-1].end)]) == (
+            3 * MAX_HELD, f"[[The tide {3 * MAX_HELD - 1}]]"
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("unit", ["[", "[[a", "![", "[a](", '](a "', "[ [x] ", "[a\n", "[[a|"])
 def test_hostile_text_takes_linear_time(unit: str) -> None:
-    assert_linear(lambda size: parse_links(unit * (size // len(unit))), 1_000_000)
+    assert_linear(lambda size: list(parse_links(unit * (size // len(unit)))), 1_000_000)
 
 
 # foam-docs has one link less than the 199 of the reference and three more unresolved, because the
