@@ -341,18 +341,24 @@ class Djinn(Namespace):
 
     @operation(MaintainOptions, patient=True)
     def maintain(self, request: MaintainOptions) -> MaintenanceReport:
-        """Run daily maintenance, or only the named tasks.
+        """Run the jobs of upkeep, or only the named ones. `djinn maintain --help` lists them.
 
-        `promote` turns short-term entries that were used often into notes. `expire` marks memories
-        that have expired. `extract` writes what was stated in idle sessions. `summary` builds the
-        summary again if facts have changed, unless it was written by hand. With `dry_run` nothing
-        is changed, and the report lists what would be done. With an agent, only its entries and
-        the vaults that it sees are examined.
+        Every note that a job writes or changes is reported, and `changes.undo` takes it back. With
+        `dry_run` nothing is changed, and the report lists what would be done. With an agent, only
+        its entries and the vaults that it sees are examined. A job that fails is a problem of the
+        report, and the others run.
         """
-        from djinn_memory.upkeep.jobs.runner import named_jobs, run_jobs
+        from djinn_memory.upkeep.runner import named_jobs, run_jobs
 
-        jobs = named_jobs(request.only, self.home.config.upkeep.skip)
-        return run_jobs(jobs, self.runtime, dry_run=request.dry_run, agent=request.agent)
+        skip = self.home.config.upkeep.skip
+        jobs = named_jobs(request.only, skip)
+        return run_jobs(
+            jobs,
+            self.runtime,
+            dry_run=request.dry_run,
+            agent=request.agent,
+            skipped=() if request.only else skip,
+        )
 
     @operation(DoctorOptions, recover=False, patient=True)
     def doctor(self, request: DoctorOptions) -> Diagnosis:

@@ -152,7 +152,7 @@ models = _of_home(_models)
 
 def chores() -> list[str]:
     """The tasks of `djinn maintain`."""
-    from djinn_memory.upkeep.jobs.registry import JOBS
+    from djinn_memory.upkeep.registry import JOBS
 
     return list(JOBS)
 

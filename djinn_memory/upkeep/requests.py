@@ -132,11 +132,28 @@ class JobAction(Struct, frozen=True):
     """The path of that note, relative to the folder of the vault."""
 
 
+class JobRun(Struct, frozen=True):
+    """A run of one job."""
+
+    task: str
+    """The name of the job."""
+    actions: int
+    """The number of its actions."""
+    problems: int
+    """The number of its actions that failed."""
+    seconds: float
+    """The time that it took."""
+
+
 class MaintenanceReport(Struct, frozen=True):
     """The result of a maintenance run."""
 
     tasks: tuple[str, ...]
     """The jobs that ran, in order."""
+    runs: tuple[JobRun, ...]
+    """The runs of these jobs."""
+    skipped: tuple[str, ...]
+    """The jobs that did not run because of the setting `upkeep.skip`."""
     deeds: tuple[JobAction, ...]
     """The actions of the jobs; with `--dry-run`, the actions that they would take."""
     problems: tuple[Problem, ...]

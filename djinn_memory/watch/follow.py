@@ -20,7 +20,7 @@ from djinn_memory.store.recovery import set_aside, store_errors
 from djinn_memory.system.files import file_id, file_version
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.jobs.job import Job
-from djinn_memory.upkeep.jobs.runner import due, run_jobs
+from djinn_memory.upkeep.runner import due, run_jobs
 from djinn_memory.watch import catchup
 from djinn_memory.watch.backoff import Backoff
 from djinn_memory.watch.folders import FollowedFolders

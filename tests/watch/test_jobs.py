@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from djinn_memory.home.home import Home
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
-from djinn_memory.upkeep.jobs.runner import last_runs
 from djinn_memory.upkeep.requests import JobAction
+from djinn_memory.upkeep.runner import last_runs
 from tests.watch.conftest import watched
 
 
@@ -19,7 +19,7 @@ def test_a_watch_runs_the_jobs_that_are_due_and_records_it(home: Home) -> None:
         runs.append(context.runtime.now().isoformat())
         return JobReport((JobAction("tidy", "swept the mole"),))
 
-    job = Job("tidy", every=timedelta(hours=6), cost="Nothing.", run=tidy)
+    job = Job("tidy", every=timedelta(hours=6), does="Tidies.", cost="None.", run=tidy)
     with watched(home, jobs=[job]) as watch:
         watch.until(lambda: "tidy: swept the mole" in watch.of("update"))
     with watched(home, jobs=[job]) as watch:

@@ -6,35 +6,49 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.output import clean, say
 from djinn_memory.cli.request_options import Field
+from djinn_memory.system.plural import count
+from djinn_memory.upkeep.registry import JOBS
 from djinn_memory.upkeep.requests import MaintainOptions
 
 if TYPE_CHECKING:
-    from djinn_memory.upkeep.requests import MaintenanceReport
+    from djinn_memory.upkeep.requests import JobRun, MaintenanceReport
 
 
-@command(
+def _print(call: Call, answer: MaintenanceReport) -> None:
+    width = max(map(len, JOBS))
+    for run in answer.runs:
+        say(f"{run.task:{width}}  {_result(run, call.request.dry_run)}, {run.seconds:.1f} s")
+        for action in answer.deeds:
+            if action.task == run.task:
+                place = f"  {action.vault}/{action.path}" if action.path else ""
+                say(clean(f"  {action.what}{place}"))
+    for name in answer.skipped:
+        say(f"{name:{width}}  skipped (upkeep.skip)")
+
+
+def _result(run: JobRun, dry_run: bool) -> str:
+    parts = [f"{count(run.actions, 'change')}{' to make' if dry_run else ''}"] * bool(run.actions)
+    parts += [count(run.problems, "problem")] * bool(run.problems)
+    return ", ".join(parts) or "nothing to do"
+
+
+_BREAK = "\n\n"
+
+_print.__doc__ = f"""Run periodic maintenance.
+
+{_BREAK.join(f"{job.name}: {job.does}" for job in JOBS.values())}
+
+Each job prints one line, and below it what it changed. `djinn undo` takes changes of notes back.
+Without `--agent` the jobs work for all agents, and name their keys and files. The exit code is 1 if
+a job had problems.
+
+Examples:
+    djinn maintain
+    djinn maintain --only promote --dry-run
+"""
+
+maintain = command(
     "maintain", MaintainOptions, fields={"only": Field("TASK", candidates.chores)}, warns=False
-)
-def maintain(call: Call, answer: MaintenanceReport) -> None:
-    """Run periodic maintenance.
-
-    promote: short-term entries of `djinn working` that were used at least three times become notes;
-    entries that say the same become one note. expire: expired memories are marked as expired.
-    extract: what was stated in idle sessions becomes memories, as `djinn session extract` does it.
-    summary: the summary is built again if facts have changed, unless it was written by hand.
-    daily: a note with links to yesterday's episodes and notes is written. trash: files in the
-    `.trash/` of djinn's own vaults are deleted after `upkeep.keep_days`.
-
-    Without `--agent` it works for all agents, and names their keys and files.
-
-    Examples:
-        djinn maintain
-        djinn maintain --only promote --dry-run
-    """
-    for action in answer.deeds:
-        place = f"  {action.vault}/{action.path}" if action.path else ""
-        say(clean(f"{action.task}  {action.what}{place}"))
-    if not (answer.deeds or answer.problems):
-        talk("nothing to do")
+)(_print)

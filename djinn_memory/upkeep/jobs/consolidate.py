@@ -29,6 +29,7 @@ def _action(agent: str, pattern: PatternChange, dry_run: bool) -> JobAction:
 JOB = Job(
     "consolidate",
     every=timedelta(days=1),
+    does="Finds patterns in episodes, as `djinn consolidate` does.",
     cost="Counts the episodes. If there are new ones, reads those of the last 400 days and writes "
     "or changes a note for each pattern.",
     run=_run,

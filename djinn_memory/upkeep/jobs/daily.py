@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from djinn_memory.errors import DjinnError
 from djinn_memory.memories.changes.history import past_changes
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.memories.writing.provenance import Provenance, evidence_link
-from djinn_memory.models import Filters, Problem, Vault
+from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.slugs import folder
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.system.plural import count
-from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport, Work, for_each_agent
 from djinn_memory.upkeep.requests import JobAction
 
 TYPE = "day"
@@ -30,18 +29,13 @@ MOST_LINKS = 50
 
 
 def _run(context: JobContext) -> JobReport:
-    actions: list[JobAction] = []
-    problems: list[Problem] = []
     today = context.runtime.now().astimezone().date()
-    for agent in context.agents:
-        try:
-            action = _write(context, agent, (today - timedelta(days=1)).isoformat())
-        except (DjinnError, OSError) as error:
-            why = error.strerror if isinstance(error, OSError) else str(error)
-            problems.append(Problem(f"day of {agent}", f"was not written: {why}"))
-        else:
-            actions += [action] if action else []
-    return JobReport(tuple(actions), tuple(problems))
+
+    def work(agent: str) -> Work:
+        action = _write(context, agent, (today - timedelta(days=1)).isoformat())
+        return [action] if action else (), ()
+
+    return for_each_agent(context, "day", work)
 
 
 def _write(context: JobContext, agent: str, day: str) -> JobAction | None:
@@ -107,6 +101,7 @@ JOB = Job(
     "daily",
     every=timedelta(days=1),
     at="00:30",
+    does="Writes a note with links to the episodes and notes of yesterday.",
     cost="Reads the titles of yesterday's episodes and notes, and writes a note for each agent "
     "that had episodes.",
     run=_run,

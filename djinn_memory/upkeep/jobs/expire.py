@@ -33,6 +33,7 @@ def _run(context: JobContext) -> JobReport:
 JOB = Job(
     "expire",
     every=timedelta(days=1),
+    does="Marks facts whose time is over as expired.",
     cost="Reads the facts in the index, and edits a line of each fact that has expired.",
     run=_run,
 )

@@ -32,6 +32,7 @@ def _action(agent: str, memory: ExtractedMemory, dry_run: bool) -> JobAction:
 JOB = Job(
     "extract",
     every=timedelta(hours=1),
+    does="Writes what was stated in idle sessions as memories, as `djinn session extract` does.",
     cost="Reads the new turns of idle sessions. Embeds and writes a note for each statement. Asks "
     "the chat model of `llm.model`, if one is set.",
     run=_run,

@@ -10,6 +10,7 @@ from msgspec import Struct
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
+from djinn_memory.store.sqlite import DamagedDatabase
 from djinn_memory.upkeep.requests import JobAction
 
 
@@ -50,12 +51,19 @@ def for_each_agent(context: JobContext, noun: str, work: Callable[[str], Work]) 
     for agent in context.agents:
         try:
             done, failed = work(agent)
-        except DjinnError as error:
-            problems.append(Problem(f"{noun} of {agent}", str(error)))
+        except DamagedDatabase:
+            raise
+        except (DjinnError, OSError) as error:
+            problems.append(Problem(f"{noun} of {agent}", reason(error)))
             continue
         actions += done
         problems += (problem for problem in failed if problem not in problems)
     return JobReport(tuple(actions), tuple(problems))
+
+
+def reason(error: DjinnError | OSError) -> str:
+    """Why a part of a job failed, in one sentence."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 class Job(Struct, frozen=True):
@@ -65,6 +73,8 @@ class Job(Struct, frozen=True):
     """The name, as `djinn maintain --only` accepts it."""
     every: timedelta
     """The time after its last run when it is due again."""
+    does: str
+    """What it does, in one sentence without its subject. `djinn maintain --help` lists it."""
     cost: str
     """The cost of a run in one sentence: its reads and writes, and the models that it uses."""
     run: Callable[[JobContext], JobReport]

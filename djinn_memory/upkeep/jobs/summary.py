@@ -27,6 +27,7 @@ def _run(context: JobContext) -> JobReport:
 JOB = Job(
     "summary",
     every=timedelta(hours=1),
+    does="Builds the summary again if facts have changed, unless it was written by hand.",
     cost="Reads facts, preferences, projects and commitments. Writes the summary if they have "
     "changed, never one that was written by hand. Asks the chat model of `llm.model`, if one is "
     "set.",

@@ -73,6 +73,7 @@ def _remove_empty_folders(root: Path) -> None:
 JOB = Job(
     "trash",
     every=timedelta(days=1),
+    does="Deletes what has been in the `.trash/` of djinn's own vaults for `upkeep.keep_days`.",
     cost="Lists the trash of the vaults that djinn manages. Deletes files that were moved there "
     "more than `upkeep.keep_days` ago, and the bytes that `djinn undo` needs for changes as old.",
     run=_run,

@@ -13,55 +13,42 @@ from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault
 from djinn_memory.memories.writing.change_set import change_set
-from djinn_memory.upkeep.jobs import registry
+from djinn_memory.models import Problem
+from djinn_memory.upkeep import jobs
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
-from djinn_memory.upkeep.jobs.registry import JOBS
-from djinn_memory.upkeep.jobs.runner import due, last_runs, named_jobs, run_jobs
+from djinn_memory.upkeep.registry import JOBS
 from djinn_memory.upkeep.requests import JobAction
+from djinn_memory.upkeep.runner import due, last_runs, named_jobs, run_jobs
 
 DAY = timedelta(days=1)
 
 
 def test_the_list_of_jobs_is_complete() -> None:
-    folder = Path(registry.__file__).parent
-    modules = {path.stem for path in folder.glob("*.py")} - {
-        "__init__", "job", "registry", "runner",
-    }  # fmt: skip
+    folder = Path(jobs.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "job"}
     assert set(JOBS) == modules
-    assert list(JOBS) == [
-        "promote",
-        "expire",
-        "extract",
-        "consolidate",
-        "summary",
-        "daily",
-        "trash",
-    ]
-    assert all(job.cost.endswith(".") and job.every >= timedelta(hours=1) for job in JOBS.values())
+    for job in JOBS.values():
+        assert job.does.endswith(".") and job.cost.endswith(".")
+        assert job.every >= timedelta(hours=1)
     assert [job.name for job in named_jobs(["expire", "promote"])] == ["promote", "expire"]
     with pytest.raises(UsageError, match="only nap: unknown task"):
         named_jobs(["nap"])
 
 
 def test_a_job_is_due_until_it_ran_and_again_after_its_time(djinn: Djinn) -> None:
-    state, jobs = djinn.runtime.state, tuple(JOBS.values())
+    state, every = djinn.runtime.state, tuple(JOBS.values())
     now = datetime.now(UTC)
-    assert due(jobs, state, now) == jobs and last_runs(state) == {}
+    assert due(every, state, now) == every and last_runs(state) == {}
     djinn.maintain(dry_run=True)
-    assert due(jobs, state, now) == jobs
+    assert due(every, state, now) == every
     djinn.maintain(["promote"])
-    assert [job.name for job in due(jobs, state, now)] == [
-        "expire",
-        "extract",
-        "consolidate",
-        "summary",
-        "daily",
-        "trash",
+    assert [job.name for job in due(every, state, now)] == [
+        name for name in JOBS if name != "promote"
     ]
     assert abs(last_runs(state)["promote"] - now) < timedelta(minutes=5)
     djinn.maintain()
-    assert due(jobs, state, now) == ()
-    assert due(jobs, state, now + DAY + timedelta(minutes=10)) == jobs
+    assert due(every, state, now) == ()
+    assert due(every, state, now + DAY + timedelta(minutes=10)) == every
 
 
 def test_a_job_of_ones_own_runs_like_the_others(djinn: Djinn, home: Home) -> None:
@@ -71,7 +58,7 @@ def test_a_job_of_ones_own_runs_like_the_others(djinn: Djinn, home: Home) -> Non
         seen.append(context.dry_run)
         return JobReport((JobAction("tidy", f"looked at {context.runtime.home.root.name}"),))
 
-    job = Job("tidy", every=timedelta(hours=6), cost="Nothing.", run=tidy)
+    job = Job("tidy", every=timedelta(hours=6), does="Tidies.", cost="None.", run=tidy)
     report = run_jobs([job], djinn.runtime, dry_run=True)
     assert report.tasks == ("tidy",) and report.deeds[0].what == f"looked at {home.root.name}"
     run_jobs([job], djinn.runtime, dry_run=False)
@@ -107,9 +94,10 @@ def test_a_job_can_be_switched_off(djinn: Djinn) -> None:
     djinn.home.edit((("upkeep", "skip"), ["trash", "promote"]))
     report = djinn.maintain(dry_run=True)
     assert "trash" not in report.tasks and "expire" in report.tasks
+    assert report.skipped == ("trash", "promote")
     assert djinn.maintain(["trash"]).tasks == ("trash",)
-    jobs = due(tuple(JOBS.values()), djinn.runtime.state, datetime.now(UTC))
-    assert {"trash", "promote"}.isdisjoint(job.name for job in jobs)
+    listed = due(tuple(JOBS.values()), djinn.runtime.state, datetime.now(UTC))
+    assert {"trash", "promote"}.isdisjoint(job.name for job in listed)
     djinn.home.edit((("upkeep", "skip"), ["nap"]))
     with pytest.raises(UsageError, match="no task 'nap'; allowed: promote"):
         djinn.maintain()
@@ -181,3 +169,28 @@ def test_a_day_with_episodes_gets_a_note_once(home: Home) -> None:
     assert djinn.maintain(["daily"]).deeds == ()
     djinn.changes.undo()
     assert djinn.maintain(["daily"]).deeds == () and not (home.root / "vaults/me/days").exists()
+
+
+def test_a_job_that_fails_is_one_problem_and_the_others_run(djinn: Djinn) -> None:
+    def full(context: JobContext) -> JobReport:
+        raise OSError(28, "No space left on device")
+
+    def closed(context: JobContext) -> JobReport:
+        why = "vault me is read-only"
+        return JobReport((), tuple(Problem(f"note {number}", why) for number in range(3)))
+
+    def tidy(context: JobContext) -> JobReport:
+        return JobReport((JobAction("tidy", "swept the mole"),))
+
+    chores = [
+        Job(run.__name__, every=DAY, does="Works.", cost="None.", run=run)
+        for run in (full, closed, tidy)
+    ]
+    report = run_jobs(chores, djinn.runtime, dry_run=False)
+    assert [(problem.what, problem.why) for problem in report.problems] == [
+        ("task full", "No space left on device"),
+        ("task closed, note 0 and 2 others", "vault me is read-only"),
+    ]
+    assert [(run.task, run.actions, run.problems) for run in report.runs] == [
+        ("full", 0, 1), ("closed", 0, 1), ("tidy", 1, 0),
+    ]  # fmt: skip

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, time, timedelta
+from time import monotonic
 
-from djinn_memory.errors import Refused, Unavailable, UsageError
+from djinn_memory.errors import DjinnError, Refused, Unavailable, UsageError
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event
+from djinn_memory.store.sqlite import DamagedDatabase, explained
 from djinn_memory.store.state import State
-from djinn_memory.upkeep.jobs.job import Job, JobContext
-from djinn_memory.upkeep.jobs.registry import JOBS
-from djinn_memory.upkeep.requests import JobAction, MaintenanceReport
+from djinn_memory.system.plural import count
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport, reason
+from djinn_memory.upkeep.registry import JOBS
+from djinn_memory.upkeep.requests import JobAction, JobRun, MaintenanceReport
 
 NOUN = "job"
 """The noun of the events. Their subject is the name of the job."""
@@ -36,26 +39,65 @@ def named_jobs(names: Sequence[str], skip: Sequence[str] = ()) -> tuple[Job, ...
 
 
 def run_jobs(
-    jobs: Iterable[Job], runtime: Runtime, *, dry_run: bool, agent: str | None = None
+    jobs: Iterable[Job],
+    runtime: Runtime,
+    *,
+    dry_run: bool,
+    agent: str | None = None,
+    skipped: Sequence[str] = (),
 ) -> MaintenanceReport:
     """Run jobs in order, for all agents or for one. A dry run reports what they would do.
 
-    A run for one agent does not count as the last run.
+    A job that fails is a problem, and the others run. A run for one agent does not count as the
+    last run. `skipped` are the names of jobs that the settings switch off.
     """
     home = runtime.home
     agents = tuple(home.config.agents) if agent is None else (home.agent(agent),)
     context = JobContext(runtime, agents, home.visible(agent), dry_run)
     actions: list[JobAction] = []
     problems: list[Problem] = []
-    names: list[str] = []
+    runs: list[JobRun] = []
     for job in jobs:
-        report = job.run(context)
-        names.append(job.name)
+        began = monotonic()
+        report = _run(job, context)
+        seconds = round(monotonic() - began, 3)
+        runs.append(JobRun(job.name, len(report.actions), len(report.problems), seconds))
         actions += report.actions
         problems += report.problems
         if not dry_run and agent is None:
             _record(runtime.state, job, len(report.actions), len(report.problems))
-    return MaintenanceReport(tuple(names), tuple(actions), (*runtime.state.problems, *problems))
+    return MaintenanceReport(
+        tuple(run.task for run in runs),
+        tuple(runs),
+        tuple(skipped),
+        tuple(actions),
+        (*runtime.state.problems, *problems),
+    )
+
+
+def _run(job: Job, context: JobContext) -> JobReport:
+    """Run a job. Its problems say which job they concern, each reason once."""
+    try:
+        with explained(context.runtime.home.index_path):
+            report = job.run(context)
+    except DamagedDatabase:
+        # The operation sets the index aside, and runs the jobs again.
+        raise
+    except (DjinnError, OSError) as error:
+        return JobReport((), (Problem(f"task {job.name}", reason(error)),))
+    whys: dict[str, list[str]] = {}
+    for problem in report.problems:
+        whys.setdefault(problem.why, []).append(problem.what)
+    # What keeps a job from writing at all is not repeated for each agent and note.
+    problems = tuple(
+        Problem(f"task {job.name}, {what[0]}{_others(len(what) - 1)}", why)
+        for why, what in whys.items()
+    )
+    return JobReport(report.actions, problems)
+
+
+def _others(number: int) -> str:
+    return f" and {count(number, 'other')}" if number else ""
 
 
 def due(jobs: Iterable[Job], state: State, now: datetime) -> tuple[Job, ...]:
