@@ -6,17 +6,22 @@ the first step of a change set until after its last.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from djinn_memory.errors import Refused
 from djinn_memory.home.home import Home
 from djinn_memory.system.files import create, make_folder, sync_folder
 
 FOLDER = "changes"
 
 _PENDING = ".pending"
+
+_ID = re.compile(r"chg_[0-9a-z]{10}")
+"""The names of folders that djinn made. No other folder is ever removed."""
 
 
 class KeptBytes:
@@ -28,8 +33,12 @@ class KeptBytes:
     def keep(self, identity: str, files: Mapping[int, bytes]) -> None:
         """Keep the bytes of files by their number in the plan, durably, and mark it as pending.
 
-        If this fails, nothing is kept.
+        If this fails, nothing is kept. Raises `Refused` if the folder is a symbolic link.
         """
+        if self.folder.is_symlink():
+            raise Refused(
+                f"{self.folder} is a symbolic link, which djinn does not follow; remove it first"
+            )
         try:
             make_folder(self._of(identity), private=True)
             for number, data in files.items():
@@ -62,17 +71,13 @@ class KeptBytes:
 
     def pending(self) -> list[str]:
         """The ids of change sets that began and did not end, oldest first."""
-        try:
-            markers = [path for path in self.folder.iterdir() if path.suffix == _PENDING]
-        except OSError:
-            return []
+        markers = [path for path in self._own() if path.suffix == _PENDING]
         return [path.stem for path in sorted(markers, key=_age)]
 
     def ids(self) -> list[str]:
         """The ids of all change sets whose bytes are kept, oldest first."""
-        with suppress(OSError):
-            return [path.name for path in sorted(self.folder.iterdir(), key=_age) if path.is_dir()]
-        return []
+        folders = [path for path in self._own() if path.suffix != _PENDING and path.is_dir()]
+        return [path.name for path in sorted(folders, key=_age)]
 
     def changed(self, identity: str) -> float:
         """The time at which the bytes of a change set were kept, in seconds since 1970."""
@@ -82,6 +87,18 @@ class KeptBytes:
         """The number of kept bytes."""
         folders = (self._of(identity) for identity in self.ids())
         return sum(file.stat().st_size for folder in folders for file in folder.iterdir())
+
+    def _own(self) -> list[Path]:
+        """The entries that djinn made. A cloned home can hold others, and links to anywhere."""
+        if self.folder.is_symlink():
+            return []
+        with suppress(OSError):
+            return [
+                path
+                for path in self.folder.iterdir()
+                if _ID.fullmatch(path.name.removesuffix(_PENDING)) and not path.is_symlink()
+            ]
+        return []
 
     def _of(self, identity: str) -> Path:
         return self.folder / identity

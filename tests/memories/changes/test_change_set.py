@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -309,6 +310,28 @@ def test_kept_bytes_are_private(djinn: Djinn, vaults: Path) -> None:
     carry_out(djinn)
     folder = KeptBytes(djinn.home).folder
     assert all(path.stat().st_mode & 0o077 == 0 for path in (folder, *folder.rglob("*")))
+
+
+def test_nothing_of_others_is_removed(djinn: Djinn, vaults: Path, tmp_path: Path) -> None:
+    before, others = tree(vaults), tmp_path / "others"
+    for name in ("photos", "chg_0123456789", ".."):
+        (others / name).mkdir(parents=True, exist_ok=True)
+        os.utime(others / name, (0, 0))
+    (others / "...pending").touch()
+    (others / "..pending").touch()
+    state, kept = tree(others), KeptBytes(djinn.home)
+    kept.folder.symlink_to(others)
+    with pytest.raises(Refused, match="changes is a symbolic link, which djinn does not follow"):
+        carry_out(djinn)
+    djinn.maintain(only=["trash"])
+    assert (tree(others), tree(vaults)) == (state, before)
+    kept.folder.unlink()
+    others.rename(kept.folder)
+    os.utime(kept.folder / "photos", (0, 0))
+    djinn.maintain(only=["trash"])
+    carry_out(djinn)
+    assert (kept.folder / "photos").is_dir() and not (kept.folder / "chg_0123456789").exists()
+    assert djinn.home.state.is_dir()
 
 
 def test_two_processes_at_once(djinn: Djinn, vaults: Path) -> None:
