@@ -178,6 +178,7 @@ class SessionsConfig(Struct, forbid_unknown_fields=True):
     history: Annotated[int, Meta(ge=1, le=10_000)] = 50
     wake: Annotated[int, Meta(ge=0, le=1000)] = 10
     idle_minutes: Annotated[float, Meta(ge=0, le=525_600)] = 30.0
+    open_hours: Annotated[float, Meta(ge=1, le=87_600)] = 24.0
 
 
 class PatternsConfig(Struct, forbid_unknown_fields=True):

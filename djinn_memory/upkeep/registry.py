@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from djinn_memory.upkeep.jobs import consolidate, daily, expire, extract, promote, summary, trash
+from djinn_memory.upkeep.jobs import (
+    consolidate,
+    daily,
+    expire,
+    extract,
+    promote,
+    sessions,
+    summary,
+    trash,
+)
 from djinn_memory.upkeep.jobs.job import Job
 
 JOBS: dict[str, Job] = {
@@ -10,6 +19,7 @@ JOBS: dict[str, Job] = {
     for job in (
         promote.JOB,
         expire.JOB,
+        sessions.JOB,
         extract.JOB,
         consolidate.JOB,
         summary.JOB,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import datetime, time, timedelta
 from time import monotonic
 
-from djinn_memory.errors import DjinnError, Refused, Unavailable, UsageError
+from msgspec.structs import replace
+
+from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable, UsageError
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.sqlite import DamagedDatabase, explained
 from djinn_memory.store.state import State
+from djinn_memory.system.locks import lock
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport, reason
 from djinn_memory.upkeep.registry import JOBS
@@ -20,6 +23,9 @@ from djinn_memory.upkeep.requests import JobAction, JobRun, MaintenanceReport
 
 NOUN = "job"
 """The noun of the events. Their subject is the name of the job."""
+
+LOCK_SECONDS = 30.0
+"""Seconds to wait for another process that runs the same job."""
 
 
 def named_jobs(names: Sequence[str], skip: Sequence[str] = ()) -> tuple[Job, ...]:
@@ -76,7 +82,27 @@ def run_jobs(
 
 
 def _run(job: Job, context: JobContext) -> JobReport:
-    """Run a job. Its problems say which job they concern, each reason once."""
+    """Run a job, unless another process runs it. Where nothing can be written, say what is due."""
+    if context.dry_run:
+        return _guarded(job, context)
+    with ExitStack() as stack:
+        path = context.runtime.home.state / f"job-{job.name}.lock"
+        try:
+            # Two at once would both find the same to do.
+            stack.enter_context(lock(path, timeout=LOCK_SECONDS))
+        except Busy as error:
+            return JobReport((), (Problem(f"task {job.name}", reason(error)),))
+        except Unavailable as error:
+            planned = _guarded(job, replace(context, dry_run=True))
+            if not planned.actions:
+                return planned
+            why = f"{count(len(planned.actions), 'change')} not made: {reason(error)}"
+            return JobReport((), (Problem(f"task {job.name}", why), *planned.problems))
+        return _guarded(job, context)
+
+
+def _guarded(job: Job, context: JobContext) -> JobReport:
+    """The report of a job. Its problems name the job, and each reason is given once."""
     try:
         with explained(context.runtime.home.index_path):
             report = job.run(context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
@@ -35,6 +36,8 @@ class Session(Struct, frozen=True):
     """The id of the last checkpoint's note."""
     named: bool
     """Whether a caller named it. Calls without that name do not belong to it."""
+    by: str | None = None
+    """The rule by which upkeep ended it."""
 
 
 def open_sessions(state: State, agent: str, named: str | None = None) -> list[Session]:
@@ -42,11 +45,40 @@ def open_sessions(state: State, agent: str, named: str | None = None) -> list[Se
 
     A session that an unnamed `wake` has reported is not reported again.
     """
+    sessions = _since_last_start(state, agent, named)
+    return [session for session in reversed(sessions) if session.step != "ended"]
+
+
+def ended_by(state: State, agent: str, rule: str) -> list[Session]:
+    """The sessions that upkeep ended by a rule since the last unnamed session began."""
+    return [session for session in _since_last_start(state, agent) if session.by == rule]
+
+
+def all_open(state: State, agent: str) -> list[Session]:
+    """The open sessions of an agent, also named ones that began before the last unnamed one.
+
+    An unnamed session is over when the next unnamed one begins.
+    """
     ledger = state.ledger_if_any
-    events = reading.session_events(ledger, list(_STEPS), agent, named) if ledger else []
+    events = reading.agent_events(ledger, list(_STEPS), agent) if ledger else []
+    sessions = _sessions(events)
+    unnamed = [session.id for session in sessions if not session.named]
+    return [
+        session for session in sessions
+        if session.step != "ended" and (session.named or session.id == unnamed[-1])
+    ]  # fmt: skip
+
+
+def _since_last_start(state: State, agent: str, named: str | None = None) -> list[Session]:
+    ledger = state.ledger_if_any
+    return _sessions(reading.session_events(ledger, list(_STEPS), agent, named) if ledger else [])
+
+
+def _sessions(events: Sequence[Event]) -> list[Session]:
+    """The sessions of events, in the order of their last events."""
     last: dict[str, Session] = {}
     for event in events:
-        note = event.data.get("note")
+        note, by = event.data.get("note"), event.data.get("by")
         before = last.pop(event.subject, None)
         last[event.subject] = Session(
             event.subject,
@@ -54,8 +86,9 @@ def open_sessions(state: State, agent: str, named: str | None = None) -> list[Se
             event.at,
             note if isinstance(note, str) else before.note if before else None,
             bool(event.data.get("named")),
+            by if isinstance(by, str) else None,
         )
-    return [session for session in reversed(last.values()) if session.step != "ended"]
+    return [*last.values()]
 
 
 def current(state: State, agent: str) -> str:
@@ -93,9 +126,10 @@ def start(state: State, agent: str, session: str | None, now: datetime) -> str:
     return opened
 
 
-def end(state: State, agent: str, session: Session) -> None:
-    """End a session of an agent without a handoff."""
-    data = {"agent": agent, "note": None, "named": session.named}
+def end(state: State, agent: str, session: Session, *, by: str | None = None) -> None:
+    """End a session of an agent. `by` is the rule by which upkeep ends it."""
+    data: dict[str, object] = {"agent": agent, "note": None, "named": session.named}
+    data |= {"by": by} if by else {}
     state.ledger.append([Event("session.ended", session.id, data)])
 
 

@@ -14,6 +14,7 @@ from djinn_memory.memories.recall.requests import RecallOptions
 from djinn_memory.memories.recall.session_log import Session
 from djinn_memory.memories.sessions.context_markdown import PARTS, excerpts, fit_to_budget
 from djinn_memory.memories.sessions.conversation import previous_conversation
+from djinn_memory.memories.sessions.left_open import ended_by_upkeep
 from djinn_memory.memories.sessions.marks import or_problem
 from djinn_memory.memories.sessions.requests import (
     MemoryExcerpt,
@@ -49,6 +50,7 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
     problems: list[Problem] = []
     named = session_log.given(state, options.session)
     before = or_problem(lambda: _unfinished(state, agent, named), problems)
+    ended = or_problem(lambda: ended_by_upkeep(runtime, agent), problems) or ()
     session = or_problem(lambda: session_log.start(state, agent, named, now), problems)
     standing = StandingMemories(state, agent, now)
     room = TokenBudget(budget - min(AROUND, budget // 3))
@@ -96,7 +98,7 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
         left_out=room.left_out,
         problems=problems,
     )
-    context = replace(context, suggestions=tuple(_suggestions(context)))
+    context = replace(context, suggestions=(*ended, *_suggestions(context)))
     return fit_to_budget(context, budget)
 
 
