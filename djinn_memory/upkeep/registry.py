@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from djinn_memory.upkeep.jobs import (
     consolidate,
+    contradictions,
     daily,
     expire,
     extract,
@@ -23,6 +24,7 @@ JOBS: dict[str, Job] = {
         extract.JOB,
         consolidate.JOB,
         summary.JOB,
+        contradictions.JOB,
         daily.JOB,
         trash.JOB,
     )

@@ -96,7 +96,7 @@ def _run(job: Job, context: JobContext) -> JobReport:
             planned = _guarded(job, replace(context, dry_run=True))
             if not planned.actions:
                 return planned
-            why = f"{count(len(planned.actions), 'change')} not made: {reason(error)}"
+            why = f"{count(len(planned.actions), 'action')} not taken: {reason(error)}"
             return JobReport((), (Problem(f"task {job.name}", why), *planned.problems))
         return _guarded(job, context)
 

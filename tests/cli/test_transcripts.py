@@ -36,7 +36,7 @@ TODAY = "|".join(f"{datetime.now(UTC) + timedelta(days=days):%Y-%m-%d}" for days
 
 REPLACED = (
     (r"\b\d+(\.\d+)? s$", "N s"),
-    (r"(?m)( change| changes| to make| problem| problems| do), \d+\.\d s$", r"\1, N s"),
+    (r"(?m)( actions?| to take| problems?| do), \d+\.\d s$", r"\1, N s"),
     (r"\b\d+\.\d+ [MG]B", "N MB"),
     (r'"command": "\S+ -P', '"command": "PYTHON -P'),
     (r"numbers in \d+ ms", "numbers in N ms"),

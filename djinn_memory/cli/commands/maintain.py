@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _print(call: Call, answer: MaintenanceReport) -> None:
-    width = max(map(len, JOBS))
+    width = max(map(len, (*answer.tasks, *answer.skipped)), default=0)
     for run in answer.runs:
         say(f"{run.task:{width}}  {_result(run, call.request.dry_run)}, {run.seconds:.1f} s")
         for action in answer.deeds:
@@ -29,7 +29,7 @@ def _print(call: Call, answer: MaintenanceReport) -> None:
 
 
 def _result(run: JobRun, dry_run: bool) -> str:
-    parts = [f"{count(run.actions, 'change')}{' to make' if dry_run else ''}"] * bool(run.actions)
+    parts = [f"{count(run.actions, 'action')}{' to take' if dry_run else ''}"] * bool(run.actions)
     parts += [count(run.problems, "problem")] * bool(run.problems)
     return ", ".join(parts) or "nothing to do"
 
@@ -40,7 +40,7 @@ _print.__doc__ = f"""Run periodic maintenance.
 
 {_BREAK.join(f"{job.name}: {job.does}" for job in JOBS.values())}
 
-Each job prints one line, and below it what it changed. `djinn undo` takes changes of notes back.
+Each job prints one line, and below it what it did. `djinn undo` takes changes of notes back.
 Without `--agent` the jobs work for all agents, and name their keys and files. The exit code is 1 if
 a job had problems.
 

@@ -10,6 +10,7 @@ from djinn_memory.errors import Remedy, wording
 from djinn_memory.memories.context.bundle_markdown import fit_bundle
 from djinn_memory.memories.context.requests import BuildContext, ContextBundle, ContextMemory
 from djinn_memory.memories.context.suggestions import due_commitments, open_gaps, patterns_now
+from djinn_memory.memories.contradictions.log import open_contradictions
 from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult, recall
 from djinn_memory.memories.recall.requests import MOST, RecallOptions
 from djinn_memory.memories.sessions.conversation import previous_conversation
@@ -88,6 +89,7 @@ def _reminders(
     yield from due_commitments(standing.commitments(), now.astimezone().date())
     yield from patterns_now(runtime, scope, now)
     yield from open_gaps(runtime, agent, task)
+    yield from open_contradictions(runtime, agent)
 
 
 def _next_steps(result: RecallResult | None) -> Iterator[str]:

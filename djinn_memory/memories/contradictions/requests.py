@@ -8,6 +8,9 @@ from msgspec import Meta, Struct
 
 from djinn_memory.search.narrowing import AgentName
 
+SETTLED = "contradiction.settled"
+"""The kind of the events. There is one for the contradiction, and one for each of its memories."""
+
 Keep = Literal["A", "B", "both"]
 
 

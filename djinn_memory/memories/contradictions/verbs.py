@@ -17,6 +17,7 @@ from djinn_memory.memories.contradictions.finder import (
     find_pairs,
 )
 from djinn_memory.memories.contradictions.requests import (
+    SETTLED,
     Keep,
     ListContradictions,
     SettleContradiction,
@@ -31,9 +32,6 @@ from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.system.locks import lock
-
-SETTLED = "contradiction.settled"
-"""The kind of the events. There is one for the contradiction, and one for each of its memories."""
 
 
 class ContradictionList(Struct, frozen=True):

@@ -8,6 +8,7 @@ from itertools import chain, islice, zip_longest
 from msgspec.structs import replace
 
 from djinn_memory.errors import Remedy, wording
+from djinn_memory.memories.contradictions.log import open_contradictions
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.recall import recall
 from djinn_memory.memories.recall.requests import RecallOptions
@@ -98,7 +99,8 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
         left_out=room.left_out,
         problems=problems,
     )
-    context = replace(context, suggestions=(*ended, *_suggestions(context)))
+    contradictions = open_contradictions(runtime, agent)
+    context = replace(context, suggestions=(*ended, *_suggestions(context), *contradictions))
     return fit_to_budget(context, budget)
 
 
