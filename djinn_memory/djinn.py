@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.library.verbs import Documents
     from djinn_memory.memories.patterns.outcomes import Outcomes
     from djinn_memory.memories.patterns.verbs import Patterns
+    from djinn_memory.memories.proposals.verbs import Proposals
     from djinn_memory.memories.recall.audit import ToolCall
     from djinn_memory.memories.recall.gaps import Gaps
     from djinn_memory.memories.recall.rating import RatingResult
@@ -203,6 +204,13 @@ class Djinn(Namespace):
         from djinn_memory.memories.library.verbs import Documents
 
         return Documents(self.runtime)
+
+    @cached_property
+    def proposals(self) -> Proposals:
+        """What upkeep proposes to change, which a person accepts or dismisses."""
+        from djinn_memory.memories.proposals.verbs import Proposals
+
+        return Proposals(self.runtime)
 
     @cached_property
     def changes(self) -> Changes:

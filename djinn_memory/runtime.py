@@ -153,12 +153,17 @@ class Runtime:
 
     def fresh_scope(self, agent: str | None, filters: Filters | None = None) -> tuple[Vault, ...]:
         """Index changed notes, within the limits of a sweep. Returns the vaults `agent` sees."""
-        from djinn_memory.indexing.refresh import resolve_pending_links, sweep
-
         if filters:
             self.home.check_domains(filters.domains)
         self.take_in(agent)
         vaults = self.home.scope(self.home.agent(agent), filters.vaults if filters else ())
+        self.refresh(vaults)
+        return vaults
+
+    def refresh(self, vaults: Sequence[Vault]) -> None:
+        """Index changed notes of some vaults, within the limits of a sweep."""
+        from djinn_memory.indexing.refresh import resolve_pending_links, sweep
+
         pending, problems = sweep(self.state, vaults)
         if pending:
             why = f"{count(pending, 'changed note')} not indexed yet; {Remedy('index')}"
@@ -166,7 +171,6 @@ class Runtime:
         # A command that sweeps twice would report the same problem twice.
         self.problems += [problem for problem in problems if problem not in self.problems]
         resolve_pending_links(self.state)
-        return vaults
 
 
 class Namespace:

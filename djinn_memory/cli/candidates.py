@@ -167,7 +167,19 @@ gaps = _of_home(_gaps)
 changes = _of_home(
     lambda djinn, line: [change.id for change in djinn.changes.list(agent=line.agent).changes]
 )
+proposals = _of_home(
+    lambda djinn, line: [
+        proposal.id for proposal in djinn.proposals.list(agent=line.agent, limit=1000).proposals
+    ]
+)
 profiles = _of_home(lambda djinn, line: ["auto", *djinn.home.config.recall.profiles])
+
+
+def proposal_kinds() -> list[str]:
+    """The kinds of proposals."""
+    from djinn_memory.memories.proposals.registry import KINDS
+
+    return list(KINDS)
 
 
 def requests() -> list[str]:

@@ -235,10 +235,10 @@ class ProfileConfig(Struct, forbid_unknown_fields=True):
 
 
 PROFILES: dict[str, dict[str, Any]] = {
-    "default": {"status": {"superseded": 0.0, "proposed": 0.0}},
+    "default": {"status": {"superseded": 0.0, "proposed": 0.0, "archived": 0.0}},
     "planning": {
         "types": {"decision": 1.4, "plan": 1.4, "commitment": 1.3, "project": 1.3},
-        "status": {"superseded": 0.0, "proposed": 0.0, "done": 0.0, "closed": 0.0},
+        "status": {"superseded": 0.0, "proposed": 0.0, "archived": 0.0, "done": 0.0, "closed": 0.0},
         "pull": ["decision", "plan", "commitment", "project"],
         "hops": 1,
         "words": [
@@ -248,7 +248,7 @@ PROFILES: dict[str, dict[str, Any]] = {
     },
     "incident": {
         "types": {"lesson": 1.5, "error": 1.5, "incident": 1.5, "outcome": 1.2},
-        "status": {"superseded": 0.0, "proposed": 0.0},
+        "status": {"superseded": 0.0, "proposed": 0.0, "archived": 0.0},
         "recency_weight": 0.5,
         "recency_half_life_days": 7.0,
         "pull": ["lesson", "error", "incident"],
@@ -261,7 +261,7 @@ PROFILES: dict[str, dict[str, Any]] = {
     },
     "handoff": {
         "types": {"handoff": 1.6, "checkpoint": 1.4, "commitment": 1.3},
-        "status": {"superseded": 0.0, "proposed": 0.0, "done": 0.0, "closed": 0.0},
+        "status": {"superseded": 0.0, "proposed": 0.0, "archived": 0.0, "done": 0.0, "closed": 0.0},
         "recency_weight": 2.0,
         "recency_half_life_days": 3.0,
         "since_days": 14.0,
@@ -311,6 +311,9 @@ class UpkeepConfig(Struct, forbid_unknown_fields=True):
     skip: list[str] = field(default_factory=list)
     times: dict[str, ClockTime] = field(default_factory=dict)
     keep_days: Annotated[float, Meta(ge=1, le=100_000)] = 30.0
+    stale_at: Annotated[float, Meta(gt=0, le=1)] = 0.9
+    half_life_days: Days = 180.0
+    half_lives: dict[str, Days] = field(default_factory=dict)
 
 
 class Config(Struct, forbid_unknown_fields=True):

@@ -32,7 +32,7 @@ from djinn_memory.models import (
 from djinn_memory.notes.dialects.rules import RULES, of_vault
 from djinn_memory.notes.note import DOCUMENT, Note
 from djinn_memory.notes.note import VERSION as NOTES_VERSION
-from djinn_memory.notes.note_file import NoteFile, parse_appended, parse_file
+from djinn_memory.notes.note_file import NoteFile, content_hash, parse_appended, parse_file
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.walk import FileStat, attachments, walk
 from djinn_memory.store.index import compartments, links, memories, meta, words
@@ -226,7 +226,7 @@ def _read_file(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> It
         tally.problems.append(Problem(f"{run.vault.name}/{file.path}", f"cannot be read: {why}"))
         return
     tally.read += 1
-    digest = hashlib.blake2b(data, digest_size=16).digest()
+    digest = content_hash(data)
     before = run.known.get(file.path)
     if before and before.hash == digest and not run.force:
         counts = seen_again(before, file, seen)
@@ -279,7 +279,7 @@ def _appended(run: _Run, before: IndexedFile, file: FileStat, data: bytes) -> No
     if run.force or before.problem or before.stat.path != file.path or not 0 < size < len(data):
         return None
     content = parse_appended(file.path, data, size, run.vault.dialect)
-    if content is None or hashlib.blake2b(data[:size], digest_size=16).digest() != before.hash:
+    if content is None or content_hash(data[:size]) != before.hash:
         return None
     blocks = [memory.block for memory in content.memories]
     return content if memories.can_append(run.connection, before.note_id, blocks) else None

@@ -45,6 +45,11 @@ class NoteFile(Struct, frozen=True):
     problem: str | None
 
 
+def content_hash(data: bytes) -> bytes:
+    """The hash of a file's bytes, by which the index knows a note."""
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
 def parse_file(path: str, data: bytes, dialect: Dialect = "obsidian") -> NoteFile:
     """The memories in a file's bytes. `path` is relative to the vault."""
     if path.startswith("journal/") and (file := _journal(path, data, dialect)):

@@ -82,6 +82,7 @@ _NAMESPACES = {
     "patterns": f"{_MEMORIES}.patterns.verbs:Patterns",
     "outcomes": f"{_MEMORIES}.patterns.outcomes:Outcomes",
     "working": f"{_MEMORIES}.working.verbs:WorkingMemory",
+    "proposals": f"{_MEMORIES}.proposals.verbs:Proposals",
     "changes": f"{_MEMORIES}.changes.verbs:Changes",
     "backups": "djinn_memory.upkeep.backup.verbs:Backups",
 }
@@ -149,6 +150,10 @@ OPERATIONS = {
         Operation("maintain", writes=True, rights="person"),
         Operation("doctor", rights="person"),
         Operation("lint", writes=True, rights="person", result=_LINTED),
+        Operation("proposals.list", rights="person"),
+        Operation("proposals.show", rights="person"),
+        Operation("proposals.accept", writes=True, rights="person"),
+        Operation("proposals.dismiss", writes=True, rights="person"),
         Operation("changes.list"),
         Operation("changes.undo", writes=True),
         Operation("backups.create", rights="person"),

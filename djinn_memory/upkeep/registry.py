@@ -9,6 +9,7 @@ from djinn_memory.upkeep.jobs import (
     expire,
     extract,
     promote,
+    rot,
     sessions,
     summary,
     trash,
@@ -26,6 +27,7 @@ JOBS: dict[str, Job] = {
         summary.JOB,
         contradictions.JOB,
         daily.JOB,
+        rot.JOB,
         trash.JOB,
     )
 }

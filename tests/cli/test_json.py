@@ -75,6 +75,9 @@ def commands() -> Iterator[str]:
 
 
 RUNS = {
+    "proposal list": [["proposal", "list"], ["proposal", "list", "--all"]],
+    "proposal show": [["proposal", "show", "{proposal}"]],
+    "proposal dismiss": [["proposal", "dismiss", "{proposal}"]],
     "init": [["init", "--agent", "finn"]],
     "index": [["index"], ["index", "--rebuild"], ["index", "--background"]],
     "status": [["status"]],
@@ -222,6 +225,7 @@ RUNS = {
         ["config", "set", "--user", "search.mode", "words"],
     ],
     "config path": [["config", "path"], ["config", "path", "--user"]],
+    "proposal accept": [["proposal", "accept", "--all"]],
 }  # fmt: skip
 """A few runs of each command, in an order in which they can be run."""
 
@@ -270,6 +274,9 @@ def test_every_command_prints_its_schema(home: Home, shared: Path, run: Run) -> 
     djinn = Djinn(home)
     for shared_too in (False, True):
         djinn.facts.set("pier", "length", f"{40 + shared_too} m", shared=shared_too)
+    djinn.home.edit((("upkeep", "stale_at"), 1e-9))
+    djinn.maintain(["rot"])
+    proposal = djinn.proposals.list().proposals[0].id
     for command, runs in RUNS.items():
         titles = set(schemas(command))
         for words in runs:
@@ -281,6 +288,7 @@ def test_every_command_prints_its_schema(home: Home, shared: Path, run: Run) -> 
                         exports=exports,
                         gap=gap,
                         contradiction=contradiction,
+                        proposal=proposal,
                     )
                     for word in words
                 ),

@@ -46,6 +46,8 @@ REPLACED = (
     (r"(?m)^   raw \d\.\d+(.*) = \d\.\d+", r"   raw N\1 = N"),
     (r"(?m)meaning -?\d\.\d\d$", "meaning N"),
     (r"\d+ days? ago", "N days ago"),
+    (r"changed for \d+ days", "changed for N days"),
+    (r"staleness \d\.\d\d", "staleness N"),
     # Notes written within the clock's grain of the first reading are read once more.
     (r'"read": \d+', '"read": N'),
     (r'"(bytes|index_bytes|cache_bytes)": \d+', r'"\1": N'),

@@ -22,7 +22,9 @@ _Key = tuple[str, str]
 class ChangeSet:
     """The steps of a change, none of which is carried out before the block of `change_set` ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "") -> None:
+        self.what = what
+        """The change, in one sentence. The block may set it."""
         self._vaults: dict[str, Vault] = {}
         self._before: dict[_Key, bytes | None] = {}
         self._after: dict[_Key, bytes | None] = {}
@@ -46,7 +48,7 @@ class ChangeSet:
 
     def move(self, vault: Vault, path: str, new_path: str) -> None:
         """Move a note inside its vault. Nothing may be at its new path before this step."""
-        data = self._content(vault, path)
+        data = self.content(vault, path)
         if data is None:
             raise Changed(files.place(vault, path))
         mode = self._modes.get((vault.id, path))
@@ -54,10 +56,20 @@ class ChangeSet:
         self._step(vault, new_path, None, data)
         self._modes[vault.id, new_path] = mode or self._modes[vault.id, path]
 
-    def _content(self, vault: Vault, path: str) -> bytes | None:
-        """The bytes of a file after the steps so far."""
+    def content(self, vault: Vault, path: str) -> bytes | None:
+        """The bytes of a file after the steps so far; None if it does not exist then."""
         key = vault.id, path
         return self._after[key] if key in self._after else files.current(vault, path)
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Drop the steps of the block if it raises."""
+        before = {**self._before}, {**self._after}, {**self._modes}
+        try:
+            yield
+        except BaseException:
+            self._before, self._after, self._modes = before
+            raise
 
     def _step(self, vault: Vault, path: str, old: bytes | None, new: bytes | None) -> None:
         check_writable(vault)
@@ -73,7 +85,7 @@ class ChangeSet:
         self._vaults[vault.id] = vault
         self._after[key] = new
 
-    def _carry_out(self, runtime: Runtime, command: str, what: str, agent: str | None) -> None:
+    def _carry_out(self, runtime: Runtime, command: str, agent: str | None) -> None:
         changed = [key for key, after in self._after.items() if after != self._before[key]]
         if not changed:
             return
@@ -81,11 +93,11 @@ class ChangeSet:
             for vault_id, path in self._after:
                 if files.current(self._vaults[vault_id], path) != self._before[vault_id, path]:
                     raise Changed(files.place(self._vaults[vault_id], path))
-            plan = self._plan(changed, command, what, agent)
+            plan = self._plan(changed, command, agent)
             self.result = commit(runtime, plan, self._before, self._after)
         index_changed(runtime, plan, self.result)
 
-    def _plan(self, changed: list[_Key], command: str, what: str, agent: str | None) -> ChangePlan:
+    def _plan(self, changed: list[_Key], command: str, agent: str | None) -> ChangePlan:
         changes = [self._file(key) for key in changed]
         # Created files first and removed files last, so that no text is missing at any moment.
         changes.sort(key=lambda file: (file.before is not None) + 2 * (file.after is None))
@@ -95,7 +107,7 @@ class ChangeSet:
             if file.before is None
             for folder in files.missing_folders(self._vaults[file.vault], file.path)
         }
-        return ChangePlan(command, what, tuple(changes), tuple(folders), None, agent)
+        return ChangePlan(command, self.what, tuple(changes), tuple(folders), None, agent)
 
     def _file(self, key: _Key) -> FileChange:
         before, after = self._before[key], self._after[key]
@@ -120,6 +132,6 @@ def change_set(
     `Refused` for a read-only vault, and `Unavailable` when the ledger or a folder cannot be
     written.
     """
-    changes = ChangeSet()
+    changes = ChangeSet(what)
     yield changes
-    changes._carry_out(runtime, command, what, agent)
+    changes._carry_out(runtime, command, agent)

@@ -1,0 +1,114 @@
+"""djinn proposal list, show, accept, dismiss."""
+
+from __future__ import annotations
+
+from djinn_memory.cli import candidates, output
+from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.output import clean, dim, say, talk
+from djinn_memory.cli.request_options import Field
+from djinn_memory.memories.proposals import requests
+from djinn_memory.notes.dates import local_day
+from djinn_memory.system.plural import count
+
+KIND = Field("KIND", lambda ctx: candidates.proposal_kinds())
+IDS = Field("[ID]...", candidates.proposals)
+
+
+@command("proposals.list", requests.ListProposals, fields={"kind": KIND})
+def list_(call: Call, answer: requests.ProposalList) -> None:
+    """List what upkeep proposes to change, oldest first.
+
+    Jobs of `djinn maintain` make proposals. Nothing changes until you accept one. A proposal is
+    withdrawn when one of its notes changes or when its reason no longer holds.
+
+    Examples:
+        djinn proposal list
+        djinn proposal list --kind archive -n 200
+        djinn proposal list --all --json
+    """
+    status = call.request.all
+    output.columns(
+        [
+            [
+                proposal.id,
+                local_day(proposal.since),
+                *([proposal.status] if status else []),
+                proposal.kind,
+                _titles(proposal),
+                proposal.reason,
+            ]
+            for proposal in answer.proposals
+        ],
+        head=f"id day {'status ' if status else ''}kind notes reason",
+        empty="No proposals.",
+    )
+    if left := answer.total - len(answer.proposals):
+        talk(f"{count(left, 'more proposal')}; -n shows more.")
+    if any(proposal.status == "open" for proposal in answer.proposals):
+        talk("Run `djinn proposal accept ID` or `djinn proposal dismiss ID` to decide.")
+
+
+@command(
+    "proposals.show",
+    requests.ShowProposal,
+    fields={"proposal": Field("ID", candidates.proposals)},
+)
+def show(call: Call, answer: requests.ProposalView) -> None:
+    """Show a proposal: its notes, its reason and its evidence.
+
+    Examples:
+        djinn proposal show prp_3v9qk2m7xd
+    """
+    proposal = answer.proposal
+    say(f"{proposal.id}  {proposal.kind}  {proposal.status} since {local_day(proposal.since)}")
+    say(clean(proposal.reason))
+    if proposal.evidence:
+        say(dim(clean("  ".join(proposal.evidence))))
+    _print_subjects(proposal)
+    if proposal.status == "open":
+        talk(f"Acceptance: {proposal.action}")
+    if proposal.change:
+        talk(f"Run `djinn undo {proposal.change}` to take it back.")
+
+
+@command("proposals.accept", requests.AcceptProposals, fields={"proposals": IDS, "kind": KIND})
+def accept(call: Call, answer: requests.ProposalReport) -> None:
+    """Carry out proposals in one step.
+
+    `djinn undo` takes the step back byte for byte. The proposals are then open again.
+
+    Examples:
+        djinn proposal accept prp_3v9qk2m7xd
+        djinn proposal accept --all --kind archive --dry-run
+    """
+    _print_decided(answer, "would accept" if call.request.dry_run else "accepted")
+    if answer.change:
+        talk(f"Run `djinn undo {answer.change}` to take it back.")
+
+
+@command("proposals.dismiss", requests.DismissProposals, fields={"proposals": IDS, "kind": KIND})
+def dismiss(call: Call, answer: requests.ProposalReport) -> None:
+    """Dismiss proposals permanently. They are not made again, even if the notes change.
+
+    Examples:
+        djinn proposal dismiss prp_3v9qk2m7xd
+        djinn proposal dismiss --all --kind archive
+    """
+    _print_decided(answer, "dismissed")
+
+
+def _print_decided(answer: requests.ProposalReport, verb: str) -> None:
+    for proposal in answer.proposals:
+        say(clean(f"{verb} {proposal.id}: {proposal.kind} {_titles(proposal)}"))
+    if not (answer.proposals or answer.problems):
+        talk("No proposals.")
+
+
+def _print_subjects(proposal: requests.Proposal) -> None:
+    for subject in proposal.subjects:
+        place = f"{subject.vault}/{subject.path}" if subject.vault else subject.name
+        say(clean(f"  {subject.title or '(gone)'}  {place}"))
+
+
+def _titles(proposal: requests.Proposal) -> str:
+    return " + ".join(subject.title or subject.name for subject in proposal.subjects)

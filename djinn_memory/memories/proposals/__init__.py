@@ -1,0 +1,1 @@
+"""What upkeep proposes to change, and what a person accepts or dismisses."""

@@ -1,0 +1,94 @@
+"""A kind of proposal, and what its module needs to make proposals and to carry them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from msgspec import Struct
+
+from djinn_memory.errors import Refused
+from djinn_memory.memories.changes.files import current
+from djinn_memory.memories.writing.change_set import ChangeSet
+from djinn_memory.models import Vault
+from djinn_memory.notes.note_file import content_hash
+from djinn_memory.runtime import Runtime
+from djinn_memory.search.backend import Index
+from djinn_memory.store.index.records import IndexedMemory
+from djinn_memory.store.ledger import Event
+
+
+class Finding(Struct, frozen=True):
+    """What a kind proposes."""
+
+    subjects: tuple[tuple[str, str], ...]
+    """What it is about: the name in the ledger and the state of each. The name of a memory is that
+    of `ledger_name`, and its state is the hash of its text. The order does not matter for the id.
+    """
+    reason: str
+    """Why, in one sentence. It names no note and quotes none, so that it stays after a purge."""
+    evidence: tuple[str, ...] = ()
+    """The figures behind the reason, such as `cosine 0.951`."""
+    vault: str | None = None
+    """The id of the vault of its memories; None if they are in several."""
+    agent: str | None = None
+    """The agent who may see the proposal. None if it depends on what several agents know; then it
+    is shown for the whole home only."""
+
+
+class OtherSubject(Struct, frozen=True):
+    """A subject that is no memory, such as a gap, as it is now."""
+
+    title: str
+    state: str
+
+
+class Acceptance(Struct):
+    """Carries out proposals. Their changes of notes form one change set."""
+
+    runtime: Runtime
+    index: Index
+    """The notes of all vaults in which proposals may be carried out."""
+    changes: ChangeSet
+    agent: str | None
+    """The agent who accepts; None for the user of the home."""
+    events: list[Event]
+    """Events to write into the ledger with the acceptance."""
+
+    def vault(self, memory: IndexedMemory) -> Vault:
+        """The vault of a memory."""
+        return next(vault for vault in self.index.vaults if vault.name == memory.vault)
+
+    def content(self, memory: IndexedMemory) -> bytes:
+        """The bytes of a note, after the changes so far.
+
+        Raises `Refused` if the note on the disk is not the one that the proposal is about.
+        """
+        vault = self.vault(memory)
+        data = current(vault, memory.path)
+        if data is None or content_hash(data).hex() != memory.hash:
+            raise Refused(f"{vault.name}/{memory.path} was changed or removed since")
+        content = self.changes.content(vault, memory.path)
+        if content is None:
+            raise Refused(f"{vault.name}/{memory.path} was removed by another proposal")
+        return content
+
+
+def no_others(runtime: Runtime, names: Collection[str]) -> Mapping[str, OtherSubject]:
+    """For kinds whose subjects are all memories."""
+    return {}
+
+
+class ProposalKind(Struct, frozen=True):
+    """A kind of proposal."""
+
+    name: str
+    """The name, as `--kind` accepts it."""
+    action: str
+    """What acceptance does, in one sentence."""
+    describe: Callable[[Sequence[str]], str]
+    """What an acceptance did, in the past tense, from the titles of the subjects."""
+    carry_out: Callable[[Acceptance, Sequence[IndexedMemory], Sequence[str]], None]
+    """Adds the steps of a proposal to an acceptance, from its memories and the names of its other
+    subjects. Raises `DjinnError` if it cannot be carried out; its steps are then dropped."""
+    others: Callable[[Runtime, Collection[str]], Mapping[str, OtherSubject]] = no_others
+    """Looks up subjects that are no memories, by name. Those that no longer exist are left out."""

@@ -1,0 +1,246 @@
+"""Proposals to archive stale notes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from djinn_memory.home import access
+from djinn_memory.home.settings import UpkeepConfig
+from djinn_memory.memories.catalog.identity import former_names, ledger_name
+from djinn_memory.memories.proposals.kind import Acceptance, Finding, ProposalKind
+from djinn_memory.memories.proposals.staleness import NoteUse, half_life, staleness
+from djinn_memory.models import Filters, Vault
+from djinn_memory.notes.dates import over
+from djinn_memory.notes.frontmatter import edit_fields
+from djinn_memory.notes.slugs import fold
+from djinn_memory.runtime import Runtime
+from djinn_memory.scoring import NEUTRAL, Record, pooled, score, share_of
+from djinn_memory.search.backend import Index
+from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.ledger import reading
+from djinn_memory.system.plural import count
+
+ARCHIVED = "archived"
+"""The status of a note in the archive."""
+
+KEPT = frozenset({"profile", "summary"})
+"""Types of notes that are never stale: djinn keeps them up to date, or they tell of a day."""
+
+OVER = frozenset({
+    "done", "closed", "completed", "cancelled", "canceled", "dropped", "superseded", "expired",
+    "inactive", "deprecated",
+})  # fmt: skip
+"""Values of `status` for notes that no longer hold."""
+
+WAITING = frozenset({ARCHIVED, "proposed"})
+"""Values of `status` for notes that are in the archive, or that a person has yet to accept."""
+
+HALF_LIVES = {
+    "note": 365.0, "lesson": 365.0, "decision": 365.0, "preference": 365.0, "skill": 365.0,
+    "fact": 730.0, "relationship": 730.0, "person": 1095.0, "place": 1095.0, "project": 1095.0,
+    "concept": 1095.0, "handoff": 90.0, "checkpoint": 90.0, "plan": 90.0, "feeling": 90.0,
+}  # fmt: skip
+"""Days after which a note that nobody uses is half stale, by type; `note` is for notes without a
+type. What is known about the world lasts longer than what was planned for a week. The setting
+`upkeep.half_lives` replaces single values, and `upkeep.half_life_days` is for all other types."""
+
+PAGE = 500
+"""Notes that are read from the index at once."""
+
+_CANDIDATES = Filters(excluded=(("plane", "documents"), *(("type", kind) for kind in sorted(KEPT))))
+_FIELDS = (
+    "status", "importance", "expires", "last_verified", "pinned", "evergreen", "source", "valid_to",
+)  # fmt: skip
+_DAY = re.compile(r"\d{4}[-_.]?[01]\d[-_.]?[0-3]\d")
+"""In the path of a diary: the day that it tells of."""
+
+
+def find(runtime: Runtime, agent: str | None) -> list[Finding]:
+    """The stale notes that only one agent reads, or with None those that all agents read.
+
+    The former depend on nothing that the agent does not see. The latter depend on the uses of all
+    agents, so the proposals are for the user of the home.
+    """
+    home = runtime.home
+    scope = home.visible(agent)
+    vaults = [
+        vault
+        for vault in scope
+        if vault.agent == agent and access.is_own(vault) and not vault.read_only
+    ]
+    if not vaults:
+        return []
+    settings, findings = home.config.upkeep, []
+    selection = Selection(
+        Filters(vaults=tuple(vault.name for vault in vaults), excluded=_CANDIDATES.excluded),
+        whole_files=True,
+    )
+    with runtime.index(scope) as index:
+        memories = (
+            memory
+            for memory in index.memories(selection, fields=_FIELDS)
+            if not _is_kept(memory) and _may_be_stale(memory, settings, runtime.now())
+        )
+        while page := list(islice(memories, PAGE)):
+            uses = _uses(runtime, index, page, scope)
+            for memory in page:
+                use = uses[memory.memory_id]
+                if staleness(use) >= settings.stale_at:
+                    findings.append(_finding(memory, use, index, agent))
+    return findings
+
+
+def _is_kept(memory: IndexedMemory) -> bool:
+    """Whether a note is never proposed, however long it was not used."""
+    status = fold(memory.field("status") or "")
+    pins = {fold(tag) for tag in memory.tags} & {"pinned", "evergreen"}
+    flags = [fold(memory.field(name) or "") for name in ("pinned", "evergreen")]
+    return (
+        status in WAITING
+        or bool(pins)
+        or any(flag not in ("", "false", "no") for flag in flags)
+        # A pattern of a consolidation has its own end: see `djinn pattern list`.
+        or (memory.type == "pattern" and memory.field("source") == "consolidation")
+        or (memory.type == "commitment" and status not in OVER)
+        or (memory.type is None and bool(_DAY.search(memory.path)))
+    )
+
+
+def _may_be_stale(memory: IndexedMemory, settings: UpkeepConfig, now: datetime) -> bool:
+    """Whether a note is stale unless uses and links keep it. This looks at the index alone."""
+    use = _use(memory, _idle_days(memory, [], now), settings, now)
+    return staleness(replace(use, usefulness=0.0)) >= settings.stale_at
+
+
+def _uses(
+    runtime: Runtime, index: Index, memories: Sequence[IndexedMemory], scope: Sequence[Vault]
+) -> dict[int, NoteUse]:
+    """What counts for the staleness of notes, by memory."""
+    settings, now = runtime.home.config, runtime.now()
+    records, links = _records(runtime, index, memories, scope), _links(index, memories)
+    uses: dict[int, NoteUse] = {}
+    for memory in memories:
+        record = records.get(memory.memory_id, Record())
+        times = [record.last_used, record.last_valued, _saved(memory)]
+        use = _use(memory, _idle_days(memory, times, now), settings.upkeep, now)
+        uses[memory.memory_id] = replace(
+            use,
+            uses=record.uses,
+            usefulness=score(record, settings.scoring, now.isoformat()).usefulness,
+            links=len(links.get(memory.memory_id, ())),
+        )
+    return uses
+
+
+def _use(memory: IndexedMemory, idle: float, settings: UpkeepConfig, now: datetime) -> NoteUse:
+    """What counts for the staleness of a note, apart from uses and links."""
+    kind = fold(memory.type or "note")
+    half_lives = {**HALF_LIVES, **settings.half_lives}
+    importance = share_of(memory.field("importance"))
+    ends = (memory.field("expires"), memory.field("valid_to"))
+    return NoteUse(
+        idle,
+        half_lives.get(kind, settings.half_life_days),
+        importance=NEUTRAL if importance is None else importance,
+        is_over=fold(memory.field("status") or "") in OVER or any(over(end, now) for end in ends),
+    )
+
+
+def _idle_days(memory: IndexedMemory, times: Sequence[str | None], now: datetime) -> float:
+    """Days since the last time that is known of a note. Times of a later day count as now."""
+    known = [memory.date, memory.created, memory.updated, memory.field("last_verified"), *times]
+    ages = [age for time in known if time and (age := _age(time, now)) is not None]
+    return max(0.0, min(ages, default=0.0))
+
+
+def _age(time: str, now: datetime) -> float | None:
+    with suppress(ValueError):
+        at = datetime.fromisoformat(time)
+        at = at if at.tzinfo else at.astimezone()
+        return (now - at).total_seconds() / 86_400
+    return None
+
+
+def _saved(memory: IndexedMemory) -> str | None:
+    """The time when the file was last saved. A person who edits a note may not date it."""
+    with suppress(OSError):
+        return datetime.fromtimestamp(Path(memory.file).stat().st_mtime).astimezone().isoformat()
+    return None
+
+
+def _records(
+    runtime: Runtime, index: Index, memories: Sequence[IndexedMemory], scope: Sequence[Vault]
+) -> dict[int, Record]:
+    """The uses and ratings of notes by all agents."""
+    ledger = runtime.state.ledger_if_any
+    if ledger is None:
+        return {}
+    vaults = {vault.name: vault for vault in scope}
+    known = {memory.memory_id: ledger_name(memory, vaults[memory.vault]) for memory in memories}
+    names = former_names(runtime.state, ledger, known, scope)
+    records = reading.records(ledger, [name for several in names.values() for name in several])
+    return {
+        key: pooled([each for name in several for each in records.get(name, {}).values()])
+        for key, several in names.items()
+    }
+
+
+def _links(index: Index, memories: Sequence[IndexedMemory]) -> Mapping[int, set[int]]:
+    """The notes that link to each note."""
+    sources: dict[int, set[int]] = {}
+    for link in index.links([memory.memory_id for memory in memories]):
+        if link.target is not None and link.target != link.source:
+            sources.setdefault(link.target, set()).add(link.source)
+    return sources
+
+
+def _finding(memory: IndexedMemory, use: NoteUse, index: Index, agent: str | None) -> Finding:
+    vault = next(vault for vault in index.vaults if vault.name == memory.vault)
+    days = int(use.idle_days)
+    reason = f"It was neither used nor changed for {count(days, 'day')}."
+    if use.is_over:
+        reason = f"It no longer holds, and was neither used nor changed for {count(days, 'day')}."
+    return Finding(
+        ((ledger_name(memory, vault).memory, memory.hash),),
+        reason,
+        tuple(_evidence(use)),
+        vault.id,
+        agent,
+    )
+
+
+def _evidence(use: NoteUse) -> Iterator[str]:
+    yield f"staleness {staleness(use):.2f}"
+    yield f"half-life {half_life(use):,.0f} days"
+    yield count(use.uses, "use")
+    yield count(use.links, "linking note")
+    if use.usefulness != NEUTRAL:
+        yield f"usefulness {use.usefulness:.2f}"
+    if use.importance != NEUTRAL:
+        yield f"importance {use.importance:.2f}"
+
+
+def _carry_out(
+    acceptance: Acceptance, memories: Sequence[IndexedMemory], others: Sequence[str]
+) -> None:
+    for memory in memories:
+        data = acceptance.content(memory)
+        before = memory.field("status")
+        fields = {"status": ARCHIVED} | ({"status_before": before} if before else {})
+        changed = edit_fields(data, fields)
+        acceptance.changes.rewrite(acceptance.vault(memory), memory.path, data, changed)
+
+
+KIND = ProposalKind(
+    "archive",
+    action="Sets `status: archived` in the note. The note stays where it is, with its links.",
+    describe=lambda titles: f"Archived {titles[0]}",
+    carry_out=_carry_out,
+)

@@ -1,0 +1,16 @@
+"""The list of kinds. A new kind needs a module in `kinds/` and a line here."""
+
+from __future__ import annotations
+
+from djinn_memory.errors import UsageError
+from djinn_memory.memories.proposals.kind import ProposalKind
+from djinn_memory.memories.proposals.kinds import archive
+
+KINDS: dict[str, ProposalKind] = {kind.name: kind for kind in (archive.KIND,)}
+"""The kinds by name."""
+
+
+def check_kind(name: str | None) -> None:
+    """Raise `UsageError` for an unknown kind."""
+    if name is not None and name not in KINDS:
+        raise UsageError(f"{name[:40]!r}: give one of {', '.join(KINDS)}", argument="kind")

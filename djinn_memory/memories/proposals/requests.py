@@ -1,0 +1,132 @@
+"""Requests and answers about proposals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from djinn_memory.models import Problem
+from djinn_memory.search.narrowing import OnlyAgent
+
+ProposalStatus = Literal["open", "accepted", "dismissed", "withdrawn"]
+
+Kind = Annotated[
+    Annotated[str, Meta(max_length=40)] | None,
+    Meta(description="Only proposals of this kind."),
+]
+Ids = Annotated[
+    Sequence[Annotated[str, Meta(max_length=40)]],
+    Meta(description="The ids of the proposals, as `djinn proposal list` shows them."),
+]
+All = Annotated[bool, Meta(description="All open proposals, or all of `kind`, instead of ids.")]
+DryRun = Annotated[bool, Meta(description="Report what would be done, without doing it.")]
+
+
+class ListProposals(Struct, frozen=True):
+    """List the open proposals of upkeep, oldest first."""
+
+    kind: Kind = None
+    all: Annotated[
+        bool, Meta(description="Include proposals that were accepted, dismissed or withdrawn.")
+    ] = False
+    limit: Annotated[int, Meta(ge=1, le=100_000, description="The most proposals.")] = 50
+    agent: OnlyAgent = None
+
+
+class ShowProposal(Struct, frozen=True):
+    """Show a proposal: its notes, its reason and its evidence."""
+
+    proposal: Annotated[
+        str, Meta(max_length=40, description="The id of the proposal: `prp_` and ten characters.")
+    ]
+    agent: OnlyAgent = None
+
+
+class AcceptProposals(Struct, frozen=True):
+    """Carry out proposals."""
+
+    proposals: Ids = ()
+    all: All = False
+    kind: Kind = None
+    dry_run: DryRun = False
+    agent: OnlyAgent = None
+
+
+class DismissProposals(Struct, frozen=True):
+    """Dismiss proposals. They are not made again."""
+
+    proposals: Ids = ()
+    all: All = False
+    kind: Kind = None
+    agent: OnlyAgent = None
+
+
+class ProposalSubject(Struct, frozen=True):
+    """What a proposal is about, such as a note."""
+
+    name: str
+    """The address of the memory, or the id of another subject, such as a gap."""
+    title: str | None
+    """The title; null if it no longer exists."""
+    vault: str | None = None
+    """The vault of the memory; null for another subject."""
+    path: str | None = None
+    """The path of the memory in its vault; null for another subject."""
+
+
+class Proposal(Struct, frozen=True):
+    """What upkeep proposes to change."""
+
+    id: str
+    """`prp_` and ten characters: the same for the same kind and the same notes."""
+    kind: str
+    """The kind, such as `archive`."""
+    status: ProposalStatus
+    """`open`; `accepted`, `dismissed`; or `withdrawn` when the reason no longer holds or a note has
+    changed since."""
+    reason: str
+    """Why it is proposed, in one sentence."""
+    evidence: tuple[str, ...]
+    """The figures behind the reason."""
+    action: str
+    """What acceptance does."""
+    subjects: tuple[ProposalSubject, ...]
+    """The notes and other subjects."""
+    since: str
+    """When it was made, as ISO 8601 in UTC."""
+    agent: str | None
+    """The agent whom it concerns; null for several agents."""
+    change: str | None = None
+    """The id of the change that carried it out, which `djinn undo` accepts; null if there is
+    none."""
+
+
+class ProposalList(Struct, frozen=True):
+    """The proposals of upkeep."""
+
+    proposals: tuple[Proposal, ...]
+    """The proposals, oldest first."""
+    total: int
+    """The number of proposals, also of those that the limit leaves out."""
+    kinds: dict[str, int]
+    """The number of open proposals of each kind."""
+
+
+class ProposalView(Struct, frozen=True):
+    """A proposal."""
+
+    proposal: Proposal
+    """The proposal."""
+
+
+class ProposalReport(Struct, frozen=True):
+    """The proposals that were accepted or dismissed."""
+
+    proposals: tuple[Proposal, ...]
+    """The proposals, with their new status. In a dry run they are still open."""
+    change: str | None = None
+    """The id of the change that carried them out; null if no note changed."""
+    problems: tuple[Problem, ...] = ()
+    """Proposals that were not carried out, and why."""
