@@ -38,6 +38,7 @@ from djinn_memory.upkeep.requests import (
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
+    from djinn_memory.memories.agents.verbs import Agents
     from djinn_memory.memories.changes.verbs import Changes
     from djinn_memory.memories.contradictions.verbs import Contradictions
     from djinn_memory.memories.entities.verbs import Entities
@@ -190,6 +191,13 @@ class Djinn(Namespace):
         from djinn_memory.memories.entities.verbs import Entities
 
         return Entities(self.runtime)
+
+    @cached_property
+    def agents(self) -> Agents:
+        """Agents: their profiles."""
+        from djinn_memory.memories.agents.verbs import Agents
+
+        return Agents(self.runtime)
 
     @cached_property
     def working(self) -> WorkingMemory:

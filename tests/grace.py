@@ -113,6 +113,16 @@ def drops_copies(djinn: Djinn) -> None:
         copy.unlink()
 
 
+def has_a_profile(djinn: Djinn) -> None:
+    """A profile of her own, and notes in her vault that look like one of finn's."""
+    djinn.agents.set("identity", ["Keeps the kettle."], agent="grace")
+    djinn.agents.set("default_domain", ["hers"], agent="grace")
+    djinn.agents.set("default_budget", ["100"], agent="grace")
+    (vault(djinn) / "finn.md").write_text("---\ntype: person\n---\nHe spies.\n")
+    djinn.remember("profile", "finn", "He spies on the kettle.", agent="grace", force=True)
+    djinn.agents.unset("default_domain", agent="grace")
+
+
 def sets_facts(djinn: Djinn) -> None:
     djinn.facts.set("boat", "name", "Hidden", agent="grace")
     djinn.facts.set("salary", "ceo", "1", agent="grace")
@@ -277,8 +287,8 @@ def indexes(djinn: Djinn) -> None:
 
 
 DEEDS: tuple[Deed, ...] = (
-    remembers, corrects_links, sets_facts, has_a_session, keeps_in_mind, records, states, learns,
-    imports,
+    remembers, corrects_links, has_a_profile, sets_facts, has_a_session, keeps_in_mind, records,
+    states, learns, imports,
     hooks_record,
     judges, ingests, takes_ids, drops_copies, clears_her_mind, purges_what_finn_said,
     makes_disorder, writes_much, leaves_words_alone, embeds, indexes,

@@ -37,6 +37,9 @@ _CHOICES = frozenset({"existing"})
 """Fields with a flag for each value, such as `--append` for `existing="append"`."""
 
 ARGUMENTS = {
+    "agents.profile": ("agent",),
+    "agents.set": ("key", "values"),
+    "agents.unset": ("key", "values"),
     "backups.create": ("file",),
     "changes.undo": ("change",),
     "checkpoint": ("text",),

@@ -84,6 +84,7 @@ _NAMESPACES = {
     "working": f"{_MEMORIES}.working.verbs:WorkingMemory",
     "proposals": f"{_MEMORIES}.proposals.verbs:Proposals",
     "changes": f"{_MEMORIES}.changes.verbs:Changes",
+    "agents": f"{_MEMORIES}.agents.verbs:Agents",
     "backups": "djinn_memory.upkeep.backup.verbs:Backups",
 }
 """The classes of operations, by the part of their names before the last dot."""
@@ -125,6 +126,9 @@ OPERATIONS = {
         Operation("entities.merge", writes=True),
         Operation("entities.split", writes=True),
         Operation("entities.remove", writes=True, removes=True),
+        Operation("agents.profile"),
+        Operation("agents.set", writes=True),
+        Operation("agents.unset", writes=True),
         Operation("contradictions.list"),
         Operation("contradictions.settle", writes=True),
         Operation("gaps.report", writes=True),

@@ -57,6 +57,9 @@ AsOf = Annotated[
 ]
 
 _Names = Annotated[Sequence[Annotated[str, Meta(max_length=200)]], Meta(max_length=20)]
+DomainNames = Annotated[
+    _Names, Meta(description="Only memories of one of these domains, such as work.")
+]
 _Types = Annotated[Sequence[Annotated[str, Meta(max_length=100)]], Meta(max_length=20)]
 _Vaults = Annotated[Sequence[Annotated[str, Meta(max_length=64)]], Meta(max_length=20)]
 
@@ -82,9 +85,7 @@ class Narrowing(Struct, frozen=True, kw_only=True):
     planes: Annotated[
         _Names, Meta(description=f"Only memories of one of these planes: {', '.join(PLANES)}.")
     ] = ()
-    domains: Annotated[
-        _Names, Meta(description="Only memories of one of these domains, such as work.")
-    ] = ()
+    domains: DomainNames = ()
     paths: Annotated[
         _Names, Meta(description="Only memories whose path contains one of these texts.")
     ] = ()

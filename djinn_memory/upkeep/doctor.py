@@ -24,6 +24,7 @@ CHECKS: dict[str, Checks] = {
     "state": place.state,
     "disk": place.disk,
     "vaults": vaults.vaults,
+    "profiles": vaults.profiles,
     "ledger": databases.events,
     "vectors": databases.cache,
     "working": databases.working,

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.changes.files import check_writable as check_folder
+from djinn_memory.memories.profiles.reading import profile_of
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.markdown.headings import headings
@@ -28,7 +29,7 @@ from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.system.plural import count
 
 IssueCode = Literal[
-    "ambiguous-link", "dead-heading", "duplicate-id", "duplicate-title", "front-matter",
+    "ambiguous-link", "dead-heading", "duplicate-id", "duplicate-title", "front-matter", "profile",
     "unresolved-link",
 ]  # fmt: skip
 
@@ -81,6 +82,7 @@ def lint(
             *_duplicates(notes),
             *_front_matter(notes),
         ]
+    issues += _profiles(runtime, vaults, agent)
     problems: list[Problem] = []
     if fix:
         issues = list(_fixed(runtime, notes, issues, problems, agent))
@@ -211,6 +213,16 @@ def _front_matter(notes: _Notes) -> Iterator[LintIssue]:
     for memory in notes.memories.values():
         if memory.problem:
             yield notes.issue("front-matter", memory, memory.problem)
+
+
+def _profiles(runtime: Runtime, vaults: Sequence[Vault], agent: str | None) -> Iterator[LintIssue]:
+    """The values in the profiles of agents that cannot be used."""
+    names = {vault.name for vault in vaults}
+    for name in [agent] if agent else runtime.home.config.agents:
+        profile = profile_of(runtime, name)
+        if profile and profile.vault in names:
+            for key, why in profile.wrong.items():
+                yield LintIssue("profile", profile.vault, profile.path, 0, f"{key}: {why}")
 
 
 def _fixed(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.home.access import is_private
+from djinn_memory.memories.profiles.reading import wrong_values
 from djinn_memory.models import Vault
 from djinn_memory.notes.vault.walk import VaultListing, walk
 from djinn_memory.system.disks import network
@@ -53,6 +54,14 @@ def vaults(case: CheckedHome) -> Iterator[Check]:
             yield failure(part, wrong)
             return
         yield from _vault(vault, part, listing)
+
+
+def profiles(case: CheckedHome) -> Iterator[Check]:
+    """Check the values in the profiles of agents. Only `profile.md` is read, without the index."""
+    for agent in case.home.config.agents:
+        for problem in wrong_values(case.home, agent):
+            what = f"{problem.what}: {problem.why}"
+            yield warning("profiles", what, "correct the note; without this the value is ignored")
 
 
 def _vault(vault: Vault, part: str, listing: VaultListing) -> Iterator[Check]:

@@ -200,6 +200,12 @@ RUNS = {
     "vault remove": [["vault", "remove", "more"]],
     "agent add": [["agent", "add", "hal"], ["agent", "add", "hal"]],
     "agent list": [["agent", "list"]],
+    "agent set": [
+        ["agent", "set", "voice", "brief"], ["agent", "set", "rules", "Ask.", "--add"],
+        ["agent", "set", "time_zone", "UTC"], ["agent", "set", "working_hours", "daily 9:00-10:00"],
+    ],
+    "agent profile": [["agent", "profile"], ["agent", "profile", "hal"]],
+    "agent unset": [["agent", "unset", "rules"], ["agent", "unset", "voice", "--agent", "hal"]],
     "agent remove": [["agent", "remove", "hal", "--yes"]],
     "backup create": [["backup", "create", "b.tar.gz"]],
     "backup restore": [["backup", "restore", "b.tar.gz", "restored"]],

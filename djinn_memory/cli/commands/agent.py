@@ -1,10 +1,10 @@
-"""djinn agent add, list, remove."""
+"""djinn agent add, list, profile, set, unset, remove."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 from msgspec import Meta, Struct
 
@@ -12,6 +12,10 @@ from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
+from djinn_memory.memories.agents import requests
+
+if TYPE_CHECKING:
+    from djinn_memory.memories.profiles.requests import AgentProfile
 
 
 class AddAgent(Struct, frozen=True):
@@ -144,3 +148,74 @@ def list_(call: Call, answer: AgentEntries) -> None:
         djinn agent list --json
     """
     output.columns([[agent.name, agent.vault or "-"] for agent in answer.agents])
+
+
+@command("agents.profile", requests.ShowProfile)
+def profile(call: Call, answer: requests.ProfileView) -> None:
+    """Show the profile of an agent: identity, rules, projects, working hours.
+
+    The profile is the note `profile.md` in the vault of the agent. You may edit it by hand. `djinn
+    wake` and `djinn context` begin with it.
+
+    Examples:
+        djinn agent profile
+        djinn agent profile grace --json
+    """
+    if answer.profile is None:
+        say(f"{answer.agent} has no profile; for example: djinn agent set voice brief")
+    else:
+        _print_profile(answer.profile)
+
+
+KEY = Field("KEY", lambda ctx: [*get_args(requests.ProfileKeyName)])
+
+
+@command("agents.set", requests.SetProfile, fields={"key": KEY, "values": Field("VALUE")})
+def set_(call: Call, answer: requests.ProfileChange) -> None:
+    """Set a key in the profile of an agent.
+
+    identity: who the agent is. voice: brief, detailed, spoken, or an instruction. rules: rules to
+    follow. projects: links to notes. working_hours: such as mon-fri 09:00-17:00. time_zone: such as
+    Europe/Oslo. default_domain, default_budget and default_recall_profile: used where a command
+    names none.
+
+    Examples:
+        djinn agent set identity "Keeps the log of the ferry."
+        djinn agent set rules "Ask before you delete." --add
+        djinn agent set working_hours "mon-fri 09:00-17:00" --agent grace
+    """
+    _print_profile_change(answer, call.request.key)
+
+
+@command("agents.unset", requests.UnsetProfile, fields={"key": KEY, "values": Field("VALUE")})
+def unset(call: Call, answer: requests.ProfileChange) -> None:
+    """Remove a key from the profile of an agent, or some of its values.
+
+    Examples:
+        djinn agent unset voice
+        djinn agent unset rules "Ask before you delete." --agent grace
+    """
+    _print_profile_change(answer, call.request.key)
+
+
+def _print_profile_change(change: requests.ProfileChange, key: str) -> None:
+    shown = change.profile
+    if shown is None:
+        say(f"{change.agent} has no profile")
+        return
+    value = getattr(shown, key)
+    text = ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
+    say(f"{change.action} {key}: {clean(text) or 'none'} -> {clean(f'{shown.vault}/{shown.path}')}")
+
+
+def _print_profile(profile: AgentProfile) -> None:
+    place = output.link(clean(f"{profile.vault}/{profile.path}"), profile.file)
+    say(f"{clean(profile.title)}  {place}")
+    for key in get_args(requests.ProfileKeyName):
+        value = getattr(profile, key)
+        for text in value if isinstance(value, tuple) else () if value is None else (value,):
+            say(f"{key}: {clean(str(text))}")
+    if profile.working_now:
+        say(f"now: {profile.working_now}")
+    if profile.text:
+        say(output.clean_lines(profile.text))

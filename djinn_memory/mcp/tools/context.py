@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from djinn_memory.mcp.arguments import number, optional_text
 from djinn_memory.mcp.tool import tool
+from djinn_memory.memories.catalog.requests import MIN_BUDGET
 from djinn_memory.memories.context.bundle_markdown import bundle_markdown
 from djinn_memory.memories.context.requests import ContextBundle
-from djinn_memory.memories.sessions.requests import MIN_BUDGET
 
 
 @tool(
     "Context of a task",
     "context",
     separator="\n\n",
+    without=frozenset({"domains"}),
     arguments={
         "task": optional_text(2000, "The task or message."),
-        "budget": number(MIN_BUDGET, 50_000, "Maximum tokens of text.", 4000),
+        "budget": number(MIN_BUDGET, 50_000, "Maximum tokens of text. Default: 4000."),
         "limit_per_type": number(1, 50),
     },
 )

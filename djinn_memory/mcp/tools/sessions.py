@@ -10,8 +10,9 @@ from djinn_memory.mcp.arguments import Argument, number, optional_text, required
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.tool import tool
 from djinn_memory.mcp.tools.remember import saved_lines
+from djinn_memory.memories.catalog.requests import MIN_BUDGET
 from djinn_memory.memories.sessions.context_markdown import markdown
-from djinn_memory.memories.sessions.requests import MIN_BUDGET, WakeContext
+from djinn_memory.memories.sessions.requests import WakeContext
 from djinn_memory.memories.writing.remember import RememberResult
 
 _LONGEST = 20_000
@@ -37,17 +38,17 @@ def _points(description: str) -> Argument:
     "wake",
     separator="\n\n",
     finish=_begin,
-    without=frozenset({"session"}),
+    without=frozenset({"session", "domains"}),
     arguments={
         "task": optional_text(2000, "What the session is about."),
-        "budget": number(MIN_BUDGET, 50_000, "Maximum tokens of text.", 2000),
+        "budget": number(MIN_BUDGET, 50_000, "Maximum tokens of text. Default: 2000."),
     },
 )
 def wake(answer: WakeContext) -> list[str]:
     """Start a session and read its context.
 
-    It has the summary, the last handoff or checkpoint, open commitments, projects, preferences, the
-    previous conversation, and memories about the task.
+    It has your profile, the summary, the last handoff or checkpoint, open commitments, projects,
+    preferences, the previous conversation, and memories about the task.
 
     Use it once, before anything else. Not later in a session: use `recall`.
     Example: {"task": "fix the login of MyApp"}

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from djinn_memory.models import MemoryRef
 from djinn_memory.search.narrowing import AgentName, Narrowing
 
 MemoryName = Annotated[
@@ -17,6 +18,9 @@ MemoryName = Annotated[
         description="The memory: an id, `vault:path`, a path, a title, an alias or a file name.",
     ),
 ]
+MIN_BUDGET, MOST_BUDGET = 100, 1_000_000
+"""In tokens: a smaller context holds no memory, and no model reads more."""
+
 CatalogField = Literal[
     "tag", "type", "title", "document", "entity", "fact", "category", "key", "session"
 ]
@@ -108,3 +112,34 @@ class ListValues(Struct, frozen=True):
 
     field: Annotated[CatalogField, Meta(description="What to list.")]
     agent: AgentName = None
+
+
+class MemoryExcerpt(MemoryRef, frozen=True, kw_only=True):
+    """An excerpt of a memory that fits into the budget."""
+
+    type: str | None
+    """The type, such as `commitment`."""
+    plane: str | None
+    """The plane of the type; null for a plain note."""
+    title: str
+    """The title of the memory."""
+    written: str
+    """The time when it was written, else its date."""
+    due: str | None = None
+    """The due date of a commitment, if it has one."""
+    overdue: bool = False
+    """Whether the due date has passed."""
+    holds: str | None = None
+    """The period in words, such as `until 3 May 2026`; null without a period."""
+    text: str
+    """The text below the front matter."""
+    cut: bool = False
+    """Whether the text was cut."""
+    rank: int | None = None
+    """Its rank in the recall for the task, as `rate` accepts it."""
+    lines: tuple[int, int] | None = None
+    """The first and the last line of the passage in its file, if the recall found a passage."""
+    page_number: int | None = None
+    """The page of the passage in its document, if it has pages."""
+    score: float = 0.0
+    """The score of the recall. All parts of a context have one scale."""

@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
+from msgspec.structs import replace
+
 from djinn_memory.chunking.tokens import token_counts
 from djinn_memory.errors import Remedy, wording
+from djinn_memory.memories.catalog.excerpts import EXCERPT_TOKENS, TokenBudget
+from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.context.bundle_markdown import fit_bundle
-from djinn_memory.memories.context.requests import BuildContext, ContextBundle, ContextMemory
+from djinn_memory.memories.context.requests import BuildContext, ContextBundle
 from djinn_memory.memories.context.suggestions import due_commitments, open_gaps, patterns_now
 from djinn_memory.memories.contradictions.log import open_contradictions
-from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult, recall
+from djinn_memory.memories.profiles.reading import profile_of
+from djinn_memory.memories.profiles.wording import fit_profile
+from djinn_memory.memories.recall.recall import RecallResult, recall
 from djinn_memory.memories.recall.requests import MOST, RecallOptions
 from djinn_memory.memories.sessions.conversation import previous_conversation
-from djinn_memory.memories.sessions.requests import MemoryExcerpt
-from djinn_memory.memories.sessions.standing import (
-    EXCERPT_TOKENS,
-    StandingMemories,
-    TokenBudget,
-)
-from djinn_memory.models import PLANES, extended
+from djinn_memory.memories.sessions.standing import StandingMemories, by_part, recalled
+from djinn_memory.models import PLANES
 from djinn_memory.notes.dates import moment
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.planes import PlaneLimits
 from djinn_memory.search.query import plain
 
+BUDGET = 4000
+"""Tokens of a context, unless the request or the profile says otherwise."""
+
 HEADINGS = 60
 """Tokens for the headings."""
-
-_PARTS = {"episodic": "episodes", "knowledge": "entities", "documents": "documents"}
-"""The parts of a context, by plane."""
 
 
 def build_context(runtime: Runtime, request: BuildContext) -> ContextBundle:
@@ -38,56 +39,61 @@ def build_context(runtime: Runtime, request: BuildContext) -> ContextBundle:
     now, settings = runtime.now(), runtime.home.config.context
     agent = runtime.home.agent(request.agent)
     task = (request.task or "").strip()
+    runtime.home.check_domains(request.domains)
     limit = request.limit_per_type or settings.limit
-    standing = StandingMemories(runtime.state, agent, now)
-    result = _recall(runtime, task, limit, agent) if plain(task) else None
-    suggestions = (*_reminders(runtime, standing, agent, task), *_next_steps(result))
-    room = TokenBudget(request.budget)
+    standing = StandingMemories(runtime.state, agent, now, request.domains)
+    result = _recall(runtime, task, limit, agent, request.domains) if plain(task) else None
+    profile = profile_of(runtime, agent)
+    budget = request.budget or (profile and profile.default_budget) or BUDGET
+    suggestions = (
+        *_reminders(runtime, standing, agent, task, request.domains), *_next_steps(result),
+    )  # fmt: skip
+    room = TokenBudget(budget)
     # At most half, so that a small budget still holds memories.
-    room.left -= min(HEADINGS + sum(token_counts([task, *suggestions])), request.budget // 2)
-    about = standing.profile()
-    profile = room.take(_in_context(about) if about else None, share=1 / 8)
-    turns, previous = previous_conversation(runtime, agent, None, room, settings.turns)
-    ranked = map(_recalled, result.memories) if result else _newest(standing, limit)
+    room.left -= min(HEADINGS + sum(token_counts([task, *suggestions])), budget // 2)
+    shown = fit_profile(profile, room, share=1 / 8)
+    turns, previous = previous_conversation(
+        runtime, agent, None, room, settings.turns, request.domains
+    )
+    listed = map(recalled, result.memories) if result else _newest(standing, limit)
+    ranked = (memory for memory in listed if profile is None or memory.place != profile.place)
     # The best are taken first, whatever their types.
     taken = [memory for memory in (room.take(each, share=1 / 8) for each in ranked) if memory]
     bundle = ContextBundle(
         agent=agent,
-        profile=profile,
-        conversation=tuple(map(_in_context, turns)),
+        profile=shown,
+        conversation=turns,
         previous_session=previous,
-        episodes=_of_part(taken, "episodes"),
-        patterns=_of_part(taken, "patterns"),
-        entities=_of_part(taken, "entities"),
-        documents=_of_part(taken, "documents"),
         suggestions=suggestions,
         built_at=moment(now),
         query_used=task if result else None,
         confident=result.confident if result else None,
         request_id=result.request_id if result else None,
         left_out=room.left_out + (result.more if result else 0),
-        problems=result.problems if result else (),
+        problems=(*(result.problems if result else ()), *(profile.problems if profile else ())),
     )
-    return fit_bundle(bundle, request.budget)
+    return fit_bundle(replace(bundle, **by_part(taken)), budget)
 
 
-def _recall(runtime: Runtime, task: str, limit: int, agent: str) -> RecallResult:
+def _recall(
+    runtime: Runtime, task: str, limit: int, agent: str, domains: Sequence[str]
+) -> RecallResult:
     settings = runtime.home.config.context
     most = limit * len(PLANES)
     options = RecallOptions(
-        plain(task), "auto", min(most, MOST), most * EXCERPT_TOKENS, agent=agent
+        plain(task), "auto", min(most, MOST), most * EXCERPT_TOKENS, agent=agent, domains=domains
     )
     planes = PlaneLimits(limit, settings.semantic, settings.documents)
     return recall(runtime, options, source="context", closest=0, each=EXCERPT_TOKENS, planes=planes)
 
 
 def _reminders(
-    runtime: Runtime, standing: StandingMemories, agent: str, task: str
+    runtime: Runtime, standing: StandingMemories, agent: str, task: str, domains: Sequence[str]
 ) -> Iterator[str]:
     """What an agent should think of now."""
     now, scope = runtime.now(), runtime.home.scope(agent)
     yield from due_commitments(standing.commitments(), now.astimezone().date())
-    yield from patterns_now(runtime, scope, now)
+    yield from patterns_now(runtime, scope, now, domains)
     yield from open_gaps(runtime, agent, task)
     yield from open_contradictions(runtime, agent)
 
@@ -102,20 +108,7 @@ def _next_steps(result: RecallResult | None) -> Iterator[str]:
         yield f"Rate what helped: {words.call(Remedy('rate', arguments))}."
 
 
-def _newest(standing: StandingMemories, limit: int) -> Iterator[ContextMemory]:
+def _newest(standing: StandingMemories, limit: int) -> Iterator[MemoryExcerpt]:
     """The newest memories of each plane, in turn."""
     planes = (standing.newest(plane, limit) for plane in PLANES)
-    return (_in_context(memory) for turn in zip_longest(*planes) for memory in turn if memory)
-
-
-def _recalled(memory: RecalledMemory) -> ContextMemory:
-    return extended(memory, ContextMemory, written=memory.created or memory.date)
-
-
-def _in_context(excerpt: MemoryExcerpt) -> ContextMemory:
-    return extended(excerpt, ContextMemory)
-
-
-def _of_part(memories: Sequence[ContextMemory], part: str) -> tuple[ContextMemory, ...]:
-    """The memories of a part of the context. A plain note stands with what was learned."""
-    return tuple(each for each in memories if _PARTS.get(each.plane or "", "patterns") == part)
+    return (memory for turn in zip_longest(*planes) for memory in turn if memory)

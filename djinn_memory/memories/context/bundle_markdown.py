@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import token_counts
-from djinn_memory.memories.context.requests import ContextBundle, ContextMemory
-from djinn_memory.memories.sessions.context_markdown import quoted
+from djinn_memory.memories.catalog.requests import MemoryExcerpt
+from djinn_memory.memories.context.requests import ContextBundle
+from djinn_memory.memories.sessions.context_markdown import profile_excerpt, quoted
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
@@ -63,7 +64,7 @@ def _parts(bundle: ContextBundle) -> Iterator[str]:
         yield "Nothing is known about this task."
     if bundle.profile:
         yield "## PROFILE"
-        yield _memory(bundle.profile)
+        yield profile_excerpt(bundle.profile)
     if bundle.conversation:
         yield f"## PREVIOUS CONVERSATION (session {bundle.previous_session})"
         yield from map(_turn, bundle.conversation)
@@ -78,7 +79,7 @@ def _parts(bundle: ContextBundle) -> Iterator[str]:
         yield "\n".join(f"- {suggestion}" for suggestion in bundle.suggestions)
 
 
-def _memory(memory: ContextMemory) -> str:
+def _memory(memory: MemoryExcerpt) -> str:
     """A memory: its rank and title, its source, its text."""
     rank = f"{memory.rank}. " if memory.rank else ""
     about = [memory.type or "note", local_day(memory.written)]
@@ -87,13 +88,13 @@ def _memory(memory: ContextMemory) -> str:
     return f"{head}\n{quoted(memory.text)}" if memory.text else head
 
 
-def _turn(turn: ContextMemory) -> str:
+def _turn(turn: MemoryExcerpt) -> str:
     """A turn of a conversation. Its title is the beginning of its text, so it is left out."""
     head = f"{turn.written} [{source(turn)}]"
     return f"{head}\n{quoted(turn.text)}" if turn.text else head
 
 
-def source(memory: ContextMemory) -> str:
+def source(memory: MemoryExcerpt) -> str:
     """The address of a memory, with the page or the lines of the passage."""
     if memory.page_number:
         return f"{memory.address}, page {memory.page_number}"

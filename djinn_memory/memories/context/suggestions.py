@@ -8,7 +8,7 @@ from itertools import islice
 
 from djinn_memory.errors import DjinnError, Remedy, wording
 from djinn_memory.languages.calendar_names import WEEKDAYS
-from djinn_memory.memories.sessions.requests import MemoryExcerpt
+from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.sessions.standing import OVER
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.dates import iso_date
@@ -73,10 +73,12 @@ def open_gaps(runtime: Runtime, agent: str, task: str) -> Iterator[str]:
         yield f"{count(others, f'{also}open gap')} about other things: {gap_list}."
 
 
-def patterns_now(runtime: Runtime, vaults: Sequence[Vault], now: datetime) -> Iterator[str]:
+def patterns_now(
+    runtime: Runtime, vaults: Sequence[Vault], now: datetime, domains: Sequence[str] = ()
+) -> Iterator[str]:
     """The patterns that apply on this weekday at this hour, in the time zone of this machine."""
     local = now.astimezone()
-    selection = Selection(Filters(types=("pattern",)), now=now)
+    selection = Selection(Filters(types=("pattern",), domains=tuple(domains)), now=now)
     with runtime.index(vaults) as index:
         patterns = [
             pattern

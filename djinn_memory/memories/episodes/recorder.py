@@ -25,6 +25,7 @@ from djinn_memory.memories.episodes.requests import (
     EpisodeType,
     RecordedEpisode,
 )
+from djinn_memory.memories.profiles.reading import default_domain
 from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes import journal
@@ -106,12 +107,15 @@ def record_turns(
     """Append turns to the journals of an agent's vault, with their secrets masked.
 
     They are searchable by words at once. The next question embeds them. `similar` is asked for the
-    action of a message in which the patterns find none. Before anything is written, this raises
-    `UsageError` for a message that is empty or too long, and for an unknown domain.
+    action of a message in which the patterns find none. Turns without a domain get the default of
+    the agent's profile. Before anything is written, this raises `UsageError` for a message that is
+    empty or too long, and for an unknown domain.
     """
     home = runtime.home
     vault = home.personal(agent)
     turns = list(turns)
+    if any(turn.domain is None for turn in turns) and (domain := default_domain(runtime, agent)):
+        turns = [replace(turn, domain=turn.domain or domain) for turn in turns]
     home.check_domains({turn.domain for turn in turns if turn.domain is not None}, agent)
     with ExitStack() as stack:
         index: Index | None = None

@@ -28,6 +28,7 @@ from djinn_memory.memories.facts.statements import (
     draft_of_fact,
     with_statement,
 )
+from djinn_memory.memories.profiles.reading import default_domain
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.provenance import Provenance
 from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
@@ -87,6 +88,8 @@ def set_fact(
     agent = home.agent(request.agent)
     if request.domain is not None:
         home.check_domains([request.domain], agent)
+    # For a new fact only: one that exists keeps its domain.
+    new_domain = request.domain if request.domain is not None else default_domain(runtime, agent)
     vault = home.shared if request.shared else home.personal(agent)
     runtime.fresh_scope(request.agent)
     with writing(runtime, vault) as writer:
@@ -99,8 +102,8 @@ def set_fact(
                 writer.rewrite(path, lambda data: edit_fields(data, domain))
         else:
             draft = draft_of_fact(category, key, statement, now)
-            if request.domain is not None:
-                draft = replace(draft, fields={**draft.fields, DOMAIN: request.domain})
+            if new_domain is not None:
+                draft = replace(draft, fields={**draft.fields, DOMAIN: new_domain})
             draft.guard(home.config.secrets, allow=request.allow_secret)
             action, path = "created", writer.create(draft)[1]
         # Read before the vault is released, while nobody else can set the fact.

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.memories.catalog.catalog import body_of
+from djinn_memory.memories.profiles.reading import defaults_of
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.requests import RecallOptions
 from djinn_memory.memories.recall.rescoring import (
@@ -176,7 +177,8 @@ def recall(
     """
     state, settings = runtime.state, runtime.home.config.recall
     agent = runtime.home.agent(request.agent)
-    profile = profile_for(request.profile or settings.profile, request.query, settings)
+    wanted = request.profile or defaults_of(runtime, agent).default_recall_profile
+    profile = profile_for(wanted or settings.profile, request.query, settings)
     budget = settings.budget if request.budget is None else request.budget
     rescorer = Rescorer(runtime, settings.profiles[profile], agent, request.query)
     fields = {name: getattr(request, name) for name in Narrowing.__struct_fields__}

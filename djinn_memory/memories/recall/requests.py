@@ -7,13 +7,14 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from djinn_memory.memories.catalog.requests import MOST_BUDGET
 from djinn_memory.search.narrowing import AgentName, Narrowing
 
 MOST = 1_000
 """Maximum number of memories in one recall."""
 
-LEAST_BUDGET, MOST_BUDGET = 50, 1_000_000
-"""In tokens: a smaller budget holds no memory, and no model reads more."""
+LEAST_BUDGET = 50
+"""In tokens: a smaller budget holds no memory."""
 
 RankOrName = (
     Annotated[int, Meta(ge=1, le=MOST)] | Annotated[str, Meta(min_length=1, max_length=1000)]

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import token_counts
-from djinn_memory.memories.sessions.requests import MemoryExcerpt, WakeContext
+from djinn_memory.memories.catalog.requests import MemoryExcerpt
+from djinn_memory.memories.profiles.requests import AgentProfile
+from djinn_memory.memories.profiles.wording import profile_lines
+from djinn_memory.memories.sessions.requests import WakeContext
 
 PARTS = {
     "summary": "Summary",
@@ -90,8 +93,17 @@ def _parts(context: WakeContext) -> Iterator[str]:
         yield "\n".join(f"- {suggestion}" for suggestion in context.suggestions)
 
 
+def profile_excerpt(profile: AgentProfile) -> str:
+    """A profile: its title, what its keys say, its text."""
+    head = f"**{profile.title}** ({profile.type or 'note'}, {profile.address})"
+    text = [quoted(profile.text)] if profile.text else []
+    return "\n".join([head, *profile_lines(profile), *text])
+
+
 def _excerpt(excerpt: MemoryExcerpt) -> str:
     """A memory: its title, its location, its text."""
+    if isinstance(excerpt, AgentProfile):
+        return profile_excerpt(excerpt)
     rank = f"{excerpt.rank}. " if excerpt.rank else ""
     due = f", due {excerpt.due}{' (overdue)' if excerpt.overdue else ''}" if excerpt.due else ""
     place = excerpt.id or excerpt.path

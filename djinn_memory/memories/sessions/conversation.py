@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from djinn_memory.memories.catalog.excerpts import TokenBudget
+from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.episodes.reading import EpisodeText
 from djinn_memory.memories.sessions.history import previous_turns, spoken_lines
-from djinn_memory.memories.sessions.requests import MemoryExcerpt
-from djinn_memory.memories.sessions.standing import TokenBudget
 from djinn_memory.models import extended
 from djinn_memory.runtime import Runtime
 
@@ -18,13 +18,18 @@ SHARE = 0.25
 
 
 def previous_conversation(
-    runtime: Runtime, agent: str, session: str | None, room: TokenBudget, limit: int
+    runtime: Runtime,
+    agent: str,
+    session: str | None,
+    room: TokenBudget,
+    limit: int,
+    domains: Sequence[str] = (),
 ) -> tuple[tuple[MemoryExcerpt, ...], str | None]:
     """The last turns of the agent's last session before `session`, oldest first, and its name.
 
     The newest turns that fit into the budget are taken, at most `limit`.
     """
-    turns = previous_turns(runtime, agent, limit, session) if limit else []
+    turns = previous_turns(runtime, agent, limit, session, domains) if limit else []
     taken = _fitting(map(_excerpt, reversed(turns)), room)
     return tuple(reversed(taken)), turns[0].memory.field("session") if taken else None
 

@@ -42,28 +42,38 @@ def history(runtime: Runtime, request: ShowHistory) -> SessionHistory:
 
 
 def last_turns(
-    runtime: Runtime, agent: str, limit: int, session: str | None = None
+    runtime: Runtime,
+    agent: str,
+    limit: int,
+    session: str | None = None,
+    domains: Sequence[str] = (),
 ) -> list[EpisodeText]:
-    """The last turns of an agent's session, or of all its sessions, oldest first."""
+    """The last turns of an agent's session, or of all its sessions, oldest first.
+
+    With `domains`, only turns of one of these domains.
+    """
     with runtime.index(own_vaults(runtime, agent)) as index:
-        selection = Selection(turns_of(session))
+        selection = Selection(replace(turns_of(session), domains=tuple(domains)))
         memories = [*index.memories(selection, limit=limit, fields=FIELDS)]
     return [*read_episodes(runtime, reversed(memories))]
 
 
 def previous_turns(
-    runtime: Runtime, agent: str, limit: int, session: str | None
+    runtime: Runtime, agent: str, limit: int, session: str | None, domains: Sequence[str] = ()
 ) -> list[EpisodeText]:
     """The last turns of the last conversation before `session`, oldest first.
+
+    With `domains`, only turns of one of these domains count.
 
     Sessions that only have observations, such as calendars, are no conversations.
     """
     excluded = (("session", session),) if session else ()
-    before = replace(EPISODES, types=("interaction",), excluded=excluded)
+    types = ("interaction",)
+    before = replace(EPISODES, types=types, excluded=excluded, domains=tuple(domains))
     with runtime.index(own_vaults(runtime, agent)) as index:
         last = next(iter(index.memories(Selection(before), limit=1, fields=FIELDS)), None)
     name = last.field("session") if last else None
-    return last_turns(runtime, agent, limit, name) if name else []
+    return last_turns(runtime, agent, limit, name, domains) if name else []
 
 
 def near_sessions(runtime: Runtime, agent: str, name: str) -> tuple[str, ...]:

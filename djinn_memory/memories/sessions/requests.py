@@ -7,12 +7,20 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from djinn_memory.memories.recall.requests import MOST_BUDGET, Session
+from djinn_memory.memories.catalog.requests import MIN_BUDGET, MOST_BUDGET, MemoryExcerpt
+from djinn_memory.memories.profiles.requests import AgentProfile
+from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import MemoryRef, Problem
-from djinn_memory.search.narrowing import AgentName
+from djinn_memory.search.narrowing import AgentName, DomainNames
 
-MIN_BUDGET = 100
-"""Minimum tokens of a context: a smaller one holds no memory."""
+ContextBudget = Annotated[
+    Annotated[int, Meta(ge=MIN_BUDGET, le=MOST_BUDGET)] | None,
+    Meta(
+        description="The maximum number of tokens of the answer. Default: `default_budget` in the "
+        "profile of the agent, else 2000 for `wake` and 4000 for `context`."
+    ),
+]
+"""The token budget of a context."""
 
 _Points = Annotated[Sequence[str], Meta(max_length=100)]
 _AllowSecret = Annotated[bool, Meta(description="Keep text that looks like a key or a password.")]
@@ -32,12 +40,8 @@ class WakeOptions(Struct, frozen=True):
         Annotated[str, Meta(max_length=2000)] | None,
         Meta(description="The task of the session. Memories about it are recalled."),
     ] = None
-    budget: Annotated[
-        int,
-        Meta(
-            ge=MIN_BUDGET, le=MOST_BUDGET, description="The maximum number of tokens of the answer."
-        ),
-    ] = 2000
+    budget: ContextBudget = None
+    domains: DomainNames = ()
     session: Session = None
     agent: AgentName = None
 
@@ -95,31 +99,6 @@ class BuildSummary(Struct, frozen=True):
     agent: AgentName = None
 
 
-class MemoryExcerpt(MemoryRef, frozen=True, kw_only=True):
-    """An excerpt of a memory that fits into the budget."""
-
-    type: str | None
-    """The type, such as `commitment`."""
-    plane: str | None
-    """The plane of the type; null for a plain note."""
-    title: str
-    """The title of the memory."""
-    written: str
-    """The time when it was written, else its date."""
-    due: str | None = None
-    """The due date of a commitment, if it has one."""
-    overdue: bool = False
-    """Whether the due date has passed."""
-    holds: str | None = None
-    """The period in words, such as `until 3 May 2026`; null without a period."""
-    text: str
-    """The text below the front matter."""
-    cut: bool = False
-    """Whether the text was cut."""
-    rank: int | None = None
-    """Its rank in the recall for the task, as `rate` accepts it."""
-
-
 class UnfinishedSession(Struct, frozen=True):
     """A session that was not ended."""
 
@@ -131,17 +110,52 @@ class UnfinishedSession(Struct, frozen=True):
     """The last checkpoint of the session."""
 
 
-class WakeContext(Struct, frozen=True):
-    """The context at the start of a session."""
+class AgentContext(Struct, frozen=True, kw_only=True):
+    """What memory knows, for an agent that begins something."""
 
     agent: str = ""
-    """The agent whose session begins."""
+    """The agent whose memory was used."""
+    profile: AgentProfile | None = None
+    """The profile of the agent: its identity, voice, rules, projects and working hours."""
+    conversation: tuple[MemoryExcerpt, ...] = ()
+    """The last turns of the previous session, oldest first. `context` gives them if the setting
+    `context.turns` is set."""
+    previous_session: str | None = None
+    """The session of these turns; null if there are none."""
+    episodes: tuple[MemoryExcerpt, ...] = ()
+    """Episodes: what was said and what happened, best first. Without a task, the newest first. The
+    next three fields are similar."""
+    patterns: tuple[MemoryExcerpt, ...] = ()
+    """What was learned: patterns, lessons, decisions and plain notes."""
+    entities: tuple[MemoryExcerpt, ...] = ()
+    """People, places, projects, concepts and facts."""
+    documents: tuple[MemoryExcerpt, ...] = ()
+    """Passages of documents, with at most `search.excerpt` characters each."""
+    suggestions: tuple[str, ...] = ()
+    """Due commitments, open gaps, patterns that apply now, and next steps, a sentence each."""
+    built_at: str = ""
+    """The time when this was compiled, as ISO 8601 in UTC."""
+    query_used: str | None = None
+    """The query of the recall: the task. Null without a task."""
+    confident: bool | None = None
+    """False when nothing is known about the task and nothing is recalled. Null without a task."""
+    request_id: str | None = None
+    """The id of the recall, as `rate` accepts it; null if there was none."""
+    tokens: int = 0
+    """The length of this context as Markdown, in tokens of the packaged model."""
+    left_out: int = 0
+    """The number of memories that did not fit the budget."""
+    problems: tuple[Problem, ...] = ()
+    """Failures that left a part out, and values of the profile that cannot be used."""
+
+
+class WakeContext(AgentContext, frozen=True, kw_only=True):
+    """The context at the start of a session."""
+
     session: str | None = None
     """The new session; null if the ledger cannot be written."""
     summary: MemoryExcerpt | None = None
     """The narrative summary."""
-    profile: MemoryExcerpt | None = None
-    """The note that describes the agent."""
     unfinished: UnfinishedSession | None = None
     """The previous session, if it was not ended."""
     handoff: MemoryExcerpt | None = None
@@ -151,38 +165,9 @@ class WakeContext(Struct, frozen=True):
     commitments: tuple[MemoryExcerpt, ...] = ()
     """Open commitments, the earliest due first."""
     projects: tuple[MemoryExcerpt, ...] = ()
-    """Active projects, most recently changed first."""
+    """Active projects: those in the profile first, then the most recently changed."""
     preferences: tuple[MemoryExcerpt, ...] = ()
     """Standing preferences and rules, most important first."""
-    conversation: tuple[MemoryExcerpt, ...] = ()
-    """The last turns of the previous session, oldest first."""
-    previous_session: str | None = None
-    """The session of these turns; null if there are none."""
-    episodes: tuple[MemoryExcerpt, ...] = ()
-    """Episodes that the task recalls, or the newest without a task. The next three fields are
-    similar."""
-    patterns: tuple[MemoryExcerpt, ...] = ()
-    """Lessons and decisions."""
-    entities: tuple[MemoryExcerpt, ...] = ()
-    """People and things."""
-    documents: tuple[MemoryExcerpt, ...] = ()
-    """Documents."""
-    suggestions: tuple[str, ...] = ()
-    """Suggestions for the first actions, a sentence each."""
-    built_at: str = ""
-    """The time when this was compiled, as ISO 8601 in UTC."""
-    query_used: str | None = None
-    """The query of the recall: the task."""
-    confident: bool | None = None
-    """False when nothing is known about the task and nothing is recalled. Null without a task."""
-    request_id: str | None = None
-    """The id of the recall, as `rate` accepts it; null if there was none."""
-    tokens: int = 0
-    """The length of this context as Markdown, in tokens of the packaged model."""
-    left_out: int = 0
-    """The number of memories that did not fit the budget."""
-    problems: list[Problem] = field(default_factory=list)
-    """Failures that left a part out."""
 
 
 class NarrativeSummary(MemoryRef, frozen=True, kw_only=True):

@@ -1,28 +1,26 @@
-"""The memories that an agent needs for any task, and the budget that they must fit."""
+"""The memories that an agent needs for any task."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import count, islice, zip_longest
-from typing import TypeVar
+from itertools import count, islice
+from pathlib import PurePosixPath
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.chunking.tokens import token_counts, token_starts
 from djinn_memory.errors import DjinnError
 from djinn_memory.home import access
 from djinn_memory.memories.catalog.catalog import body_of
+from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.recall.recall import RecalledMemory
-from djinn_memory.memories.sessions.requests import MemoryExcerpt
 from djinn_memory.models import Filters, Vault, extended, plane_of
 from djinn_memory.notes.dates import iso_date, moment
 from djinn_memory.notes.periods import Period, period_of, spoken_period
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.store.index.records import IndexedMemory, Order, Selection
 from djinn_memory.store.state import State
 
@@ -31,19 +29,6 @@ OVER = frozenset({
     "expired", "inactive", "proposed",
 })  # fmt: skip
 """Values of `status` for memories that need no attention, or that a person has not accepted yet."""
-
-EXCERPT_TOKENS = 400
-"""Maximum tokens of an excerpt, so that a long memory leaves room for others. `djinn show` shows
-all."""
-
-LONGEST = 40
-"""Maximum characters for each token of an excerpt. Longer text need not be counted."""
-
-SCRAP = 20
-"""Minimum tokens of an excerpt. With fewer, only the title is shown."""
-
-FRAME = 14
-"""Tokens of markup around the title and the text of a memory."""
 
 MANY = 12
 """Maximum number of memories of one kind. An agent with more does not need them listed."""
@@ -54,79 +39,29 @@ FEW = 5
 PAGE = 40
 """Number of memories that are read from the index at once."""
 
+PARTS = {
+    "episodic": "episodes",
+    "semantic": "patterns",
+    "knowledge": "entities",
+    "documents": "documents",
+}
+"""The parts of a context, by plane."""
+
 _FIELDS = ("due", "status", "importance", "valid_from", "valid_to")
 _APART = ("handoff", "checkpoint", "commitment", "preference", "project")
 
 Keep = Callable[[IndexedMemory], bool]
-E = TypeVar("E", bound=MemoryExcerpt)
-
-
-class TokenBudget(Struct):
-    """The remaining part of a token budget."""
-
-    budget: int
-    left: int = 0
-    left_out: int = 0
-    """The number of memories that did not fit."""
-
-    def __post_init__(self) -> None:
-        self.left = self.budget
-
-    def take(self, excerpt: E | None, *, share: float = 1 / 4, reserved: int = 0) -> E | None:
-        """As much of a memory as fits, in at most a `share` of the budget.
-
-        Its text leaves `reserved` tokens free. If the text does not fit, only the title is
-        returned. If the title does not fit, returns None and counts the memory as left out.
-        """
-        if excerpt is None:
-            return None
-        title = _title_tokens(excerpt)
-        room = min(self.left - title - reserved, int(self.budget * share), EXCERPT_TOKENS)
-        if self.left < title:
-            self.left_out += 1
-            return None
-        text = excerpt.text[: LONGEST * EXCERPT_TOKENS]
-        starts = token_starts(text)
-        if len(starts) > room or len(text) < len(excerpt.text):
-            room = room if room >= SCRAP else 0
-            end = starts[room] if room < len(starts) else None
-            shortened = f"{text[:end].rstrip()} ..." if room else ""
-            excerpt = replace(excerpt, text=shortened, cut=True)
-        self.left -= title + min(len(starts), room)
-        return excerpt
-
-    def take_in_turn(
-        self, kinds: Sequence[Iterable[MemoryExcerpt]], *, most: int | None = None
-    ) -> list[tuple[MemoryExcerpt, ...]]:
-        """The memories of several kinds that fit, taken from each kind in turn.
-
-        The first memory of each kind comes first, then the second, so that no kind uses the room of
-        another. With `most` they use at most that many tokens. Titles may use half of these first.
-        """
-        kept_back = 0 if most is None else max(0, self.left - most)
-        self.left -= kept_back
-        turns = [
-            (kind, excerpt)
-            for turn in zip_longest(*kinds)
-            for kind, excerpt in enumerate(turn)
-            if excerpt
-        ]
-        titles = 0 if most is None else sum(_title_tokens(excerpt) for _, excerpt in turns)
-        taken: list[list[MemoryExcerpt]] = [[] for _ in kinds]
-        for kind, excerpt in turns:
-            titles -= _title_tokens(excerpt)
-            reserved = max(0, min(titles, (most or 0) // 2))
-            if shown := self.take(excerpt, share=1 / 8, reserved=reserved):
-                taken[kind].append(shown)
-        self.left += kept_back
-        return [tuple(excerpts) for excerpts in taken]
 
 
 class StandingMemories:
     """The standing memories of an agent, from its own vaults or from all that it sees."""
 
-    def __init__(self, state: State, agent: str, now: datetime) -> None:
+    def __init__(
+        self, state: State, agent: str, now: datetime, domains: Sequence[str] = ()
+    ) -> None:
+        """With `domains`, only memories of one of these domains."""
         self._state = state
+        self._domains = tuple(domains)
         self._agent = agent
         self._now = now
         self._today = now.astimezone().date().isoformat()
@@ -147,21 +82,6 @@ class StandingMemories:
         """The narrative summary."""
         selection = Selection(Filters(types=("summary",)), whole_files=True)
         return self._latest(selection, lambda memory: memory.title == "Summary")
-
-    def profile(self) -> MemoryExcerpt | None:
-        """The note that describes the agent."""
-        name = self._agent.casefold()
-        profiles = Selection(Filters(types=("profile",)))
-        files = Selection(places=tuple((vault, "profile.md") for vault in self._own))
-        people = Selection(Filters(types=("person",)))
-        candidates = [
-            memory
-            for selection in (profiles, files, people)
-            for memory in self._memories(self._own, selection, "written")
-            if selection is not people or memory.title.casefold() == name
-        ]
-        candidates.sort(key=lambda memory: self.credible(_written(memory)), reverse=True)
-        return self._first(candidates)
 
     def credible(self, written: str) -> str:
         """A time of writing, or "", the earliest, if it is in the future.
@@ -186,10 +106,11 @@ class StandingMemories:
         commitments.sort(key=self._ended)
         return self._excerpts(commitments[:MANY])
 
-    def projects(self) -> Iterator[MemoryExcerpt]:
-        """Active projects, most recently changed first."""
+    def projects(self, first: Set[str] = frozenset()) -> Iterator[MemoryExcerpt]:
+        """Active projects: those with the names `first`, then the most recently changed."""
         projects = self._open("project", tag="project-anchor")
         projects.sort(key=lambda memory: memory.updated or memory.date, reverse=True)
+        projects.sort(key=lambda memory: first.isdisjoint(_names(memory)))
         projects.sort(key=self._ended)
         return self._excerpts(projects[:MANY])
 
@@ -206,11 +127,6 @@ class StandingMemories:
         memories = self._memories(self._scope, selection, "newest", _is_open)
         others = (memory for memory in memories if memory.type not in _APART)
         return self._excerpts(islice(others, limit))
-
-    def recalled(self, memory: RecalledMemory) -> MemoryExcerpt:
-        """A memory of a recall."""
-        written = memory.created or memory.date
-        return extended(memory, MemoryExcerpt, plane=plane_of(memory.type), written=written)
 
     def _open(self, *types: str, tag: str | None = None) -> list[IndexedMemory]:
         """The open memories of some types or with a tag."""
@@ -255,7 +171,8 @@ class StandingMemories:
         keep: Keep = lambda _: True,
     ) -> Iterator[IndexedMemory]:
         """The memories of a selection that have not expired and pass `keep`."""
-        selection = replace(selection, now=self._now)
+        filters = replace(selection.filters, domains=self._domains)
+        selection = replace(selection, filters=filters, now=self._now)
         for skip in count(0, PAGE):
             with self._state.reading(tuple(vaults.values())) as index:
                 memories = index.memories(
@@ -283,11 +200,24 @@ class StandingMemories:
                 )
 
 
-def _title_tokens(excerpt: MemoryExcerpt) -> int:
-    """The number of tokens of a memory without its text."""
-    name = excerpt.id or excerpt.path
-    [title] = token_counts([f"{excerpt.title} {excerpt.type} {name} {excerpt.due or ''}"])
-    return title + FRAME
+def recalled(memory: RecalledMemory) -> MemoryExcerpt:
+    """A memory of a recall."""
+    written = memory.created or memory.date
+    return extended(memory, MemoryExcerpt, plane=plane_of(memory.type), written=written)
+
+
+def by_part(memories: Sequence[MemoryExcerpt]) -> dict[str, tuple[MemoryExcerpt, ...]]:
+    """The memories of each part of a context. A plain note stands with what was learned."""
+    parts: dict[str, list[MemoryExcerpt]] = {part: [] for part in PARTS.values()}
+    for memory in memories:
+        parts[PARTS.get(memory.plane or "", "patterns")].append(memory)
+    return {part: tuple(listed) for part, listed in parts.items()}
+
+
+def _names(memory: IndexedMemory) -> set[str]:
+    """The names by which links call a memory."""
+    names = (memory.title, *memory.aliases, PurePosixPath(memory.path).name)
+    return set(map(name_key, names))
 
 
 def _field(memory: IndexedMemory, key: str) -> str:

@@ -8,26 +8,22 @@ from itertools import chain, islice, zip_longest
 from msgspec.structs import replace
 
 from djinn_memory.errors import Remedy, wording
+from djinn_memory.memories.catalog.excerpts import EXCERPT_TOKENS, TokenBudget
+from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.contradictions.log import open_contradictions
+from djinn_memory.memories.profiles.reading import profile_of, project_names
+from djinn_memory.memories.profiles.requests import AgentProfile
+from djinn_memory.memories.profiles.wording import fit_profile
 from djinn_memory.memories.recall import session_log
-from djinn_memory.memories.recall.recall import recall
+from djinn_memory.memories.recall.recall import RecallResult, recall
 from djinn_memory.memories.recall.requests import RecallOptions
 from djinn_memory.memories.recall.session_log import Session
 from djinn_memory.memories.sessions.context_markdown import PARTS, excerpts, fit_to_budget
 from djinn_memory.memories.sessions.conversation import previous_conversation
 from djinn_memory.memories.sessions.left_open import ended_by_upkeep
 from djinn_memory.memories.sessions.marks import or_problem
-from djinn_memory.memories.sessions.requests import (
-    MemoryExcerpt,
-    UnfinishedSession,
-    WakeContext,
-    WakeOptions,
-)
-from djinn_memory.memories.sessions.standing import (
-    EXCERPT_TOKENS,
-    StandingMemories,
-    TokenBudget,
-)
+from djinn_memory.memories.sessions.requests import UnfinishedSession, WakeContext, WakeOptions
+from djinn_memory.memories.sessions.standing import StandingMemories, by_part, recalled
 from djinn_memory.models import Problem
 from djinn_memory.notes.dates import moment
 from djinn_memory.runtime import Runtime
@@ -38,6 +34,9 @@ from djinn_memory.system.plural import count
 RECALLED = 0.4
 """The maximum share of the budget for the recall of the task."""
 
+BUDGET = 2000
+"""Tokens of a context, unless the request or the profile says otherwise."""
+
 AROUND = 150
 """Tokens for the headings and suggestions, but at most a third of the budget."""
 
@@ -45,63 +44,68 @@ AROUND = 150
 def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
     """Start a new session and build its context; see `Djinn.wake`."""
     state, now = runtime.state, runtime.now()
-    agent, budget = state.home.agent(options.agent), options.budget
-    task = (options.task or "").strip()
-    query = plain(task)
+    agent, task = state.home.agent(options.agent), (options.task or "").strip()
+    state.home.check_domains(options.domains)
     problems: list[Problem] = []
     named = session_log.given(state, options.session)
     before = or_problem(lambda: _unfinished(state, agent, named), problems)
     ended = or_problem(lambda: ended_by_upkeep(runtime, agent), problems) or ()
     session = or_problem(lambda: session_log.start(state, agent, named, now), problems)
-    standing = StandingMemories(state, agent, now)
-    room = TokenBudget(budget - min(AROUND, budget // 3))
-    request_id, confident = None, None
-    memories: Sequence[MemoryExcerpt] = ()
-    if query:
-        # First, because it also reads the notes that changed.
-        limit = state.home.config.recall.limit
-        # More than are given, so that there are some of each kind.
-        recalling = RecallOptions(
-            query, "auto", 2 * limit, 2 * limit * EXCERPT_TOKENS, session=session, agent=agent
-        )
-        # What is unlikely to help would cost an agent's attention: not even its titles are given.
-        result = recall(runtime, recalling, source="wake", closest=0, each=EXCERPT_TOKENS)
+    # First, because it also reads the notes that changed.
+    result = _recall(runtime, task, agent, session, options.domains) if plain(task) else None
+    if result:
         if any(problem.what == "ledger" for problem in result.problems):
             # The recall says what is lost with it.
             problems.clear()
         problems += result.problems
-        request_id, confident = result.request_id, result.confident
+    profile = profile_of(runtime, agent)
+    problems += profile.problems if profile else ()
+    budget = options.budget or (profile and profile.default_budget) or BUDGET
+    room = TokenBudget(budget - min(AROUND, budget // 3))
+    standing = StandingMemories(state, agent, now, options.domains)
+    memories: Sequence[MemoryExcerpt] = ()
+    if result:
         standing.ranks = {(memory.vault, memory.path): memory.rank for memory in result.memories}
-        kinds = _by_plane(map(standing.recalled, result.memories), limit)
+        kinds = _by_plane(map(recalled, result.memories), state.home.config.recall.limit)
         memories = list(chain(*room.take_in_turn(kinds, most=int(budget * RECALLED))))
-    context = _standing_context(standing, room, before)
+    context = _standing_context(standing, room, before, profile)
     turns = runtime.home.config.sessions.wake
-    conversation, previous = previous_conversation(runtime, agent, session, room, turns)
-    if not query:
+    conversation, previous = previous_conversation(
+        runtime, agent, session, room, turns, options.domains
+    )
+    if not result:
         kinds = [list(standing.newest(plane)) for plane in ("episodic", "semantic", "knowledge")]
         memories = list(chain(*room.take_in_turn(kinds)))
     shown = {excerpt.place for excerpt in (*_shown(context), *conversation)}
-    memories = [memory for memory in memories if memory.place not in shown]
     context = replace(
         context,
         agent=agent,
         session=session,
         conversation=conversation,
         previous_session=previous,
-        episodes=tuple(memory for memory in memories if memory.plane == "episodic"),
-        patterns=tuple(memory for memory in memories if memory.plane in ("semantic", None)),
-        entities=tuple(memory for memory in memories if memory.plane == "knowledge"),
-        documents=tuple(memory for memory in memories if memory.plane == "documents"),
+        **by_part([memory for memory in memories if memory.place not in shown]),
         built_at=moment(now),
-        query_used=task if query else None,
-        confident=confident,
-        request_id=request_id,
+        query_used=task if result else None,
+        confident=result.confident if result else None,
+        request_id=result.request_id if result else None,
         left_out=room.left_out,
-        problems=problems,
+        problems=tuple(problems),
     )
     contradictions = open_contradictions(runtime, agent)
     context = replace(context, suggestions=(*ended, *_suggestions(context), *contradictions))
     return fit_to_budget(context, budget)
+
+
+def _recall(
+    runtime: Runtime, task: str, agent: str, session: str | None, domains: Sequence[str]
+) -> RecallResult:
+    # More than are given, so that there are some of each kind.
+    most = 2 * runtime.home.config.recall.limit
+    options = RecallOptions(
+        plain(task), "auto", most, most * EXCERPT_TOKENS, session, agent=agent, domains=domains
+    )
+    # What is unlikely to help would cost an agent's attention: not even its titles are given.
+    return recall(runtime, options, source="wake", closest=0, each=EXCERPT_TOKENS)
 
 
 def _by_plane(excerpts: Iterable[MemoryExcerpt], limit: int) -> list[list[MemoryExcerpt]]:
@@ -121,11 +125,14 @@ def _unfinished(state: State, agent: str, named: str | None) -> Session | None:
 
 
 def _standing_context(
-    standing: StandingMemories, room: TokenBudget, before: Session | None
+    standing: StandingMemories,
+    room: TokenBudget,
+    before: Session | None,
+    profile: AgentProfile | None,
 ) -> WakeContext:
     """The parts that do not depend on the task, most important first, as far as they fit."""
     summary = room.take(standing.summary())
-    profile = room.take(standing.profile())
+    profile = fit_profile(profile, room)
     handoff = standing.last("handoff")
     checkpoint = standing.last("checkpoint")
     unfinished = None
@@ -139,7 +146,7 @@ def _standing_context(
         checkpoint = None
     handoff, checkpoint = room.take(handoff), room.take(checkpoint)
     commitments, projects, preferences = room.take_in_turn([
-        standing.commitments(), standing.projects(), standing.preferences(),
+        standing.commitments(), standing.projects(project_names(profile)), standing.preferences(),
     ])  # fmt: skip
     return WakeContext(
         summary=summary,

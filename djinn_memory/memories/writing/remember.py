@@ -16,6 +16,7 @@ from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, wording
 from djinn_memory.home import access
 from djinn_memory.indexing.refresh import Searchable, sweep
 from djinn_memory.memories.catalog.catalog import find_memory, require_note
+from djinn_memory.memories.profiles.reading import default_domain
 from djinn_memory.memories.writing.changes import change_note, dated
 from djinn_memory.memories.writing.drafts import Draft, draft_of, link_to
 from djinn_memory.memories.writing.duplicates import DuplicateFinder
@@ -65,6 +66,8 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
     agent = home.agent(request.agent)
     if request.domain is not None:
         home.check_domains([request.domain], agent)
+    # For a new note only: what others wrote keeps its domain.
+    domain = default_domain(runtime, agent) if request.domain is None else None
     runtime.take_in(request.agent)
     vault = home.shared if request.shared else home.personal(agent)
     # Other vaults matter only where the same may be said, or the superseded note may be.
@@ -92,6 +95,8 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
         place, chosen = choose_note(state, vault, draft, request, old=old, duplicate=duplicate)
         if place is None:
             action: Action = "created" if chosen is draft else "numbered"
+            if domain is not None:
+                chosen = replace(chosen, fields={**chosen.fields, access.DOMAIN: domain})
             identity, path = writer.create(_with_origin(runtime, chosen, agent))
         else:
             action, path = "revised" if revise else "appended", place

@@ -12,8 +12,9 @@ from djinn_memory.chunking.tokens import token_counts
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
 from djinn_memory.home.home import Home
+from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.context.bundle_markdown import RANKED, bundle_markdown
-from djinn_memory.memories.context.requests import ContextBundle, ContextMemory
+from djinn_memory.memories.context.requests import ContextBundle
 
 NOTES = {
     "decisions/kettle.md": "type: decision\n---\n"
@@ -53,7 +54,7 @@ def djinn(home: Home) -> Djinn:
     return djinn
 
 
-def memories(bundle: ContextBundle) -> list[ContextMemory]:
+def memories(bundle: ContextBundle) -> list[MemoryExcerpt]:
     """The memories of all parts, best first."""
     listed = [memory for part in RANKED for memory in getattr(bundle, part)]
     return sorted(listed, key=lambda memory: memory.rank or 0)

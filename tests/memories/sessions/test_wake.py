@@ -55,7 +55,7 @@ def test_what_holds_without_a_task(full: Djinn) -> None:
     assert [one.title for one in found.patterns] == ["lesson"]
     assert [one.title for one in found.episodes] == ["visit"]
     assert [one.title for one in found.entities] == ["ada"]
-    assert (found.query_used, found.request_id, found.problems) == (None, None, [])
+    assert (found.query_used, found.request_id, found.problems) == (None, None, ())
     assert "'late' was due on 2020-01-01." in found.suggestions
 
 

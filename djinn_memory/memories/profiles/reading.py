@@ -1,0 +1,226 @@
+"""Finds and reads the profile of an agent, and the defaults in it.
+
+The profile is the note `profile.md` in the vault of the agent. Without that note it is the newest
+note of type `profile` there, or a note about a person with the agent's name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta, tzinfo
+from itertools import chain
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from djinn_memory.errors import Busy, DjinnError, UsageError
+from djinn_memory.home import access
+from djinn_memory.home.home import Home
+from djinn_memory.memories.profiles.hours import read_hours, working_time
+from djinn_memory.memories.profiles.requests import AgentProfile
+from djinn_memory.memories.profiles.settings import VOICES, ProfileSettings, read_settings
+from djinn_memory.models import Filters, Problem, Vault, plane_of
+from djinn_memory.notes import frontmatter
+from djinn_memory.notes.dates import moment
+from djinn_memory.notes.dialects.rules import RULES
+from djinn_memory.notes.note import Note, parse
+from djinn_memory.notes.slugs import fold, name_key
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.index.records import IndexedMemory, Selection
+
+TYPE = "profile"
+"""The type of the note."""
+
+FILE = "profile.md"
+"""The usual name of the note, in the vault of the agent."""
+
+
+class ProfileNote(Struct, frozen=True):
+    """The note with a profile."""
+
+    vault: Vault
+    path: str
+    note: Note
+    settings: ProfileSettings
+    wrong: Mapping[str, str]
+    """What is wrong with the values of the keys."""
+
+    @property
+    def name(self) -> str:
+        """The vault and the path, for messages."""
+        return f"{self.vault.name}/{self.path}"
+
+
+def profile_of(runtime: Runtime, agent: str) -> AgentProfile | None:
+    """The profile of an agent as it is on the disk; None if there is none that can be read.
+
+    Wrong values are in `wrong`. Nothing is raised for them.
+    """
+    profile = find_profile(runtime, agent)
+    if profile is None:
+        return None
+    note, settings = profile.note, profile.settings
+    wrong = _wrong(runtime.home, agent, profile)
+    zone = zone_of(settings)
+    working = _working(settings, runtime.now().astimezone(zone))
+    return AgentProfile(
+        **asdict(settings),
+        id=note.id,
+        vault=profile.vault.name,
+        path=profile.path,
+        file=str(profile.vault.root.resolve() / profile.path),
+        type=note.type,
+        plane=plane_of(note.type),
+        title=note.title,
+        written=note.created or note.date or "",
+        text=note.text[note.body :].strip(),
+        instruction=_instruction(settings.voice),
+        working=working[0],
+        working_now=working[1],
+        wrong=wrong,
+    )
+
+
+def find_profile(runtime: Runtime, agent: str) -> ProfileNote | None:
+    """The note with the profile of an agent, from a vault that is reserved for it."""
+    vaults = own_vaults(runtime.home, agent)
+    for vault, path in chain(_files(vaults), _indexed(runtime, vaults, agent)):
+        with suppress(OSError, DjinnError):
+            if profile := _read(runtime.home, vault, path):
+                return profile
+    return None
+
+
+def own_vaults(home: Home, agent: str) -> list[Vault]:
+    """The vaults that are reserved for an agent. The one that djinn manages comes first."""
+    vaults = [vault for vault in home.scope(agent) if access.is_personal(vault, agent)]
+    return sorted(vaults, key=lambda vault: not access.is_own(vault))
+
+
+def default_domain(runtime: Runtime, agent: str) -> str | None:
+    """The domain of what an agent writes, if it gives none.
+
+    Raises `UsageError` for a default that cannot be used: without it, more agents could read what
+    is written.
+    """
+    profile = find_profile(runtime, agent)
+    if profile is None:
+        return None
+    wrong = _wrong(runtime.home, agent, profile)
+    if why := wrong.get("default_domain"):
+        raise UsageError(f"{profile.name}: default_domain: {why}; correct it there")
+    return profile.settings.default_domain
+
+
+def defaults_of(runtime: Runtime, agent: str) -> ProfileSettings:
+    """The settings of an agent's profile, without defaults that cannot be used here."""
+    profile = find_profile(runtime, agent)
+    if profile is None:
+        return ProfileSettings()
+    unusable = unusable_defaults(runtime.home, agent, profile.settings)
+    return ProfileSettings(**{
+        key: value for key, value in asdict(profile.settings).items() if key not in unusable
+    })  # fmt: skip
+
+
+def wrong_values(home: Home, agent: str) -> Iterator[Problem]:
+    """The values in the file `profile.md` of an agent that cannot be used, and why."""
+    for vault, path in _files(own_vaults(home, agent)):
+        with suppress(OSError, DjinnError):
+            if profile := _read(home, vault, path):
+                for key, why in _wrong(home, agent, profile).items():
+                    yield Problem(profile.name, f"{key}: {why}")
+                return
+
+
+def _wrong(home: Home, agent: str, profile: ProfileNote) -> dict[str, str]:
+    return {**profile.wrong, **unusable_defaults(home, agent, profile.settings)}
+
+
+def project_names(profile: AgentProfile | None) -> set[str]:
+    """The names of the active projects in a profile, in the form of `name_key`."""
+    links = profile.projects if profile else ()
+    targets = (re.split(r"[#|]", link.strip("[]"))[0] for link in links)
+    return {name_key(target.rpartition("/")[2]) for target in targets}
+
+
+def zone_of(settings: ProfileSettings | AgentProfile | None) -> tzinfo | None:
+    """The time zone of an agent; None for that of this machine."""
+    if settings is None or settings.time_zone is None:
+        return None
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(settings.time_zone)
+
+
+def _files(vaults: Sequence[Vault]) -> Iterator[tuple[Vault, str]]:
+    yield from ((vault, FILE) for vault in vaults if os.path.lexists(vault.root / FILE))
+
+
+def _indexed(runtime: Runtime, vaults: Sequence[Vault], agent: str) -> Iterator[tuple[Vault, str]]:
+    """The places of notes that may be the profile, the best first."""
+    by_name = {vault.name: vault for vault in vaults}
+    tomorrow = moment(runtime.now() + timedelta(days=1))
+    selections = (
+        Selection(Filters(types=(TYPE,)), whole_files=True),
+        Selection(Filters(types=("person",)), name=agent),
+    )
+    for selection in selections:
+        memories: list[IndexedMemory] = []
+        # Nothing that is recorded waits for an index that another process holds.
+        with suppress(Busy), runtime.index(vaults) as index:
+            listed = index.memories(selection, order="written", fields=("status",))
+            memories = [each for each in listed if fold(each.field("status") or "") != "superseded"]
+
+        def later(memory: IndexedMemory) -> tuple[bool, bool]:
+            # A time in the future would make it the newest until then.
+            future = (memory.created or memory.date) > tomorrow
+            return not access.is_own(by_name[memory.vault]), future
+
+        for memory in sorted(memories, key=later):
+            yield by_name[memory.vault], memory.path
+
+
+def _read(home: Home, vault: Vault, path: str) -> ProfileNote | None:
+    """The profile in a note; None if the reader of the vault may not see its domain."""
+    note = parse(path, disk.read(vault, path), vault.dialect)
+    domains = [fold(value) for key, value in note.fields if key == access.DOMAIN]
+    if vault.reader is not None:
+        granted = {vault.reader: set(map(fold, home.config.access.get(vault.reader, ())))}
+        if access.excluded(granted, domains):
+            return None
+    front = RULES[vault.dialect].front(note.text, frontmatter.read(note.text))
+    settings, wrong = read_settings(front.fields)
+    return ProfileNote(vault, path, note, settings, wrong)
+
+
+def unusable_defaults(home: Home, agent: str, settings: ProfileSettings) -> dict[str, str]:
+    """The defaults that cannot be used in a home, and why."""
+    wrong: dict[str, str] = {}
+    if domain := settings.default_domain:
+        try:
+            home.check_domains([domain], agent)
+        except DjinnError as error:
+            wrong["default_domain"] = error.message
+    name, profiles = settings.default_recall_profile, home.config.recall.profiles
+    if name and name != "auto" and name not in profiles:
+        known = ", ".join(["auto", *profiles])
+        wrong["default_recall_profile"] = f"no profile {name!r}; known: {known}"
+    return wrong
+
+
+def _instruction(voice: str | None) -> str | None:
+    return VOICES.get(fold(voice), voice) if voice else None
+
+
+def _working(settings: ProfileSettings, local: datetime) -> tuple[bool | None, str | None]:
+    """Whether a local time is a working hour, and the same in words."""
+    windows = [window for text in settings.working_hours for window in read_hours(text)]
+    if not windows:
+        return None, None
+    time = working_time(windows, local)
+    return time.working, time.spoken(local.weekday())
