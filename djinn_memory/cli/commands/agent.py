@@ -161,10 +161,14 @@ def profile(call: Call, answer: requests.ProfileView) -> None:
         djinn agent profile
         djinn agent profile grace --json
     """
+    from djinn_memory.memories.profiles.day import event_text
+
     if answer.profile is None:
         say(f"{answer.agent} has no profile; for example: djinn agent set voice brief")
     else:
         _print_profile(answer.profile)
+    for event in answer.calendar:
+        say(clean(f"today: {event_text(event).removeprefix('- ')}"))
 
 
 KEY = Field("KEY", lambda ctx: [*get_args(requests.ProfileKeyName)])

@@ -41,5 +41,8 @@ def import_(call: Call, answer: ImportReport) -> None:
         say(clean(f"{file.file}: {file.format}, {', '.join(parts)}"))
         for reason, number in file.left_out.items():
             say(clean(f"  left out: {reason} ({number:,})"))
+    for note in answer.calendars:
+        events = count(note.events, "event")
+        say(clean(f"{note.vault}/{note.path}: lists {events} of the calendar {note.calendar}"))
     if answer.masked:
         talk(f"{count(answer.masked, 'secret')} masked.")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.memories.profiles.requests import AgentProfile
+from djinn_memory.memories.profiles.requests import AgentProfile, CalendarEvent
 from djinn_memory.models import Problem
 from djinn_memory.search.narrowing import AgentName
 
@@ -67,6 +67,8 @@ class ProfileView(Struct, frozen=True):
     """The agent."""
     profile: AgentProfile | None
     """Its profile; null if it has none."""
+    calendar: tuple[CalendarEvent, ...] = ()
+    """The events of its day, from imported calendars."""
     problems: tuple[Problem, ...] = ()
     """Values that cannot be used."""
 

@@ -10,7 +10,8 @@ from djinn_memory.memories.agents.requests import (
     UnsetProfile,
 )
 from djinn_memory.memories.agents.writer import set_key, unset_key
-from djinn_memory.memories.profiles.reading import profile_of
+from djinn_memory.memories.profiles.day import events_of_day
+from djinn_memory.memories.profiles.reading import profile_of, zone_of
 from djinn_memory.runtime import Namespace, operation
 
 
@@ -23,7 +24,8 @@ class Agents(Namespace):
         agent = self.runtime.home.agent(request.agent)
         self._scope(agent)
         profile = profile_of(self.runtime, agent)
-        return ProfileView(agent, profile, profile.problems if profile else ())
+        calendar = events_of_day(self.runtime, agent, zone_of(profile))
+        return ProfileView(agent, profile, calendar, profile.problems if profile else ())
 
     @operation(SetProfile)
     def set(self, request: SetProfile) -> ProfileChange:

@@ -15,7 +15,8 @@ from djinn_memory.memories.context.bundle_markdown import fit_bundle
 from djinn_memory.memories.context.requests import BuildContext, ContextBundle
 from djinn_memory.memories.context.suggestions import due_commitments, open_gaps, patterns_now
 from djinn_memory.memories.contradictions.log import open_contradictions
-from djinn_memory.memories.profiles.reading import profile_of
+from djinn_memory.memories.profiles.day import events_of_day, fit_events
+from djinn_memory.memories.profiles.reading import profile_of, zone_of
 from djinn_memory.memories.profiles.wording import fit_profile
 from djinn_memory.memories.recall.recall import RecallResult, recall
 from djinn_memory.memories.recall.requests import MOST, RecallOptions
@@ -51,6 +52,8 @@ def build_context(runtime: Runtime, request: BuildContext) -> ContextBundle:
     room = TokenBudget(budget)
     # At most half, so that a small budget still holds memories.
     room.left -= min(HEADINGS + sum(token_counts([task, *suggestions])), budget // 2)
+    events = events_of_day(runtime, agent, zone_of(profile), request.domains)
+    calendar = fit_events(events, room)
     shown = fit_profile(profile, room, share=1 / 8)
     turns, previous = previous_conversation(
         runtime, agent, None, room, settings.turns, request.domains
@@ -62,6 +65,7 @@ def build_context(runtime: Runtime, request: BuildContext) -> ContextBundle:
     bundle = ContextBundle(
         agent=agent,
         profile=shown,
+        calendar=calendar,
         conversation=turns,
         previous_session=previous,
         suggestions=suggestions,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from djinn_memory.chunking.tokens import token_counts
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.context.requests import ContextBundle
-from djinn_memory.memories.sessions.context_markdown import profile_excerpt, quoted
+from djinn_memory.memories.sessions.context_markdown import calendar_part, profile_part, quoted
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
@@ -52,6 +52,8 @@ def _shortened(bundle: ContextBundle) -> ContextBundle | None:
         return replace(bundle, left_out=left_out, conversation=bundle.conversation[1:])
     if bundle.suggestions:
         return replace(bundle, suggestions=bundle.suggestions[:-1])
+    if bundle.calendar:
+        return replace(bundle, left_out=left_out, calendar=bundle.calendar[:-1])
     if bundle.profile:
         return replace(bundle, left_out=left_out, profile=None)
     return None
@@ -62,9 +64,8 @@ def _parts(bundle: ContextBundle) -> Iterator[str]:
     yield f"# Context for {bundle.agent}{task}"
     if bundle.confident is False:
         yield "Nothing is known about this task."
-    if bundle.profile:
-        yield "## PROFILE"
-        yield profile_excerpt(bundle.profile)
+    yield from profile_part(bundle, "PROFILE")
+    yield from calendar_part(bundle, "TODAY")
     if bundle.conversation:
         yield f"## PREVIOUS CONVERSATION (session {bundle.previous_session})"
         yield from map(_turn, bundle.conversation)

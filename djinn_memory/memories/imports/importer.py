@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import PurePosixPath
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,7 +15,9 @@ from msgspec.structs import replace
 from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable, UsageError
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.recorder import Turn, known_replies, record_turns
+from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.imports.ahead import EmbeddingAhead
+from djinn_memory.memories.imports.calendars import write_calendars
 from djinn_memory.memories.imports.detect import Export, find_exports
 from djinn_memory.memories.imports.hooked import HookedPrompts
 from djinn_memory.memories.imports.messages import Exchange, LeftOut, exchanges, timed
@@ -24,10 +27,12 @@ from djinn_memory.memories.imports.requests import (
     ImportedFile,
     ImportHistory,
     ImportReport,
+    WrittenCalendar,
 )
 from djinn_memory.memories.imports.trees import Tree, open_tree
 from djinn_memory.memories.imports.turns import TurnDraft, continuation, draft, pieces
 from djinn_memory.memories.library.ingest import index_documents
+from djinn_memory.memories.profiles.agenda import PlannedEvent
 from djinn_memory.models import Problem, Progress, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.system.files import expand
@@ -73,6 +78,7 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
             for export in exports:
                 run.read(export)
             run.record()
+        calendars = run.write_calendars()
     embedded = run.ahead.embedded + run.index()
     files = tuple(count.answer() for count in run.files)
     return ImportReport(
@@ -83,6 +89,7 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
         embedded,
         request.dry_run,
         time.monotonic() - began,
+        calendars,
         tuple(run.problems),
     )
 
@@ -184,6 +191,8 @@ class _Run(Struct):
     """The size of the batch."""
     most: int = FIRST_BATCH
     """Maximum number of exchanges in the batch."""
+    planned: dict[str, list[PlannedEvent]] = field(default_factory=dict)
+    """The coming events of calendars, by calendar."""
     written: bool = False
     """Whether an episode was recorded."""
     seen: set[str] = field(default_factory=set)
@@ -202,11 +211,16 @@ class _Run(Struct):
                 self.problems.append(entry)
             elif isinstance(entry, LeftOut):
                 count.left_out[entry.reason] += 1
+            elif isinstance(entry, PlannedEvent):
+                self._calendar(count, entry.calendar).append(entry)
             else:
                 self._add(count, entry)
 
     def _add(self, count: _FileCount, exchange: Exchange) -> None:
         count.episodes += 1
+        if count.export.format == "calendar":
+            # A calendar without coming events has a note that must lose those of an earlier import.
+            self._calendar(count, exchange.first.session)
         count.sessions.add(hash(exchange.first.session))
         self.batch.append((count, exchange))
         self.characters += len(exchange.first.text) + sum(map(len, exchange.replies))
@@ -215,6 +229,35 @@ class _Run(Struct):
             self.most = min(2 * self.most, BATCH)
             if self.written:
                 self.ahead.begin()
+
+    def _calendar(self, count: _FileCount, name: str) -> list[PlannedEvent]:
+        """The coming events of a calendar so far. One without a name is named after its file."""
+        name = PurePosixPath(count.export.shown).stem if name == CALENDAR else name
+        return self.planned.setdefault(name, [])
+
+    def write_calendars(self) -> tuple[WrittenCalendar, ...]:
+        """Write the coming events of the calendars."""
+        if self.request.dry_run or not self.planned:
+            return ()
+        domain = self.request.domain
+        with self._writes():
+            calendars, problems = write_calendars(
+                self.runtime, self.agent, self.vault, self.planned, domain
+            )
+        self.problems += problems
+        self.written = self.written or bool(calendars)
+        return tuple(calendars)
+
+    @contextmanager
+    def _writes(self) -> Iterator[None]:
+        """Report a vault that cannot be written in one line."""
+        try:
+            yield
+        except OSError as error:
+            raise Unavailable(
+                f"vault {self.vault.name} cannot be written: {error.strerror or error}; "
+                "correct this, then import again; what was recorded is kept"
+            ) from None
 
     def _advance(self, number: int) -> None:
         self.done += number
@@ -228,13 +271,8 @@ class _Run(Struct):
         turns = self._new_turns()
         self.batch, self.characters = [], 0
         if turns and not self.request.dry_run:
-            try:
+            with self._writes():
                 result = record_turns(self.runtime, self.agent, turns)
-            except OSError as error:
-                raise Unavailable(
-                    f"vault {self.vault.name} cannot be written: {error.strerror or error}; "
-                    "correct this, then import again; what was recorded is kept"
-                ) from None
             self.masked += sum(episode.masked for episode in result.episodes)
             self.written = True
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from djinn_memory.memories.profiles.agenda import PlannedEvent
 from djinn_memory.models import Problem
 
 TOOL_TEXT = 500
@@ -50,7 +51,7 @@ class LeftOut(Struct, frozen=True):
     """What it is, in the plural, such as `system messages`."""
 
 
-Read = Message | LeftOut | Problem
+Read = Message | LeftOut | Problem | PlannedEvent
 """What a reader yields."""
 
 
@@ -102,7 +103,7 @@ def timed(items: Iterable[Read], fallback: datetime) -> Iterator[Read]:
         yield from (replace(message, at=fallback) for message in messages)
 
 
-def exchanges(items: Iterable[Read]) -> Iterator[Exchange | LeftOut | Problem]:
+def exchanges(items: Iterable[Read]) -> Iterator[Exchange | LeftOut | Problem | PlannedEvent]:
     """The messages as exchanges.
 
     Messages of several sessions may alternate. A reply without a user message before it becomes an

@@ -61,6 +61,19 @@ class ImportedFile(Struct, frozen=True):
     """The number of messages that do not become episodes, by reason."""
 
 
+class WrittenCalendar(Struct, frozen=True):
+    """The note with the coming events of a calendar."""
+
+    vault: str
+    """The vault of the note."""
+    path: str
+    """The path of the note, relative to the folder of the vault."""
+    calendar: str
+    """The name of the calendar."""
+    events: int
+    """The number of events in the note."""
+
+
 class ImportReport(Struct, frozen=True):
     """The result of an import, or of its dry run."""
 
@@ -78,5 +91,7 @@ class ImportReport(Struct, frozen=True):
     """Whether nothing was written."""
     seconds: float
     """The duration."""
+    calendars: tuple[WrittenCalendar, ...] = ()
+    """The notes with the coming events of calendars. `wake` and `context` show those of the day."""
     problems: tuple[Problem, ...] = ()
     """Files, conversations and lines that could not be read. The others are recorded."""

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
-from msgspec import field
+from msgspec import Struct, field
 
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.models import Problem
+
+
+class CalendarEvent(Struct, frozen=True):
+    """An event of the day of an agent, from an imported calendar."""
+
+    title: str
+    """The title, with the place in parentheses."""
+    when: str
+    """The time in words, in the time zone of the agent: `09:00 to 10:30`, or `all day`."""
+    start: str
+    """The start: a time with its offset, or the first day of an event of whole days."""
+    end: str | None
+    """The end, or the last day; null if the calendar does not say."""
+    all_day: bool
+    """Whether it takes whole days."""
+    over: bool
+    """Whether it has ended."""
+    calendar: str
+    """The name of the calendar."""
 
 
 class AgentProfile(MemoryExcerpt, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import token_counts
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
-from djinn_memory.memories.profiles.requests import AgentProfile
+from djinn_memory.memories.profiles.day import event_text
 from djinn_memory.memories.profiles.wording import profile_lines
-from djinn_memory.memories.sessions.requests import WakeContext
+from djinn_memory.memories.sessions.requests import AgentContext, WakeContext
 
 PARTS = {
     "summary": "Summary",
@@ -62,6 +62,8 @@ def _shortened(context: WakeContext) -> WakeContext | None:
                 # Its oldest turn matters least.
                 less = memories[1:]
             return replace(context, left_out=left_out, **{part: less})
+    if context.calendar:
+        return replace(context, left_out=left_out, calendar=context.calendar[:-1])
     if context.unfinished and context.unfinished.checkpoint:
         unfinished = replace(context.unfinished, checkpoint=None)
         return replace(context, left_out=left_out, unfinished=unfinished)
@@ -82,10 +84,13 @@ def _parts(context: WakeContext) -> Iterator[str]:
     if last and last.checkpoint:
         yield f"## Unfinished session {last.session} (last event {last.since[:16]}Z)"
         yield _excerpt(last.checkpoint)
+    yield from calendar_part(context, "Today")
     task = f" for {' '.join(context.query_used.split())!r}" if context.query_used else ""
     session = f" (session {context.previous_session})" if context.previous_session else ""
     for part, heading in PARTS.items():
-        if memories := excerpts(context, part):
+        if part == "profile":
+            yield from profile_part(context, heading)
+        elif memories := excerpts(context, part):
             yield f"## {heading.format(task=task, session=session)}"
             yield from map(_turn if part == "conversation" else _excerpt, memories)
     if context.suggestions:
@@ -93,17 +98,27 @@ def _parts(context: WakeContext) -> Iterator[str]:
         yield "\n".join(f"- {suggestion}" for suggestion in context.suggestions)
 
 
-def profile_excerpt(profile: AgentProfile) -> str:
-    """A profile: its title, what its keys say, its text."""
-    head = f"**{profile.title}** ({profile.type or 'note'}, {profile.address})"
+def calendar_part(context: AgentContext, heading: str) -> Iterator[str]:
+    """The events of the day below a heading, if there are any."""
+    if context.calendar:
+        yield f"## {heading}"
+        yield "\n".join(map(event_text, context.calendar))
+
+
+def profile_part(context: AgentContext, heading: str) -> Iterator[str]:
+    """The profile below a heading, if it says something to the agent."""
+    profile = context.profile
+    if profile is None:
+        return
     text = [quoted(profile.text)] if profile.text else []
-    return "\n".join([head, *profile_lines(profile), *text])
+    if lines := [*profile_lines(profile), *text]:
+        yield f"## {heading}"
+        head = f"**{profile.title}** ({profile.type or 'note'}, {profile.address})"
+        yield "\n".join([head, *lines])
 
 
 def _excerpt(excerpt: MemoryExcerpt) -> str:
     """A memory: its title, its location, its text."""
-    if isinstance(excerpt, AgentProfile):
-        return profile_excerpt(excerpt)
     rank = f"{excerpt.rank}. " if excerpt.rank else ""
     due = f", due {excerpt.due}{' (overdue)' if excerpt.overdue else ''}" if excerpt.due else ""
     place = excerpt.id or excerpt.path

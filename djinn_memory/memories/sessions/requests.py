@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 
 from djinn_memory.memories.catalog.requests import MIN_BUDGET, MOST_BUDGET, MemoryExcerpt
-from djinn_memory.memories.profiles.requests import AgentProfile
+from djinn_memory.memories.profiles.requests import AgentProfile, CalendarEvent
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import MemoryRef, Problem
 from djinn_memory.search.narrowing import AgentName, DomainNames
@@ -117,6 +117,8 @@ class AgentContext(Struct, frozen=True, kw_only=True):
     """The agent whose memory was used."""
     profile: AgentProfile | None = None
     """The profile of the agent: its identity, voice, rules, projects and working hours."""
+    calendar: tuple[CalendarEvent, ...] = ()
+    """The events of the agent's day, from imported calendars."""
     conversation: tuple[MemoryExcerpt, ...] = ()
     """The last turns of the previous session, oldest first. `context` gives them if the setting
     `context.turns` is set."""

@@ -48,7 +48,9 @@ PARTS = {
 """The parts of a context, by plane."""
 
 _FIELDS = ("due", "status", "importance", "valid_from", "valid_to")
-_APART = ("handoff", "checkpoint", "commitment", "preference", "project")
+_APART = (
+    "handoff", "checkpoint", "commitment", "preference", "project", "profile", "calendar",
+)  # fmt: skip
 
 Keep = Callable[[IndexedMemory], bool]
 

@@ -11,7 +11,8 @@ from djinn_memory.errors import Remedy, wording
 from djinn_memory.memories.catalog.excerpts import EXCERPT_TOKENS, TokenBudget
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.contradictions.log import open_contradictions
-from djinn_memory.memories.profiles.reading import profile_of, project_names
+from djinn_memory.memories.profiles.day import events_of_day, fit_events
+from djinn_memory.memories.profiles.reading import profile_of, project_names, zone_of
 from djinn_memory.memories.profiles.requests import AgentProfile
 from djinn_memory.memories.profiles.wording import fit_profile
 from djinn_memory.memories.recall import session_log
@@ -68,6 +69,8 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
         standing.ranks = {(memory.vault, memory.path): memory.rank for memory in result.memories}
         kinds = _by_plane(map(recalled, result.memories), state.home.config.recall.limit)
         memories = list(chain(*room.take_in_turn(kinds, most=int(budget * RECALLED))))
+    events = events_of_day(runtime, agent, zone_of(profile), options.domains)
+    calendar = fit_events(events, room)
     context = _standing_context(standing, room, before, profile)
     turns = runtime.home.config.sessions.wake
     conversation, previous = previous_conversation(
@@ -81,6 +84,7 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
         context,
         agent=agent,
         session=session,
+        calendar=calendar,
         conversation=conversation,
         previous_session=previous,
         **by_part([memory for memory in memories if memory.place not in shown]),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.imports.formats.values import EARLIEST, digest, name_of
 from djinn_memory.memories.imports.messages import LeftOut, Message, Read
+from djinn_memory.memories.profiles.agenda import PlannedEvent
 from djinn_memory.models import Problem
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ followed for 8,000 years."""
 
 STEP = timedelta(days=366)
 """The period whose occurrences are looked for at once."""
+
+PLANNED = timedelta(days=60)
+"""The time after now whose events are listed in the note of the calendar."""
+
+PAST = timedelta(hours=36)
+"""The time before now whose events are listed too: the whole day, in every time zone."""
 
 OLD = "events before 1971"
 
@@ -107,6 +114,7 @@ def _series(
     """The occurrences of the events with one uid."""
     recurs = any("RRULE" in event or "RDATE" in event for event in events)
     if not recurs and len(events) == 1:
+        yield from _planned(events[0], name, now)
         yield _occurrence(events[0], name, uid, now, alone=True)
         return
     for event in events:
@@ -120,9 +128,12 @@ def _series(
     coming = False
     for number, occurrence in enumerate(_expanded(calendar, events, max(first, EARLIEST), now)):
         start = _start(occurrence)
+        yield from _planned(occurrence, name, now)
         if start is None or _moment(start) > now:
             coming = True
-            break
+            if start is None or _moment(start) > now + PLANNED:
+                break
+            continue
         if number == MOST_OCCURRENCES:
             why = f"only the first {MOST_OCCURRENCES:,} occurrences are recorded"
             yield Problem(_title(events, uid), why)
@@ -204,6 +215,27 @@ def _occurrence(
     original = getattr(event.get("RECURRENCE-ID"), "dt", start)
     key = uid if alone else f"{uid}:{original.isoformat()}"
     return Message(key, name, "note", _text(event, start), at, CHANNEL, CHANNEL, {"calendar": name})
+
+
+def _planned(event: Component, name: str, now: datetime) -> Iterator[PlannedEvent]:
+    """The occurrence of an event that is about to come, or was on this day; nothing for others."""
+    start, end = _start(event), getattr(event.get("DTEND"), "dt", None)
+    if start is None or str(event.get("STATUS", "")).upper() == "CANCELLED":
+        return
+    if isinstance(start, datetime):
+        start = start if start.tzinfo else start.astimezone()
+        length = getattr(event.get("DURATION"), "dt", None)
+        end = start + length if end is None and isinstance(length, timedelta) else end
+        end = end if not isinstance(end, datetime) or end.tzinfo else end.astimezone()
+    elif isinstance(end, date) and not isinstance(end, datetime):
+        # The end of whole days is the day after.
+        end -= timedelta(days=1)
+    title = name_of(event.get("SUMMARY")) or "Event"
+    place = _person(event.get("LOCATION"))
+    planned = PlannedEvent(name, start, end, f"{title} ({place})" if place else title)
+    begins, ends = planned.period(UTC)
+    if begins <= now + PLANNED and ends >= now - PAST:
+        yield planned
 
 
 def _text(event: Component, start: date) -> str:
