@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode, writable
 from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
@@ -118,6 +120,9 @@ def _edit(
         place = place or find_profile(runtime, agent)
         if place is None:
             action = "created"
+            if os.path.lexists(vault.root / FILE):
+                # A note that cannot be read must not get a second one beside it.
+                disk.read(vault, FILE)
             _create(writer, agent, key, change(None))
         else:
 

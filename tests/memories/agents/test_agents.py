@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -218,6 +219,34 @@ def test_the_default_domain_is_that_of_what_is_new(djinn: Djinn) -> None:
         "work": {"Tides", "boat/name", "The pier is wet."},
         "home": {"Old", "Ebb", "boat/length", "The quay is dry."},
     }
+
+
+def test_two_at_once_lose_nothing(home: Home) -> None:
+    def add(number: int) -> None:
+        with Djinn(Home(home.root)) as djinn:
+            djinn.agents.set("rules", [f"Rule {number}."], add=True)
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with Djinn(Home(home.root)) as djinn:
+        assert set(shown(djinn).rules) == {f"Rule {number}." for number in range(6)}
+
+
+def test_a_vault_that_cannot_be_written_is_one_line(djinn: Djinn, home: Home, own: Path) -> None:
+    (own / "profile.md").mkdir()
+    with pytest.raises(Refused, match=r"me/profile.md is not a file"):
+        djinn.agents.set("voice", ["brief"])
+    (own / "profile.md").rmdir()
+    djinn.agents.set("voice", ["brief"])
+    (own / "profile.md").write_text("---\nvoice: [\n---\n")
+    with pytest.raises(Refused, match="front matter"):
+        djinn.agents.set("voice", ["spoken"])
+    home.edit((("vaults", "me", "read_only"), True))
+    with Djinn(Home(home.root)) as other, pytest.raises(Refused, match="read-only"):
+        other.agents.set("voice", ["brief"])
 
 
 def test_no_other_agent_sees_a_profile(djinn: Djinn, home: Home) -> None:
