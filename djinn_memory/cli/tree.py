@@ -143,6 +143,7 @@ COMMANDS = {
     "gap list": "List open gaps, grouped by topic.",
     "gap report": "Report a gap without rating a recall.",
     "gap close": "Close a gap that a note answers or that no longer matters.",
+    "gap reopen": "Open a closed gap again.",
     "gap suggest": "Find notes written after a gap was reported that may answer it.",
     "score show": "Show how usage and ratings affect ranking.",
     "document list": "List documents, and failed files with the reason.",

@@ -65,6 +65,7 @@ ARGUMENTS = {
     "facts.set": ("category", "key", "value"),
     "facts.verify": ("category", "key"),
     "gaps.close": ("gap",),
+    "gaps.reopen": ("gap",),
     "gaps.report": ("description",),
     "hooks.install": ("client",),
     "hooks.remove": ("client",),

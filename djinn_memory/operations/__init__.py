@@ -134,6 +134,7 @@ OPERATIONS = {
         Operation("gaps.report", writes=True),
         Operation("gaps.list"),
         Operation("gaps.close", writes=True),
+        Operation("gaps.reopen", writes=True),
         Operation("gaps.suggest"),
         Operation("documents.ingest", writes=True),
         Operation("documents.list"),

@@ -100,6 +100,7 @@ RUNS = {
     "gap list": [["gap", "list"], ["gap", "list", "--closed"]],
     "gap suggest": [["gap", "suggest"]],
     "gap close": [["gap", "close", "{gap}"]],
+    "gap reopen": [["gap", "reopen", "{gap}"]],
     "score show": [["score", "show"], ["score", "show", "note-00001"]],
     "fact set": [
         ["fact", "set", "anna", "city", "Warsaw"], ["fact", "set", "anna", "city", "Oslo"],

@@ -187,6 +187,8 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("maintain", {}),
     ("documents.remove", {"name": "paper.txt"}),
     ("gaps.close", {"gap": GAP, "by": "Noon"}),
+    ("gaps.reopen", {"gap": GAP}),
+    ("gaps.close", {"gap": GAP}),
     ("gaps.list", {"closed": True}),
     ("memories.purge", {"name": "Noon"}),
     ("facts.forget", {"key": "boat/length"}),

@@ -1,4 +1,4 @@
-"""djinn gap list, report, close, suggest."""
+"""djinn gap list, report, close, reopen, suggest."""
 
 from __future__ import annotations
 
@@ -55,6 +55,19 @@ def close(call: Call, answer: gaps.ClosedGap) -> None:
         djinn gap close gap_3v9qk2m7xd --by "Backups: Restore"
     """
     say(clean(f"closed {answer.gap.id}: {answer.gap.description}"))
+
+
+@command("gaps.reopen", gaps.ReopenGap)
+def reopen(call: Call, answer: gaps.ReopenedGap) -> None:
+    """Open a closed gap again.
+
+    `djinn maintain` closes gaps that newer memories answer. It does not close a gap with the same
+    memory again.
+
+    Examples:
+        djinn gap reopen gap_3v9qk2m7xd
+    """
+    say(clean(f"opened {answer.gap.id}: {answer.gap.description}"))
 
 
 @command("gaps.suggest", gaps.SuggestAnswers)

@@ -12,6 +12,7 @@ from djinn_memory.home.settings import SecretsConfig
 from djinn_memory.memories.catalog.catalog import find_memory
 from djinn_memory.memories.catalog.identity import ledger_name
 from djinn_memory.memories.recall import session_log
+from djinn_memory.memories.recall.gap_answers import CLOSED, LOOKED_AT, REOPENED
 from djinn_memory.models import Calibration, Problem
 from djinn_memory.notes.ids import crockford
 from djinn_memory.runtime import Namespace, operation
@@ -25,9 +26,6 @@ from djinn_memory.store.ledger.reading import Gap
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
-
-LOOKED_AT = 5
-"""Number of hits for a gap that may answer it."""
 
 LONGEST = 2_000
 """Maximum characters of a description. A gap is a sentence or two."""
@@ -80,13 +78,20 @@ class ListGaps(Struct, frozen=True):
 
 
 class CloseGap(Struct, frozen=True):
-    """Close an open gap permanently."""
+    """Close an open gap."""
 
     gap: Annotated[str, Meta(max_length=100, description="The gap's id: `gap_` and 10 letters.")]
     by: Annotated[
         Annotated[str, Meta(max_length=1000)] | None,
         Meta(description="The note that answers it, by id, path or title."),
     ] = None
+    agent: AgentName = None
+
+
+class ReopenGap(Struct, frozen=True):
+    """Open a closed gap again."""
+
+    gap: Annotated[str, Meta(max_length=100, description="The gap's id: `gap_` and 10 letters.")]
     agent: AgentName = None
 
 
@@ -116,6 +121,13 @@ class ClosedGap(Struct, frozen=True):
 
     gap: Gap
     """The gap after it was closed."""
+
+
+class ReopenedGap(Struct, frozen=True):
+    """A gap that was opened again."""
+
+    gap: Gap
+    """The gap after it was opened."""
 
 
 class GapSuggestions(Struct, frozen=True):
@@ -167,15 +179,26 @@ class Gaps(Namespace):
 
     @operation(CloseGap)
     def close(self, request: CloseGap) -> ClosedGap:
-        """Close an open gap permanently; `by` names the memory that answers it."""
+        """Close an open gap; `by` names the memory that answers it."""
         gaps = {gap.id: gap for gap in self._gaps(request.agent, "open")}
         if request.gap not in gaps:
             remedy = Remedy("gaps.list", purpose="list the open gaps")
             raise NotFound(f"no open gap {request.gap!r}", remedy)
         answer = self._memory(request.by, request.agent) if request.by else None
-        self._state.ledger.append([Event("gap.closed", request.gap, {"by": answer})])
+        self._state.ledger.append([Event(CLOSED, request.gap, {"by": answer})])
         gaps = {gap.id: gap for gap in self._gaps(request.agent, None)}
         return ClosedGap(gaps[request.gap])
+
+    @operation(ReopenGap, recover=False)
+    def reopen(self, request: ReopenGap) -> ReopenedGap:
+        """Open a closed gap again. Upkeep does not close it with the same memory again."""
+        gaps = {gap.id: gap for gap in self._gaps(request.agent, None)}
+        if request.gap not in gaps or gaps[request.gap].status != "closed":
+            remedy = Remedy("gaps.list", {"closed": True}, "list the closed gaps")
+            raise NotFound(f"no closed gap {request.gap!r}", remedy)
+        self._state.ledger.append([Event(REOPENED, request.gap, {})])
+        gaps = {gap.id: gap for gap in self._gaps(request.agent, None)}
+        return ReopenedGap(gaps[request.gap])
 
     @operation(SuggestAnswers)
     def suggest(self, request: SuggestAnswers) -> GapSuggestions:
@@ -191,7 +214,7 @@ class Gaps(Namespace):
             if (suggestion := self._answer(gap, agent, threshold, request.close))
         ]
         if request.close:
-            events = [Event("gap.closed", each.gap.id, {"by": each.memory}) for each in suggestions]
+            events = [Event(CLOSED, each.gap.id, {"by": each.memory}) for each in suggestions]
             self._state.ledger.append(events)
         return GapSuggestions(tuple(suggestions))
 

@@ -84,6 +84,10 @@ class GapClosed(Struct):
     by: str | None = None
 
 
+class GapReopened(Struct):
+    """`gap.reopened`, of a gap: someone found that it is not answered."""
+
+
 class ToolCalled(Struct):
     """`tool.called`, of a tool: a client called it."""
 
@@ -162,6 +166,10 @@ def _closed(stored: StoredEvent, data: GapClosed) -> Statements:
     yield _CLOSE, (data.by, stored.at, stored.event.subject)
 
 
+def _reopened(stored: StoredEvent, data: GapReopened) -> Statements:
+    yield _REOPEN, (stored.event.subject,)
+
+
 def _called(stored: StoredEvent, data: ToolCalled) -> Statements:
     yield _CALL, (
         stored.id, stored.event.subject, data.agent, data.session, json.dumps(data.arguments),
@@ -211,6 +219,10 @@ _CLOSE = (
     "update memory_gaps set status = 'closed', closed_by = ?, closed_at = ? "
     "where id = ? and status = 'open'"
 )
+_REOPEN = (
+    "update memory_gaps set status = 'open', closed_by = null, closed_at = null "
+    "where id = ? and status = 'closed'"
+)
 _SEEN = "insert or ignore into memory_hashes (memory_id, hash) values (?, ?)"
 _CALL = (
     "insert into tool_calls (id, tool, agent, session, arguments, outcome, milliseconds, "
@@ -223,6 +235,7 @@ _KINDS: dict[str, tuple[type[Struct], Callable[[StoredEvent, Any], Statements]]]
     "memory.rated": (MemoryRated, _rated),
     "gap.reported": (GapReported, _reported),
     "gap.closed": (GapClosed, _closed),
+    "gap.reopened": (GapReopened, _reopened),
     "tool.called": (ToolCalled, _called),
 }
 PROJECTED = tuple(_KINDS)
