@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,11 +23,16 @@ from djinn_memory.upkeep.runner import due, last_runs, named_jobs, run_jobs
 
 DAY = timedelta(days=1)
 
+_EVERY = {DAY: "daily", timedelta(hours=1): "hourly"}
+
 
 def test_the_list_of_jobs_is_complete() -> None:
     folder = Path(jobs.__file__).parent
     modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "job"}
     assert set(JOBS) == modules
+    page = Path(jobs.__file__).parents[3] / "docs" / "how-to" / "upkeep.md"
+    rows = re.findall(r"(?m)^\| `(\w+)` \| (\S+) \|.*\|.*\|$", page.read_text())
+    assert rows == [(job.name, job.at or _EVERY[job.every]) for job in JOBS.values()]
     for job in JOBS.values():
         assert job.does.endswith(".") and job.cost.endswith(".")
         assert job.every >= timedelta(hours=1)

@@ -1,0 +1,192 @@
+"""Copies the learnings that an agent marks with `share: true` into the shared vault.
+
+A copy is made from its original alone, so the same original always gives the same bytes. It follows
+edits of the original, and is removed when the mark or the original is. A copy that somebody edited
+is left as it is, and one that was removed from the shared vault does not return until the original
+is marked anew. The events in the ledger are `learning.shared`, `learning.kept` and
+`learning.withdrawn`, with the digest of the copy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Literal
+
+from msgspec import Struct
+
+from djinn_memory.memories.catalog.identity import ledger_name
+from djinn_memory.memories.changes.files import current
+from djinn_memory.memories.changes.plan import digest
+from djinn_memory.memories.writing.change_set import change_set
+from djinn_memory.memories.writing.provenance import Provenance
+from djinn_memory.models import Filters, Vault, plane_of
+from djinn_memory.notes import frontmatter
+from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.ids import derived_id
+from djinn_memory.notes.markdown import body
+from djinn_memory.notes.slugs import fold, folder, slug, unique
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.runtime import Runtime
+from djinn_memory.secrets import guard
+from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.ledger import Event, reading
+
+MARK = "share"
+"""The field of a note that its agent shares."""
+
+RULE = "maintain.learnings"
+"""The rule of the copies."""
+
+COMMAND = "maintain --only learnings"
+
+SHARED, KEPT, WITHDRAWN = "learning.shared", "learning.kept", "learning.withdrawn"
+
+_COPIED = (
+    "tags", "aliases", "created", "updated", "domain", "importance", "confidence", "status", "due",
+    "expires", "valid_from", "valid_to",
+)  # fmt: skip
+"""Fields of a copy. Others may name the agent's private sessions and notes."""
+
+_OVER = frozenset({"proposed", "superseded", "archived", "expired"})
+
+Step = Literal["share", "update", "keep", "withdraw"]
+
+
+class SharingStep(Struct, frozen=True):
+    """What is to be done for one learning of an agent."""
+
+    step: Step
+    """`keep` leaves an edited copy as it is, and only reports it."""
+    copy_id: str
+    title: str
+    path: str
+    """The path of the copy in the shared vault; empty if there is none yet."""
+    before: bytes | None
+    """The bytes of the copy now."""
+    after: bytes | None
+    """The bytes that the copy has to have; None if it is to go."""
+
+
+class _Learning(Struct, frozen=True):
+    title: str
+    type: str
+    data: bytes
+    """The bytes of the copy."""
+
+
+def sharing_steps(runtime: Runtime, agent: str) -> Iterator[SharingStep]:
+    """The steps that are due for the learnings of an agent, in the order of their titles."""
+    marked = _marked(runtime, agent)
+    ledger = runtime.state.ledger_if_any
+    kinds = (SHARED, KEPT, WITHDRAWN)
+    events = reading.agent_events(ledger, kinds, agent) if ledger else []
+    last = {event.subject: event for event in events}
+    written = {event.subject: event.data.get("copy") for event in events if event.kind == SHARED}
+    copies = _copies(runtime, [*marked, *last])
+    for key, learning in sorted(marked.items(), key=lambda pair: (pair[1].title, pair[0])):
+        path, data = copies.get(key, ("", None))
+        event = last.get(key)
+        known = data is not None and written.get(key) == digest(data)
+        if data == learning.data:
+            if not (known and event and event.kind == SHARED):
+                # A run was interrupted, and only the event is missing.
+                yield SharingStep("share", key, learning.title, path, data, data)
+            continue
+        if data is None and event and event.kind != WITHDRAWN:
+            continue
+        step: Step = "share" if data is None else "update"
+        if data is not None and not known:
+            if event and event.kind == KEPT and event.data.get("copy") == digest(learning.data):
+                continue
+            step = "keep"
+        yield SharingStep(step, key, learning.title, path, data, learning.data)
+    for key, event in last.items():
+        if key not in marked and event.kind != WITHDRAWN and _root_exists(runtime, agent):
+            path, data = copies.get(key, ("", None))
+            untouched = data is not None and written.get(key) == digest(data)
+            step = "withdraw" if untouched or data is None else "keep"
+            yield SharingStep(step, key, PurePosixPath(path).stem or key, path, data, None)
+
+
+def carry_out(runtime: Runtime, agent: str, step: SharingStep) -> str | None:
+    """Carry out a step. Returns the path of the copy in the shared vault, if there is one."""
+    vault, path = runtime.home.shared, step.path
+    what = f"{_VERBS[step.step]} the learning {step.title} of {agent}"
+    if step.step != "keep" and step.before != step.after:
+        if step.after is not None:
+            # The agent may keep a secret in its own note, but not share it.
+            text = step.after.decode("utf-8", "replace")
+            guard(text, what=step.title, settings=runtime.home.config.secrets, option=False)
+        with change_set(runtime, COMMAND, what, agent) as changes:
+            if step.before is None and step.after is not None:
+                path = _free_path(vault, step)
+                changes.create(vault, path, step.after)
+            elif step.before is not None and step.after is not None:
+                changes.rewrite(vault, path, step.before, step.after)
+            elif step.before is not None:
+                changes.remove(vault, path, step.before)
+    kind = WITHDRAWN if step.after is None else KEPT if step.step == "keep" else SHARED
+    copy = digest(step.after) if step.after is not None else None
+    event = Event(kind, step.copy_id, {"agent": agent, "copy": copy})
+    runtime.state.ledger.append([event])
+    return path or None
+
+
+_VERBS = {"share": "Shared", "update": "Updated", "keep": "Kept", "withdraw": "Withdrew"}
+
+
+def _free_path(vault: Vault, step: SharingStep) -> str:
+    fields = frontmatter.read((step.after or b"").decode("utf-8", "replace")).fields
+    place = folder(str(fields.get("type", "lesson")))
+    root = vault.root / place
+    name = unique(slug(step.title), lambda name: os.path.lexists(root / f"{name}.md"))
+    return f"{place}/{name}.md"
+
+
+def _root_exists(runtime: Runtime, agent: str) -> bool:
+    """Whether the vault of an agent is there. A vault on a missing disk withdraws nothing."""
+    return runtime.home.personal(agent).root.is_dir()
+
+
+def _marked(runtime: Runtime, agent: str) -> dict[str, _Learning]:
+    """The learnings that an agent shares, by the ids of their copies."""
+    vault = runtime.home.personal(agent)
+    filters = Filters(vaults=(vault.name,), where=((MARK, "true"),))
+    with runtime.index((vault,)) as index:
+        selection = Selection(filters, whole_files=True)
+        memories = [*index.memories(selection, order="title", fields=("status",))]
+    learnings: dict[str, _Learning] = {}
+    for memory in memories:
+        if _is_learning(memory):
+            key = derived_id(f"{RULE} {vault.id} {ledger_name(memory, vault).memory}")
+            data = _copy_of(disk.read(vault, memory.path), memory, key, agent)
+            learnings[key] = _Learning(memory.title, memory.type or "", data)
+    return learnings
+
+
+def _is_learning(memory: IndexedMemory) -> bool:
+    """Whether a memory may be shared: no episode, no fact or entity, and no note of djinn's own."""
+    kind = memory.type
+    if kind is None or plane_of(kind) != "semantic" or kind in ("day", "profile", "summary"):
+        return False
+    return fold(memory.field("status") or "") not in _OVER
+
+
+def _copy_of(data: bytes, memory: IndexedMemory, key: str, agent: str) -> bytes:
+    fields: Mapping[str, object] = frontmatter.read(decode(data)[0]).fields
+    head: dict[str, object] = {"id": key, "title": memory.title, "type": memory.type}
+    head |= {name: fields[name] for name in _COPIED if fields.get(name) not in (None, "", [])}
+    head |= Provenance(RULE, author=agent).fields()
+    text = frontmatter.compose(head, f"{body.text_of(data).strip()}\n")
+    return text.encode("utf-8", "replace")
+
+
+def _copies(runtime: Runtime, ids: list[str]) -> dict[str, tuple[str, bytes | None]]:
+    """The paths and bytes of the copies in the shared vault, by their ids."""
+    vault = runtime.home.shared
+    with runtime.index((vault,)) as index:
+        memories = [*index.memories(Selection(ids=tuple(ids), whole_files=True))]
+    places = {memory.id: memory.path for memory in memories if memory.id}
+    return {key: (path, current(vault, path)) for key, path in places.items()}
