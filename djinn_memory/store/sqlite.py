@@ -128,7 +128,11 @@ def explained(path: str | Path) -> Iterator[None]:
     """Turn SQLite's errors into errors with a remedy."""
     try:
         yield
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError):
+    except apsw.ReadOnlyError:
+        # It is also opened for reading alone where the disk has no room.
+        why = "the disk is full or read-only, or its permissions forbid it"
+        raise Unavailable(f"{path} cannot be written: {why}") from None
+    except (apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError):
         raise Unavailable(
             f"{path} cannot be opened; check that it exists and its permissions"
         ) from None

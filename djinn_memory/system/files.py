@@ -150,7 +150,12 @@ def _staged(path: Path, data: bytes, private: bool = False) -> Iterator[Path]:
         mode = stat.S_IMODE(path.stat().st_mode)
     # The scratch file of a private file is never open to others, not even for a moment.
     initial = 0o600 if private or mode is not None else 0o666
-    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, initial)
+    try:
+        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, initial)
+    except OSError as error:
+        # The user knows the file, not the scratch file.
+        error.filename = str(path)
+        raise
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

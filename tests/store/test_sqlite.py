@@ -134,6 +134,18 @@ def test_a_full_disk_is_unavailable(tmp_path: Path, schema: Schema) -> None:
     assert connection.execute("select count(*) from one").get == 0
 
 
+def test_what_was_opened_for_reading_says_why_it_cannot_be_written(
+    tmp_path: Path, schema: Schema
+) -> None:
+    connect(tmp_path / "x.db", schema).close()
+    connection = connect(tmp_path / "x.db", schema, write=False)
+    with (
+        pytest.raises(Unavailable, match=r"x\.db cannot be written: the disk is full or read-only"),
+        transaction(connection),
+    ):
+        connection.execute("insert into one values (1)")
+
+
 def test_a_snapshot_does_not_see_later_commits(tmp_path: Path, schema: Schema) -> None:
     reader, writer = (connect(tmp_path / "x.db", schema) for _ in range(2))
     with snapshot(reader):

@@ -63,6 +63,13 @@ def test_a_failed_write_leaves_the_old_and_nothing_else(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["folder.md"]
 
 
+def test_a_write_that_fails_names_the_file(tmp_path: Path) -> None:
+    for write in (write_atomic, create):
+        with pytest.raises(FileNotFoundError) as failure:
+            write(tmp_path / "missing" / "note.md", b"new")
+        assert failure.value.filename == str(tmp_path / "missing" / "note.md")
+
+
 def test_a_reader_never_sees_half(tmp_path: Path) -> None:
     file = tmp_path / "note.md"
     file.write_bytes(b"a" * 500_000)
