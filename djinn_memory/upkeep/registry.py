@@ -6,6 +6,7 @@ from djinn_memory.upkeep.jobs import (
     consolidate,
     contradictions,
     daily,
+    duplicates,
     expire,
     extract,
     gaps,
@@ -31,6 +32,7 @@ JOBS: dict[str, Job] = {
         contradictions.JOB,
         gaps.JOB,
         daily.JOB,
+        duplicates.JOB,
         rot.JOB,
         trash.JOB,
     )

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from djinn_memory.errors import DjinnError, Refused, UsageError
+from djinn_memory.errors import DjinnError, NotFound, Refused, UsageError
 from djinn_memory.home.access import DOMAIN, excluded, same_readers
 from djinn_memory.memories.entities.names import MERGED, find_entity
 from djinn_memory.memories.entities.properties import merged_timelines, with_lines
@@ -24,7 +24,6 @@ from djinn_memory.notes.links import Link
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.note_file import parse_file
 from djinn_memory.notes.slugs import fold, name_key
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory
@@ -62,7 +61,12 @@ class Merge(Struct, frozen=True):
 
 def merge(runtime: Runtime, request: MergeEntities) -> Merge:
     """Merge an entity into another; see `Entities.merge`."""
-    with runtime.index(runtime.fresh_scope(request.agent)) as index:
+    scope = runtime.fresh_scope(request.agent)
+    with (
+        change_set(runtime, COMMAND, "", agent=request.agent) as changes,
+        # The snapshot is released before the files change, because the index follows them then.
+        runtime.index(scope) as index,
+    ):
         gone, kept = find_entity(index, request.name), find_entity(index, request.into)
         if gone.memory_id == kept.memory_id:
             raise UsageError(f"{request.name!r} and {request.into!r} are the same entity")
@@ -76,21 +80,51 @@ def merge(runtime: Runtime, request: MergeEntities) -> Merge:
                 f"{source.name}/{gone.path} and {target.name}/{kept.path} are not visible to the "
                 "same agents; a merge would show one to those who may not see it, or hide it"
             )
-        sources = _linking(index, gone)
-        name = link_name(index, kept)
-    if request.dry_run:
-        notes = tuple(f"{vault}/{path}" for vault, path in sources)
-        return Merge(target, kept.path, None, 0, notes, (), ())
-    what = f"Merged {gone.title} into {kept.title}"
-    with change_set(runtime, COMMAND, what, agent=request.agent) as changes:
-        old, new = disk.read(source, gone.path), disk.read(target, kept.path)
-        changes.rewrite(
-            target, kept.path, new, merged(old, gone.path, source, new, kept.path, target, name)
-        )
-        links, notes, left = _relink(changes, sources, by_name, gone, kept, name)
-        changes.remove(source, gone.path, old)
+        if request.dry_run:
+            notes = tuple(f"{vault}/{path}" for vault, path in _linking(index, gone))
+            return Merge(target, kept.path, None, 0, notes, (), ())
+        changes.what = f"Merged {gone.title} into {kept.title}"
+        links, notes, left = add_merge(changes, index, gone, kept)
     result = changes.result
     return Merge(target, kept.path, result.id, links, notes, left, tuple(result.problems))
+
+
+def add_merge(
+    changes: ChangeSet,
+    index: Index,
+    gone: IndexedMemory,
+    kept: IndexedMemory,
+    joined: dict[tuple[str, str], tuple[str, str]] | None = None,
+) -> tuple[int, tuple[str, ...], tuple[Problem, ...]]:
+    """Add the steps that merge a note into another, and that lead links to it instead.
+
+    The note keeps what both say: text, aliases, tags and properties with their histories. Returns
+    the number of changed links, the notes with changed links, and a problem for each note whose
+    links were left alone. Of several merges in one change set, `joined` has the places of the notes
+    that are gone, each with the place that has their links now; this merge is added.
+    """
+    by_name = {vault.name: vault for vault in index.vaults}
+    source, target = by_name[gone.vault], by_name[kept.vault]
+    name = link_name(index, kept)
+    old, new = _content(changes, source, gone.path), _content(changes, target, kept.path)
+    result = merged(old, gone.path, source, new, kept.path, target, name)
+    changes.rewrite(target, kept.path, new, result)
+    joined = {} if joined is None else joined
+    sources: _Sources = {}
+    for place, texts in _linking(index, gone).items():
+        sources.setdefault(joined.get(place, place), set()).update(texts)
+    relinked = _relink(changes, sources, by_name, gone, kept, name)
+    joined[gone.vault, gone.path] = kept.vault, kept.path
+    changes.remove(source, gone.path, _content(changes, source, gone.path))
+    return relinked
+
+
+def _content(changes: ChangeSet, vault: Vault, path: str) -> bytes:
+    """The bytes of a note after the steps so far."""
+    content = changes.content(vault, path)
+    if content is None:
+        raise NotFound(f"no file {path} in {vault.name}")
+    return content
 
 
 def _domains(memory: IndexedMemory) -> list[str]:
@@ -127,7 +161,7 @@ def _relink(
             left.append(Problem(place, "is in a read-only vault, so its links were left alone"))
             continue
         try:
-            data = disk.read(vault, path)
+            data = _content(changes, vault, path)
             if any(memory.block for memory in parse_file(path, data, vault.dialect).memories):
                 left.append(Problem(place, "is a journal, so its links were left alone"))
                 continue
@@ -215,7 +249,7 @@ def _fields(gone: Note, kept: Note) -> dict[str, object]:
         tag for tag in gone.tags if fold(tag) not in set(map(fold, kept.tags))
     ]
     fields: dict[str, object] = {
-        key: theirs[key] for key in _TAKEN_OVER if key in theirs and key not in mine
+        key: _as_written(theirs[key]) for key in _TAKEN_OVER if key in theirs and key not in mine
     }
     if aliases != [*kept.aliases]:
         fields |= {"alias": None, "aliases": aliases}
@@ -226,12 +260,22 @@ def _fields(gone: Note, kept: Note) -> dict[str, object]:
     return fields
 
 
+def _as_written(value: object) -> object:
+    """A value of the front matter. A number is text there, and must not be written as a string."""
+    with suppress(ValueError):
+        return float(value) if isinstance(value, str) else value
+    return value
+
+
 def _with_text(new: bytes, gone: Note) -> bytes:
-    """The bytes of a note with the text of another in a section, above the history."""
+    """The bytes of a note with the text of another in a section, above the history.
+
+    A text that the note has already is left out.
+    """
     text = _own_text(gone)
-    if not text:
-        return new
     bom, encoding, whole = opened(new)
+    if not text or f"\n{text}\n" in f"\n{_body(whole)}\n":
+        return new
     newline, end = line_end(whole), block_end(whole)
     section = f"## {gone.title}\n\n{text}\n".replace("\n", newline)
     body = whole[end:]
@@ -243,6 +287,10 @@ def _with_text(new: bytes, gone: Note) -> bytes:
         gap = ""
     below = newline + body[at:] if history else ""
     return bom + (whole[:end] + above + gap + section + below).encode(encoding)
+
+
+def _body(text: str) -> str:
+    return re.sub(r"\r\n?", "\n", text[block_end(text) :])
 
 
 def _own_text(note: Note) -> str:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from djinn_memory.errors import Refused
+from djinn_memory.home import access
 from djinn_memory.memories.changes.files import current
 from djinn_memory.memories.writing.change_set import ChangeSet
-from djinn_memory.models import Vault
+from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.ledger import Event
+
+_DAY = re.compile(r"\d{4}[-_.]?[01]\d[-_.]?[0-3]\d")
 
 
 class Finding(Struct, frozen=True):
@@ -51,14 +55,18 @@ class Acceptance(Struct):
     changes: ChangeSet
     agent: str | None
     """The agent who accepts; None for the user of the home."""
-    events: list[Event]
+    events: list[Event] = field(default_factory=list)
     """Events to write into the ledger with the acceptance."""
+    joined: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    """The vault and path of each merged note, with those of the note that it was merged into."""
+    problems: list[Problem] = field(default_factory=list)
+    """What was left alone, and why."""
 
     def vault(self, memory: IndexedMemory) -> Vault:
         """The vault of a memory."""
         return next(vault for vault in self.index.vaults if vault.name == memory.vault)
 
-    def content(self, memory: IndexedMemory) -> bytes:
+    def check(self, memory: IndexedMemory) -> bytes:
         """The bytes of a note, after the changes so far.
 
         Raises `Refused` if the note on the disk is not the one that the proposal is about.
@@ -71,6 +79,24 @@ class Acceptance(Struct):
         if content is None:
             raise Refused(f"{vault.name}/{memory.path} was removed by another proposal")
         return content
+
+
+def vaults_of(runtime: Runtime, agent: str | None) -> list[Vault]:
+    """The vaults that djinn manages and may change for one agent, or with None for all agents.
+
+    What is proposed for a vault of one agent depends on nothing that this agent does not see. What
+    is proposed for others depends on what several agents know, so it is for the user of the home.
+    """
+    return [
+        vault
+        for vault in runtime.home.visible(agent)
+        if vault.agent == agent and access.is_own(vault) and not vault.read_only
+    ]
+
+
+def is_diary(memory: IndexedMemory) -> bool:
+    """Whether a note tells of the day in its path."""
+    return memory.type is None and bool(_DAY.search(memory.path))
 
 
 def no_others(runtime: Runtime, names: Collection[str]) -> Mapping[str, OtherSubject]:

@@ -118,6 +118,15 @@ def recorded_proposals(ledger: Ledger | None) -> dict[str, RecordedProposal]:
     return records
 
 
+def dismissed_groups(ledger: Ledger | None, kind: str) -> list[frozenset[str]]:
+    """The subjects of each dismissed proposal of a kind: names, and texts of those without id."""
+    return [
+        frozenset({subject.name for subject in record.subjects} | {*map(_lasting, record.subjects)})
+        for record in recorded_proposals(ledger).values()
+        if record.dismissed and record.kind == kind
+    ]
+
+
 def _read_made(records: dict[str, RecordedProposal], event: Event) -> None:
     try:
         data = msgspec.convert(event.data, _Made)

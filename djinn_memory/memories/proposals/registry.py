@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from djinn_memory.errors import UsageError
 from djinn_memory.memories.proposals.kind import ProposalKind
-from djinn_memory.memories.proposals.kinds import archive
+from djinn_memory.memories.proposals.kinds import archive, merge
 
-KINDS: dict[str, ProposalKind] = {kind.name: kind for kind in (archive.KIND,)}
+KINDS: dict[str, ProposalKind] = {kind.name: kind for kind in (archive.KIND, merge.KIND)}
 """The kinds by name."""
 
 

@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager
 from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound, Refused, Remedy, UsageError
-from djinn_memory.memories.proposals.acceptance import accept
+from djinn_memory.memories.proposals.acceptance import COMMAND, add_steps, record
+from djinn_memory.memories.proposals.kind import Acceptance
 from djinn_memory.memories.proposals.log import DISMISSED, recorded_proposals
 from djinn_memory.memories.proposals.propose import LOCK
 from djinn_memory.memories.proposals.reading import LiveProposal, as_proposal, live_proposals
@@ -25,6 +26,7 @@ from djinn_memory.memories.proposals.requests import (
     ProposalView,
     ShowProposal,
 )
+from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Namespace, operation
 from djinn_memory.search.backend import Index
@@ -76,12 +78,20 @@ class Proposals(Namespace):
         proposals are open again. Raises `NotFound` for an unknown id, and `Unavailable` when a
         folder cannot be written; then nothing is changed.
         """
-        with lock(self._state.home.state / LOCK), self._index(request.agent) as index:
-            proposals, problems = self._chosen(index, request)
-            if request.dry_run:
-                return self._report(proposals, "open", None, problems)
-            done, change, failed = accept(self.runtime, index, proposals, request.agent)
-        return self._report(done, "accepted", change, [*problems, *failed])
+        with lock(self._state.home.state / LOCK):
+            with (
+                change_set(self.runtime, COMMAND, "", request.agent) as changes,
+                # The snapshot is released before the files change: the index follows them then.
+                self._index(request.agent) as index,
+            ):
+                proposals, problems = self._chosen(index, request)
+                if request.dry_run:
+                    return self._report(proposals, "open", None, problems)
+                acceptance = Acceptance(self.runtime, index, changes, request.agent)
+                done, failed = add_steps(acceptance, proposals)
+            record(acceptance, done)
+        problems = [*problems, *failed, *acceptance.problems, *changes.result.problems]
+        return self._report(done, "accepted", changes.result.id, problems)
 
     @operation(DismissProposals)
     @within(WRITE_SECONDS)

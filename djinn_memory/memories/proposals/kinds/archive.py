@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -11,10 +10,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from djinn_memory.home import access
 from djinn_memory.home.settings import UpkeepConfig
 from djinn_memory.memories.catalog.identity import former_names, ledger_name
-from djinn_memory.memories.proposals.kind import Acceptance, Finding, ProposalKind
+from djinn_memory.memories.proposals.kind import (
+    Acceptance,
+    Finding,
+    ProposalKind,
+    is_diary,
+    vaults_of,
+)
 from djinn_memory.memories.proposals.staleness import NoteUse, half_life, staleness
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.dates import over
@@ -58,23 +62,12 @@ _CANDIDATES = Filters(excluded=(("plane", "documents"), *(("type", kind) for kin
 _FIELDS = (
     "status", "importance", "expires", "last_verified", "pinned", "evergreen", "source", "valid_to",
 )  # fmt: skip
-_DAY = re.compile(r"\d{4}[-_.]?[01]\d[-_.]?[0-3]\d")
-"""In the path of a diary: the day that it tells of."""
 
 
 def find(runtime: Runtime, agent: str | None) -> list[Finding]:
-    """The stale notes that only one agent reads, or with None those that all agents read.
-
-    The former depend on nothing that the agent does not see. The latter depend on the uses of all
-    agents, so the proposals are for the user of the home.
-    """
-    home = runtime.home
-    scope = home.visible(agent)
-    vaults = [
-        vault
-        for vault in scope
-        if vault.agent == agent and access.is_own(vault) and not vault.read_only
-    ]
+    """The stale notes that only one agent reads, or with None those that all agents read."""
+    home, scope = runtime.home, runtime.home.visible(agent)
+    vaults = vaults_of(runtime, agent)
     if not vaults:
         return []
     settings, findings = home.config.upkeep, []
@@ -109,7 +102,7 @@ def _is_kept(memory: IndexedMemory) -> bool:
         # A pattern of a consolidation has its own end: see `djinn pattern list`.
         or (memory.type == "pattern" and memory.field("source") == "consolidation")
         or (memory.type == "commitment" and status not in OVER)
-        or (memory.type is None and bool(_DAY.search(memory.path)))
+        or is_diary(memory)
     )
 
 
@@ -231,7 +224,7 @@ def _carry_out(
     acceptance: Acceptance, memories: Sequence[IndexedMemory], others: Sequence[str]
 ) -> None:
     for memory in memories:
-        data = acceptance.content(memory)
+        data = acceptance.check(memory)
         before = memory.field("status")
         fields = {"status": ARCHIVED} | ({"status_before": before} if before else {})
         changed = edit_fields(data, fields)

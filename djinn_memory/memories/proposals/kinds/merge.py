@@ -1,0 +1,311 @@
+"""Proposals to merge notes of one vault that say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from djinn_memory.home.access import DOMAIN
+from djinn_memory.memories.catalog.identity import ledger_name
+from djinn_memory.memories.contradictions.statements import difference, statements
+from djinn_memory.memories.entities.merging import add_merge
+from djinn_memory.memories.proposals.kind import (
+    Acceptance,
+    Finding,
+    ProposalKind,
+    is_diary,
+    vaults_of,
+)
+from djinn_memory.memories.proposals.log import dismissed_groups
+from djinn_memory.memories.proposals.near_pairs import near_pairs
+from djinn_memory.memories.writing.duplicates import (
+    DAY_ALLOWANCE,
+    FEWEST_WORDS,
+    SAME_WORDS,
+    likeness,
+    numbers,
+)
+from djinn_memory.models import Filters, Vault
+from djinn_memory.notes.slugs import fold
+from djinn_memory.runtime import Runtime
+from djinn_memory.search.backend import Index
+from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.system.plural import count
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
+
+MOST = 6
+"""Notes of one proposal. More notes with one text are a form that was filled in."""
+
+PAGE = 500
+"""Notes whose texts are read at once."""
+
+NO_MODEL = "only equal texts were compared, because the notes are not embedded"
+
+_APART = frozenset({"superseded", "archived", "proposed", "expired"})
+"""Values of `status` for notes that are not merged: they are kept as they were."""
+
+_LEFT_OUT = Filters(
+    excluded=(
+        ("plane", "documents"), ("plane", "episodic"), ("type", "profile"), ("type", "fact"),
+    )
+)  # fmt: skip
+"""Facts are compared by category and key. `djinn entity merge` merges entities."""
+
+_KNOWLEDGE = frozenset({"relationship", "skill"})
+"""Types of the plane `knowledge` that are no entities."""
+
+_FIELDS = ("status", "source", "due", DOMAIN)
+
+
+class _Note(Struct, frozen=True):
+    """A note that may be merged."""
+
+    memory: IndexedMemory
+    name: str
+    """Its name in the ledger."""
+    text: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Its words, without case and white space."""
+        return tuple(fold(self.text).split())
+
+
+_Edges = dict[tuple[int, int], str]
+"""Pairs of positions of notes that say the same, and how that is known."""
+
+
+def find(runtime: Runtime, agent: str | None) -> list[Finding]:
+    """The groups of notes that say the same and that only one agent reads, or with None all agents.
+
+    Only notes of one vault, type and domain are compared. Without vectors, only equal texts count.
+    """
+    vaults = vaults_of(runtime, agent)
+    if not vaults:
+        return []
+    names = tuple(vault.name for vault in vaults)
+    selection = Selection(
+        Filters(vaults=names, excluded=_LEFT_OUT.excluded), runtime.now(), whole_files=True
+    )
+    dismissed = dismissed_groups(runtime.state.ledger_if_any, KIND.name)
+    findings: list[Finding] = []
+    with runtime.index(runtime.home.visible(agent)) as index:
+        groups: dict[tuple[object, ...], list[IndexedMemory]] = {}
+        for memory in index.memories(selection, fields=_FIELDS):
+            if _may_merge(memory):
+                groups.setdefault(_group(memory), []).append(memory)
+        by_name = {vault.name: vault for vault in index.vaults}
+        for memories in groups.values():
+            if len(memories) > 1:
+                vault = by_name[memories[0].vault]
+                notes = list(_notes(index, memories, vault))
+                edges = _edges(runtime, index, notes)
+                edges = {
+                    pair: how for pair, how in edges.items() if _is_open(notes, pair, dismissed)
+                }
+                findings += _findings(index, notes, edges, vault, agent)
+    return findings
+
+
+def _may_merge(memory: IndexedMemory) -> bool:
+    return (
+        (memory.plane != "knowledge" or memory.type in _KNOWLEDGE)
+        and fold(memory.field("status") or "") not in _APART
+        and not (memory.type == "pattern" and memory.field("source") == "consolidation")
+        and not is_diary(memory)
+        and memory.first_chunk is not None
+    )
+
+
+def _group(memory: IndexedMemory) -> tuple[object, ...]:
+    """What must be equal in notes that are merged: it also decides who may read them."""
+    domains = frozenset(fold(value) for key, value in memory.fields if key == DOMAIN)
+    return memory.vault, memory.type, domains, memory.field("due")
+
+
+def _notes(index: Index, memories: Sequence[IndexedMemory], vault: Vault) -> Iterator[_Note]:
+    for start in range(0, len(memories), PAGE):
+        page = memories[start : start + PAGE]
+        chunks = index.chunks_of([memory.memory_id for memory in page])
+        for memory in page:
+            text = "\n".join(chunk.text for chunk in chunks.get(memory.memory_id, ()))
+            yield _Note(memory, ledger_name(memory, vault).memory, text)
+
+
+def _edges(runtime: Runtime, index: Index, notes: Sequence[_Note]) -> _Edges:
+    """The pairs of notes of one group that say the same."""
+    same: dict[tuple[str, ...], list[int]] = {}
+    for at, note in enumerate(notes):
+        words = note.words
+        # Of a few words the title says what they are about.
+        title = (fold(note.memory.title),) if len(words) < FEWEST_WORDS else ()
+        same.setdefault(title + words, []).append(at)
+    embedded = index.vectors.space is not None
+    how = "equal text" if embedded else f"equal text; {NO_MODEL}"
+    alike = [group for group in same.values() if 1 < len(group) <= MOST]
+    edges = {pair: how for group in alike for pair in combinations(group, 2)}
+    forms = {at for group in same.values() if len(group) > MOST for at in group}
+    if embedded:
+        for first, second, cosine in _near(runtime, index, notes):
+            if (first, second) not in edges and not {first, second} & forms:
+                alike_by = _how_alike(runtime, index, notes[first], notes[second], cosine)
+                edges |= {(first, second): alike_by} if alike_by else {}
+    return edges
+
+
+def _near(
+    runtime: Runtime, index: Index, notes: Sequence[_Note]
+) -> Iterator[tuple[int, int, float]]:
+    """Pairs of notes whose beginnings are near each other in meaning, on the model's own scale."""
+    import numpy as np
+
+    places = {note.memory.first_chunk: at for at, note in enumerate(notes)}
+    vectors = _vectors(index, [chunk for chunk in places if chunk is not None])
+    if len(vectors) < 2:
+        return
+    ends = sorted(places[chunk] for chunk in vectors)
+    rows = np.stack([vectors[notes[at].memory.first_chunk] for at in ends])
+    # Another day in front of a text lowers the cosine.
+    for first, second, cosine in near_pairs(rows, _threshold(runtime, index) - DAY_ALLOWANCE):
+        yield ends[first], ends[second], cosine
+
+
+def _how_alike(
+    runtime: Runtime, index: Index, first: _Note, second: _Note, cosine: float
+) -> str | None:
+    """How two near notes say the same; None if they do not."""
+    left, right = (f"{note.memory.title} {note.text}" for note in (first, second))
+    if numbers(left) != numbers(right) or _contradict(first.text, second.text):
+        return None
+    if cosine >= _threshold(runtime, index):
+        least = min(cosine, _least_cosine(index, first.memory, second.memory))
+        if least >= _threshold(runtime, index):
+            return f"cosine {least:.3f}"
+    share = likeness(first.text, second.text)
+    return f"{share:.0%} of the words in common" if share >= SAME_WORDS else None
+
+
+def _contradict(first: str, second: str) -> bool:
+    """Whether two texts differ in a number, a date or a negation."""
+    return any(
+        difference(left, right) for left in statements(first) for right in statements(second)
+    )
+
+
+def _least_cosine(index: Index, first: IndexedMemory, second: IndexedMemory) -> float:
+    """The cosine of the part of either note that is least like all parts of the other."""
+    import numpy as np
+
+    chunks = index.chunks_of([first.memory_id, second.memory_id])
+    parts = []
+    for memory in (first, second):
+        ids = [chunk.chunk_id for chunk in chunks[memory.memory_id]]
+        vectors = _vectors(index, ids)
+        if len(vectors) < len(ids):
+            return -1.0
+        parts.append(np.stack([vectors[chunk] for chunk in ids]))
+    cosines = parts[0] @ parts[1].T
+    return float(min(cosines.max(axis=0).min(), cosines.max(axis=1).min()))
+
+
+def _vectors(index: Index, chunks: Collection[int]) -> Mapping[int | None, Vectors]:
+    """The vector of each chunk that has one."""
+    import numpy as np
+
+    space = index.vectors.space
+    if space is None:
+        return {}
+    # Any vector does: what is wanted are the vectors of the chunks.
+    probe = np.zeros(space.dimensions, dtype="<f4")
+    return {key: each.vector for key, each in index.vectors.measure(probe, chunks).items()}
+
+
+def _threshold(runtime: Runtime, index: Index) -> float:
+    """The cosine of texts that say the same, on the model's own scale."""
+    space, settings = index.vectors.space, runtime.home.config.thresholds
+    if space is None or not space.calibration.scale:
+        return 2.0
+    line = space.calibration
+    return (settings.models.get(space.identity, settings).duplicate - line.shift) / line.scale
+
+
+def _is_open(
+    notes: Sequence[_Note], pair: tuple[int, int], dismissed: Collection[frozenset[str]]
+) -> bool:
+    """Whether a pair is in no group that was dismissed, by its names or by its texts."""
+    first, second = ({notes[at].name, notes[at].memory.hash} for at in pair)
+    return not any(group & first and group & second for group in dismissed)
+
+
+def _findings(
+    index: Index, notes: Sequence[_Note], edges: _Edges, vault: Vault, agent: str | None
+) -> Iterator[Finding]:
+    """Groups of notes of which every two say the same. The first note of each is kept."""
+    linked: dict[int, set[int]] = {}
+    for first, second in edges:
+        linked.setdefault(first, set()).add(second)
+        linked.setdefault(second, set()).add(first)
+    if not linked:
+        return
+    links = _link_counts(index, [notes[at].memory.memory_id for at in linked])
+
+    def rank(at: int) -> tuple[int, bool, str, str]:
+        """The most linked note first, then one with an id, then the oldest."""
+        memory = notes[at].memory
+        return -links.get(memory.memory_id, 0), memory.id is None, memory.date, memory.path
+
+    free = set(linked)
+    for kept in sorted(linked, key=rank):
+        if kept not in free:
+            continue
+        group = [kept]
+        for other in sorted(linked[kept] & free, key=rank):
+            if len(group) < MOST and all(other in linked[member] for member in group):
+                group.append(other)
+        if len(group) > 1:
+            free -= {*group}
+            how = [edges[min(pair), max(pair)] for pair in combinations(group, 2)]
+            yield _finding([notes[at] for at in group], how, vault, agent)
+
+
+def _link_counts(index: Index, memories: Collection[int]) -> dict[int, int]:
+    """The number of links to each memory."""
+    counts: dict[int, int] = {}
+    for link in index.links(memories):
+        if link.target is not None and link.source != link.target:
+            counts[link.target] = counts.get(link.target, 0) + 1
+    return counts
+
+
+def _finding(
+    notes: Sequence[_Note], how: Sequence[str], vault: Vault, agent: str | None
+) -> Finding:
+    equal = all(each.startswith("equal") for each in how)
+    reason = f"{count(len(notes), 'note')} have {'the same' if equal else 'nearly the same'} text."
+    subjects = tuple((note.name, note.memory.hash) for note in notes)
+    return Finding(subjects, reason, tuple(dict.fromkeys(how)), vault.id, agent)
+
+
+def _carry_out(
+    acceptance: Acceptance, memories: Sequence[IndexedMemory], others: Sequence[str]
+) -> None:
+    kept, *gone = memories
+    for memory in memories:
+        acceptance.check(memory)
+    for memory in gone:
+        left = add_merge(acceptance.changes, acceptance.index, memory, kept, acceptance.joined)[2]
+        acceptance.problems += left
+
+
+KIND = ProposalKind(
+    "merge",
+    action="Merges the notes into the first, which keeps what all of them say. Links to the others "
+    "lead to it.",
+    describe=lambda titles: f"Merged {' and '.join(titles[1:])} into {titles[0]}",
+    carry_out=_carry_out,
+)
