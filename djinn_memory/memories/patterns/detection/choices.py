@@ -13,7 +13,7 @@ from djinn_memory.memories.patterns.detection.chance import binomial_tail
 from djinn_memory.memories.patterns.detection.history import FEWEST_DAYS, FEWEST_WEEKS, History
 from djinn_memory.memories.patterns.detection.words import stem_of
 
-LEAST_SHARE = 0.7
+LEAST_SHARE = 0.6
 """The least share of the days on which the choice was the same."""
 
 _THING = r"(?P<{}>[^\W\d_][\w'’-]*(?:\s+[^\W\d_][\w'’-]*)?)"

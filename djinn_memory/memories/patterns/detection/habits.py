@@ -36,14 +36,32 @@ would be there on most days anyway tells nothing."""
 MOST_HOURS = 3
 """The most hours of a mean day with a feature. A word of the whole day is bound to no time."""
 
-LEAST_SHARE = 0.25
-"""The least share of a feature's days that are in the window."""
+LEAST_SHARE = 0.15
+"""The least share of a feature's days that are in the window. Its words may have other uses."""
 
-LEAST_KEPT = 0.2
+LEAST_KEPT = 0.15
 """The least share of the window's days, from the first to the last, on which the habit is kept."""
 
 LEAST_EXCESS = 0.4
 """A weekday belongs to a habit if it has this part of the excess of the strongest weekday."""
+
+FLANK = 2
+"""Hours before and after a window with which it is compared."""
+
+LIKE_BESIDE = 0.5
+"""The ratio of the days in an hour beside a window to those in an hour of it from which the action
+belongs to the whole part of the day."""
+
+LOCAL = 4.0
+"""The ratio of the days in a window to those that the rhythm explains from which an action is bound
+to the window, whatever is beside it."""
+
+ELEVATED = math.log(0.01)
+"""The logarithm of the probability by chance below which the hours beside a window are elevated."""
+
+SHARPER = math.log(1e-4)
+"""The same, below which a window is elevated against the hours beside it, or some weekdays against
+the others."""
 
 LEAST_MORE = 0.1
 """A neighbouring hour belongs to a habit if it adds this part of its days."""
@@ -115,7 +133,7 @@ class _HabitSearch:
             candidates = [candidate for candidate in best.values() if candidate]
             if not candidates:
                 return habits
-            candidate = self._refined(min(candidates, key=self._order))
+            candidate = min(candidates, key=self._order)
             support = self._rhythm.hits(candidate.window, self._left[candidate.feature])
             self._add(habits, candidate, support)
             for number in self._remove(candidate, support):
@@ -145,29 +163,44 @@ class _HabitSearch:
         for position in np.argsort(bounds, kind="stable")[:20]:
             if bounds[position] > self._limit + 4:
                 return None
-            candidate = self._checked(
-                feature, counts.windows[position], counts.days,
-                int(counts.hits[position]), float(shares[position]),
-            )  # fmt: skip
-            if candidate:
-                return candidate
+            log_probability = binomial_tail(
+                int(counts.hits[position]), counts.days, float(shares[position])
+            )
+            if log_probability <= self._limit:
+                candidate = self._refined(
+                    feature, counts.windows[position], counts, log_probability
+                )
+                if self._is_habit(candidate):
+                    return candidate
         return None
 
-    def _refined(self, candidate: _Candidate) -> _Candidate:
+    def _refined(
+        self, feature: int, window: TimeWindow, counts: WindowCounts, log_probability: float
+    ) -> _Candidate:
         """The candidate with the weekdays on which its hours stand out."""
-        window = candidate.window
-        if window.month_day is not None:
-            return candidate
-        episodes = self._left[candidate.feature]
-        counts = self._rhythm.count(episodes)
+        episodes = self._left[feature]
+        if window.month_day is None:
+            window = self._on_weekdays(window, episodes, counts)
+        hits, share = self._days_in(window, episodes), self._share(window, counts)
+        return _Candidate(feature, window, counts.days, hits, share, log_probability)
+
+    def _on_weekdays(
+        self, window: TimeWindow, episodes: Integers, counts: WindowCounts
+    ) -> TimeWindow:
+        """The hours of a window on the weekdays on which they stand out."""
         singles = [
             self._rhythm.position(replace(window, weekdays=(weekday,))) for weekday in EVERY_DAY
         ]
         excess = counts.hits[singles] - counts.days * counts.shares[singles]
-        weekdays = tuple(np.flatnonzero(excess >= LEAST_EXCESS * excess.max()).tolist())
-        refined = self._widened(replace(window, weekdays=weekdays), episodes, counts)
-        hits, share = self._days_in(refined, episodes), self._share(refined, counts)
-        return replace(candidate, window=refined, hits=hits, share=share)
+        chosen = excess >= LEAST_EXCESS * excess.max()
+        hits, shares = counts.hits[singles], counts.shares[singles]
+        part = float(shares[chosen].sum() / max(1e-9, shares.sum()))
+        on_chosen, total = int(hits[chosen].sum()), int(hits.sum())
+        is_local = on_chosen >= LOCAL * counts.days * float(shares[chosen].sum())
+        if not is_local and binomial_tail(on_chosen, total, part) > SHARPER:
+            chosen[:] = True
+        weekdays = tuple(np.flatnonzero(chosen).tolist())
+        return self._widened(replace(window, weekdays=weekdays), episodes, counts)
 
     def _widened(self, window: TimeWindow, episodes: Integers, counts: WindowCounts) -> TimeWindow:
         """The window with the hours beside it in which the action stands out too.
@@ -215,25 +248,48 @@ class _HabitSearch:
         ]
         return float(counts.shares[singles].sum())
 
-    def _checked(
-        self, feature: int, window: TimeWindow, days: int, hits: int, share: float
-    ) -> _Candidate | None:
-        """The candidate, if it is significant, large enough, and spread over weeks."""
-        log_probability = binomial_tail(hits, days, share)
-        if log_probability > self._limit:
-            return None
+    def _is_habit(self, candidate: _Candidate) -> bool:
+        """Whether a significant candidate is large enough, and spread over weeks."""
+        days, hits, share, window = (
+            candidate.days, candidate.hits, candidate.share, candidate.window,
+        )  # fmt: skip
         if hits / days < LEAST_SHARE or odds_ratio(hits / days, share) < LEAST_ODDS:
-            return None
+            return False
         if hits < LEAST_LIFT * days * share:
-            return None
-        inside = np.unique(self._history.days[self._rhythm.hits(window, self._left[feature])])
+            return False
+        episodes = self._rhythm.hits(window, self._left[candidate.feature])
+        inside = np.unique(self._history.days[episodes])
         weeks = np.unique((inside + self._history.first_day - 1) // 7)
         if len(weeks) < FEWEST_WEEKS:
-            return None
+            return False
         occasions = self._rhythm.occasions(window, int(inside[0]), int(inside[-1]))
-        if len(inside) / max(1, occasions) < LEAST_KEPT:
-            return None
-        return _Candidate(feature, window, days, hits, share, log_probability)
+        return len(inside) >= LEAST_KEPT * max(1, occasions) and not self._is_of_the_day(candidate)
+
+    def _is_of_the_day(self, candidate: _Candidate) -> bool:
+        """Whether the action belongs to a whole part of the day, as a topic of the evenings does.
+
+        It is then as frequent beside the window, in days or relative to the rhythm.
+        """
+        window, days, own = candidate.window, candidate.days, candidate.hits
+        if window.width == 24:
+            return False
+        episodes = self._left[candidate.feature]
+        counts = self._rhythm.count(episodes)
+        starts = window.start - FLANK, window.start + window.width
+        beside = [replace(window, start=start % 24, width=FLANK) for start in starts]
+        hits = [self._days_in(flank, episodes) for flank in beside]
+        shares = [self._share(flank, counts) for flank in beside]
+        if max(hits) / FLANK >= LIKE_BESIDE * own / window.width:
+            return True
+        excess = own / max(1e-9, days * candidate.share) - 1
+        if excess + 1 >= LOCAL:
+            return False
+        for number, share in zip(hits, shares, strict=True):
+            elevated = binomial_tail(number, days, share) <= ELEVATED
+            if elevated and number / max(1e-9, days * share) - 1 >= LEAST_EXCESS * excess:
+                return True
+        part = candidate.share / max(1e-9, candidate.share + sum(shares))
+        return binomial_tail(own, own + sum(hits), part) > SHARPER
 
     def _add(self, habits: list[Habit], candidate: _Candidate, support: Integers) -> None:
         """Add a habit, or join it to the one that it is a part of."""

@@ -16,6 +16,10 @@ LONGEST = 60
 MOST_WORDINGS = 5
 """The wordings that the note of a pattern shows."""
 
+LEAST_OFTEN = 0.1
+"""The least ratio of the uses of a wording to those of the most frequent one. Rarer ones may be of
+another action that was in the window once."""
+
 MOST_TEXTS = 100
 """The different texts of which the most typical one is chosen."""
 
@@ -57,9 +61,11 @@ def action_of(texts: Sequence[str], features: Sequence[str]) -> str:
 
 
 def wordings_of(texts: Sequence[str]) -> tuple[str, ...]:
-    """The most frequent wordings of an action."""
+    """The most frequent wordings of an action, without those that are rare among them."""
     counts = Counter(filter(None, map(_phrase, texts)))
-    return tuple(sorted(counts, key=lambda text: (-counts[text], text))[:MOST_WORDINGS])
+    least = max(counts.values(), default=0) * LEAST_OFTEN
+    often = [text for text in counts if counts[text] >= least]
+    return tuple(sorted(often, key=lambda text: (-counts[text], text))[:MOST_WORDINGS])
 
 
 def sentence(action: str) -> str:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from djinn_memory.memories.patterns.detection.habits import Habit, find_habits
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.occasion import Occasion
-from tests.memories.patterns.years import noise, weekly
+from tests.memories.patterns.years import BEGIN, HOURS, noise, weekly
 
 
 def habits(*parts: list[Occasion]) -> list[Habit]:
@@ -56,6 +56,36 @@ def test_a_habit_that_is_kept_every_second_week() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_an_action_that_follows_the_rhythm_is_none(seed: int) -> None:
     assert habits(noise(seed, a_day=9)) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_topic_of_a_part_of_the_day_is_none(seed: int) -> None:
+    """Work is talked about from nine to five, and the garden in the evening, at any time of it."""
+    draw = random.Random(seed)
+    hours = {"contract": range(9, 17), "budget": range(9, 17), "garden": range(17, 23)}
+    topics = [
+        Occasion(
+            BEGIN + timedelta(days=day, hours=draw.choice(hours[name]), minutes=draw.randrange(60)),
+            f"{name} question",
+            f"{name} {day}",
+        )
+        for name in hours
+        for day in range(280)
+        if draw.random() < 0.5
+    ]
+    assert habits(noise(seed), topics) == []
+
+
+def test_two_habits_with_a_common_word_and_many_other_uses() -> None:
+    draw = random.Random(7)
+    other = [
+        Occasion(BEGIN + timedelta(days=draw.randrange(280), hours=draw.choice(HOURS)), text, key)
+        for number in range(80)
+        for text, key in (("Run the backup", f"b{number}"), ("Go for a run", f"r{number}"))
+    ]
+    runs = [*weekly("Go for a run", 1, 7), *weekly("Go for a run", 3, 7)]
+    both = habits(noise(7), other, runs, weekly("Run the backup", 6, 20))
+    assert sorted(habit.window.weekdays for habit in both) == [(1, 3), (6,)]
 
 
 @pytest.mark.parametrize("seed", range(3))
