@@ -10,6 +10,7 @@ from time import monotonic
 from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable, UsageError
+from djinn_memory.indexing.refresh import read
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event
@@ -60,8 +61,9 @@ def run_jobs(
     home = runtime.home
     agents = tuple(home.config.agents) if agent is None else (home.agent(agent),)
     context = JobContext(runtime, agents, home.visible(agent), dry_run)
+    jobs = tuple(jobs)
     actions: list[JobAction] = []
-    problems: list[Problem] = []
+    problems: list[Problem] = _read_notes(context) if jobs else []
     runs: list[JobRun] = []
     for job in jobs:
         began = monotonic()
@@ -79,6 +81,19 @@ def run_jobs(
         tuple(actions),
         (*runtime.state.problems, *problems),
     )
+
+
+def _read_notes(context: JobContext) -> list[Problem]:
+    """Index all changed notes, so that no job works on a part of them. Returns the problems."""
+    state = context.runtime.state
+    try:
+        with explained(state.home.index_path):
+            return read(state, context.vaults, timeout=LOCK_SECONDS)
+    except DamagedDatabase:
+        raise
+    except (DjinnError, OSError):
+        # The index answers as it is. A job that must write says why it cannot.
+        return []
 
 
 def _run(job: Job, context: JobContext) -> JobReport:

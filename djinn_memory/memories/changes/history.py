@@ -49,3 +49,18 @@ def past_changes(state: State, vaults: Sequence[Vault]) -> list[PastChange]:
         if all(file.vault in ids for file in record.plan.files):
             changes.append(PastChange(record, status))
     return changes
+
+
+def taken_back(
+    state: State, vaults: Sequence[Vault], command: str
+) -> frozenset[tuple[str, str, str | None]]:
+    """The files of changes of a command that were taken back: vault id, path, digest before.
+
+    Who makes such changes by itself leaves these files alone while they have these bytes.
+    """
+    return frozenset(
+        (file.vault, file.path, file.before)
+        for change in past_changes(state, vaults)
+        if change.status == "taken back" and change.record.plan.command == command
+        for file in change.record.plan.files
+    )

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from djinn_memory.errors import Busy, DjinnError, Remedy, UsageError
 from djinn_memory.home.access import DOMAIN, is_own
 from djinn_memory.languages.fact_keys import meaning_of
+from djinn_memory.memories.changes.history import taken_back
+from djinn_memory.memories.changes.plan import digest
 from djinn_memory.memories.facts.queries import (
     UNKNOWN,
     Fact,
@@ -44,6 +46,9 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.system.plural import count
+
+EXPIRE = "maintain --only expire"
+"""The command of the change sets that mark facts as expired."""
 
 
 class FactChange(Struct, frozen=True):
@@ -184,10 +189,22 @@ def _name(field: str, text: str) -> str:
 
 
 def unmarked_expired(runtime: Runtime, vaults: Sequence[Vault]) -> list[IndexedFact]:
-    """The expired facts whose notes are not marked as expired, in vaults that djinn writes to."""
+    """The expired facts whose notes are not marked as expired, in vaults that djinn writes to.
+
+    A mark that was taken back is not made again, unless the note has changed since.
+    """
     writable = [vault for vault in vaults if is_own(vault) and not vault.read_only]
     facts = indexed_facts(runtime.state, writable, runtime.now())
-    return [fact for fact in facts if fact.expired and fact.status != "expired"]
+    expired = [fact for fact in facts if fact.expired and fact.status != "expired"]
+    undone = taken_back(runtime.state, writable, EXPIRE) if expired else frozenset()
+    return [fact for fact in expired if (fact.vault.id, fact.path, _digest(fact)) not in undone]
+
+
+def _digest(fact: IndexedFact) -> str | None:
+    """The digest of the note of a fact; None if it cannot be read."""
+    with suppress(OSError):
+        return digest(disk.read(fact.vault, fact.path))
+    return None
 
 
 def mark_expired(
@@ -203,7 +220,7 @@ def mark_expired(
         own = [fact for fact in facts if fact.vault == vault]
         what = f"Marked {count(len(own), 'fact')} of vault {vault.name} as expired"
         try:
-            with change_set(runtime, "maintain --only expire", what) as changes:
+            with change_set(runtime, EXPIRE, what) as changes:
                 for fact in own:
                     data = disk.read(vault, fact.path)
                     expired = edit_fields(data, {"status": "expired"})
